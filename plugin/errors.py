@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every error that passpilot raises on purpose.
+
+    Error
+    ├── UsageError             the command line is wrong (exit code 2)
+    ├── InputError             a module, file or pipeline text cannot be used
+    ├── CompilationError       LLVM, or a pass in it, reported an error
+    ├── FeatureError           a custom feature is ill-defined or gave a value that does not fit
+    ├── LogError               a decision log cannot be written or read
+    ├── StaleViewError         a view was used after its decision
+    └── RunnerError            whatever concerns the one who answers
+        ├── RunnerSpecError    the spec string, its scheme or a key of it is wrong
+        ├── SpecMismatchError  the model's tensors and the compiler's do not fit
+        ├── ModelError         the model cannot be loaded or failed while it ran
+        ├── PolicyError        a Python policy raised
+        ├── AdviceError        the answer is outside the advice domain
+        ├── PeerError          another process is absent, dead, silent or incoherent
+        └── ConformanceError   `check_runner` found rules broken
+
+Texts follow one form: ``<who> at <where>: expected <X>, got <Y>; <what to do>``.
+"""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """Base of all errors of passpilot; `exit_code` is what a command returns for it."""
+
+    exit_code = 1
+
+
+class UsageError(Error):
+    """The command line is wrong."""
+
+    exit_code = 2
+
+
+class InputError(Error):
+    """A module, a file or a pipeline text cannot be used."""
+
+
+class CompilationError(Error):
+    """LLVM, or a pass inside it, reported an error."""
+
+
+class FeatureError(Error):
+    """A custom feature is ill-defined, or its value does not fit its spec."""
+
+
+class LogError(Error):
+    """A decision log cannot be written or read."""
+
+
+class StaleViewError(Error):
+    """A view of the IR was used after the decision it belongs to."""
+
+
+class RunnerError(Error):
+    """The runner cannot answer; `fatal` says that it never will again."""
+
+    fatal = False
+
+
+class RunnerSpecError(RunnerError):
+    """The runner's spec string, its scheme, or one of its keys is wrong."""
+
+
+class SpecMismatchError(RunnerError):
+    """The runner's tensors and those of the decision point do not fit."""
+
+
+class ModelError(RunnerError):
+    """The model cannot be loaded, or failed while it ran."""
+
+
+class PolicyError(RunnerError):
+    """A Python policy raised; the original exception is the cause."""
+
+
+class AdviceError(RunnerError):
+    """The runner's answer is outside the advice domain."""
+
+
+class PeerError(RunnerError):
+    """The process at the other end is absent, dead, silent or incoherent."""
+
+    fatal = True
+
+
+class ConformanceError(RunnerError):
+    """`check_runner` found rules of the runner contract broken."""

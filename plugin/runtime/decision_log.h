@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Writes the decision log: the stream of LLVM's TrainingLogger, whose
+// observation lines also name the place of the decision.
+//
+//   {"features":[{"name":"sroa_savings","type":"int64_t","port":0,"shape":[1]},...]}
+//   {"context":""}
+//   {"observation":0,"caller":"f","callee":"g","location":"a.c:3:7"}
+//   <the tensors, packed in the header's order>\n
+//
+// It writes through one buffer and allocates nothing per decision.
+
+#ifndef PASSPILOT_RUNTIME_DECISION_LOG_H
+#define PASSPILOT_RUNTIME_DECISION_LOG_H
+
+#include "tensor_spec.h"
+
+#include <cstdio>
+#include <memory>
+#include <string_view>
+
+namespace passpilot {
+
+struct DecisionPlace {
+  std::string_view Caller, Callee, File;
+  unsigned Line = 0, Column = 0;
+};
+
+class DecisionLog {
+public:
+  /// Takes over the open file descriptor \p FD.
+  DecisionLog(int FD, const std::vector<TensorSpec> &Features);
+
+  void context(std::string_view Name);
+  void observation(uint64_t Ordinal, const DecisionPlace &Place);
+  void tensor(const void *Data, size_t Bytes) { write({static_cast<const char *>(Data), Bytes}); }
+  void endObservation() { write("\n"); }
+  /// Flushes and closes. False if anything since the start could not be written.
+  bool close();
+  bool failed() const { return Failed; }
+  /// The system's word on the failure.
+  const std::string &error() const { return Error; }
+
+private:
+  struct Closer {
+    void operator()(std::FILE *F) const { std::fclose(F); }
+  };
+  std::unique_ptr<std::FILE, Closer> File;
+  bool Failed = false;
+  std::string Error;
+
+  void write(std::string_view Text);
+  void quoted(std::string_view Text);
+  void escaped(std::string_view Text);
+  void number(uint64_t N);
+  void fail();
+};
+
+} // namespace passpilot
+
+#endif

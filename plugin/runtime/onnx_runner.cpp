@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Runs an ONNX model through onnxruntime's C API: one thread, no interpreter,
+// input values created once over buffers that stay.
+
+#include "onnx_api.h"
+#include "runner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace passpilot {
+
+using onnx::Api;
+
+namespace {
+
+const int CpuArena = 1, CpuMemory = 0; // OrtArenaAllocator, OrtMemTypeDefault
+
+struct TypePair {
+  ScalarType Ours;
+  int Onnx;
+};
+const TypePair TypePairs[] = {
+    {ScalarType::Float, onnx::Float},   {ScalarType::Double, onnx::Double},
+    {ScalarType::Int8, onnx::Int8},     {ScalarType::UInt8, onnx::UInt8},
+    {ScalarType::Int16, onnx::Int16},   {ScalarType::UInt16, onnx::UInt16},
+    {ScalarType::Int32, onnx::Int32},   {ScalarType::UInt32, onnx::UInt32},
+    {ScalarType::Int64, onnx::Int64},   {ScalarType::UInt64, onnx::UInt64},
+};
+
+const TypePair *findOnnx(int Type) {
+  for (const TypePair &P : TypePairs)
+    if (P.Onnx == Type)
+      return &P;
+  return nullptr;
+}
+
+double load(const void *Data, int Type, size_t I) {
+  switch (Type) {
+  case onnx::Float: return static_cast<const float *>(Data)[I];
+  case onnx::Double: return static_cast<const double *>(Data)[I];
+  case onnx::Int8: return static_cast<const int8_t *>(Data)[I];
+  case onnx::UInt8: return static_cast<const uint8_t *>(Data)[I];
+  case onnx::Bool: return static_cast<const bool *>(Data)[I];
+  case onnx::Int16: return static_cast<const int16_t *>(Data)[I];
+  case onnx::UInt16: return static_cast<const uint16_t *>(Data)[I];
+  case onnx::Int32: return static_cast<const int32_t *>(Data)[I];
+  case onnx::UInt32: return static_cast<const uint32_t *>(Data)[I];
+  case onnx::UInt64: return static_cast<double>(static_cast<const uint64_t *>(Data)[I]);
+  default: return static_cast<double>(static_cast<const int64_t *>(Data)[I]);
+  }
+}
+
+void store(void *Data, int Type, size_t I, const void *From, ScalarType FromType, size_t J) {
+  int Source = onnx::Int64;
+  for (const TypePair &P : TypePairs)
+    if (P.Ours == FromType)
+      Source = P.Onnx;
+  double X = load(From, Source, J);
+  if (Type == onnx::Float)
+    static_cast<float *>(Data)[I] = static_cast<float>(X);
+  else
+    static_cast<double *>(Data)[I] = X;
+}
+
+enum class Meaning { Decision, Logits, Probability };
+
+class OnnxRunner final : public Runner {
+public:
+  OnnxRunner(const Api &A, TensorSpec Output) : Runner({}, std::move(Output)), A(A) {}
+  ~OnnxRunner() override {
+    for (Port &P : Ports)
+      A.call<Api::ReleaseValue, void>(P.Value);
+    A.call<Api::ReleaseSession, void>(Session);
+    A.call<Api::ReleaseMemoryInfo, void>(Memory);
+  }
+
+  bool open(std::string_view Model);
+  bool bindInputs(const std::vector<TensorSpec> &Offered, const OnnxOptions &Options);
+  bool chooseOutput(const OnnxOptions &Options);
+  bool evaluate(const void *const *In, void *Out) override;
+  bool Mismatch = false;
+
+private:
+  /// One input of the model: a buffer of our own, filled from our inputs
+  /// [First, First + Count) before each run.
+  struct Port {
+    std::string Name;
+    int Type = 0;
+    std::vector<int64_t> Shape;
+    std::vector<uint64_t> Buffer;
+    size_t First = 0, Count = 0;
+    onnx::Value *Value = nullptr;
+  };
+
+  const Api &A;
+  onnx::Session *Session = nullptr;
+  onnx::MemoryInfo *Memory = nullptr;
+  std::vector<Port> Ports;
+  std::vector<const char *> PortNames;
+  std::vector<const onnx::Value *> PortValues;
+  std::string OutputName;
+  Meaning Means = Meaning::Decision;
+  double Threshold = 0.5;
+
+  bool ok(onnx::Status *S) { return A.ok(S, Error); }
+  bool refuse(std::string Text) {
+    Error = std::move(Text);
+    Mismatch = true;
+    return false;
+  }
+  template <Api::Place GetName> bool name(size_t I, std::string &Name);
+  template <Api::Place GetInfo>
+  bool describe(size_t I, int &Type, std::vector<int64_t> &Shape);
+  bool concatenate(Port &P, const std::vector<std::string> &Names,
+                   const std::vector<TensorSpec> &Offered);
+  bool fit(Port &P, const TensorSpec &Spec);
+  bool makeValue(Port &P);
+  bool decide(const void *Data, int Type, size_t N, void *Out);
+};
+
+bool OnnxRunner::open(std::string_view Model) {
+  onnx::SessionOptions *Options = nullptr;
+  if (!ok(A.call<Api::CreateSessionOptions>(&Options)))
+    return false;
+  const int AllOptimizations = 99;
+  bool Good = ok(A.call<Api::SetIntraOpNumThreads>(Options, 1)) &&
+              ok(A.call<Api::SetInterOpNumThreads>(Options, 1)) &&
+              ok(A.call<Api::SetGraphOptimizationLevel>(Options, AllOptimizations)) &&
+              ok(A.call<Api::CreateSessionFromArray>(
+                  A.env(), static_cast<const void *>(Model.data()), Model.size(),
+                  static_cast<const onnx::SessionOptions *>(Options), &Session)) &&
+              ok(A.call<Api::CreateCpuMemoryInfo>(CpuArena, CpuMemory, &Memory));
+  A.call<Api::ReleaseSessionOptions, void>(Options);
+  return Good;
+}
+
+template <Api::Place GetName> bool OnnxRunner::name(size_t I, std::string &Name) {
+  onnx::Allocator *Alloc = nullptr; // the default one: not ours to release
+  char *Text = nullptr;
+  if (!ok(A.call<Api::GetAllocatorWithDefaultOptions>(&Alloc)) ||
+      !ok(A.call<GetName>(static_cast<const onnx::Session *>(Session), I, Alloc, &Text)))
+    return false;
+  Name = Text;
+  return ok(A.call<Api::AllocatorFree>(Alloc, static_cast<void *>(Text)));
+}
+
+template <Api::Place GetInfo>
+bool OnnxRunner::describe(size_t I, int &Type, std::vector<int64_t> &Shape) {
+  onnx::TypeInfo *Info = nullptr;
+  if (!ok(A.call<GetInfo>(static_cast<const onnx::Session *>(Session), I, &Info)))
+    return false;
+  const onnx::TensorInfo *Tensor = nullptr; // owned by Info; null: not a tensor
+  size_t Rank = 0;
+  bool Good = ok(A.call<Api::CastTypeInfoToTensorInfo>(
+      static_cast<const onnx::TypeInfo *>(Info), &Tensor));
+  if (Good && Tensor) {
+    Good = ok(A.call<Api::GetTensorElementType>(Tensor, &Type)) &&
+           ok(A.call<Api::GetDimensionsCount>(Tensor, &Rank));
+    Shape.resize(Good ? Rank : 0);
+    Good = Good && ok(A.call<Api::GetDimensions>(Tensor, Shape.data(), Rank));
+  }
+  A.call<Api::ReleaseTypeInfo, void>(Info);
+  return Good;
+}
+
+std::string shapeText(const std::vector<int64_t> &Shape) {
+  std::string S = "[";
+  for (size_t I = 0; I < Shape.size(); ++I)
+    S += (I ? "," : "") + (Shape[I] < 0 ? std::string("?") : std::to_string(Shape[I]));
+  return S + "]";
+}
+
+const TensorSpec *find(const std::vector<TensorSpec> &Specs, const std::string &Name) {
+  for (const TensorSpec &S : Specs)
+    if (S.Name == Name)
+      return &S;
+  return nullptr;
+}
+
+/// Gives every open dimension of \p Shape its value so that it holds \p N
+/// elements: the last open one takes what is left, the others are 1.
+bool closeShape(std::vector<int64_t> &Shape, size_t N) {
+  size_t Known = 1;
+  int64_t *Open = nullptr;
+  for (int64_t &D : Shape) {
+    if (D >= 0) {
+      Known *= static_cast<size_t>(D);
+      continue;
+    }
+    D = 1;
+    Open = &D;
+  }
+  if (Open && Known && N % Known == 0)
+    *Open = static_cast<int64_t>(N / Known);
+  size_t Total = 1;
+  for (int64_t D : Shape)
+    Total *= static_cast<size_t>(D);
+  return Total == N;
+}
+
+bool OnnxRunner::bindInputs(const std::vector<TensorSpec> &Offered,
+                            const OnnxOptions &Options) {
+  size_t N = 0;
+  if (!ok(A.call<Api::SessionGetInputCount>(static_cast<const onnx::Session *>(Session), &N)))
+    return false;
+  Ports.resize(N);
+  for (size_t I = 0; I < N; ++I) {
+    Port &P = Ports[I];
+    if (!name<Api::SessionGetInputName>(I, P.Name) ||
+        !describe<Api::SessionGetInputTypeInfo>(I, P.Type, P.Shape))
+      return false;
+    auto Mapped = std::find_if(Options.Map.begin(), Options.Map.end(),
+                               [&](const auto &M) { return M.first == P.Name; });
+    if (Mapped != Options.Map.end()) {
+      if (!concatenate(P, Mapped->second, Offered))
+        return false;
+    } else if (const TensorSpec *Spec = find(Offered, P.Name)) {
+      if (!fit(P, *Spec))
+        return false;
+    } else {
+      return refuse("input '" + P.Name + "': expected a tensor that the compiler offers, got " +
+                    "none of that name; 'passpilot features' lists them, and map=" + P.Name +
+                    ":a,b concatenates several into one input");
+    }
+    if (!makeValue(P))
+      return false;
+  }
+  for (const auto &M : Options.Map)
+    if (std::none_of(Ports.begin(), Ports.end(),
+                     [&](const Port &P) { return P.Name == M.first; }))
+      return refuse("map=" + M.first + ": expected the name of a model input, got none of them");
+  for (Port &P : Ports) {
+    PortNames.push_back(P.Name.c_str());
+    PortValues.push_back(P.Value);
+  }
+  return true;
+}
+
+bool OnnxRunner::fit(Port &P, const TensorSpec &Spec) {
+  const TypePair *T = findOnnx(P.Type);
+  std::vector<int64_t> Closed = P.Shape;
+  if (!T || T->Ours != Spec.Type || !closeShape(Closed, Spec.elements()))
+    return refuse("input '" + P.Name + "': expected " + Spec.str() + " as the compiler offers, " +
+                  "got " + (T ? numpyName(T->Ours) : "another type") + shapeText(P.Shape) +
+                  " in the model; export the model with the compiler's spec, or use map=" +
+                  P.Name + ":...");
+  P.Shape = Closed;
+  P.First = Inputs.size();
+  P.Count = 1;
+  Inputs.push_back(Spec);
+  return true;
+}
+
+bool OnnxRunner::concatenate(Port &P, const std::vector<std::string> &Names,
+                             const std::vector<TensorSpec> &Offered) {
+  if (P.Type != onnx::Float && P.Type != onnx::Double)
+    return refuse("input '" + P.Name + "': expected a float or double tensor for map=, got another "
+                  "type; only float inputs are concatenated");
+  P.First = Inputs.size();
+  size_t N = 0;
+  for (const std::string &Name : Names) {
+    const TensorSpec *Spec = find(Offered, Name);
+    if (!Spec)
+      return refuse("map=" + P.Name + ": expected names that the compiler offers, got '" + Name +
+                    "'; 'passpilot features' lists them");
+    N += Spec->elements();
+    Inputs.push_back(*Spec);
+  }
+  P.Count = Names.size();
+  std::vector<int64_t> Closed = P.Shape;
+  if (!closeShape(Closed, N))
+    return refuse("input '" + P.Name + "': expected " + shapeText(P.Shape) + " as the model has, got " +
+                  std::to_string(N) + " elements from map=" + P.Name);
+  P.Shape = Closed;
+  return true;
+}
+
+bool OnnxRunner::makeValue(Port &P) {
+  size_t N = 1;
+  for (int64_t D : P.Shape)
+    N *= static_cast<size_t>(D);
+  size_t Bytes = N * scalarSize(findOnnx(P.Type)->Ours);
+  P.Buffer.assign((Bytes + 7) / 8, 0);
+  return ok(A.call<Api::CreateTensorWithDataAsOrtValue>(
+      static_cast<const onnx::MemoryInfo *>(Memory), static_cast<void *>(P.Buffer.data()), Bytes,
+      static_cast<const int64_t *>(P.Shape.data()), P.Shape.size(), P.Type, &P.Value));
+}
+
+bool OnnxRunner::chooseOutput(const OnnxOptions &Options) {
+  size_t N = 0, Chosen = 0;
+  if (!ok(A.call<Api::SessionGetOutputCount>(static_cast<const onnx::Session *>(Session), &N)))
+    return false;
+  std::string Names;
+  bool Found = N == 1 && Options.OutputName.empty();
+  const std::string Wanted = Options.OutputName.empty() ? Output.Name : Options.OutputName;
+  for (size_t I = 0; I < N; ++I) {
+    std::string Name;
+    if (!name<Api::SessionGetOutputName>(I, Name))
+      return false;
+    if (Name == Wanted) {
+      Found = true;
+      Chosen = I;
+    }
+    if (I == Chosen)
+      OutputName = Name;
+    Names += (I ? ", " : "") + Name;
+  }
+  if (!Found)
+    return refuse("output: expected '" + Wanted + "', got " + Names + "; name one by output=");
+  int Type = 0;
+  std::vector<int64_t> Shape;
+  if (!describe<Api::SessionGetOutputTypeInfo>(Chosen, Type, Shape))
+    return false;
+  if (Type != onnx::Bool && !findOnnx(Type))
+    return refuse("output '" + OutputName + "': expected a tensor of numbers, got another type");
+  bool IsFloat = Type == onnx::Float || Type == onnx::Double;
+  int64_t Last = Shape.empty() ? 1 : Shape.back();
+  if (Options.As == "logits" || (Options.As.empty() && IsFloat && Last != 1))
+    Means = Meaning::Logits;
+  else if (Options.As == "probability" || (Options.As.empty() && IsFloat))
+    Means = Meaning::Probability;
+  Threshold = Options.Threshold;
+  return true;
+}
+
+bool OnnxRunner::evaluate(const void *const *In, void *Out) {
+  for (Port &P : Ports) {
+    if (P.Count == 1 && findOnnx(P.Type)->Ours == Inputs[P.First].Type) {
+      std::memcpy(P.Buffer.data(), In[P.First], Inputs[P.First].bytes());
+      continue;
+    }
+    size_t At = 0;
+    for (size_t I = P.First; I < P.First + P.Count; ++I)
+      for (size_t J = 0, E = Inputs[I].elements(); J < E; ++J)
+        store(P.Buffer.data(), P.Type, At++, In[I], Inputs[I].Type, J);
+  }
+  onnx::Value *Result = nullptr; // null: onnxruntime makes it, from its arena
+  const char *Name = OutputName.c_str();
+  const void *NoOptions = nullptr;
+  if (!ok(A.call<Api::Run>(Session, NoOptions, PortNames.data(), PortValues.data(),
+                           PortValues.size(), &Name, size_t(1), &Result)))
+    return false;
+  onnx::TensorInfo *Info = nullptr;
+  void *Data = nullptr;
+  int Type = 0;
+  size_t N = 0;
+  bool Good =
+      ok(A.call<Api::GetTensorTypeAndShape>(static_cast<const onnx::Value *>(Result), &Info)) &&
+      ok(A.call<Api::GetTensorElementType>(static_cast<const onnx::TensorInfo *>(Info), &Type)) &&
+      ok(A.call<Api::GetTensorShapeElementCount>(static_cast<const onnx::TensorInfo *>(Info),
+                                                 &N)) &&
+      ok(A.call<Api::GetTensorMutableData>(Result, &Data));
+  if (Info)
+    A.call<Api::ReleaseTensorTypeAndShapeInfo, void>(Info);
+  Good = Good && decide(Data, Type, N, Out);
+  A.call<Api::ReleaseValue, void>(Result);
+  return Good;
+}
+
+bool OnnxRunner::decide(const void *Data, int Type, size_t N, void *Out) {
+  int64_t Answer = 0;
+  for (size_t I = 0; I < N; ++I)
+    if (std::isnan(load(Data, Type, I))) {
+      Error = "output '" + OutputName + "': expected numbers, got NaN";
+      return false;
+    }
+  const size_t Want = Means == Meaning::Logits ? 2 : 1;
+  if (N != Want) {
+    Error = "output '" + OutputName + "': expected " + std::to_string(Want) +
+            (Want == 1 ? " element" : " elements, one per choice") + ", got " + std::to_string(N);
+    return false;
+  }
+  if (Means == Meaning::Logits) {
+    Answer = load(Data, Type, 1) > load(Data, Type, 0);
+  } else if (Means == Meaning::Probability) {
+    Answer = load(Data, Type, 0) >= Threshold;
+  } else {
+    double X = load(Data, Type, 0);
+    // What is not a whole number must not become one: the core refuses 2.
+    Answer = X == std::floor(X) && std::fabs(X) < 9e15 ? static_cast<int64_t>(X) : 2;
+  }
+  std::memcpy(Out, &Answer, sizeof Answer);
+  return true;
+}
+
+} // namespace
+
+std::unique_ptr<Runner> makeOnnxRunner(const std::string &Path, std::string_view Model,
+                                       const std::vector<TensorSpec> &Offered,
+                                       TensorSpec Output, const OnnxOptions &Options,
+                                       std::string &Error, bool &Mismatch) {
+  Mismatch = false;
+  const Api *A = Api::load(Options.Library, Error);
+  if (!A)
+    return nullptr;
+  auto R = std::make_unique<OnnxRunner>(*A, std::move(Output));
+  if (R->open(Model) && R->bindInputs(Offered, Options) && R->chooseOutput(Options))
+    return R;
+  Mismatch = R->Mismatch;
+  Error = "model " + Path + ": " + R->error();
+  return nullptr;
+}
+
+} // namespace passpilot

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "runner.h"
+
+#include <cstring>
+
+namespace passpilot {
+
+namespace {
+
+class ConstRunner final : public Runner {
+public:
+  ConstRunner(TensorSpec Output, int64_t Value) : Runner({}, std::move(Output)), Value(Value) {}
+  bool evaluate(const void *const *, void *Out) override {
+    std::memcpy(Out, &Value, sizeof Value);
+    return true;
+  }
+
+private:
+  const int64_t Value;
+};
+
+class DefaultRunner final : public Runner {
+public:
+  DefaultRunner(TensorSpec Output, TensorSpec Default)
+      : Runner({std::move(Default)}, std::move(Output)) {}
+  bool evaluate(const void *const *In, void *Out) override {
+    std::memcpy(Out, In[0], Output.bytes());
+    return true;
+  }
+};
+
+uint64_t splitmix64(uint64_t X) {
+  X += 0x9e3779b97f4a7c15u;
+  X = (X ^ (X >> 30)) * 0xbf58476d1ce4e5b9u;
+  X = (X ^ (X >> 27)) * 0x94d049bb133111ebu;
+  return X ^ (X >> 31);
+}
+
+uint64_t fnv1a64(std::string_view S) {
+  uint64_t H = 0xcbf29ce484222325u;
+  for (unsigned char C : S)
+    H = (H ^ C) * 0x100000001b3u;
+  return H;
+}
+
+class RandomRunner final : public Runner {
+public:
+  RandomRunner(TensorSpec Output, uint64_t Seed) : Runner({}, std::move(Output)), Seed(Seed) {
+    RandomRunner::switchContext("");
+  }
+  bool evaluate(const void *const *, void *Out) override {
+    int64_t Bit = splitmix64(Key + (*Ordinal)++) >> 63;
+    std::memcpy(Out, &Bit, sizeof Bit);
+    return true;
+  }
+  void switchContext(std::string_view Name) override {
+    Key = splitmix64(Seed ^ fnv1a64(Name));
+    Ordinal = &Ordinals[std::string(Name)];
+  }
+
+private:
+  const uint64_t Seed;
+  uint64_t Key = 0;
+  uint64_t *Ordinal = nullptr; // into Ordinals, whose nodes do not move
+  std::unordered_map<std::string, uint64_t> Ordinals;
+};
+
+class FunctionRunner final : public Runner {
+public:
+  FunctionRunner(std::vector<TensorSpec> Inputs, TensorSpec Output, passpilot_evaluate Evaluate,
+                 void *Context)
+      : Runner(std::move(Inputs), std::move(Output)), Evaluate(Evaluate), Context(Context) {}
+  bool evaluate(const void *const *In, void *Out) override {
+    int Status = Evaluate(Context, In, Out);
+    if (Status == 0)
+      return true;
+    Error = "native function: expected status 0, got " + std::to_string(Status);
+    return false;
+  }
+
+private:
+  const passpilot_evaluate Evaluate;
+  void *const Context;
+};
+
+} // namespace
+
+std::unique_ptr<Runner> makeConstRunner(TensorSpec Output, int64_t Value) {
+  return std::make_unique<ConstRunner>(std::move(Output), Value);
+}
+
+std::unique_ptr<Runner> makeDefaultRunner(TensorSpec Output, TensorSpec Default) {
+  return std::make_unique<DefaultRunner>(std::move(Output), std::move(Default));
+}
+
+std::unique_ptr<Runner> makeRandomRunner(TensorSpec Output, uint64_t Seed) {
+  return std::make_unique<RandomRunner>(std::move(Output), Seed);
+}
+
+std::unique_ptr<Runner> makeFunctionRunner(std::vector<TensorSpec> Inputs, TensorSpec Output,
+                                           passpilot_evaluate Evaluate, void *Context) {
+  return std::make_unique<FunctionRunner>(std::move(Inputs), std::move(Output), Evaluate,
+                                          Context);
+}
+
+} // namespace passpilot
