@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# usage: tools/setup.sh build|demo|test
+#
+# Brings a bare checkout on Debian 12 to a working .venv with passpilot in it: missing Debian packages (as root
+# or through sudo), the Python packages of pyproject.toml, and the native core, built in build/cmake. What is
+# there already is left alone: a second run only lets the build system look for changed C++ files.
+#
+# PYTHON      the interpreter of the .venv (default /usr/bin/python3, 3.11 or newer)
+# NO_INSTALL  set to 1: never call apt-get; say what is missing and stop
+set -euo pipefail
+cd "$(dirname "$0")/.."
+llvm=22
+python=${PYTHON:-/usr/bin/python3}
+group=${1:-build}
+
+say() { printf 'passpilot: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+case $group in
+  build) extras="" ;;
+  demo) extras="demo" ;;
+  test) extras="demo,dev,llvmlite,test" ;;
+  *) die "expected build, demo or test, got '$group'" ;;
+esac
+
+mkdir -p build
+exec 9>build/setup.lock
+flock 9
+
+# --- Debian packages ---------------------------------------------------------------------------------------
+missing=()
+need() { # package, then a command that succeeds if what we want of it is there
+  local package=$1
+  shift
+  "$@" >/dev/null 2>&1 || missing+=("$package")
+}
+need "llvm-$llvm" command -v "opt-$llvm"
+need "llvm-$llvm-dev" test -f "/usr/lib/llvm-$llvm/lib/cmake/llvm/LLVMConfig.cmake"
+need "llvm-$llvm-tools" command -v "FileCheck-$llvm"
+need "clang-$llvm" command -v "clang-$llvm"
+need g++ command -v g++
+if [ "$python" = /usr/bin/python3 ]; then
+  need python3 test -x "$python"
+  need python3-venv "$python" -c 'import ensurepip, venv'
+  need python3-dev "$python" -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")'
+fi
+[ "$group" = test ] && need npm command -v npm
+
+known() { apt-cache show --no-all-versions "$@" >/dev/null 2>&1; }
+
+install_missing() {
+  local apt=(apt-get -qq -o Dpkg::Use-Pty=0) install=(install -y --no-install-recommends "${missing[@]}")
+  local by_hand="apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+  if [ "${NO_INSTALL:-0}" = 1 ] || ! command -v apt-get >/dev/null; then
+    die "missing: ${missing[*]}; run: sudo sh -c '$by_hand'"
+  fi
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || die "missing: ${missing[*]}; run as root: $by_hand"
+    apt=(sudo DEBIAN_FRONTEND=noninteractive "${apt[@]}")
+  else
+    apt=(env DEBIAN_FRONTEND=noninteractive "${apt[@]}")
+  fi
+  say "installing from Debian: ${missing[*]}"
+  if ! known "${missing[@]}"; then
+    "${apt[@]}" update
+    known "${missing[@]}" || die "LLVM $llvm is not among this system's packages; Debian 12 has it in its security" \
+      "suite: echo 'deb http://deb.debian.org/debian-security bookworm-security main' >>/etc/apt/sources.list"
+  fi
+  # Lists that are merely old know the package and name a file that is gone: refresh them once.
+  "${apt[@]}" "${install[@]}" >/dev/null || { "${apt[@]}" update && "${apt[@]}" "${install[@]}" >/dev/null; }
+}
+[ ${#missing[@]} = 0 ] || install_missing
+found=$("llvm-config-$llvm" --version)
+case $found in "$llvm".*) ;; *) die "expected LLVM $llvm, llvm-config-$llvm says $found; run:" \
+  "sudo apt-get install --reinstall llvm-$llvm-dev" ;; esac
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+  die "expected Python 3.11 or newer, $python is $("$python" -V 2>&1); run again with PYTHON=/path/to/python3.11"
+
+# --- the .venv, once per content of what it is made from ----------------------------------------------------
+key=$({ "$python" -VV; pwd; echo "$found"; cat pyproject.toml plugin/root.py.in; } | sha256sum | cut -c1-32)
+stamp() { echo ".venv/.passpilot-$1"; }
+stamped() { [ -f "$(stamp "$1")" ] && [ "$(cat "$(stamp "$1")")" = "$key" ]; }
+up_to_date() { stamped "$group" || { [ "$group" != test ] && stamped test; } || { [ "$group" = build ] && stamped demo; }; }
+
+pip() { .venv/bin/python -m pip --disable-pip-version-check -q "$@" 2> >(grep -v '^WARNING: Location' >&2); }
+
+build_requirements() {
+  .venv/bin/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")'
+}
+
+site() { .venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))'; }
+
+make_venv() {
+  if ! .venv/bin/python -c '' 2>/dev/null; then
+    say "creating .venv"
+    rm -rf .venv
+    "$python" -m venv .venv
+  fi
+  say "installing Python packages (${extras:-run time}) and building the core"
+  mapfile -t requirements < <(build_requirements)
+  pip install "${requirements[@]}" "cmake>=3.25" ninja
+  # No build isolation: the persistent build directory must keep finding the same nanobind.
+  pip install --no-build-isolation -C build-dir=build/cmake -e ".${extras:+[$extras]}"
+  # The editable hook needs no path; the one that comes with it would make every sibling of the checkout importable.
+  sed -i '\#^/#d' "$(site)"/_editable_skbc_passpilot.pth
+  echo "$key" >"$(stamp "$group")"
+}
+
+if .venv/bin/python -c '' 2>/dev/null && up_to_date && [ -f build/cmake/build.ninja ]; then
+  log=build/ninja.log
+  .venv/bin/cmake --build build/cmake >"$log" 2>&1 || { cat "$log" >&2; die "the core does not compile"; }
+  grep -q 'no work to do' "$log" || { grep -B1 -A4 'warning:' "$log" >&2 || true; }
+  .venv/bin/cmake --install build/cmake --prefix "$(site)" >>"$log"
+else
+  make_venv
+fi
