@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "core.h"
+
+#include <algorithm>
+
+namespace passpilot {
+
+namespace {
+
+/// Reads a Flag from what a policy returned: a bool, an int, or a numpy boolean
+/// or integer of one element. False: it is none of these; -1 in \p Answer
+/// stands for an integer that is out of any domain.
+bool readFlag(PyObject *Value, int64_t &Answer) {
+  if (PyBool_Check(Value)) {
+    Answer = Value == Py_True;
+    return true;
+  }
+  if (PyLong_Check(Value)) {
+    int Overflow = 0;
+    long long X = PyLong_AsLongLongAndOverflow(Value, &Overflow);
+    Answer = Overflow ? -1 : X;
+    return true;
+  }
+  if (!PyObject_CheckBuffer(Value) || PyBytes_Check(Value) || PyByteArray_Check(Value) ||
+      PyMemoryView_Check(Value))
+    return false;
+  Py_buffer View;
+  if (PyObject_GetBuffer(Value, &View, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  const char *F = View.format ? View.format : "B";
+  bool Good = View.len == View.itemsize && F[0] && !F[1];
+  if (Good) {
+    switch (*F) {
+    case '?': Answer = *static_cast<bool *>(View.buf); break;
+    case 'b': Answer = *static_cast<signed char *>(View.buf); break;
+    case 'B': Answer = *static_cast<unsigned char *>(View.buf); break;
+    case 'h': Answer = *static_cast<short *>(View.buf); break;
+    case 'H': Answer = *static_cast<unsigned short *>(View.buf); break;
+    case 'i': Answer = *static_cast<int *>(View.buf); break;
+    case 'I': Answer = *static_cast<unsigned *>(View.buf); break;
+    case 'l': Answer = *static_cast<long *>(View.buf); break;
+    case 'q': Answer = *static_cast<long long *>(View.buf); break;
+    case 'L':
+    case 'Q': Answer = *static_cast<unsigned long *>(View.buf) > 1
+                           ? -1
+                           : static_cast<int64_t>(*static_cast<unsigned long *>(View.buf));
+              break;
+    default: Good = false;
+    }
+  }
+  PyBuffer_Release(&View);
+  return Good;
+}
+
+std::string described(nb::handle Value) {
+  std::string Type = nb::cast<std::string>(nb::str(Value.type().attr("__name__")));
+  std::string Text = nb::cast<std::string>(nb::str(nb::repr(Value)));
+  if (Text.size() > 60)
+    Text = Text.substr(0, 57) + "...";
+  return Type == "NoneType" ? Text : Type + " " + Text;
+}
+
+/// Calls a Python runner. GIL: taken for the call; the compiling thread runs
+/// without it. Lifetime: owned by the advisor's session, so A outlives it.
+class PythonRunner final : public Runner {
+public:
+  PythonRunner(PyInlineAdvisor &A, std::vector<TensorSpec> Inputs, TensorSpec Output)
+      : Runner(std::move(Inputs), std::move(Output)), A(A) {}
+
+  bool evaluate(const void *const *, void *Out) override {
+    nb::gil_scoped_acquire GIL;
+    PyObject *Value = PyObject_CallNoArgs(A.Evaluate.ptr());
+    if (!Value) {
+      A.noteException(FailureKind::Python);
+      return false;
+    }
+    nb::object Owner = nb::steal(Value);
+    if (readFlag(Value, *static_cast<int64_t *>(Out)))
+      return checkRange(Value, *static_cast<int64_t *>(Out));
+    refuse(Value);
+    return false;
+  }
+
+  void switchContext(std::string_view Name) override {
+    nb::gil_scoped_acquire GIL;
+    if (A.SwitchContext.is_none())
+      return;
+    PyObject *Text = PyUnicode_DecodeUTF8(Name.data(), static_cast<Py_ssize_t>(Name.size()),
+                                          "replace");
+    nb::object Argument = nb::steal(Text);
+    PyObject *Value = PyObject_CallOneArg(A.SwitchContext.ptr(), Text);
+    if (!Value)
+      A.noteException(FailureKind::Python);
+    Py_XDECREF(Value);
+  }
+
+private:
+  PyInlineAdvisor &A;
+
+  bool checkRange(PyObject *Value, int64_t Answer) {
+    if (Answer == 0 || Answer == 1)
+      return true;
+    refuse(Value);
+    return false;
+  }
+  void refuse(PyObject *Value) {
+    A.Session->noteFailure(FailureKind::Advice,
+                           "expected True, False, 0 or 1, got " + described(Value));
+  }
+};
+
+} // namespace
+
+const FunctionShape &PyInlineAdvisor::shapeOf(llvm::Function &F) {
+  if (!Shape || ShapeOf != &F || ShapeEpoch != Session->Epoch) {
+    Shape = std::make_unique<FunctionShape>(F);
+    ShapeOf = &F;
+    ShapeEpoch = Session->Epoch;
+  }
+  return *Shape;
+}
+
+void PyInlineAdvisor::noteException(FailureKind K) {
+  nb::python_error E; // takes the error that is set
+  nb::object Value = nb::borrow(E.value());
+  if (!PyErr_GivenExceptionMatches(Value.ptr(), PyExc_Exception))
+    K = FailureKind::Interrupt; // KeyboardInterrupt, SystemExit
+  const bool Fatal = nb::hasattr(Value, "fatal") && nb::cast<bool>(nb::bool_(Value.attr("fatal")));
+  Session->noteFailure(K, "the policy raised", Fatal);
+  Exception = Value;
+  if (!FallbackException.is_valid())
+    FallbackException = Value;
+}
+
+namespace {
+
+void create(PyInlineAdvisor *Self, nb::object Native, nb::object Evaluate,
+            nb::object SwitchContext, const std::vector<SpecRow> &Inputs,
+            const std::vector<std::pair<SpecRow, nb::object>> &Custom, bool DefaultOnError,
+            double SizeBudget, bool Logged) {
+  auto *A = new (Self) PyInlineAdvisor;
+  std::shared_ptr<Runner> R;
+  if (!Native.is_none()) {
+    R = nb::cast<NativeRunner &>(Native).Impl;
+  } else {
+    A->Evaluate = Evaluate;
+    A->SwitchContext = SwitchContext;
+    std::vector<TensorSpec> Specs;
+    for (const SpecRow &Row : Inputs)
+      Specs.push_back(specOf(Row));
+    R = std::make_shared<PythonRunner>(*A, std::move(Specs), inlineDecision());
+  }
+  std::vector<CustomFeature> Features;
+  for (const auto &[Row, Fill] : Custom) {
+    const size_t I = A->Fills.size();
+    A->Fills.push_back(Fill);
+    Features.push_back({specOf(Row), [A, I](void *) {
+                          nb::gil_scoped_acquire GIL;
+                          PyObject *Done = PyObject_CallNoArgs(A->Fills[I].ptr());
+                          if (!Done)
+                            A->noteException(FailureKind::Feature);
+                          Py_XDECREF(Done);
+                          return Done != nullptr;
+                        }});
+  }
+  A->Session = std::make_unique<InlineSession>(
+      std::move(R), std::move(Features), InlineConfig{DefaultOnError, SizeBudget}, Logged);
+}
+
+const char *kindText(FailureKind K) {
+  switch (K) {
+  case FailureKind::None: return "none";
+  case FailureKind::Model: return "model";
+  case FailureKind::Python: return "python";
+  case FailureKind::Advice: return "advice";
+  case FailureKind::Feature: return "feature";
+  case FailureKind::Log: return "log";
+  case FailureKind::Interrupt: return "interrupt";
+  }
+  return "none";
+}
+
+nb::object failureOf(const Failure &F, const nb::object &Exception) {
+  if (!F)
+    return nb::none();
+  const bool Raised = F.Kind == FailureKind::Python || F.Kind == FailureKind::Feature ||
+                      F.Kind == FailureKind::Interrupt;
+  return nb::make_tuple(kindText(F.Kind), F.Text, F.Where,
+                        Raised && Exception.is_valid() ? Exception : nb::none());
+}
+
+nb::dict countsOf(PyInlineAdvisor &A) {
+  const InlineCounts &C = A.Session->Counts;
+  nb::dict D;
+  D["asked"] = C.Asked;
+  D["accepted"] = C.Accepted;
+  D["fallbacks"] = C.Fallbacks;
+  D["not_askable"] = C.NotAskable;
+  D["budget_hits"] = C.BudgetHits;
+  D["ask_seconds"] = C.AskSeconds;
+  D["default_seconds"] = C.DefaultSeconds;
+  return D;
+}
+
+nb::dict viewsOf(PyInlineAdvisor &A) {
+  nb::dict D;
+  const auto &Block = A.Session->block();
+  for (size_t I = 0; I < Block->specs().size(); ++I)
+    D[Block->specs()[I].Name.c_str()] = viewOf(Block, I);
+  return D;
+}
+
+nb::object frame(PyInlineAdvisor &A) {
+  std::vector<std::string> Names;
+  for (const TensorSpec &S : A.Session->runner().inputs())
+    if (std::find(Names.begin(), Names.end(), S.Name) == Names.end())
+      Names.push_back(S.Name);
+  return frameOf(A.Session->block(), Names.size());
+}
+
+bool defaultDecision(PyInlineAdvisor &A) {
+  if (!A.Session->current())
+    raiseError("StaleViewError", "obs.default(): expected to be called within a decision, got a "
+                                 "call outside");
+  return A.Session->defaultDecision();
+}
+
+bool closeLog(PyInlineAdvisor &A) {
+  A.Session->setLog(nullptr);
+  const bool Good = !A.Log || A.Log->close();
+  const std::string Error = A.Log ? A.Log->error() : "";
+  A.Log.reset();
+  if (!Good)
+    raiseError("LogError", Error);
+  return Good;
+}
+
+int traverse(PyObject *Self, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE(Self));
+  if (!nb::inst_ready(Self))
+    return 0;
+  auto *A = nb::inst_ptr<PyInlineAdvisor>(Self);
+  Py_VISIT(A->Evaluate.ptr());
+  Py_VISIT(A->SwitchContext.ptr());
+  Py_VISIT(A->Exception.ptr());
+  Py_VISIT(A->FallbackException.ptr());
+  for (nb::object &F : A->Fills)
+    Py_VISIT(F.ptr());
+  return 0;
+}
+
+int clear(PyObject *Self) {
+  auto *A = nb::inst_ptr<PyInlineAdvisor>(Self);
+  A->Evaluate.reset();
+  A->SwitchContext.reset();
+  A->Exception.reset();
+  A->FallbackException.reset();
+  for (nb::object &F : A->Fills)
+    F.reset();
+  return 0;
+}
+
+PyType_Slot Slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)},
+                       {Py_tp_clear, reinterpret_cast<void *>(clear)},
+                       {0, nullptr}};
+
+} // namespace
+
+void bindAdvisor(nb::module_ &M) {
+  nb::class_<PyInlineAdvisor>(M, "InlineAdvisor", nb::type_slots(Slots))
+      .def("__init__", &create, nb::arg("native").none(), nb::arg("evaluate").none(),
+           nb::arg("switch_context").none(), nb::arg("inputs"), nb::arg("custom"),
+           nb::arg("default_on_error"), nb::arg("size_budget"), nb::arg("logged"))
+      .def("views", &viewsOf, "Numpy views of all tensors, by name.")
+      .def("frame", &frame, "The runner's inputs as one block of bytes.")
+      .def("open_log",
+           [](PyInlineAdvisor &A, int FD) {
+             A.Log = std::make_unique<DecisionLog>(FD, A.Session->logSpecs());
+             A.Session->setLog(A.Log.get());
+           },
+           nb::arg("fd"), "Starts a decision log on a descriptor, which it takes over.")
+      .def("close_log", &closeLog)
+      .def("default", &defaultDecision, "LLVM's own decision for the current call site.")
+      .def_prop_ro("counts", &countsOf)
+      .def_prop_ro("failure",
+                   [](PyInlineAdvisor &A) { return failureOf(A.Session->failure(), A.Exception); })
+      .def_prop_ro("first_fallback", [](PyInlineAdvisor &A) {
+        return failureOf(A.Session->firstFallback(), A.FallbackException);
+      });
+  M.def("inline_features", [] { return rowsOf(inlineFeatures()); });
+  M.def("inline_decision", [] { return rowOf(inlineDecision()); });
+  M.def("inline_default", [] { return rowOf(inlineDefault()); });
+}
+
+} // namespace passpilot

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "core.h"
+
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Function.h"
+
+namespace passpilot {
+
+namespace {
+
+/// Part of the IR, valid during one decision of one advisor.
+struct View {
+  nb::object Owner; ///< the PyInlineAdvisor, kept alive
+  PyInlineAdvisor *A;
+  uint64_t Ordinal;
+  llvm::CallBase *Site;
+
+  llvm::CallBase &site() const {
+    if (A->Session->current() != Site || A->Session->ordinal() != Ordinal)
+      raiseError("StaleViewError",
+                 "call-site view of decision " + std::to_string(Ordinal) +
+                     ": expected to be read during that decision, got a read after it; copy what "
+                     "you need");
+    return *Site;
+  }
+};
+
+struct CallSite : View {};
+struct FunctionView : View {
+  llvm::Function *F;
+  llvm::Function &function() const {
+    site();
+    return *F;
+  }
+};
+struct ArgumentView : View {
+  unsigned Index;
+  llvm::Value &value() const { return *site().getArgOperand(Index); }
+};
+
+FunctionView functionOf(const CallSite &S, llvm::Function *F) {
+  return FunctionView{{S}, F};
+}
+
+nb::object integerOf(const llvm::Value &V) {
+  auto *C = llvm::dyn_cast<llvm::ConstantInt>(&V);
+  if (!C)
+    return nb::none();
+  llvm::SmallString<40> Digits;
+  C->getValue().toStringSigned(Digits);
+  return nb::steal(PyLong_FromString(Digits.c_str(), nullptr, 10));
+}
+
+std::vector<ArgumentView> argumentsOf(const CallSite &S) {
+  std::vector<ArgumentView> V;
+  for (unsigned I = 0, E = S.site().arg_size(); I < E; ++I)
+    V.push_back(ArgumentView{{S}, I});
+  return V;
+}
+
+nb::str text(const std::string &S) {
+  return nb::steal<nb::str>(
+      PyUnicode_DecodeUTF8(S.data(), static_cast<Py_ssize_t>(S.size()), "replace"));
+}
+
+} // namespace
+
+void bindCallSite(nb::module_ &M) {
+  nb::class_<SourceLocation>(M, "SourceLocation")
+      .def_ro("file", &SourceLocation::File)
+      .def_ro("function", &SourceLocation::Function)
+      .def_ro("line", &SourceLocation::Line)
+      .def_ro("column", &SourceLocation::Column)
+      .def("__repr__", [](const SourceLocation &L) {
+        return L.File + ":" + std::to_string(L.Line) + ":" + std::to_string(L.Column);
+      });
+
+  nb::class_<FunctionView>(M, "Function")
+      .def_prop_ro("name", [](FunctionView &V) { return text(V.function().getName().str()); })
+      .def_prop_ro("is_declaration", [](FunctionView &V) { return V.function().isDeclaration(); })
+      .def_prop_ro("linkage", [](FunctionView &V) { return linkageText(V.function()); })
+      .def_prop_ro("attributes",
+                   [](FunctionView &V) {
+                     return attributeTexts(V.function().getAttributes().getFnAttrs());
+                   })
+      .def_prop_ro("argument_count", [](FunctionView &V) { return V.function().arg_size(); })
+      .def_prop_ro("block_count", [](FunctionView &V) { return V.function().size(); })
+      .def_prop_ro("instruction_count",
+                   [](FunctionView &V) { return V.function().getInstructionCount(); })
+      .def_prop_ro("opcode_counts", [](FunctionView &V) { return opcodeCounts(V.function()); })
+      .def("__str__", [](FunctionView &V) { return text(printed(V.function())); })
+      .def("__repr__", [](FunctionView &V) {
+        return text("<function " + V.function().getName().str() + ">");
+      });
+
+  nb::class_<ArgumentView>(M, "Argument")
+      .def_ro("index", &ArgumentView::Index)
+      .def_prop_ro("is_constant",
+                   [](ArgumentView &V) { return llvm::isa<llvm::Constant>(V.value()); })
+      .def_prop_ro("integer", [](ArgumentView &V) { return integerOf(V.value()); })
+      .def_prop_ro("attributes",
+                   [](ArgumentView &V) {
+                     return attributeTexts(V.site().getAttributes().getParamAttrs(V.Index));
+                   })
+      .def("__str__", [](ArgumentView &V) { return text(printedOperand(V.value())); });
+
+  nb::class_<CallSite>(M, "CallSite")
+      .def_prop_ro("caller", [](CallSite &S) { return functionOf(S, S.site().getCaller()); })
+      .def_prop_ro("callee",
+                   [](CallSite &S) { return functionOf(S, S.site().getCalledFunction()); })
+      .def_prop_ro("arguments", &argumentsOf)
+      .def_prop_ro("attributes",
+                   [](CallSite &S) {
+                     return attributeTexts(S.site().getAttributes().getFnAttrs());
+                   })
+      .def_prop_ro("debug_location",
+                   [](CallSite &S) -> std::optional<SourceLocation> {
+                     auto Chain = locationChain(S.site());
+                     return Chain.empty() ? std::nullopt : std::optional(Chain.front());
+                   })
+      .def_prop_ro("inlined_at",
+                   [](CallSite &S) {
+                     auto Chain = locationChain(S.site());
+                     if (!Chain.empty())
+                       Chain.erase(Chain.begin());
+                     return Chain;
+                   })
+      .def_prop_ro("block_frequency",
+                   [](CallSite &S) {
+                     return S.A->shapeOf(*S.site().getCaller())
+                         .relativeFrequency(*S.site().getParent());
+                   })
+      .def_prop_ro("loop_depth",
+                   [](CallSite &S) {
+                     return S.A->shapeOf(*S.site().getCaller()).loopDepth(*S.site().getParent());
+                   })
+      .def_prop_ro("ordinal", [](CallSite &S) { return S.Ordinal; })
+      .def("module_text",
+           [](CallSite &S) {
+             std::string Text;
+             llvm::raw_string_ostream OS(Text);
+             S.site().getModule()->print(OS, nullptr);
+             return text(Text);
+           })
+      .def("__str__", [](CallSite &S) { return text(printed(S.site())); });
+
+  // Here, because it makes the views.
+  M.def("current_site", [](nb::object Owner) {
+    auto &A = nb::cast<PyInlineAdvisor &>(Owner);
+    if (!A.Session->current())
+      raiseError("StaleViewError",
+                 "obs.site: expected to be read within a decision, got a read outside");
+    return CallSite{{Owner, &A, A.Session->ordinal(), A.Session->current()}};
+  }, nb::arg("advisor"));
+}
+
+} // namespace passpilot

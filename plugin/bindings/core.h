@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the binding files share. One file per noun; no logic here.
+
+#ifndef PASSPILOT_BINDINGS_CORE_H
+#define PASSPILOT_BINDINGS_CORE_H
+
+#include "../hosted/module.h"
+#include "../llvm/call_site.h"
+#include "../llvm/inline_session.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+#include <tuple>
+
+namespace nb = nanobind;
+
+namespace passpilot {
+
+/// A tensor spec as Python gives and takes it: name, numpy's type name, shape.
+using SpecRow = std::tuple<std::string, std::string, std::vector<int64_t>>;
+
+TensorSpec specOf(const SpecRow &Row);
+SpecRow rowOf(const TensorSpec &Spec);
+std::vector<SpecRow> rowsOf(const std::vector<TensorSpec> &Specs);
+
+/// A numpy view of tensor \p I of \p Block, which it keeps alive.
+nb::object viewOf(const std::shared_ptr<TensorBlock> &Block, size_t I);
+/// A numpy view of the bytes of the tensors [0, Count).
+nb::object frameOf(const std::shared_ptr<TensorBlock> &Block, size_t Count);
+
+/// A runner in C++ that Python can hold and call.
+struct NativeRunner {
+  std::shared_ptr<Runner> Impl;
+  std::vector<const void *> Inputs;
+  nb::object Frame; ///< keeps what Inputs point into
+};
+
+/// An inline advisor as Python configures it, with the objects it must keep.
+/// GIL: held to change any member but Session, which the compiling thread uses.
+struct PyInlineAdvisor {
+  std::unique_ptr<InlineSession> Session;
+  nb::object Evaluate, SwitchContext; ///< of a Python runner; else none
+  std::vector<nb::object> Fills;      ///< one per custom feature
+  nb::object Exception;               ///< what failure() is about, if Python raised
+  nb::object FallbackException;       ///< likewise, the first fallback
+  std::unique_ptr<DecisionLog> Log;
+  bool Busy = false;
+  // Loops and frequencies of the caller last looked at.
+  std::unique_ptr<FunctionShape> Shape;
+  const llvm::Function *ShapeOf = nullptr;
+  uint64_t ShapeEpoch = 0;
+
+  const FunctionShape &shapeOf(llvm::Function &F);
+  /// Takes the Python error that is set and notes it in the session.
+  void noteException(FailureKind K);
+};
+
+/// Raises \p Name of passpilot.plugin.errors.
+[[noreturn]] void raiseError(const char *Name, const std::string &Text);
+
+void bindModule(nb::module_ &M);
+void bindRunner(nb::module_ &M);
+void bindAdvisor(nb::module_ &M);
+void bindCallSite(nb::module_ &M);
+
+} // namespace passpilot
+
+#endif

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "core.h"
+
+#include <chrono>
+
+namespace passpilot {
+
+namespace {
+
+/// Looks for Ctrl-C every 20 ms while LLVM runs without the GIL. What the
+/// signal's handler raised is raised by check(), after LLVM has returned.
+class SignalPoll {
+public:
+  bool operator()() {
+    const auto Now = std::chrono::steady_clock::now();
+    if (Raised || Now < Next)
+      return Raised.has_value();
+    Next = Now + std::chrono::milliseconds(20);
+    nb::gil_scoped_acquire GIL;
+    if (PyErr_CheckSignals() != 0)
+      Raised.emplace();
+    return Raised.has_value();
+  }
+  void check() {
+    if (Raised)
+      throw *Raised;
+  }
+
+private:
+  std::chrono::steady_clock::time_point Next = std::chrono::steady_clock::now();
+  std::optional<nb::python_error> Raised;
+};
+
+/// Holds the advisor for one compilation.
+class InUse {
+public:
+  explicit InUse(PyInlineAdvisor *A) : A(A) {
+    if (!A)
+      return;
+    if (A->Busy)
+      raiseError("InputError", "inline advisor: expected it to be free, got one in use by another "
+                               "compilation; give each thread its own");
+    A->Busy = true;
+    A->Exception = nb::object();
+    A->Session->restart();
+  }
+  ~InUse() {
+    if (!A)
+      return;
+    A->Busy = false;
+    A->Shape.reset();
+    A->ShapeOf = nullptr;
+  }
+
+private:
+  PyInlineAdvisor *A;
+};
+
+nb::bytes bytesOf(const llvm::SmallVector<char, 0> &V) { return nb::bytes(V.data(), V.size()); }
+
+std::vector<std::string> optimize(HostedModule &H, const std::string &Pipeline,
+                                  PyInlineAdvisor *Inline, const PipelineOptions &O) {
+  InUse Mine(Inline);
+  SignalPoll Poll;
+  std::vector<std::string> Warnings;
+  {
+    nb::gil_scoped_release NoGIL;
+    Warnings = H.optimize(Pipeline, Inline ? Inline->Session.get() : nullptr, O, std::ref(Poll));
+  }
+  Poll.check();
+  return Warnings;
+}
+
+nb::bytes emit(HostedModule &H, const EmitOptions &O) {
+  SignalPoll Poll;
+  llvm::SmallVector<char, 0> Bytes;
+  {
+    nb::gil_scoped_release NoGIL;
+    Bytes = H.emit(O, std::ref(Poll));
+  }
+  Poll.check();
+  return bytesOf(Bytes);
+}
+
+} // namespace
+
+void bindModule(nb::module_ &M) {
+  nb::class_<ParseOptions>(M, "ParseOptions")
+      .def(nb::init<>())
+      .def_rw("triple", &ParseOptions::Triple)
+      .def_rw("data_layout", &ParseOptions::DataLayout)
+      .def_rw("verify", &ParseOptions::Verify)
+      .def_rw("strip_debug", &ParseOptions::StripDebug);
+
+  nb::class_<PipelineOptions>(M, "PipelineOptions")
+      .def(nb::init<>())
+      .def_prop_rw(
+          "cpu", [](PipelineOptions &O) { return O.Target.CPU; },
+          [](PipelineOptions &O, std::string V) { O.Target.CPU = std::move(V); })
+      .def_prop_rw(
+          "features", [](PipelineOptions &O) { return O.Target.Features; },
+          [](PipelineOptions &O, std::string V) { O.Target.Features = std::move(V); })
+      .def_rw("aa_pipeline", &PipelineOptions::AAPipeline)
+      .def_rw("verify", &PipelineOptions::Verify)
+      .def_rw("verify_each", &PipelineOptions::VerifyEach)
+      .def_rw("debug_pass_manager", &PipelineOptions::DebugPassManager)
+      .def_rw("pass_plugins", &PipelineOptions::PassPlugins)
+      .def_rw("remarks_file", &PipelineOptions::RemarksFile)
+      .def_rw("remarks_filter", &PipelineOptions::RemarksFilter)
+      .def_rw("remarks_format", &PipelineOptions::RemarksFormat)
+      .def_rw("remarks_with_hotness", &PipelineOptions::RemarksWithHotness);
+
+  nb::class_<EmitOptions>(M, "EmitOptions")
+      .def(nb::init<>())
+      .def_prop_rw(
+          "cpu", [](EmitOptions &O) { return O.Target.CPU; },
+          [](EmitOptions &O, std::string V) { O.Target.CPU = std::move(V); })
+      .def_prop_rw(
+          "features", [](EmitOptions &O) { return O.Target.Features; },
+          [](EmitOptions &O, std::string V) { O.Target.Features = std::move(V); })
+      .def_rw("assembly", &EmitOptions::Assembly)
+      .def_rw("opt_level", &EmitOptions::OptLevel)
+      .def_rw("relocation_model", &EmitOptions::RelocationModel);
+
+  nb::class_<HostedModule>(M, "Module")
+      .def_static("from_file", &HostedModule::fromFile, nb::arg("path"), nb::arg("options"),
+                  nb::call_guard<nb::gil_scoped_release>())
+      .def_static(
+          "from_memory",
+          [](nb::bytes Bytes, const std::string &Name, const ParseOptions &O) {
+            return HostedModule::fromMemory({Bytes.c_str(), Bytes.size()}, Name, O);
+          },
+          nb::arg("data"), nb::arg("name"), nb::arg("options"))
+      .def_prop_ro("name",
+                   [](HostedModule &H) { return H.module().getModuleIdentifier(); })
+      .def_prop_ro("triple", [](HostedModule &H) { return H.module().getTargetTriple().str(); })
+      .def_prop_ro("data_layout",
+                   [](HostedModule &H) { return H.module().getDataLayoutStr(); })
+      .def("verify", &HostedModule::verify, "The verifier's complaints; empty if sound.")
+      .def("assembly",
+           [](HostedModule &H) {
+             std::string Text = H.assembly();
+             return nb::bytes(Text.data(), Text.size());
+           })
+      .def("bitcode", [](HostedModule &H) { return bytesOf(H.bitcode()); })
+      .def("optimize", &optimize, nb::arg("pipeline"), nb::arg("inline").none(),
+           nb::arg("options"))
+      .def("emit", &emit, nb::arg("options"));
+
+  nb::enum_<OptionKind>(M, "OptionKind")
+      .value("UNKNOWN", OptionKind::Unknown)
+      .value("FLAG", OptionKind::Flag)
+      .value("TAKES_VALUE", OptionKind::TakesValue);
+  M.def("option_kind", &optionKind, nb::arg("name"));
+  M.def("parse_options", &parseOptions, nb::arg("arguments"));
+  M.def("statistics", &statistics);
+  M.def("pass_names", &passNames);
+  M.def("version_text", &versionText);
+}
+
+} // namespace passpilot

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "core.h"
+
+namespace passpilot {
+
+namespace {
+
+std::unique_ptr<NativeRunner> wrap(std::unique_ptr<Runner> R) {
+  auto N = std::make_unique<NativeRunner>();
+  N->Impl = std::move(R);
+  return N;
+}
+
+std::vector<TensorSpec> specsOf(const std::vector<SpecRow> &Rows) {
+  std::vector<TensorSpec> Specs;
+  for (const SpecRow &R : Rows)
+    Specs.push_back(specOf(R));
+  return Specs;
+}
+
+std::unique_ptr<NativeRunner>
+onnx(const std::string &Path, nb::bytes Model, const std::vector<SpecRow> &Offered,
+     const SpecRow &Output, const std::string &Library, const std::string &OutputName,
+     const std::string &As, double Threshold,
+     std::vector<std::pair<std::string, std::vector<std::string>>> Map) {
+  OnnxOptions O{Library, OutputName, As, Threshold, std::move(Map)};
+  std::string Error;
+  bool Mismatch = false;
+  auto R = makeOnnxRunner(Path, {Model.c_str(), Model.size()}, specsOf(Offered), specOf(Output),
+                          O, Error, Mismatch);
+  if (!R)
+    raiseError(Mismatch ? "SpecMismatchError" : "ModelError", Error);
+  return wrap(std::move(R));
+}
+
+/// Points the runner's inputs into \p Frame, which is laid out as a TensorBlock
+/// of its distinct inputs.
+void bind(NativeRunner &N, nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig> Frame) {
+  std::vector<TensorSpec> Distinct;
+  std::vector<size_t> Place;
+  for (const TensorSpec &S : N.Impl->inputs()) {
+    size_t I = 0;
+    while (I < Distinct.size() && Distinct[I].Name != S.Name)
+      ++I;
+    if (I == Distinct.size())
+      Distinct.push_back(S);
+    Place.push_back(I);
+  }
+  TensorBlock Layout(Distinct);
+  if (Frame.size() != Layout.bytes())
+    throw nb::value_error("frame: expected the size of the runner's inputs, got another");
+  N.Inputs.clear();
+  for (size_t I : Place)
+    N.Inputs.push_back(Frame.data() + Layout.offset(I));
+  N.Frame = nb::cast(Frame);
+}
+
+int64_t evaluate(NativeRunner &N) {
+  if (N.Inputs.size() != N.Impl->inputs().size())
+    raiseError("RunnerError", "native runner: expected bind() before evaluate(), got none");
+  int64_t Answer = 0;
+  bool Good;
+  {
+    nb::gil_scoped_release NoGIL;
+    Good = N.Impl->evaluate(N.Inputs.data(), &Answer);
+  }
+  if (!Good)
+    raiseError("ModelError", N.Impl->error());
+  return Answer;
+}
+
+} // namespace
+
+void bindRunner(nb::module_ &M) {
+  nb::class_<NativeRunner>(M, "NativeRunner")
+      .def_static("const_", [](const SpecRow &Output, int64_t Value) {
+        return wrap(makeConstRunner(specOf(Output), Value));
+      }, nb::arg("output"), nb::arg("value"))
+      .def_static("default", [](const SpecRow &Output, const SpecRow &Default) {
+        return wrap(makeDefaultRunner(specOf(Output), specOf(Default)));
+      }, nb::arg("output"), nb::arg("default"))
+      .def_static("random", [](const SpecRow &Output, uint64_t Seed) {
+        return wrap(makeRandomRunner(specOf(Output), Seed));
+      }, nb::arg("output"), nb::arg("seed"))
+      .def_static("function",
+                  [](const std::vector<SpecRow> &Inputs, const SpecRow &Output, uintptr_t Evaluate,
+                     uintptr_t Context) {
+                    return wrap(makeFunctionRunner(
+                        specsOf(Inputs), specOf(Output),
+                        reinterpret_cast<passpilot_evaluate>(Evaluate),
+                        reinterpret_cast<void *>(Context)));
+                  },
+                  nb::arg("inputs"), nb::arg("output"), nb::arg("evaluate"), nb::arg("context"))
+      .def_static("onnx", &onnx, nb::arg("path"), nb::arg("model"), nb::arg("offered"),
+                  nb::arg("output"), nb::arg("library"), nb::arg("output_name"), nb::arg("as_"),
+                  nb::arg("threshold"), nb::arg("map"))
+      .def_prop_ro("inputs", [](NativeRunner &N) { return rowsOf(N.Impl->inputs()); })
+      .def_prop_ro("output", [](NativeRunner &N) { return rowOf(N.Impl->output()); })
+      .def("bind", &bind, nb::arg("frame"))
+      .def("evaluate", &evaluate)
+      .def("switch_context",
+           [](NativeRunner &N, const std::string &Name) { N.Impl->switchContext(Name); },
+           nb::arg("name"));
+}
+
+} // namespace passpilot

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "module.h"
+
+#include "llvm/Bitcode/BitcodeWriter.h"
+#include "llvm/CodeGen/CommandFlags.h"
+#include "llvm/IR/DebugInfo.h"
+#include "llvm/IR/DiagnosticHandler.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/IRReader/IRReader.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Transforms/IPO/WholeProgramDevirt.h"
+
+using namespace llvm;
+
+namespace passpilot {
+
+namespace {
+
+/// Keeps errors for the caller, where LLVM would end the process; remarks and
+/// warnings go their ordinary way.
+class ErrorCollector final : public DiagnosticHandler {
+public:
+  explicit ErrorCollector(std::string &Errors) : Errors(Errors) {}
+  bool handleDiagnostics(const DiagnosticInfo &DI) override {
+    if (DI.getSeverity() != DS_Error)
+      return false;
+    raw_string_ostream OS(Errors);
+    DiagnosticPrinterRawOStream Printer(OS);
+    OS << (Errors.empty() ? "" : "; ");
+    DI.print(Printer);
+    return true;
+  }
+
+private:
+  std::string &Errors;
+};
+
+} // namespace
+
+HostedModule::HostedModule() : Context(std::make_unique<LLVMContext>()) {
+  Context->setDiagnosticHandler(std::make_unique<ErrorCollector>(Diagnosed), true);
+  Context->enableDebugTypeODRUniquing();
+}
+
+void HostedModule::throwDiagnosed() {
+  if (Diagnosed.empty())
+    return;
+  std::string Text;
+  std::swap(Text, Diagnosed);
+  throw CompilationError(Text);
+}
+
+std::unique_ptr<HostedModule> HostedModule::fromFile(const std::string &Path,
+                                                     const ParseOptions &O) {
+  auto Buffer = MemoryBuffer::getFileOrSTDIN(Path, /*IsText=*/true);
+  if (!Buffer)
+    throw InputError(Path + ": expected a module to read, got: " + Buffer.getError().message());
+  std::unique_ptr<HostedModule> H(new HostedModule);
+  H->parse(std::move(*Buffer), O);
+  return H;
+}
+
+std::unique_ptr<HostedModule> HostedModule::fromMemory(StringRef Bytes, const std::string &Name,
+                                                       const ParseOptions &O) {
+  std::unique_ptr<HostedModule> H(new HostedModule);
+  H->parse(MemoryBuffer::getMemBufferCopy(Bytes, Name), O);
+  return H;
+}
+
+/// The data layout that opt would choose where the module has none.
+static std::optional<std::string> layoutFor(const ParseOptions &O, StringRef Triple,
+                                            StringRef Layout) {
+  if (!O.DataLayout.empty())
+    return O.DataLayout;
+  std::string Name = O.Triple.empty() ? Triple.str() : llvm::Triple::normalize(O.Triple);
+  if (!Layout.empty() || Name.empty())
+    return std::nullopt;
+  auto TM = codegen::createTargetMachineForTriple(Name, CodeGenOptLevel::None);
+  if (!TM) {
+    consumeError(TM.takeError());
+    return std::nullopt;
+  }
+  return (*TM)->createDataLayout().getStringRepresentation();
+}
+
+void HostedModule::parse(std::unique_ptr<MemoryBuffer> Buffer, const ParseOptions &O) {
+  SMDiagnostic Err;
+  const std::string Name = Buffer->getBufferIdentifier().str();
+  M = parseIR(*Buffer, Err, *Context, ParserCallbacks([&](StringRef Triple, StringRef Layout) {
+                return layoutFor(O, Triple, Layout);
+              }));
+  if (!M) {
+    std::string Where = Name;
+    if (Err.getLineNo() > 0)
+      Where += ":" + std::to_string(Err.getLineNo()) + ":" + std::to_string(Err.getColumnNo() + 1);
+    std::string Text = Err.getMessage().str();
+    throw InputError(Where + ": expected LLVM IR or bitcode, got: " +
+                     (Diagnosed.empty() ? Text : Diagnosed));
+  }
+  if (O.StripDebug)
+    StripDebugInfo(*M);
+  if (!O.Triple.empty())
+    M->setTargetTriple(Triple(Triple::normalize(O.Triple)));
+  if (O.Verify)
+    if (std::string Errors = verify(); !Errors.empty())
+      throw InputError(Name + ": expected a module that verifies, got: " + Errors);
+  throwDiagnosed();
+  updateVCallVisibilityInModule(*M, false, {}, false, [](StringRef) { return true; });
+}
+
+std::string HostedModule::verify() const {
+  std::string Errors;
+  raw_string_ostream OS(Errors);
+  if (!verifyModule(*M, &OS))
+    return "";
+  return StringRef(OS.str()).rtrim().str();
+}
+
+std::string HostedModule::assembly() const {
+  std::string Text;
+  raw_string_ostream OS(Text);
+  M->print(OS, nullptr);
+  return OS.str();
+}
+
+SmallVector<char, 0> HostedModule::bitcode() const {
+  SmallVector<char, 0> Bytes;
+  raw_svector_ostream OS(Bytes);
+  WriteBitcodeToFile(*M, OS, /*ShouldPreserveUseListOrder=*/true);
+  return Bytes;
+}
+
+} // namespace passpilot

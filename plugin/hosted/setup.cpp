@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What concerns the whole process: LLVM's registries, options, fatal errors.
+
+#include "module.h"
+
+#include "llvm/ADT/Statistic.h"
+#include "llvm/CodeGen/CommandFlags.h"
+#include "llvm/InitializePasses.h"
+#include "llvm/PassRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/Signals.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/TargetParser/Host.h"
+
+#include <mutex>
+#include <unistd.h>
+
+using namespace llvm;
+
+// Registers -mcpu, -mattr and their like. Only here: a compiler that loads
+// libpasspilot.so has registered them itself.
+static codegen::RegisterCodeGenFlags CodeGenFlags;
+
+namespace passpilot {
+
+/// LLVM cannot go on and will not return. Say so in one line and leave.
+static void onFatalError(void *, const char *Reason, bool) {
+  std::string Text = std::string("passpilot: error: LLVM: ") + Reason + "\n";
+  (void)!::write(STDERR_FILENO, Text.data(), Text.size());
+  sys::RunInterruptHandlers(); // removes the outputs that LLVM has open
+  ::_exit(1);
+}
+
+void initializeLLVM() {
+  static std::once_flag Once;
+  std::call_once(Once, [] {
+    install_fatal_error_handler(onFatalError);
+    InitializeAllTargetInfos();
+    InitializeAllTargets();
+    InitializeAllTargetMCs();
+    InitializeAllAsmPrinters();
+    InitializeAllAsmParsers();
+    PassRegistry &Registry = *PassRegistry::getPassRegistry();
+    initializeCore(Registry);
+    initializeScalarOpts(Registry);
+    initializeVectorization(Registry);
+    initializeIPO(Registry);
+    initializeAnalysis(Registry);
+    initializeTransformUtils(Registry);
+    initializeInstCombine(Registry);
+    initializeTarget(Registry);
+    initializeCodeGen(Registry);
+  });
+}
+
+void parseOptions(const std::vector<std::string> &Arguments) {
+  std::vector<const char *> Argv = {"passpilot"};
+  for (const std::string &A : Arguments)
+    Argv.push_back(A.c_str());
+  std::string Errors;
+  raw_string_ostream OS(Errors);
+  cl::ResetAllOptionOccurrences();
+  if (cl::ParseCommandLineOptions(static_cast<int>(Argv.size()), Argv.data(), "", &OS))
+    return;
+  StringRef Text = StringRef(OS.str()).trim();
+  Text.consume_front("passpilot: ");
+  throw InputError("LLVM option: " + Text.split('\n').first.str());
+}
+
+OptionKind optionKind(const std::string &Name) {
+  cl::Option *O = cl::getRegisteredOptions().lookup(Name);
+  if (!O)
+    return OptionKind::Unknown;
+  return O->getValueExpectedFlag() == cl::ValueRequired ? OptionKind::TakesValue
+                                                        : OptionKind::Flag;
+}
+
+std::string statistics() {
+  if (!AreStatisticsEnabled())
+    return "";
+  std::string Text;
+  raw_string_ostream OS(Text);
+  PrintStatistics(OS);
+  return OS.str();
+}
+
+std::string passNames() {
+  std::string Text;
+  raw_string_ostream OS(Text);
+  PassBuilder PB;
+  PB.printPassNames(OS);
+  return OS.str();
+}
+
+std::string versionText() {
+  return std::string("LLVM version ") + LLVM_VERSION_STRING + "\n  Default target: " +
+         sys::getDefaultTargetTriple() + "\n  Host CPU: " + sys::getHostCPUName().str() + "\n";
+}
+
+} // namespace passpilot

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "call_site.h"
+
+#include "llvm/Analysis/BlockFrequencyInfo.h"
+#include "llvm/Analysis/BranchProbabilityInfo.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/PostDominators.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Module.h"
+
+using namespace llvm;
+
+namespace passpilot {
+
+std::vector<SourceLocation> locationChain(const CallBase &CB) {
+  std::vector<SourceLocation> Chain;
+  for (const DILocation *L = CB.getDebugLoc().get(); L; L = L->getInlinedAt())
+    Chain.push_back({L->getFilename().str(), L->getScope()->getSubprogram()->getName().str(),
+                     L->getLine(), L->getColumn()});
+  return Chain;
+}
+
+std::map<std::string, int64_t> opcodeCounts(const Function &F) {
+  std::map<std::string, int64_t> Counts;
+  for (const Instruction &I : instructions(F))
+    ++Counts[I.getOpcodeName()];
+  return Counts;
+}
+
+std::vector<std::string> attributeTexts(AttributeSet Set) {
+  std::vector<std::string> Texts;
+  for (Attribute A : Set)
+    Texts.push_back(A.getAsString());
+  return Texts;
+}
+
+std::string linkageText(const Function &F) {
+  switch (F.getLinkage()) {
+  case GlobalValue::ExternalLinkage: return "external";
+  case GlobalValue::AvailableExternallyLinkage: return "available_externally";
+  case GlobalValue::LinkOnceAnyLinkage: return "linkonce";
+  case GlobalValue::LinkOnceODRLinkage: return "linkonce_odr";
+  case GlobalValue::WeakAnyLinkage: return "weak";
+  case GlobalValue::WeakODRLinkage: return "weak_odr";
+  case GlobalValue::AppendingLinkage: return "appending";
+  case GlobalValue::InternalLinkage: return "internal";
+  case GlobalValue::PrivateLinkage: return "private";
+  case GlobalValue::ExternalWeakLinkage: return "extern_weak";
+  case GlobalValue::CommonLinkage: return "common";
+  }
+  return "external";
+}
+
+std::string printed(const Value &V) {
+  std::string S;
+  raw_string_ostream OS(S);
+  V.print(OS);
+  return S;
+}
+
+std::string printedOperand(const Value &V) {
+  std::string S;
+  raw_string_ostream OS(S);
+  V.printAsOperand(OS);
+  return S;
+}
+
+struct FunctionShape::Analyses {
+  TargetLibraryInfoImpl TLII;
+  TargetLibraryInfo TLI;
+  DominatorTree DT;
+  PostDominatorTree PDT;
+  LoopInfo LI;
+  BranchProbabilityInfo BPI;
+  BlockFrequencyInfo BFI;
+
+  explicit Analyses(Function &F)
+      : TLII(F.getParent()->getTargetTriple()), TLI(TLII, &F), DT(F), PDT(F), LI(DT),
+        BPI(F, LI, &TLI, &DT, &PDT), BFI(F, BPI, LI) {}
+};
+
+FunctionShape::FunctionShape(Function &F) : A(std::make_unique<Analyses>(F)) {}
+FunctionShape::~FunctionShape() = default;
+
+unsigned FunctionShape::loopDepth(const BasicBlock &B) const { return A->LI.getLoopDepth(&B); }
+
+double FunctionShape::relativeFrequency(const BasicBlock &B) const {
+  return static_cast<double>(A->BFI.getBlockFreq(&B).getFrequency()) /
+         static_cast<double>(A->BFI.getEntryFreq().getFrequency());
+}
+
+} // namespace passpilot

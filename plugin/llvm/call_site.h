@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a policy or a custom feature may ask about a call site beyond LLVM's own
+// features. All of it is computed on demand and apart from LLVM's cached
+// analyses: looking must not change what the compiler does.
+
+#ifndef PASSPILOT_LLVM_CALL_SITE_H
+#define PASSPILOT_LLVM_CALL_SITE_H
+
+#include "llvm/IR/InstrTypes.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace llvm {
+class DILocation;
+}
+
+namespace passpilot {
+
+struct SourceLocation {
+  std::string File, Function;
+  unsigned Line = 0, Column = 0;
+};
+
+/// The call's own debug location first, then each call it was inlined at,
+/// innermost first; empty without debug information.
+std::vector<SourceLocation> locationChain(const llvm::CallBase &CB);
+
+/// Number of instructions of \p F per opcode, by LLVM's opcode names.
+std::map<std::string, int64_t> opcodeCounts(const llvm::Function &F);
+
+/// "noinline", "\"target-cpu\"=\"x86-64\"": the attributes as LLVM prints them.
+std::vector<std::string> attributeTexts(llvm::AttributeSet Set);
+
+/// LLVM's spelling in the IR; "external" for the one that has none.
+std::string linkageText(const llvm::Function &F);
+
+std::string printed(const llvm::Value &V);
+/// As an operand of an instruction: "i32 7".
+std::string printedOperand(const llvm::Value &V);
+
+/// Loops and block frequencies of one function, computed afresh.
+class FunctionShape {
+public:
+  explicit FunctionShape(llvm::Function &F);
+  ~FunctionShape();
+  unsigned loopDepth(const llvm::BasicBlock &B) const;
+  /// Executions of \p B per execution of the entry block, as LLVM estimates.
+  double relativeFrequency(const llvm::BasicBlock &B) const;
+
+private:
+  struct Analyses;
+  std::unique_ptr<Analyses> A;
+};
+
+} // namespace passpilot
+
+#endif

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which advisors the compilation of a module has.
+//
+// LLVM's factory of inline advisors is a plain function of the module: what
+// belongs to the compilation is looked up by module, per thread. A policy may
+// compile another module on the same thread meanwhile.
+
+#ifndef PASSPILOT_LLVM_COMPILATION_H
+#define PASSPILOT_LLVM_COMPILATION_H
+
+#include "llvm/Analysis/InlineAdvisor.h"
+#include "llvm/IR/PassManager.h"
+
+namespace passpilot {
+
+class InlineSession;
+
+/// Makes \p Inline the inline advisor of \p M's compilation on this thread while
+/// the object lives. Construct it before the analyses are registered with MAM.
+class Compilation {
+public:
+  Compilation(llvm::Module &M, llvm::ModuleAnalysisManager &MAM, InlineSession &Inline);
+  ~Compilation();
+  Compilation(const Compilation &) = delete;
+
+private:
+  llvm::Module &M;
+};
+
+} // namespace passpilot
+
+#endif

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "inline_advisor.h"
+
+#include "compilation.h"
+#include "private_members.h"
+#include "llvm/Analysis/BlockFrequencyInfo.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/Dominators.h"
+
+using namespace llvm;
+
+namespace passpilot {
+
+namespace {
+
+/// Hands LLVM's feature extraction the session's buffers. The session asks the
+/// real runner itself, so evaluate() is not used.
+class FeatureBuffers final : public MLModelRunner {
+public:
+  FeatureBuffers(LLVMContext &Ctx, const std::vector<llvm::TensorSpec> &Specs, InlineSession &S)
+      : MLModelRunner(Ctx, Kind::Release, Specs.size()) {
+    // What LLVM may add to its 38 (embeddings) gets buffers that nobody reads.
+    for (size_t I = 0; I < Specs.size(); ++I)
+      setUpBufferForTensor(I, Specs[I], I < inlineFeatures().size() ? S.feature(I) : nullptr);
+  }
+
+private:
+  void *evaluateUntyped() override { return nullptr; }
+};
+
+/// An inlining that LLVM's default wants and its ML advisor would not ask about.
+class UnaskedAdvice final : public InlineAdvice {
+public:
+  UnaskedAdvice(passpilot::InlineAdvisor &A, CallBase &CB, OptimizationRemarkEmitter &ORE,
+                const InlineCost &Cost)
+      : InlineAdvice(&A, CB, ORE, true), A(A), Cost(Cost),
+        EdgesBefore(A.getLocalCalls(*Caller) + A.getLocalCalls(*Callee)),
+        SizeBefore(A.getIRSize(*Caller) + A.getIRSize(*Callee)) {}
+
+private:
+  passpilot::InlineAdvisor &A;
+  const InlineCost Cost;
+  const int64_t EdgesBefore, SizeBefore;
+
+  void recordInliningImpl() override { inlined(false); }
+  void recordInliningWithCalleeDeletedImpl() override { inlined(true); }
+  void recordUnsuccessfulInliningImpl(const InlineResult &R) override {
+    ORE.emit([&] {
+      return OptimizationRemarkMissed(Advisor->getAnnotatedInlinePassName(), "NotInlined", DLoc,
+                                      Block)
+             << "'" << ore::NV("Callee", Callee) << "' is not inlined into '"
+             << ore::NV("Caller", Caller) << "': " << ore::NV("Reason", R.getFailureReason());
+    });
+  }
+  void inlined(bool CalleeWasDeleted) {
+    emitInlinedIntoBasedOnCost(ORE, DLoc, Block, *Callee, *Caller, Cost, false,
+                               Advisor->getAnnotatedInlinePassName());
+    A.onUnaskedInlining(*Caller, *Callee, EdgesBefore, SizeBefore, CalleeWasDeleted);
+  }
+};
+
+/// An inlining that the model was asked about; tells the session of changes.
+class AskedAdvice final : public MLInlineAdvice {
+public:
+  AskedAdvice(MLInlineAdvisor *A, CallBase &CB, OptimizationRemarkEmitter &ORE, bool Yes,
+              InlineSession &S)
+      : MLInlineAdvice(A, CB, ORE, Yes), Session(S) {}
+
+private:
+  InlineSession &Session;
+  void recordInliningImpl() override {
+    ++Session.Epoch;
+    MLInlineAdvice::recordInliningImpl();
+  }
+  void recordInliningWithCalleeDeletedImpl() override {
+    ++Session.Epoch;
+    MLInlineAdvice::recordInliningWithCalleeDeletedImpl();
+  }
+};
+
+} // namespace
+
+InlineAdvisor::InlineAdvisor(Module &M, ModuleAnalysisManager &MAM, InlineParams Params,
+                             InlineSession &Session)
+    : MLInlineAdvisor(
+          M, MAM,
+          [&](const std::vector<llvm::TensorSpec> &Specs) {
+            return std::make_unique<FeatureBuffers>(M.getContext(), Specs, Session);
+          },
+          [this](CallBase &CB) { return Default.decide(CB).has_value(); }),
+      Session(Session), Default(FAM, Params), CG(MAM.getResult<LazyCallGraphAnalysis>(M)) {
+  Session.switchContext("");
+}
+
+void InlineAdvisor::onPassEntry(LazyCallGraph::SCC *SCC) {
+  ++Session.Epoch;
+  MLInlineAdvisor::onPassEntry(SCC);
+}
+
+void InlineAdvisor::onPassExit(LazyCallGraph::SCC *SCC) {
+  ++Session.Epoch;
+  MLInlineAdvisor::onPassExit(SCC);
+}
+
+std::unique_ptr<InlineAdvice> InlineAdvisor::getAdviceImpl(CallBase &CB) {
+  Asked = false;
+  auto Advice = MLInlineAdvisor::getAdviceImpl(CB);
+  if (Asked || Advice->isInliningRecommended() || isForcedToStop() || Session.stopped())
+    return Advice;
+  // LLVM's ML advisor said no of itself: the call is in an unreachable block,
+  // recursive, forbidden, or beyond its features. The default knows better.
+  std::optional<InlineCost> Cost = Default.decide(CB);
+  if (!Cost)
+    return Advice;
+  Advice->recordUnattemptedInlining(); // LLVM wants each advice recorded once
+  ++Session.Counts.NotAskable;
+  return std::make_unique<UnaskedAdvice>(*this, CB, getCallerORE(CB), *Cost);
+}
+
+std::unique_ptr<MLInlineAdvice>
+InlineAdvisor::getAdviceFromModel(CallBase &CB, OptimizationRemarkEmitter &ORE) {
+  Asked = true;
+  // The default inliner has the frequencies at every call site; with them always
+  // computed, whether somebody asks for the default does not show in the output.
+  FAM.getResult<BlockFrequencyAnalysis>(*CB.getCaller());
+  const bool Yes = overBudget() ? Session.refuseForBudget()
+                                : Session.ask(CB, [&] { return Default.decide(CB).has_value(); });
+  return std::make_unique<AskedAdvice>(this, CB, ORE, Yes, Session);
+}
+
+bool InlineAdvisor::overBudget() {
+  const double Limit = Session.Config.SizeBudget;
+  return Limit > 0 && privateMember(*this, CurrentIRSizeTag()) >
+                          Limit * privateMember(*this, InitialIRSizeTag());
+}
+
+void InlineAdvisor::onUnaskedInlining(Function &Caller, Function &Callee, int64_t EdgesBefore,
+                                      int64_t SizeBefore, bool CalleeWasDeleted) {
+  ++Session.Epoch;
+  PreservedAnalyses PA = PreservedAnalyses::all();
+  PA.abandon<FunctionPropertiesAnalysis>();
+  PA.abandon<DominatorTreeAnalysis>();
+  PA.abandon<LoopAnalysis>();
+  FAM.invalidate(Caller, PA);
+  getCachedFPI(Caller) = FAM.getResult<FunctionPropertiesAnalysis>(Caller);
+  int64_t Edges = getLocalCalls(Caller), Size = getIRSize(Caller);
+  if (CalleeWasDeleted) {
+    --privateMember(*this, NodeCountTag());
+    privateMember(*this, NodesInLastSCCTag()).erase(CG.lookup(Callee));
+    privateMember(*this, DeadFunctionsTag()).insert(&Callee);
+  } else {
+    Edges += getLocalCalls(Callee);
+    Size += getIRSize(Callee);
+  }
+  privateMember(*this, EdgeCountTag()) += Edges - EdgesBefore;
+  privateMember(*this, CurrentIRSizeTag()) += static_cast<int32_t>(Size - SizeBefore);
+}
+
+//===-- Compilation -------------------------------------------------------===//
+
+namespace {
+struct Entry {
+  ModuleAnalysisManager *MAM;
+  InlineSession *Inline;
+};
+} // namespace
+
+static thread_local DenseMap<Module *, Entry> Compilations;
+
+static llvm::InlineAdvisor *makeAdvisor(Module &M, FunctionAnalysisManager &, InlineParams Params,
+                                        InlineContext) {
+  Entry E = Compilations.lookup(&M);
+  return new passpilot::InlineAdvisor(M, *E.MAM, Params, *E.Inline);
+}
+
+Compilation::Compilation(Module &M, ModuleAnalysisManager &MAM, InlineSession &Inline) : M(M) {
+  Compilations[&M] = {&MAM, &Inline};
+  MAM.registerPass([] { return PluginInlineAdvisorAnalysis(makeAdvisor); });
+}
+
+Compilation::~Compilation() { Compilations.erase(&M); }
+
+} // namespace passpilot

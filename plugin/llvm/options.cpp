@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "options.h"
+
+#include "llvm/Support/CommandLine.h"
+
+#include <limits>
+
+using namespace llvm;
+
+namespace passpilot {
+
+static cl::Option *findOption(StringRef Name) {
+  return cl::getRegisteredOptions().lookup(Name);
+}
+
+bool boolOption(StringRef Name) {
+  // The only type that LLVM declares these options with.
+  auto *O = static_cast<cl::opt<bool> *>(findOption(Name));
+  return O && *O;
+}
+
+void liftGrowthLimit() {
+  auto *O = static_cast<cl::opt<float> *>(findOption("ml-advisor-size-increase-threshold"));
+  if (O && O->getNumOccurrences() == 0)
+    O->setValue(std::numeric_limits<float>::max());
+}
+
+} // namespace passpilot

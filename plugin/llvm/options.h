@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// LLVM's command-line options, by name.
+
+#ifndef PASSPILOT_LLVM_OPTIONS_H
+#define PASSPILOT_LLVM_OPTIONS_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace passpilot {
+
+/// The value of a boolean option of LLVM's; false if there is no such option.
+bool boolOption(llvm::StringRef Name);
+
+/// Lifts LLVM's process-wide growth limit for ML inlining, which would stop the
+/// asking without a word. Advisors keep a budget of their own. A limit that the
+/// user gave on the command line stays.
+void liftGrowthLimit();
+
+} // namespace passpilot
+
+#endif
