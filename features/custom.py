@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Custom features: a Python function of the decision's view becomes one more named tensor for the model.
+
+    @feature("int64[1]")
+    def callee_is_recursive(site):
+        return site.caller == site.callee
+
+A registered feature is offered by its decision point after LLVM's own, and computed only when a runner or a
+log binds it. What does not fit is refused at registration; what a function returns is checked each time.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from passpilot.features.point import POINTS, find_point
+from passpilot.features.spec import TensorSpec
+from passpilot.plugin.errors import FeatureError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Function = TypeVar("Function", bound=Callable[..., object])
+
+_REGISTRY: Final[dict[str, dict[str, CustomFeature]]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class CustomFeature:
+    """A registered feature: its spec, its function of the view, and the place where it was registered."""
+
+    spec: TensorSpec
+    function: Callable[..., object]
+    doc: str
+    origin: str
+    _range: tuple[int, int] | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_range", _integer_range(self.spec.dtype))
+
+    def store(self, view: object, out: NDArray[np.generic]) -> None:
+        """Compute the value for `view` and write it into `out`, the buffer of this tensor.
+
+        A bool counts as 0 or 1. An integer tensor takes integers within its range, a float tensor any number
+        that its type can hold, NaN and infinity included. A tensor of one element takes a scalar, any other
+        one an array (or nested lists) of its very shape. What the function raises passes through.
+
+        Raises:
+            FeatureError: the value does not fit; the buffer is unchanged.
+        """
+        value = self.function(view)
+        if isinstance(value, int) and self._range is not None and out.size == 1:
+            low, high = self._range
+            if low <= value <= high:
+                out[...] = value
+                return
+        _store_array(self, value, out)
+
+
+def feature(spec: str, *, point: str = "inline", name: str | None = None) -> Callable[[Function], Function]:
+    """Register the decorated function of one view as a feature of `point`, under its own name or `name`.
+
+    Raises:
+        FeatureError: the spec or the name is not valid, the function does not take one positional argument,
+            or the decision point already offers a tensor of this name.
+    """
+    _check_text(spec)
+
+    def register(function: Function) -> Function:
+        caller = sys._getframe(1)
+        _register(function, spec, point, name, f"{caller.f_code.co_filename}:{caller.f_lineno}")
+        return function
+
+    return register
+
+
+def registered(point: str) -> Mapping[str, CustomFeature]:
+    """The custom features of a decision point by name, in the order of registration; a live view."""
+    return MappingProxyType(_REGISTRY.setdefault(point, {}))
+
+
+def unregister(name: str, *, point: str = "inline") -> None:
+    """Take a custom feature back, so that its name is free again; for notebooks and tests.
+
+    Raises:
+        FeatureError: the decision point has no custom feature of this name.
+    """
+    if _REGISTRY.get(point, {}).pop(name, None) is None:
+        msg = f"feature {name!r} at point {point!r}: expected a registered feature, got none of this name"
+        raise FeatureError(msg)
+
+
+def _register(function: Callable[..., object], text: str, point: str, name: str | None, origin: str) -> None:
+    if point not in POINTS:
+        msg = f"feature at {origin}: expected a decision point among {', '.join(POINTS)}, got {point!r}"
+        raise FeatureError(msg)
+    name = getattr(function, "__name__", "") if name is None else name
+    if not isinstance(name, str) or not (name.isascii() and name.isidentifier()):
+        msg = f"feature at {origin}: expected an ASCII identifier as its name, got {name!r}; give name='...'"
+        raise FeatureError(msg)
+    _check_callable(function, name, origin)
+    try:
+        spec = TensorSpec.parse(text, name)
+    except FeatureError as error:
+        msg = f"feature at {origin}: {error}"
+        raise FeatureError(msg) from error
+    _check_free(name, point, origin)
+    doc = (inspect.getdoc(function) or "").partition("\n")[0]
+    _REGISTRY.setdefault(point, {})[name] = CustomFeature(spec, function, doc, origin)
+
+
+def _check_text(spec: object) -> None:
+    """Catches ``@feature`` without parentheses, which would register nothing."""
+    if not isinstance(spec, str):
+        msg = f"feature: expected a spec text, got {spec!r}; write @feature(\"int64[1]\")"
+        raise FeatureError(msg)
+
+
+def _check_callable(function: object, name: str, origin: str) -> None:
+    who = f"feature {name!r} at {origin}: expected a plain function of one positional argument, the view"
+    deferred = inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function)
+    if deferred or not callable(function):
+        msg = f"{who}, got {function!r}"
+        raise FeatureError(msg)
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # some built-in functions have none
+        return
+    try:
+        signature.bind(None)
+    except TypeError as error:
+        msg = f"{who}, got {name}{signature}"
+        raise FeatureError(msg) from error
+
+
+def _check_free(name: str, point: str, origin: str) -> None:
+    if find_point(point).find(name) is None:
+        return
+    taken = registered(point).get(name)
+    owner = f"the feature at {taken.origin}" if taken else f"the table of the decision point {point!r}"
+    msg = f"feature {name!r} at {origin}: expected a new name, got one that {owner} owns; give name='...'"
+    raise FeatureError(msg)
+
+
+def _integer_range(dtype: str) -> tuple[int, int] | None:
+    if dtype.startswith("float"):
+        return None
+    bits = int(dtype.lstrip("uint"))
+    return (0, (1 << bits) - 1) if dtype.startswith("u") else (-(1 << bits - 1), (1 << bits - 1) - 1)
+
+
+def _store_array(owner: CustomFeature, value: object, out: NDArray[np.generic]) -> None:
+    import numpy as np
+
+    try:
+        array = np.asarray(value)
+    except (ValueError, OverflowError) as error:
+        raise _misfit(owner, value) from error
+    scalar = array.size == 1 and out.size == 1
+    if not scalar and array.shape != out.shape:
+        raise _misfit(owner, value, f"shape [{','.join(map(str, array.shape))}]")
+    if not _fits(array, owner):
+        raise _misfit(owner, value)
+    out[...] = array.reshape(out.shape).astype(out.dtype)
+
+
+def _fits(array: NDArray[np.generic], owner: CustomFeature) -> bool:
+    """Whether each element can be stored in the tensor without changing its meaning."""
+    import numpy as np
+
+    if array.dtype.kind == "b":
+        return True
+    if owner._range is not None:
+        low, high = owner._range
+        return array.dtype.kind in "iu" and low <= int(array.min()) and int(array.max()) <= high
+    if array.dtype.kind not in "iuf":
+        return False
+    with np.errstate(over="ignore"):
+        stored = array.astype(owner.spec.numpy_dtype)
+    return bool((np.isfinite(stored) | ~np.isfinite(array)).all())
+
+
+def _misfit(owner: CustomFeature, value: object, what: str = "") -> FeatureError:
+    got = f"{what} of {type(value).__name__}" if what else f"{type(value).__name__} {_shortened(value)}"
+    who = f"feature {owner.spec.name!r} at {owner.origin}"
+    return FeatureError(f"{who}: expected a value for {owner.spec}, got {got}")
+
+
+def _shortened(value: object, limit: int = 80) -> str:
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[:limit]}..."

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot log`: looks into decision logs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections import Counter
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from passpilot.features.inline import DECISION, DEFAULT
+from passpilot.features.log import read_log
+from passpilot.plugin.output import quiet_pipe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+    from passpilot.features.log import Observation
+
+_EXAMPLE = """\
+example:
+  passpilot opt in.bc -passes='default<Oz>' --inline=random:7 --log decisions.log -o out.bc
+  passpilot log show decisions.log --limit 20
+"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command on its arguments; returns the exit code, and ends quietly when its reader goes away.
+
+    Raises:
+        LogError: the log cannot be read to its end; what came before has been printed.
+    """
+    options = _parser().parse_args(argv)
+    with quiet_pipe():
+        _show(options)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("passpilot log", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    show = commands.add_parser(
+        "show",
+        help="print one line per decision, and a summary",
+        description="Print one line per decision of a log, and a summary.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    show.add_argument("file", metavar="LOG", help="a decision log of passpilot or of MLGO")
+    show.add_argument("--json", action="store_true", help="print one JSON object per decision, no summary")
+    show.add_argument("--limit", type=_count, metavar="N", help="stop after N decisions")
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        msg = f"expected a number of decisions, got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)
+
+
+def _show(options: argparse.Namespace) -> None:
+    reader = read_log(options.file)
+    advice = reader.features[-1].name
+    decisions = (_Decision(observation, advice) for observation in islice(reader, options.limit))
+    if options.json:
+        for decision in decisions:
+            print(decision.to_json())
+    else:
+        _print_table(decisions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """An observation for people: which tensor is its advice, and what LLVM would have done."""
+
+    observation: Observation
+    advice_name: str
+
+    @property
+    def advice(self) -> str:
+        return self._shown(self.advice_name)
+
+    @property
+    def default(self) -> str:
+        return self._shown(DEFAULT.name) if DEFAULT.name in self.observation.tensors else ""
+
+    def __str__(self) -> str:
+        seen = self.observation
+        call = f"{seen.caller or '?'} -> {seen.callee or '?'}" if seen.caller or seen.callee else ""
+        line = f"{seen.index:8} {self.default or '-':8} {self.advice:8} {call}  {seen.location}"
+        return line.rstrip()
+
+    def to_json(self) -> str:
+        """All of the observation as one JSON object; what is not finite is null."""
+        seen = self.observation
+        fields: dict[str, object] = {
+            "context": seen.context,
+            "observation": seen.index,
+            "caller": seen.caller,
+            "callee": seen.callee,
+            "location": seen.location,
+            "tensors": {name: _plain(tensor) for name, tensor in seen.tensors.items()},
+        }
+        if seen.score is not None:
+            fields["score"] = _plain(seen.score)
+        return json.dumps(fields, allow_nan=False)
+
+    def _shown(self, name: str) -> str:
+        value = _plain(self.observation.tensors[name])
+        if name in (DEFAULT.name, DECISION.name) and isinstance(value, int):
+            return "inline" if value else "no"
+        return str(value)
+
+
+def _print_table(decisions: Iterable[_Decision]) -> None:
+    print("decision default  advice   call")
+    advices: Counter[str] = Counter()
+    agreed = compared = 0
+    context = ""
+    for decision in decisions:
+        if decision.observation.context != context:
+            context = decision.observation.context
+            print(f"context {context}:")
+        print(decision)
+        advices[decision.advice] += 1
+        compared += decision.default != ""
+        agreed += decision.default == decision.advice
+    print(_summary(advices, agreed, compared))
+
+
+def _summary(advices: Counter[str], agreed: int, compared: int) -> str:
+    total = advices.total()
+    parts = [f"{total} decision{'s' if total != 1 else ''}"]
+    if set(advices) <= {"inline", "no"}:
+        parts.append(f"{advices['inline']} inlined")
+    if compared:
+        parts.append(f"{agreed} as LLVM's default ({100 * agreed / compared:.1f} %)")
+    return ", ".join(parts)
+
+
+def _plain(tensor: NDArray[np.generic]) -> object:
+    """A tensor of one element as a number, another as nested lists, with None for what is not finite."""
+    return _finite(tensor.item() if tensor.size == 1 else tensor.tolist())
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+r"""The framing of a decision log: lines of JSON, and blocks of tensors between them.
+
+    {"features":[{"name":"callee_users","type":"int64_t","port":0,"shape":[1]},...],"score":{...}}\n
+    {"context":"..."}\n                                whenever it changes
+    {"observation":0,"caller":"f","callee":"g","location":"a.c:3:7"}\n
+    <the tensors in the header's order, packed, in the writer's byte order>\n
+    {"outcome":0}\n
+    <the score>\n                                      this and the outcome only if the header has a score
+
+`caller`, `callee` and `location` are ours, each left out where unknown; MLGO's readers look only at
+`observation`. Our writer escapes bytes above ASCII one by one, as names in LLVM need not be UTF-8; here they
+become UTF-8 again.
+
+Source: llvm/Analysis/Utils/TrainingLogger.h.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from passpilot.features.spec import MAX_BYTES, TensorSpec, by_name
+from passpilot.plugin.errors import FeatureError, LogError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_LONGEST_LINE: Final = 1 << 24
+_OBSERVATION: Final = re.compile(rb'\{"observation": ?\d+[,}]')
+
+
+class Event:
+    """One line of JSON, decoded only when a field of it is asked for."""
+
+    __slots__ = ("_fields", "line", "offset", "path")
+
+    def __init__(self, path: Path, offset: int, line: bytes) -> None:
+        self.path = path
+        self.offset = offset
+        self.line = line
+        self._fields: dict[str, object] | None = None
+
+    @property
+    def is_observation(self) -> bool:
+        """Whether a block of tensors follows."""
+        return _OBSERVATION.match(self.line) is not None or "observation" in self.fields
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """What the line says."""
+        if self._fields is None:
+            self._fields = self._decoded()
+        return self._fields
+
+    def number(self, key: str) -> int:
+        """The integer field `key`."""
+        value = self.fields.get(key)
+        if type(value) is not int:
+            raise self.error(f"a line with {key!r} and its number")
+        return value
+
+    def text(self, key: str, default: str | None = "") -> str:
+        """The text field `key`; None as the default makes it mandatory."""
+        value = self.fields.get(key, default)
+        if not isinstance(value, str):
+            raise self.error(f"a line with {key!r} and its text")
+        return value if value.isascii() else _as_utf8(value)
+
+    def error(self, expected: str) -> LogError:
+        """The error that this line was expected to be something else."""
+        return _malformed(self.path, self.offset, expected, repr(self.line[:60]))
+
+    def _decoded(self) -> dict[str, object]:
+        try:
+            fields = json.loads(self.line.decode(errors="replace"))
+        except (ValueError, RecursionError) as error:
+            raise self.error("a line of JSON") from error
+        if not isinstance(fields, dict):
+            raise self.error("a JSON object")
+        return fields
+
+
+class Stream:
+    """The log file from its start, with the offset for messages; every short read is an error."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = _opened(path)
+        self._offset = 0
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def event(self) -> Event | None:
+        """The next line, or None at the end of the file."""
+        line = self._file.readline(_LONGEST_LINE)
+        if not line:
+            return None
+        event = Event(self._path, self._offset, line)
+        if line[-1:] != b"\n":
+            raise event.error("a whole line") if len(line) == _LONGEST_LINE else self.cut(len(line))
+        self._offset += len(line)
+        return event
+
+    def block(self, nbytes: int) -> bytes:
+        """The next `nbytes` bytes, which a newline must follow."""
+        block = self._file.read(nbytes)
+        end = self._file.read(1)
+        if end != b"\n":
+            if not end:
+                raise self.cut(len(block))
+            raise _malformed(self._path, self._offset + nbytes, "a newline after the tensors", repr(end))
+        self._offset += nbytes + 1
+        return block
+
+    def cut(self, got: int = 0) -> LogError:
+        """The error that the file ends `got` bytes from here."""
+        where = self._offset + got
+        return _malformed(self._path, where, "more of the log", "its end; was the writer interrupted?")
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        if stat.S_ISREG(path.stat().st_mode):
+            return path.open("rb")
+        got = "something else"
+    except OSError as error:
+        got = error.strerror or str(error)
+    msg = f"log {path}: expected a regular file that can be read, got: {got}"
+    raise LogError(msg)
+
+
+def read_header(stream: Stream) -> tuple[tuple[TensorSpec, ...], TensorSpec | None]:
+    """The features and the score, if any, that the first line declares.
+
+    Raises:
+        LogError: it declares none, or the file is empty.
+    """
+    event = stream.event()
+    if event is None:
+        raise stream.cut()
+    features = event.fields.get("features")
+    if not isinstance(features, list) or not features:
+        raise event.error("a header with its features")
+    try:
+        specs = tuple(map(TensorSpec.from_json, features))
+        score = TensorSpec.from_json(event.fields["score"]) if "score" in event.fields else None
+        by_name((*specs, score) if score else specs)
+    except FeatureError as error:
+        raise _malformed(event.path, event.offset, "a header of tensors", str(error)) from error
+    if (total := sum(spec.nbytes for spec in specs)) > MAX_BYTES:
+        raise _malformed(event.path, event.offset, f"tensors of at most {MAX_BYTES} bytes", str(total))
+    return specs, score
+
+
+def _as_utf8(text: str) -> str:
+    """Undo the escapes of single bytes that our writer makes; other text stays as it is."""
+    try:
+        return text.encode("latin-1").decode()
+    except UnicodeError:
+        return text
+
+
+def _malformed(path: Path, offset: int, expected: str, got: str) -> LogError:
+    return LogError(f"log {path} at byte {offset}: expected {expected}, got {got}")

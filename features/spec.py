@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`TensorSpec`: the name, scalar type and shape of one tensor that a model reads or answers.
+
+In our own texts a spec reads ``int64[1]`` or ``float32[1,33]``. In the JSON of log headers and handshakes it
+reads as LLVM writes it: ``{"name": "callee_users", "type": "int64_t", "port": 0, "shape": [1]}``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from passpilot.plugin.errors import FeatureError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import numpy as np
+
+ALIGNMENT: Final = 8
+MAX_BYTES: Final = 1 << 30
+"""No tensor is larger: a header with a wild shape must not ask for all of the memory."""
+
+
+class _Scalar(NamedTuple):
+    llvm: str
+    bytes: int
+
+
+# In the order of LLVM's TensorType, which numbers them from 1.
+_SCALARS: Final = {
+    "float32": _Scalar("float", 4),
+    "float64": _Scalar("double", 8),
+    "int8": _Scalar("int8_t", 1),
+    "uint8": _Scalar("uint8_t", 1),
+    "int16": _Scalar("int16_t", 2),
+    "uint16": _Scalar("uint16_t", 2),
+    "int32": _Scalar("int32_t", 4),
+    "uint32": _Scalar("uint32_t", 4),
+    "int64": _Scalar("int64_t", 8),
+    "uint64": _Scalar("uint64_t", 8),
+}
+DTYPES: Final = tuple(_SCALARS)
+_BY_LLVM_NAME: Final = {scalar.llvm: dtype for dtype, scalar in _SCALARS.items()}
+_TEXT: Final = re.compile(r"\s*(\w+)\s*\[\s*(\d+(?:\s*,\s*\d+)*)?\s*\]\s*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """The name, scalar type and row-major shape of a tensor; `port` is LLVM's output index, 0 elsewhere.
+
+    Raises:
+        FeatureError: the name is empty, the type unknown, or the shape not one of positive integers.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    port: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise _refused(None, "a name", "an empty one")
+        if self.dtype not in _SCALARS:
+            raise _refused(self.name, f"a type among {', '.join(DTYPES)}", repr(self.dtype))
+        if not all(type(n) is int and n > 0 for n in self.shape):
+            raise _refused(self.name, "a shape of positive integers", repr(self.shape))
+        if self.nbytes > MAX_BYTES:
+            raise _refused(self.name, f"at most {MAX_BYTES} bytes", f"{self.nbytes} for {self}")
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The number of bytes of its values."""
+        return self.size * _SCALARS[self.dtype].bytes
+
+    @property
+    def type_index(self) -> int:
+        """The number of its scalar type in LLVM's ``TensorType``: float is 1, uint64_t is 10."""
+        return DTYPES.index(self.dtype) + 1
+
+    @property
+    def numpy_dtype(self) -> np.dtype[np.generic]:
+        """The scalar type for numpy, which is imported only here."""
+        import numpy as np
+
+        return np.dtype(self.dtype)
+
+    @classmethod
+    def parse(cls, text: str, name: str) -> TensorSpec:
+        """The spec of the tensor `name` that `text` describes, such as ``int64[1]`` or ``float32[1,33]``.
+
+        Raises:
+            FeatureError: the text is not of this form.
+        """
+        match = _TEXT.fullmatch(text)
+        if match is None:
+            raise _refused(name, "a spec such as 'int64[1]' or 'float32[1,33]'", repr(text))
+        dtype, shape = match.groups()
+        return cls(name, dtype, tuple(int(n) for n in shape.split(",")) if shape else ())
+
+    def to_json(self) -> dict[str, str | int | list[int]]:
+        """The spec as LLVM writes it in JSON."""
+        llvm = _SCALARS[self.dtype].llvm
+        return {"name": self.name, "type": llvm, "port": self.port, "shape": list(self.shape)}
+
+    @classmethod
+    def from_json(cls, row: object) -> TensorSpec:
+        """The spec that one of LLVM's JSON objects describes; a missing port is 0.
+
+        Raises:
+            FeatureError: a key is missing or has the wrong type.
+        """
+        if not isinstance(row, dict):
+            raise _refused(None, "a JSON object with name, type and shape", repr(row))
+        name, llvm, shape, port = (row.get(key) for key in ("name", "type", "shape", "port"))
+        if not isinstance(name, str):
+            raise _refused(None, "a name", repr(name))
+        if not isinstance(llvm, str) or llvm not in _BY_LLVM_NAME:
+            raise _refused(name, f"a type among {', '.join(_BY_LLVM_NAME)}", repr(llvm))
+        if not isinstance(shape, list):
+            raise _refused(name, "a shape of positive integers", repr(shape))
+        if port is not None and type(port) is not int:
+            raise _refused(name, "an integer port", repr(port))
+        return cls(name, _BY_LLVM_NAME[llvm], tuple(shape), port or 0)
+
+
+def layout(specs: Iterable[TensorSpec]) -> tuple[tuple[int, ...], int]:
+    """The offset of each tensor in one contiguous block, and the size of the block, in bytes.
+
+    Every tensor starts at a multiple of 8, and the block ends at one. The buffers of the core and the frames
+    of a pipe are laid out like this; the records of a log are packed instead.
+    """
+    offsets = []
+    total = 0
+    for spec in specs:
+        offsets.append(total)
+        total += -(-spec.nbytes // ALIGNMENT) * ALIGNMENT
+    return tuple(offsets), total
+
+
+def by_name(specs: Iterable[TensorSpec]) -> Mapping[str, TensorSpec]:
+    """The specs by their names, in the same order.
+
+    Raises:
+        FeatureError: two of them share a name.
+    """
+    found: dict[str, TensorSpec] = {}
+    for spec in specs:
+        if spec.name in found:
+            raise _refused(spec.name, "one tensor of this name", f"{found[spec.name]} and {spec}")
+        found[spec.name] = spec
+    return found
+
+
+def _refused(name: str | None, expected: str, got: str) -> FeatureError:
+    who = "tensor" if name is None else f"tensor {name!r}"
+    return FeatureError(f"{who}: expected {expected}, got {got}")

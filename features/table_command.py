@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot features`: prints the feature table of a decision point."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING
+
+from passpilot.features.point import POINTS, find_point, find_table
+from passpilot.plugin.load import load_file
+from passpilot.plugin.output import quiet_pipe
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from passpilot.features.point import Feature
+
+_EXAMPLE = """\
+example:
+  passpilot features --load policy.py --json
+"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command on its arguments; returns the exit code, and ends quietly when its reader goes away.
+
+    Raises:
+        InputError: a file to load is missing, or raised.
+        FeatureError: a feature that it registers is refused.
+    """
+    options = _parser().parse_args(argv)
+    for path in options.load:
+        load_file(path)
+    show = _print_json if options.json else _print_text
+    with quiet_pipe():
+        show(options.point)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "passpilot features",
+        description="Print what a decision point offers to a model: name, type and shape, meaning.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--point", choices=tuple(POINTS), default="inline", help="inline is the default")
+    parser.add_argument("--json", action="store_true", help="print one JSON object, specs as LLVM writes them")
+    parser.add_argument(
+        "--load", metavar="FILE.py", action="append", default=[], help="run this file first; lists its features"
+    )
+    return parser
+
+
+def _print_text(name: str) -> None:
+    rows = find_table(name)
+    names = max(len(row.spec.name) for row in rows)
+    types = max(len(str(row.spec)) for row in rows)
+    for row in rows:
+        print(f"{row.spec.name:{names}}  {row.spec!s:{types}}  {_meaning(row)}".rstrip())
+    advice = find_point(name).advice
+    print(f"advice: {advice.name} {advice}")
+
+
+def _meaning(row: Feature) -> str:
+    return f"{row.doc} ({row.origin})".lstrip() if row.origin else row.doc
+
+
+def _print_json(name: str) -> None:
+    rows = [{**row.spec.to_json(), "doc": row.doc, "origin": row.origin or None} for row in find_table(name)]
+    print(json.dumps({"point": name, "features": rows, "advice": find_point(name).advice.to_json()}))

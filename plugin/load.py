@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs a user's Python file once, as a module, so that what it defines gets registered."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import sys
+import threading
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.errors import Error, InputError
+
+if TYPE_CHECKING:
+    import os
+    from types import ModuleType
+
+_LOADED: Final[dict[Path, ModuleType]] = {}
+_LOCK: Final = threading.RLock()
+
+
+def load_file(path: str | os.PathLike[str]) -> ModuleType:
+    """The module of the Python file at `path`, run at the first call and the same module from then on.
+
+    The folder of the file is appended to ``sys.path``, so that it can import its neighbours. No bytecode is
+    written.
+
+    Raises:
+        InputError: the file is missing or unreadable, or raised while it ran; names file and line.
+        Error: what the file raised of passpilot's own errors passes through.
+    """
+    place = Path(path).resolve()
+    with _LOCK:
+        if place not in _LOADED:
+            _run(place, str(path))
+        return _LOADED[place]
+
+
+def _run(place: Path, shown: str) -> None:
+    source = _read(place, shown)
+    name = _free_name(place.stem)
+    loader = importlib.machinery.SourceFileLoader(name, str(place))
+    spec = importlib.util.spec_from_loader(name, loader)
+    assert spec is not None, "a loader was given"
+    module = importlib.util.module_from_spec(spec)
+    if str(place.parent) not in sys.path:
+        sys.path.append(str(place.parent))
+    _LOADED[place] = sys.modules[name] = module
+    try:
+        exec(loader.source_to_code(source, str(place)), module.__dict__)
+    except BaseException as error:
+        del _LOADED[place], sys.modules[name]
+        if isinstance(error, (Error, KeyboardInterrupt)):
+            raise
+        raise InputError(_described(error, place, shown)) from error
+
+
+def _read(place: Path, shown: str) -> bytes:
+    try:
+        return place.read_bytes()
+    except OSError as error:
+        msg = f"file {shown}: expected a Python file that can be read, got: {error.strerror}"
+        raise InputError(msg) from error
+
+
+def _free_name(stem: str) -> str:
+    """A module name that no import statement can mean and no other loaded file has."""
+    name = wanted = f"passpilot-load:{stem}"
+    number = 2
+    while name in sys.modules:
+        name = f"{wanted}#{number}"
+        number += 1
+    return name
+
+
+def _described(error: BaseException, place: Path, shown: str) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(place)]
+    if isinstance(error, SyntaxError) and error.filename == str(place):
+        lines.append(error.lineno)
+    line = f":{lines[-1]}" if lines else ""
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"file {shown}{line}: expected Python that runs, got {type(error).__name__}: {text}".rstrip(": ")
