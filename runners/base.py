@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The runner contract: the one interface between a decision point and whoever answers it.
+
+A runner says at construction which of the offered tensors it reads (`inputs`) and what it answers (`output`).
+It is then bound once to buffers that stay where they are, and asked once per decision:
+
+    runner.bind(tensors, frame, host)      once
+    runner.switch_context(name)            at any time, any number of times
+    runner.evaluate() -> advice            once per decision; the tensors hold its features
+    runner.close()                         any number of times
+
+The tensors belong to the caller: a runner neither writes nor clears them. One runner serves one thread at a
+time. `passpilot.check_runner` tells whether a runner keeps these rules.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from passpilot.features.point import Flag, Point
+from passpilot.features.spec import TensorSpec, layout
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import TracebackType
+    from typing import Self, TypeAlias
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Tensor: TypeAlias = NDArray[np.integer | np.floating]
+
+__all__ = ["Flag", "Host", "Point", "Runner", "TensorSpec", "allocate", "tensor_views"]
+
+DEFAULT_TENSOR: Final = "inlining_default"
+"""The tensor with the compiler's own decision; a decision point offers it after its own features."""
+
+AnyRunner = TypeVar("AnyRunner", bound="Runner")
+
+
+class Host(Protocol):
+    """What a runner inside the compiler may ask about the present decision, beyond its tensors."""
+
+    @property
+    def site(self) -> object:
+        """The view of the place of the decision; for `inline`, the call site."""
+
+    def default(self) -> bool:
+        """The compiler's own decision; computed when asked for."""
+
+    def feature(self, name: str) -> Tensor:
+        """An offered tensor that is not among the runner's inputs; computed when asked for."""
+
+
+class Runner(ABC):
+    """Answers the questions of one decision point."""
+
+    inputs: tuple[TensorSpec, ...]
+    """The tensors it reads, a subset of what the point offers, in an order of its own."""
+
+    output: TensorSpec
+    """The advice."""
+
+    tensors: Mapping[str, Tensor] = MappingProxyType({})
+    """The inputs by name, once bound; the buffers stay the same for the runner's life."""
+
+    frame: NDArray[np.uint8]
+    """The one block that holds the inputs, as `passpilot.features.spec.layout` places them."""
+
+    host: Host | None = None
+    """The compiler, or None where it is in another process."""
+
+    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
+        """Take the buffers of `inputs`. Called once, before the first question."""
+        self.tensors = tensors
+        self.frame = frame
+        self.host = host
+
+    @abstractmethod
+    def evaluate(self) -> object:
+        """The advice on the decision whose features the tensors hold.
+
+        Raises:
+            RunnerError: there is no advice; a Python policy may raise whatever it likes.
+        """
+
+    def switch_context(self, name: str) -> None:  # noqa: B027  (not every runner has contexts)
+        """The decisions that follow belong to the context `name`, such as a module."""
+
+    def close(self) -> None:  # noqa: B027  (not every runner holds something)
+        """Let go of whatever the runner holds; once closed, it need not answer. Idempotent."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def allocate(runner: AnyRunner, host: Host | None = None) -> AnyRunner:
+    """Bind the runner to zeroed buffers of its own, as the compiler would; returns the runner."""
+    import numpy as np
+
+    frame = np.zeros(layout(runner.inputs)[1], np.uint8)
+    runner.bind(tensor_views(runner.inputs, frame), frame, host)
+    return runner
+
+
+def tensor_views(specs: Sequence[TensorSpec], frame: NDArray[np.uint8]) -> dict[str, Tensor]:
+    """The tensors of a block by name: views of `frame`, which `layout(specs)` describes."""
+    offsets, _ = layout(specs)
+    return {
+        spec.name: frame[start : start + spec.nbytes].view(spec.numpy_dtype).reshape(spec.shape)
+        for spec, start in zip(specs, offsets, strict=True)
+    }
+
+
+def own_features(point: Point) -> tuple[TensorSpec, ...]:
+    """The point's own table: what it offers before the default decision and custom features."""
+    names = [spec.name for spec in point.features]
+    return point.features[: names.index(DEFAULT_TENSOR)] if DEFAULT_TENSOR in names else point.features

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`python:FILE_or_module:NAME[?features=a,b]`: a policy written in Python.
+
+NAME is one of
+
+* a function of one observation;
+* a class, which is instantiated without arguments and asked by its method `decide` or its `__call__`;
+* a function marked by `@passpilot.policy_factory`, which is called without arguments and returns either.
+
+    def decide(obs):
+        return obs["cost_estimate"] < 50 or obs.default()
+
+    decide.features = ("cost_estimate",)
+
+`features`, on the function or the class, or in the spec, names the tensors to be bound; without it, they are
+the decision point's own features. Fewer of them are cheaper only where they travel to another process or have
+to be computed (custom features). A policy with `switch_context(name)` or `close()` has them called.
+
+A spec naming a file runs that file once per process, so that two policies in it share their module.
+"""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+
+from passpilot.plugin.errors import Error, PolicyError, RunnerSpecError
+from passpilot.runners.base import DEFAULT_TENSOR, Runner, own_features
+from passpilot.runners.spec import runner_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from types import FrameType, ModuleType
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from passpilot.features.point import Point
+    from passpilot.runners.base import Host, Tensor
+
+    Policy = Callable[["Observation"], object]
+
+AnyFunction = TypeVar("AnyFunction", bound="Callable[[], object]")
+
+
+class Observation(dict[str, "Tensor"]):
+    """One decision as a policy sees it: the bound tensors by name, as numpy views that stay the same objects.
+
+    An offered tensor that is not bound is computed when it is asked for, and its value is that of the present
+    decision; a policy in another process has only what it declared.
+    """
+
+    __slots__ = ("_host", "context")
+
+    def __init__(self, tensors: Mapping[str, Tensor] | None = None, host: Host | None = None) -> None:
+        super().__init__(tensors or {})
+        self._host = host
+        self.context = ""
+
+    @property
+    def site(self) -> object:
+        """The view of the decision's place in the compiler's IR; for `inline`, the call site.
+
+        Raises:
+            PolicyError: the policy is not in the compiler's process.
+        """
+        if self._host is None:
+            msg = (
+                "obs.site: expected a policy inside the compiler, got one at the other end of a pipe, where "
+                "there is no IR; declare custom features, or use python: instead of pipe:"
+            )
+            raise PolicyError(msg)
+        return self._host.site
+
+    def default(self) -> bool:
+        """The compiler's own decision, computed when asked for.
+
+        Raises:
+            PolicyError: the policy is in another process and did not declare the tensor that holds it.
+        """
+        if self._host is not None:
+            return self._host.default()
+        if DEFAULT_TENSOR in self:
+            return bool(self[DEFAULT_TENSOR])
+        msg = (
+            f"obs.default(): expected the tensor {DEFAULT_TENSOR!r} from the other end of the pipe, "
+            f"got none; declare it: decide.features = (..., {DEFAULT_TENSOR!r})"
+        )
+        raise PolicyError(msg)
+
+    def __missing__(self, name: str) -> Tensor:
+        if self._host is not None:
+            return self._host.feature(name)
+        msg = (
+            f"obs[{name!r}]: expected one of the tensors that were declared ({', '.join(self)}), "
+            f"got another; declare it: decide.features = (..., {name!r})"
+        )
+        raise PolicyError(msg)
+
+
+def policy_factory(function: AnyFunction) -> AnyFunction:
+    """Mark a function of no arguments that makes a policy; each runner gets a policy of its own."""
+    function.passpilot_policy_factory = True  # type: ignore[attr-defined]
+    return function
+
+
+class PythonRunner(Runner):
+    """Asks a policy written in Python.
+
+    `bind` puts the policy itself in the place of `evaluate`, so that a question costs one Python call. What
+    the policy raises passes through unchanged; `describe_exception` makes one line of it.
+    """
+
+    def __init__(
+        self, policy: object, point: Point, *, features: tuple[str, ...] | None = None, name: str = ""
+    ) -> None:
+        self.name = name or getattr(policy, "__qualname__", type(policy).__name__)
+        self.policy = _instance(policy, self.name)
+        self._decide = _decide_of(self.policy, self.name)
+        wanted = (
+            features if features is not None else _declared_features(self._decide, self.policy, self.name)
+        )
+        self.inputs = own_features(point) if wanted is None else point.select(wanted)
+        self.output = point.advice
+        self._observation = Observation()
+        self._closed = False
+
+    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
+        super().bind(tensors, frame, host)
+        context = self._observation.context
+        self._observation = Observation(tensors, host)
+        self._observation.context = context
+        self.__dict__["evaluate"] = partial(self._decide, self._observation)
+
+    def evaluate(self) -> object:
+        return self._decide(self._observation)
+
+    def switch_context(self, name: str) -> None:
+        self._observation.context = name
+        if callable(switch := getattr(self.policy, "switch_context", None)):
+            switch(name)
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            if callable(close := getattr(self.policy, "close", None)):
+                close()
+
+
+@runner_keys("features")
+def python_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> PythonRunner:  # noqa: ARG001
+    """The runner of `python:FILE_or_module:NAME`.
+
+    Raises:
+        RunnerSpecError: the target is not of this form, the module has no such name, or it is no policy.
+        InputError: the file cannot be run.
+        SpecMismatchError: the policy wants a tensor that is not offered.
+    """
+    place, colon, name = target.rpartition(":")
+    if not (colon and place and name):
+        msg = f"runner python:{target}: expected python:FILE:NAME or python:module:NAME, got {target!r}"
+        raise RunnerSpecError(msg)
+    module = _load(place)
+    if not hasattr(module, name):
+        names = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+        msg = (
+            f"runner python:{target}: expected a name that {place} defines ({', '.join(names)}), got {name!r}"
+        )
+        raise RunnerSpecError(msg)
+    features = _split(options["features"]) if "features" in options else None
+    return PythonRunner(getattr(module, name), point, features=features, name=f"python:{target}")
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, (part.strip() for part in text.split(","))))
+
+
+def _load(place: str) -> ModuleType:
+    if place.endswith(".py") or "/" in place:
+        from passpilot.plugin.load import load_file
+
+        return load_file(place)
+    import importlib
+
+    try:
+        return importlib.import_module(place)
+    except Error:
+        raise
+    except Exception as error:
+        got = describe_exception(error)
+        msg = f"runner python: module {place}: expected one that can be imported, got {got}"
+        raise RunnerSpecError(msg) from error
+
+
+def _instance(policy: object, name: str) -> object:
+    """The policy itself: what a factory makes, the instance of a class, or else what was given."""
+    if not (isinstance(policy, type) or getattr(policy, "passpilot_policy_factory", False)):
+        return policy
+    try:
+        made = cast("Callable[[], object]", policy)()
+    except Error:
+        raise
+    except Exception as error:
+        msg = f"policy {name}: expected it to be made without arguments, got {describe_exception(error)}"
+        raise PolicyError(msg) from error
+    return made if isinstance(policy, type) else _instance(made, name)
+
+
+def _decide_of(policy: object, name: str) -> Policy:
+    import inspect
+
+    decide: object = getattr(policy, "decide", policy)
+    if not callable(decide):
+        msg = f"policy {name}: expected a function of one observation, or decide(obs), got {policy!r}"
+        raise RunnerSpecError(msg)
+    if inspect.iscoroutinefunction(decide) or inspect.isgeneratorfunction(decide):
+        msg = f"policy {name}: expected a plain function, got a coroutine or a generator"
+        raise RunnerSpecError(msg)
+    try:
+        inspect.signature(decide).bind(None)
+    except ValueError:  # some built-in callables tell no signature
+        pass
+    except TypeError as error:
+        msg = f"policy {name}: expected a function of one argument, got {name}{inspect.signature(decide)}"
+        raise RunnerSpecError(msg) from error
+    return cast("Policy", decide)
+
+
+def _declared_features(decide: Policy, policy: object, name: str) -> tuple[str, ...] | None:
+    for owner in (decide, policy):
+        declared: object = getattr(owner, "features", None)
+        if declared is None:
+            continue
+        if not isinstance(declared, (tuple, list)) or not all(isinstance(each, str) for each in declared):
+            msg = f"policy {name}: expected a tuple of names as its features, got {declared!r}"
+            raise RunnerSpecError(msg)
+        return tuple(declared)
+    return None
+
+
+def describe_exception(error: BaseException) -> str:
+    """An exception on one line: type, text, and file:line of the innermost frame of the user's own code."""
+    try:
+        text = " ".join(str(error).splitlines())
+    except Exception as second:  # noqa: BLE001  (a broken __str__ must not hide the error)
+        text = f"(its text cannot be read: {type(second).__name__})"
+    where = _user_place(error)
+    head = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return f"{head} ({where})" if where else head
+
+
+def _user_place(error: BaseException) -> str:
+    if isinstance(error, SyntaxError) and error.filename:
+        return "" if f"line {error.lineno})" in str(error) else f"{error.filename}:{error.lineno}"
+    places = [(frame.f_code.co_filename, line) for frame, line in _frames(error)]
+    places = [place for place in places if not _inside(place[0], _OURS)]
+    own = [place for place in places if not _inside(place[0], _LIBRARIES)]
+    file, line = (own or places or [("", 0)])[-1]
+    return f"{file}:{line}" if file else ""
+
+
+def _frames(error: BaseException) -> Iterator[tuple[FrameType, int]]:
+    trace = error.__traceback__
+    while trace is not None:
+        yield trace.tb_frame, trace.tb_lineno
+        trace = trace.tb_next
+
+
+_HOUSE: Final = Path(__file__).parent.parent
+_OURS: Final = tuple(f"{_HOUSE / name}/" for name in ("plugin", "features", "runners", "passes", "training"))
+_LIBRARIES: Final = (
+    "<frozen ",
+    *{f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib", "purelib", "platlib")},
+    f"{Path(sys.prefix)}/lib/",
+)
+
+
+def _inside(file: str, folders: tuple[str, ...]) -> bool:
+    return file.startswith(folders)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`replay:LOG`: gives again the advice of a decision log, after making sure that the questions are the same.
+
+It reads every logged tensor that the decision point offers and compares it, bit by bit, with the live one: a
+log replays only on the compilation that it was taken from. The log is streamed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+from passpilot.plugin.errors import AdviceError, LogError, PasspilotWarning, RunnerSpecError
+from passpilot.runners.base import Runner
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from passpilot.features.log import Observation
+    from passpilot.features.point import Point
+    from passpilot.runners.base import Host, Tensor
+
+
+class ReplayRunner(Runner):
+    """Answers from a log, one logged decision per question.
+
+    Raises:
+        LogError: the log cannot be read, or does not hold this point's advice.
+    """
+
+    def __init__(self, path: str, point: Point) -> None:
+        from passpilot.features.log import read_log
+
+        self.path = path
+        log = read_log(path)
+        advice = next((spec for spec in log.features if spec.name == point.advice.name), None)
+        if str(advice) != str(point.advice):
+            wanted = f"the advice {point.advice.name} as {point.advice}"
+            got = f"it as {advice}" if advice else "none of this name"
+            msg = f"replay {path}: expected a log with {wanted}, got {got}"
+            raise LogError(msg)
+        offered = {spec.name for spec in point.features}
+        self.inputs = tuple(spec for spec in log.features if spec.name in offered)
+        self.output = point.advice
+        self._accept = point.domain.accept
+        self._decisions = iter(log)
+        self._asked = 0
+        self._unfinished = False  # bound, and no error so far
+
+    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
+        super().bind(tensors, frame, host)
+        self._live = [(spec.name, tensors[spec.name]) for spec in self.inputs]
+        self._unfinished = True
+
+    def evaluate(self) -> int:
+        """The logged advice.
+
+        Raises:
+            AdviceError: the live decision is not the logged one, or the log has no more decisions.
+            LogError: the log cannot be read further.
+        """
+        unfinished, self._unfinished = self._unfinished, False
+        logged = next(self._decisions, None)
+        if logged is None:
+            msg = (
+                f"replay {self.path}: expected at most {self._asked} decisions, as logged, got one more; "
+                "replay with the input and the pipeline that the log was taken from"
+            )
+            raise AdviceError(msg)
+        self._asked += 1
+        tensors = logged.tensors
+        for name, live in self._live:
+            then = tensors[name]
+            if then.tobytes() != live.tobytes():
+                raise self._differs(logged, name, then, live)
+        self._unfinished = unfinished
+        return self._accept(tensors[self.output.name])
+
+    def _differs(
+        self, logged: Observation, name: str, then: NDArray[np.generic], live: Tensor
+    ) -> AdviceError:
+        place = f" ({logged.location})" if logged.location else ""
+        call = f", {logged.caller} -> {logged.callee}{place}" if logged.caller or logged.callee else place
+        old, new = (" ".join(str(values.tolist()).split()) for values in (then, live))
+        return AdviceError(
+            f"replay {self.path} at decision {self._asked - 1}{call}: expected {name} = {old}, got {new}; "
+            "replay with the input and the pipeline that the log was taken from"
+        )
+
+    def close(self) -> None:
+        """End the replay; warns of logged decisions that were never asked for, unless an error ended it."""
+        decisions, self._decisions = self._decisions, iter(())
+        unasked = next(decisions, None) if self._unfinished else None
+        self._unfinished = False
+        if close := getattr(decisions, "close", None):
+            close()
+        if unasked is not None:
+            text = (
+                f"replay {self.path}: the log has more decisions than the {self._asked} that were asked for"
+            )
+            warnings.warn(text, PasspilotWarning, stacklevel=2)
+
+
+def replay_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> ReplayRunner:  # noqa: ARG001
+    """The runner of `replay:LOG`."""
+    if not target:
+        msg = "runner replay: expected replay:LOG, got no log; name the file of a decision log"
+        raise RunnerSpecError(msg)
+    return ReplayRunner(target, point)

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+r"""The messages between a compiler and a model server; this docstring is their definition.
+
+Both ends are on one machine: numbers are in its byte order. A session is a handshake and then questions, each
+answered before the next is sent.
+
+    handshake   compiler  {"passpilot": 1, "point": "inline", "offered": [SPEC...], "advice": SPEC}\n
+                server    {"inputs": [NAME...], "runner": TEXT}\n  or  {"error": TEXT, "kind": CLASS}\n
+    request     u64 kind, then the frame: the wanted tensors as `passpilot.features.spec.layout` places them
+                    1  evaluate
+                    2  the context changes; u64 length and so many bytes of UTF-8, its name, follow the frame
+                    3  the session ends; not answered
+    answer      u64 status, then 8 bytes: the advice as int64, uint64 or float64, after the kind of its type
+                    0  done
+                    n  failed; n bytes of UTF-8 follow: type, text, file:line of the error
+
+SPEC is LLVM's JSON for a TensorSpec. Only the handshake is JSON: what follows has a fixed size known to both.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass
+from typing import Final, NoReturn
+
+from passpilot.features.point import POINTS, Flag, Point
+from passpilot.features.spec import TensorSpec, by_name, layout
+from passpilot.plugin import errors
+from passpilot.plugin.errors import Error, PeerError
+
+VERSION: Final = 1
+MAX_LINE: Final = 1 << 20
+MAX_TEXT: Final = 1 << 16
+"""No error text or context name is longer: a wild length must not ask for all of the memory."""
+
+WORD: Final = struct.Struct("=Q")
+EVALUATE: Final = WORD.pack(1)
+CONTEXT: Final = WORD.pack(2)
+BYE: Final = WORD.pack(3)
+ANSWER_SIZE: Final = 16
+
+_KINDS: Final = {
+    name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Error)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """What the server says about itself: the tensors it wants, in order, and its runner's text."""
+
+    inputs: tuple[str, ...]
+    runner: str
+
+
+def answer_struct(advice: TensorSpec) -> struct.Struct:
+    """The 16 bytes of an answer: status and advice."""
+    code = {"f": "d", "u": "Q", "i": "q"}[advice.dtype[0]]
+    return struct.Struct(f"=Q{code}")
+
+
+def frame_size(inputs: tuple[TensorSpec, ...]) -> int:
+    """The bytes of the tensors in a request."""
+    return layout(inputs)[1]
+
+
+def hello(point: Point) -> bytes:
+    """The compiler's line."""
+    return _line(
+        {
+            "passpilot": VERSION,
+            "point": point.name,
+            "offered": [spec.to_json() for spec in point.features],
+            "advice": point.advice.to_json(),
+        }
+    )
+
+
+def read_hello(line: bytes) -> Point:
+    """The decision point that the compiler's line describes.
+
+    Raises:
+        PeerError: the line is not of this form.
+    """
+    row = _object(line, "the compiler's handshake")
+    if row.get("passpilot") != VERSION:
+        got = row.get("passpilot")
+        msg = f"handshake: expected protocol {VERSION}, got {got!r}; use one version at both ends"
+        raise PeerError(msg)
+    name, offered = row.get("point"), row.get("offered")
+    if name not in POINTS or not isinstance(offered, list):
+        msg = f"handshake: expected a decision point among {', '.join(POINTS)} and its tensors, got {name!r}"
+        raise PeerError(msg)
+    try:
+        specs = tuple(by_name(TensorSpec.from_json(each) for each in offered).values())
+        return Point(str(name), specs, TensorSpec.from_json(row.get("advice")), Flag())
+    except Error as error:
+        msg = f"handshake: {error}"
+        raise PeerError(msg) from error
+
+
+def welcome(inputs: tuple[TensorSpec, ...], runner: str) -> bytes:
+    """The server's line when it is ready."""
+    return _line({"inputs": [spec.name for spec in inputs], "runner": runner})
+
+
+def refusal(error: Error) -> bytes:
+    """The server's line when it cannot serve this compiler."""
+    return _line({"error": str(error)[:MAX_TEXT], "kind": type(error).__name__})
+
+
+def read_welcome(line: bytes, who: str) -> Welcome:
+    """What the server's line says.
+
+    Raises:
+        Error: the server's own, of the class that it names, if it refused.
+        PeerError: the line is not of this form.
+    """
+    row = _object(line, f"{who}: the server's handshake")
+    text, kind = row.get("error"), row.get("kind")
+    if isinstance(text, str):
+        raise _KINDS.get(str(kind), PeerError)(f"{who}: {text}")
+    names, runner = row.get("inputs"), row.get("runner")
+    if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+        _refuse(f"{who}: the server's handshake", line)
+    if not isinstance(runner, str) or len(set(names)) != len(names):
+        _refuse(f"{who}: the server's handshake", line)
+    return Welcome(tuple(names), runner)
+
+
+def _line(row: dict[str, object]) -> bytes:
+    return json.dumps(row).encode() + b"\n"
+
+
+def _object(line: bytes, who: str) -> dict[str, object]:
+    try:
+        row: object = json.loads(line)
+    except (ValueError, RecursionError):
+        _refuse(who, line)
+    if not isinstance(row, dict):
+        _refuse(who, line)
+    return row
+
+
+def _refuse(who: str, line: bytes) -> NoReturn:
+    msg = f"{who}: expected one line of JSON as passpilot writes it, got {line[:80]!r}"
+    raise PeerError(msg)
+
+
+def text_message(text: str) -> bytes:
+    """A text as UTF-8 of at most `MAX_TEXT` bytes, cut between characters."""
+    return text.encode("utf-8", "replace")[:MAX_TEXT].decode("utf-8", "ignore").encode()
