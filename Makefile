@@ -4,7 +4,7 @@ SHELL := /bin/bash
 PY := .venv/bin/python
 JOBS ?= $(shell nproc)
 PACKAGES := plugin features runners passes
-CHECKED := $(wildcard tests examples bench tools)
+CHECKED := $(sort $(dir $(wildcard tests/*.py examples/*.py bench/*.py tools/*.py)))
 TYPING := build/typing/passpilot
 
 .DEFAULT_GOAL := help
@@ -49,7 +49,7 @@ lit: setup-test ## the command-line tests in lit_tests/
 	.venv/bin/lit -sv --timeout 20 -j $(JOBS) lit_tests
 
 corpus: setup-test ## fetch and compile the real programs that the tests use, into the user's cache
-	$(PY) tests/corpus/build.py
+	$(PY) -m tests.corpus.build
 
 bench: setup-test ## side-by-side measurements
 	@set -e; for f in bench/bench_*.py; do echo "== $$f"; $(PY) $$f; done
@@ -58,5 +58,5 @@ soak: setup-test corpus ## the tests that take long
 	$(PY) -m pytest -q -n $(JOBS) -m soak
 
 clean: ## remove what was built; the corpus stays in the user's cache
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis lit_tests/Output
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

@@ -101,7 +101,7 @@ make_venv() {
   mapfile -t requirements < <(build_requirements)
   pip install "${requirements[@]}" "cmake>=3.25" ninja
   # No build isolation: the persistent build directory must keep finding the same nanobind.
-  pip install --no-build-isolation -C build-dir=build/cmake -e ".${extras:+[$extras]}"
+  pip install --no-build-isolation --config-settings build-dir=build/cmake -e ".${extras:+[$extras]}"
   # The editable hook needs no path; the one that comes with it would make every sibling of the checkout importable.
   sed -i '\#^/#d' "$(site)"/_editable_skbc_passpilot.pth
   echo "$key" >"$(stamp "$group")"

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""End to end through installed commands: `passpilot` of this .venv, LLVM's tools by their plain names."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import lit.formats
+
+config = globals()["config"]  # lit runs this file with the configuration to fill in
+here = Path(__file__).resolve().parent
+venv = here.parent / ".venv" / "bin"
+llvm = subprocess.check_output(["llvm-config-22", "--bindir"], text=True).strip()
+
+config.name = "passpilot"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".ll", ".test"]
+config.excludes = ["Inputs"]
+config.test_source_root = str(here)
+config.test_exec_root = str(here.parent / "build" / "lit")
+
+config.environment["PATH"] = os.pathsep.join([str(venv), llvm, os.environ["PATH"]])
+for name in ("HOME", "XDG_CACHE_HOME", "LD_LIBRARY_PATH"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+for tool in ("passpilot", "opt", "FileCheck", "not", "count", "split-file", "llvm-dis", "llc", "clang"):
+    if not shutil.which(tool, path=config.environment["PATH"]):
+        globals()["lit_config"].fatal(f"{tool} is not on the PATH; run `make build`")
+
+for module in ("onnx", "llvmlite"):
+    if importlib.util.find_spec(module):
+        config.available_features.add(module)

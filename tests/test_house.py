@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The rules of the house: who may import whom, how long a file may be, what start-up may cost."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LAYERS = ("plugin", "features", "runners", "passes", "training")
+HEAVY = ("numpy", "rich", "onnxruntime", "llvmlite", "torch", "grpc", "importlib.metadata")
+LICENCE = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
+LONGEST = 500
+
+
+FOLDERS = (*LAYERS, "tests", "lit_tests", "bench", "examples", "tools")
+SUFFIXES = {".py", ".pyi", ".in", ".cpp", ".c", ".h", ".sh"}
+SOURCES = sorted(f for folder in FOLDERS for f in (ROOT / folder).rglob("*") if f.suffix in SUFFIXES)
+
+
+def imports(file: Path) -> Iterator[str]:
+    """Every name imported anywhere in the file, those inside functions and `if TYPE_CHECKING` included."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            package = ("passpilot", *file.relative_to(ROOT).parts[:-1])
+            base = package[: len(package) + 1 - node.level] if node.level else ()
+            stem = ".".join((*base, *([node.module] if node.module else [])))
+            yield from (f"{stem}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_layer_imports_only_the_layers_below(layer: str) -> None:
+    above = LAYERS[LAYERS.index(layer) + 1 :]
+    forbidden = {f"passpilot.{name}" for name in above}
+    broken = [
+        f"{file.relative_to(ROOT)} imports {name}"
+        for file in sorted((ROOT / layer).rglob("*.py*"))
+        if file.suffix in {".py", ".pyi"}
+        for name in imports(file)
+        if ".".join(name.split(".")[:2]) in forbidden
+    ]
+    assert not broken
+
+
+def test_a_relative_import_is_seen_as_what_it_names() -> None:
+    assert "passpilot.plugin.errors.Error" in set(imports(ROOT / "plugin" / "root.py.in"))
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=lambda f: str(f.relative_to(ROOT)))
+def test_a_source_file_is_short_and_names_its_licence(file: Path) -> None:
+    lines = file.read_text().splitlines()
+    assert len(lines) <= LONGEST
+    assert any(LICENCE in line for line in lines[:2])
+
+
+def test_help_starts_without_the_heavy_packages() -> None:
+    script = (
+        "import contextlib, io, sys\n"
+        "from passpilot.plugin.cli import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.suppress(SystemExit):\n"
+        "    main(['--help'])\n"
+        "assert 'passpilot' in out.getvalue()\n"
+        "print(*sys.modules)\n"
+    )
+    loaded = subprocess.check_output([sys.executable, "-c", script], text=True).split()
+    assert not set(HEAVY) & set(loaded)
+
+
+def test_the_public_names_exist_and_are_lazy() -> None:
+    script = "import passpilot, sys; print(*(m for m in sys.modules if m.startswith('passpilot.')))"
+    assert not subprocess.check_output([sys.executable, "-c", script], text=True).split()
+    import passpilot
+
+    assert all(getattr(passpilot, name) is not None for name in passpilot.__all__)
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = passpilot.no_such_name
