@@ -15,7 +15,7 @@ import inspect
 import sys
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from passpilot.features.point import POINTS, find_point
 from passpilot.features.spec import TensorSpec
@@ -40,10 +40,13 @@ class CustomFeature:
     function: Callable[..., object]
     doc: str
     origin: str
-    _range: tuple[int, int] | None = field(init=False, repr=False, compare=False)
+    _numbers: tuple[type[int] | type[float], ...] = field(init=False, repr=False, compare=False)
+    _range: tuple[float, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_range", _integer_range(self.spec.dtype))
+        integral = not self.spec.dtype.startswith("float")
+        object.__setattr__(self, "_numbers", (int,) if integral else (int, float))
+        object.__setattr__(self, "_range", _range(self.spec.dtype))
 
     def store(self, view: object, out: NDArray[np.generic]) -> None:
         """Compute the value for `view` and write it into `out`, the buffer of this tensor.
@@ -56,12 +59,11 @@ class CustomFeature:
             FeatureError: the value does not fit; the buffer is unchanged.
         """
         value = self.function(view)
-        if isinstance(value, int) and self._range is not None and out.size == 1:
-            low, high = self._range
-            if low <= value <= high:
-                out[...] = value
-                return
-        _store_array(self, value, out)
+        plain = _plain(value)
+        if out.size == 1 and isinstance(plain, self._numbers) and self._range[0] <= plain <= self._range[1]:
+            out[...] = plain
+        else:
+            _store_array(self, value, out)
 
 
 def feature(spec: str, *, point: str = "inline", name: str | None = None) -> Callable[[Function], Function]:
@@ -119,7 +121,7 @@ def _register(function: Callable[..., object], text: str, point: str, name: str 
 def _check_text(spec: object) -> None:
     """Catches ``@feature`` without parentheses, which would register nothing."""
     if not isinstance(spec, str):
-        msg = f"feature: expected a spec text, got {spec!r}; write @feature(\"int64[1]\")"
+        msg = f'feature: expected a spec text, got {spec!r}; write @feature("int64[1]")'
         raise FeatureError(msg)
 
 
@@ -149,9 +151,16 @@ def _check_free(name: str, point: str, origin: str) -> None:
     raise FeatureError(msg)
 
 
-def _integer_range(dtype: str) -> tuple[int, int] | None:
+def _plain(value: object) -> object:
+    """A numpy scalar as the Python number that it holds, anything else as it is."""
+    return cast("np.generic", value).item() if getattr(value, "ndim", None) == 0 else value
+
+
+def _range(dtype: str) -> tuple[float, float]:
+    """The least and the largest finite number that surely fits the type."""
     if dtype.startswith("float"):
-        return None
+        largest = sys.float_info.max if dtype == "float64" else (2 - 2**-23) * 2.0**127
+        return -largest, largest
     bits = int(dtype.lstrip("uint"))
     return (0, (1 << bits) - 1) if dtype.startswith("u") else (-(1 << bits - 1), (1 << bits - 1) - 1)
 
@@ -177,7 +186,7 @@ def _fits(array: NDArray[np.generic], owner: CustomFeature) -> bool:
 
     if array.dtype.kind == "b":
         return True
-    if owner._range is not None:
+    if float not in owner._numbers:
         low, high = owner._range
         return array.dtype.kind in "iu" and low <= int(array.min()) and int(array.max()) <= high
     if array.dtype.kind not in "iuf":

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
+
     from passpilot.features.log_stream import Event
     from passpilot.features.spec import TensorSpec
 
-_CHUNK: Final = 4096
+_CHUNK: Final = 1024
 
 
 def read_log(path: str | os.PathLike[str]) -> LogReader:
@@ -57,7 +58,7 @@ class Tensors(Mapping[str, "NDArray[np.generic]"]):
         return len(self._table.specs)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)  # not frozen: that would double the cost of reading
 class Observation:
     """One decision of a log; the texts are empty where the log does not name them."""
 

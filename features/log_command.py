@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
+
     from passpilot.features.log import Observation
 
 _EXAMPLE = """\

@@ -47,9 +47,13 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--point", choices=tuple(POINTS), default="inline", help="inline is the default")
-    parser.add_argument("--json", action="store_true", help="print one JSON object, specs as LLVM writes them")
+    parser.add_argument("--json", action="store_true", help="print one JSON object, specs in LLVM's form")
     parser.add_argument(
-        "--load", metavar="FILE.py", action="append", default=[], help="run this file first; lists its features"
+        "--load",
+        metavar="FILE.py",
+        action="append",
+        default=[],
+        help="run this file first, list its features",
     )
     return parser
 

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from passpilot.features.log_command import main
+from passpilot.plugin.errors import LogError
+from tests.features.log_writer import header, inline_log, line, observation, outcome, row
+
+DECISIONS: list[tuple[int, int, int, dict[str, str]]] = [
+    (3, 1, 1, {"caller": "main", "callee": "helper", "location": "a.c:3:7"}),
+    (1, 0, 1, {"caller": "main", "callee": "free"}),
+    (2, 0, 0, {}),
+]
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> str:
+    path = tmp_path / "decisions.log"
+    path.write_bytes(inline_log(DECISIONS))
+    return str(path)
+
+
+def test_show(log: str, capsys: Capture) -> None:
+    assert main(["show", log]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "decision default  advice   call",
+        "       0 inline   inline   main -> helper  a.c:3:7",
+        "       1 no       inline   main -> free",
+        "       2 no       no",
+        "3 decisions, 2 inlined, 2 as LLVM's default (66.7 %)",
+    ]
+
+
+def test_show_limit(log: str, capsys: Capture) -> None:
+    assert main(["show", log, "--limit", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:] == [
+        "       0 inline   inline   main -> helper  a.c:3:7",
+        "1 decision, 1 inlined, 1 as LLVM's default (100.0 %)",
+    ]
+
+
+def test_show_nothing(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(inline_log([]))
+    assert main(["show", str(path)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "0 decisions, 0 inlined"
+
+
+def test_show_json(log: str, capsys: Capture) -> None:
+    assert main(["show", "--json", log, "--limit=2"]) == 0
+    lines = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
+    assert lines == [
+        {
+            "context": "",
+            "observation": number,
+            "caller": "main",
+            "callee": place["callee"],
+            "location": place.get("location", ""),
+            "tensors": {"callee_users": users, "inlining_default": default, "inlining_decision": advice},
+        }
+        for number, (users, default, advice, place) in enumerate(DECISIONS[:2])
+    ]
+
+
+@pytest.fixture
+def eviction_log(tmp_path: Path) -> str:
+    rows, score = [row("density", "float", (1, 2)), row("index_to_evict")], row("reward", "float")
+    path = tmp_path / "evict.log"
+    path.write_bytes(
+        header(rows, score)
+        + line(context="f")
+        + observation(rows, 0, [[float("nan"), 0.5], 32])
+        + outcome(score, 0, float("inf"))
+        + line(context="g")
+        + observation(rows, 0, [[1.0, 2.0], 4])
+        + outcome(score, 0, 1.5)
+    )
+    return str(path)
+
+
+def test_show_log_of_another_decision(eviction_log: str, capsys: Capture) -> None:
+    assert main(["show", eviction_log]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "context f:",
+        "       0 -        32",
+        "context g:",
+        "       0 -        4",
+        "2 decisions",
+    ]
+
+
+def test_json_has_null_for_what_is_not_finite(eviction_log: str, capsys: Capture) -> None:
+    assert main(["show", "--json", eviction_log]) == 0
+    first, second = (json.loads(text) for text in capsys.readouterr().out.splitlines())
+    assert first["tensors"] == {"density": [[None, 0.5]], "index_to_evict": 32}
+    assert (first["score"], second["score"]) == (None, 1.5)
+
+
+def test_truncated_log_shows_what_is_there_and_raises(log: str, capsys: Capture) -> None:
+    data = Path(log).read_bytes()
+    Path(log).write_bytes(data[:-3])
+    with pytest.raises(LogError, match=f"at byte {len(data) - 3}: expected more of the log"):
+        main(["show", log])
+    assert capsys.readouterr().out.count("\n") == 3
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["show"], ["show", "x", "--limit", "-1"], ["show", "x", "--limit=a"], ["hide"]]
+)
+def test_usage_errors_exit_with_2(arguments: list[str], capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "passpilot log" in capsys.readouterr().err
+
+
+def test_help_has_an_example(capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["show", "--help"])
+    assert caught.value.code == 0
+    assert "passpilot log show decisions.log --limit 20" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_closed_pipe_ends_quietly(options: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(inline_log([DECISIONS[0]] * 20_000))
+    code = "import sys; from passpilot.features.log_command import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, "show", str(path), *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        assert child.stdout.readline()
+        child.stdout.close()
+        assert child.stderr.read() == b""
+    assert child.returncode == 0

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passpilot.features.spec import DTYPES, MAX_BYTES, TensorSpec, by_name, layout
+from passpilot.plugin.errors import FeatureError
+
+INTEGERS = [f"{sign}int{bits}_t" for bits in (8, 16, 32, 64) for sign in ("", "u")]
+
+specs = st.builds(
+    TensorSpec,
+    name=st.text(min_size=1, max_size=20),
+    dtype=st.sampled_from(DTYPES),
+    shape=st.lists(st.integers(1, 20), max_size=4).map(tuple),
+    port=st.integers(0, 3),
+)
+
+
+@given(specs)
+def test_json_round_trip(spec: TensorSpec) -> None:
+    assert TensorSpec.from_json(spec.to_json()) == spec
+
+
+@given(specs)
+def test_text_round_trip(spec: TensorSpec) -> None:
+    assert TensorSpec.parse(str(spec), spec.name) == TensorSpec(spec.name, spec.dtype, spec.shape)
+
+
+@given(specs)
+def test_sizes_agree_with_numpy(spec: TensorSpec) -> None:
+    array = np.zeros(spec.shape, spec.numpy_dtype)
+    assert (spec.size, spec.nbytes) == (array.size, array.nbytes)
+
+
+def test_json_has_llvm_type_names_in_the_order_of_its_enum() -> None:
+    found = [TensorSpec("x", dtype, (1,)).to_json()["type"] for dtype in DTYPES]
+    assert found == ["float", "double", *INTEGERS]
+    assert [TensorSpec("x", dtype, (1,)).type_index for dtype in DTYPES] == list(range(1, 11))
+
+
+def test_json_without_port() -> None:
+    row = {"name": "a", "type": "float", "shape": [1, 33]}
+    assert TensorSpec.from_json(row) == TensorSpec("a", "float32", (1, 33))
+
+
+def test_text() -> None:
+    assert str(TensorSpec("mask", "int64", (1, 33))) == "int64[1,33]"
+    assert TensorSpec.parse(" float32 [ 1, 33 ] ", "x").shape == (1, 33)
+    assert TensorSpec.parse("uint8[]", "x") == TensorSpec("x", "uint8", ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "int64", "int64[", "int65[1]", "int64_t[1]", "int64[0]", "int64[-1]", "int64[1,]", "int64[1]x"],
+)
+def test_bad_text_is_refused_by_name(text: str) -> None:
+    with pytest.raises(FeatureError, match=r"^tensor 'users': expected .*, got "):
+        TensorSpec.parse(text, "users")
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ([], "a JSON object"),
+        ({"type": "float", "shape": [1]}, "a name"),
+        ({"name": "", "type": "float", "shape": [1]}, "a name"),
+        ({"name": "a", "shape": [1]}, "a type among float, double"),
+        ({"name": "a", "type": "float32", "shape": [1]}, "a type among float, double"),
+        ({"name": "a", "type": ["float"], "shape": [1]}, "a type among"),
+        ({"name": "a", "type": "float"}, "a shape"),
+        ({"name": "a", "type": "float", "shape": 1}, "a shape"),
+        ({"name": "a", "type": "float", "shape": [1.0]}, "a shape"),
+        ({"name": "a", "type": "float", "shape": [True]}, "a shape"),
+        ({"name": "a", "type": "float", "shape": [0]}, "a shape"),
+        ({"name": "a", "type": "float", "shape": [1], "port": "0"}, "an integer port"),
+        ({"name": "a", "type": "float", "shape": [1 << 40]}, f"at most {MAX_BYTES} bytes"),
+    ],
+)
+def test_bad_json_is_refused(row: object, expected: str) -> None:
+    with pytest.raises(FeatureError, match=f"expected {expected}"):
+        TensorSpec.from_json(row)
+
+
+@given(st.lists(specs, min_size=1, max_size=8))
+def test_layout_is_aligned_and_dense(some: list[TensorSpec]) -> None:
+    offsets, total = layout(some)
+    ends = [*offsets[1:], total]
+    assert all(offset % 8 == 0 for offset in (*offsets, total))
+    gaps = [end - start - spec.nbytes for start, end, spec in zip(offsets, ends, some, strict=True)]
+    assert all(0 <= gap < 8 for gap in gaps)
+    assert offsets[0] == 0
+
+
+def test_layout_of_nothing() -> None:
+    assert layout([]) == ((), 0)
+
+
+def test_same_name_twice_is_refused_with_both_specs() -> None:
+    with pytest.raises(FeatureError, match=r"'a': .* got int8\[1\] and float32\[2\]"):
+        by_name([TensorSpec("a", "int8", (1,)), TensorSpec("a", "float32", (2,))])
+
+
+def test_modules_do_not_import_numpy() -> None:
+    names = ["spec", "point", "inline", "custom", "log", "log_command", "table_command"]
+    code = "import sys\n" + "".join(f"import passpilot.features.{name}\n" for name in names)
+    subprocess.run([sys.executable, "-c", f"{code}assert 'numpy' not in sys.modules"], check=True)
