@@ -54,8 +54,11 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     show.add_argument("file", metavar="LOG", help="a decision log of passpilot or of MLGO")
-    show.add_argument("--json", action="store_true", help="print one JSON object per decision, no summary")
-    show.add_argument("--limit", type=_count, metavar="N", help="stop after N decisions")
+    show.add_argument(
+        "--json", "-json", action="store_true", help="print one JSON object per decision, no summary"
+    )
+    show.add_argument("--limit", "-limit", type=_count, metavar="N", help="stop after N decisions")
+    show.add_argument("--traceback", "-traceback", action="store_true", help="show where an error comes from")
     return parser
 
 

@@ -46,14 +46,21 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--point", choices=tuple(POINTS), default="inline", help="inline is the default")
-    parser.add_argument("--json", action="store_true", help="print one JSON object, specs in LLVM's form")
+    parser.add_argument(
+        "--point", "-point", choices=tuple(POINTS), default="inline", help="inline is the default"
+    )
+    parser.add_argument(
+        "--json", "-json", action="store_true", help="print one JSON object, specs in LLVM's form"
+    )
     parser.add_argument(
         "--load",
         metavar="FILE.py",
         action="append",
         default=[],
         help="run this file first, list its features",
+    )
+    parser.add_argument(
+        "--traceback", "-traceback", action="store_true", help="show where an error comes from"
     )
     return parser
 

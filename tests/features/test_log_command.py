@@ -54,7 +54,7 @@ def test_show_nothing(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_show_json(log: str, capsys: Capture) -> None:
-    assert main(["show", "--json", log, "--limit=2"]) == 0
+    assert main(["show", "-json", log, "-limit=2", "-traceback"]) == 0
     lines = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
     assert lines == [
         {

@@ -42,7 +42,7 @@ def test_text_is_aligned(capsys: Capture) -> None:
 
 
 def test_json(capsys: Capture) -> None:
-    assert main(["--json", "--point=inline"]) == 0
+    assert main(["-json", "-point=inline", "--traceback"]) == 0
     table = json.loads(capsys.readouterr().out)
     assert (table["point"], len(table["features"])) == ("inline", 39)
     assert table["advice"] == {"name": "inlining_decision", "type": "int64_t", "port": 0, "shape": [1]}
