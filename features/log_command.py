@@ -43,7 +43,12 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("passpilot log", description=__doc__)
+    parser = argparse.ArgumentParser(
+        "passpilot log",
+        description="Look into decision logs.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     show = commands.add_parser(
         "show",

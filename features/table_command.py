@@ -54,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--load",
+        "-load",
         metavar="FILE.py",
         action="append",
         default=[],

@@ -56,7 +56,7 @@ def test_loaded_features_are_listed(policy: Path, capsys: Capture) -> None:
     text = capsys.readouterr().out.splitlines()[-2]
     assert text.split()[:2] == ["weights", "float32[1,2]"]
     assert text.endswith(f"What it weighs. ({policy}:4)")
-    assert main(["--load", str(policy), "--json"]) == 0
+    assert main(["-load", str(policy), "--json"]) == 0
     last = json.loads(capsys.readouterr().out)["features"][-1]
     assert (last["name"], last["type"], last["origin"]) == ("weights", "float", f"{policy}:4")
 
