@@ -22,6 +22,7 @@ import os
 import select
 import stat
 import time
+from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -35,22 +36,33 @@ _LONGEST_NAP: Final = 0.02
 
 
 class Channel:
-    """Two open descriptors, one for each direction, both non-blocking; `who` names it in errors."""
+    """Two open descriptors, one to read from, which blocks, and one to write to, which does not.
+
+    `who` names the channel in errors. Its methods keep their deadlines; who uses `reader` itself, which is
+    cheaper, has to see to that. The other descriptors are only kept open.
+    """
 
     def __init__(self, who: str, read_fd: int, write_fd: int, *others: int) -> None:
         self.who = who
-        self.read_fd = read_fd
-        self.write_fd = write_fd
-        self._descriptors = (read_fd, write_fd, *others)
+        self.reader = FileIO(read_fd, "rb")
+        self.writer = FileIO(write_fd, "wb")
+        self._others = others
         self._readable = _poll(read_fd, select.POLLIN)
         self._writable = _poll(write_fd, select.POLLOUT)
         self._writable.register(read_fd, 0)  # for the peer's death
+        os.set_blocking(read_fd, True)  # it had to be opened without
 
     def close(self) -> None:
         """Close both directions; idempotent."""
-        descriptors, self._descriptors = self._descriptors, ()
-        for descriptor in descriptors:
+        self.reader.close()
+        self.writer.close()
+        others, self._others = self._others, ()
+        for descriptor in others:
             os.close(descriptor)
+
+    def wait(self) -> None:
+        """Wait until the peer has written something, or opened its end and left; without a deadline."""
+        self._readable.poll()
 
     def write(self, data: bytes | memoryview, deadline: float, what: str) -> None:
         """Write all of `data`.
@@ -61,15 +73,16 @@ class Channel:
         rest = memoryview(data)
         while rest:
             try:
-                rest = rest[os.write(self.write_fd, rest) :]
-            except BlockingIOError:
-                events = self._writable.poll(_milliseconds(deadline))
-                if not events:
-                    raise self.silent(f"it to read {what}") from None
-                if any(event & (select.POLLHUP | select.POLLERR) for _, event in events):
-                    raise self.gone(f"it to read {what}") from None
+                written = self.writer.write(rest)
             except BrokenPipeError:
                 raise self.gone(f"it to read {what}") from None
+            rest = rest[written or 0 :]
+            if written is None:
+                events = self._writable.poll(_milliseconds(deadline))
+                if not events:
+                    raise self.silent(f"it to read {what}")
+                if any(event & (select.POLLHUP | select.POLLERR) for _, event in events):
+                    raise self.gone(f"it to read {what}")
 
     def read(self, size: int, deadline: float, what: str, begun: bytes = b"") -> bytes:
         """`size` bytes, of which `begun` have been read.
@@ -92,21 +105,16 @@ class Channel:
         while not data.endswith(b"\n"):
             data += self._some(MAX_LINE, deadline, what, len(data))
             if len(data) > MAX_LINE or b"\n" in data[:-1]:
-                msg = f"{self.who}: expected {what} of one line, got {bytes(data[:80])!r}"
-                raise PeerError(msg)
+                raise PeerError(f"{self.who}: expected {what} of one line, got {bytes(data[:80])!r}")
         return bytes(data)
 
     def _some(self, limit: int, deadline: float, what: str, got: int) -> bytes:
-        while True:
-            if not self._readable.poll(_milliseconds(deadline)):
-                raise self.silent(what, got)
-            try:
-                data = os.read(self.read_fd, limit)
-            except BlockingIOError:
-                continue
-            if data:
-                return data
+        if not self._readable.poll(_milliseconds(deadline)):
+            raise self.silent(what, got)
+        data = self.reader.read(limit)
+        if not data:
             raise self.gone(what, got)
+        return data
 
     def silent(self, what: str, got: int = 0) -> PeerError:
         """The error of a peer that did not answer in time."""

@@ -8,8 +8,6 @@ yet, or serves another client, the client waits for it as long as for any answer
 from __future__ import annotations
 
 import contextlib
-import os
-import select
 import time
 from typing import TYPE_CHECKING
 
@@ -18,6 +16,7 @@ from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError
 from passpilot.runners import wire
 from passpilot.runners.base import Runner
 from passpilot.runners.fifo import connect
+from passpilot.runners.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,7 +41,6 @@ class PipeRunner(Runner):
 
     def __init__(self, base: str, point: Point, timeout: float) -> None:
         self._timeout = timeout
-        self._milliseconds = max(1, round(timeout * 1000))
         self._who = f"pipe:{base}"
         self._broken = ""
         self._channel = connect(base, time.monotonic() + timeout)
@@ -54,13 +52,14 @@ class PipeRunner(Runner):
             raise
         self.output = point.advice
         self.server = greeting.runner
-        self._unpack = wire.answer_struct(point.advice).unpack
-        self._read_fd = self._channel.read_fd
-        self._write_fd = self._channel.write_fd
-        poll = select.poll()
-        poll.register(self._read_fd, select.POLLIN)
-        self._poll = poll.poll
-        self._set_frame(memoryview(bytes(wire.frame_size(self.inputs))))
+        self._unpack = wire.answer_struct(point.advice).unpack_from
+        self._request = bytearray(wire.EVALUATE) + bytes(wire.frame_size(self.inputs))
+        self._request_frame = memoryview(self._request)[len(wire.EVALUATE) :]
+        self._frame = self._request_frame
+        self._answer = bytearray(wire.ANSWER_SIZE + 1)  # one more, to notice a surplus
+        self._write = self._channel.writer.write
+        self._read_into = self._channel.reader.readinto
+        self._watch = Watch(self._channel, timeout)
 
     def _greet(self, point: Point) -> wire.Welcome:
         deadline = time.monotonic() + self._timeout
@@ -69,11 +68,7 @@ class PipeRunner(Runner):
 
     def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
         super().bind(tensors, frame, host)
-        self._set_frame(frame.data)
-
-    def _set_frame(self, frame: memoryview) -> None:
-        self._question = (wire.EVALUATE, frame)
-        self._question_size = len(wire.EVALUATE) + frame.nbytes
+        self._frame = frame.data
 
     def evaluate(self) -> int | float:
         """The server's advice.
@@ -82,20 +77,18 @@ class PipeRunner(Runner):
             ModelError: the server's runner had an error; the text is the server's.
             PeerError: the server is dead, silent or incoherent.
         """
+        watch = self._watch
         try:
-            written = os.writev(self._write_fd, self._question)
-            if written != self._question_size:
-                self._write_rest(self._question, written)
-            if not self._poll(self._milliseconds):
-                raise self._channel.silent("an answer")
-            data = os.read(
-                self._read_fd, wire.ANSWER_SIZE + 1
-            )  # one more, to notice what does not belong there
-            if len(data) != wire.ANSWER_SIZE:
-                return self._unusual(data)
-            status, advice = self._unpack(data)
-            if status:
-                return self._unusual(data)
+            watch.steps += 1
+            self._request_frame[:] = self._frame
+            written = self._write(self._request)
+            if written != len(self._request):
+                self._send(bytes(self._request[written or 0 :]))
+            size = self._read_into(self._answer)
+            watch.steps += 1
+            status, advice = self._unpack(self._answer)
+            if size != wire.ANSWER_SIZE or status:
+                return self._unusual(bytes(self._answer[:size]))
         except ModelError:
             raise
         except BaseException as error:
@@ -106,9 +99,8 @@ class PipeRunner(Runner):
     def switch_context(self, name: str) -> None:
         """Tell the server; raises what `evaluate` raises."""
         text = wire.text_message(name)
-        parts = (wire.CONTEXT, self._question[1], wire.WORD.pack(len(text)), text)
         try:
-            self._write_rest(parts, os.writev(self._write_fd, parts))
+            self._send(wire.CONTEXT + self._frame + wire.WORD.pack(len(text)) + text)
             self._unusual(b"")
         except ModelError:
             raise
@@ -116,13 +108,15 @@ class PipeRunner(Runner):
             self._end(error)
             raise
 
-    def _write_rest(self, parts: tuple[bytes | memoryview, ...], written: int) -> None:
-        rest = memoryview(b"".join(parts))[written:]
-        self._channel.write(rest, time.monotonic() + self._timeout, "a question")
+    def _send(self, data: bytes) -> None:
+        self._channel.write(data, time.monotonic() + self._timeout, "a question")
 
     def _unusual(self, data: bytes) -> int | float:
         """Finish reading an answer that did not come as 16 bytes at once, or that tells an error."""
         deadline = time.monotonic() + self._timeout
+        with self._watch.lock:  # from here on it leaves us alone
+            if self._watch.fired:
+                raise self._channel.silent("an answer")
         if len(data) < wire.ANSWER_SIZE:
             data = self._channel.read(wire.ANSWER_SIZE, deadline, "an answer", data)
         status, advice = self._unpack(data[: wire.ANSWER_SIZE])
@@ -155,15 +149,19 @@ class PipeRunner(Runner):
             raise PeerError(self._broken) from error
 
     def _release(self) -> None:
-        self._read_fd = self._write_fd = -1
+        self._watch.stop()
         self._channel.close()
 
     def close(self) -> None:
         if not self._broken:
             self._broken = f"{self._who}: expected a session, got one that was closed"
             with contextlib.suppress(OSError):
-                os.writev(self._write_fd, (wire.BYE, self._question[1]))
+                self._write(wire.BYE + self._frame)
             self._release()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_watch"):  # the server waits for the end of the session before it serves another
+            self.close()
 
 
 def pipe_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> PipeRunner:  # noqa: ARG001

@@ -10,17 +10,19 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import select
 import signal
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from passpilot.features.point import POINTS, Point, find_point
 from passpilot.plugin.errors import Error, PeerError, PolicyError, SpecMismatchError
 from passpilot.plugin.load import load_file
 from passpilot.runners import wire
-from passpilot.runners.base import Runner, allocate
+from passpilot.runners.base import Runner, tensor_views
 from passpilot.runners.fifo import Channel, Listener
 from passpilot.runners.python import describe_exception
 from passpilot.runners.spec import make_runner
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_REPEAT_EVERY: Final = 0.05
 
 
 class Server:
@@ -36,7 +39,7 @@ class Server:
 
     `timeout` in seconds bounds each wait within a message and for a handshake; a connected compiler may be
     silent between its questions for as long as it likes. `notice` is called with one line about each session
-    that did not end well. `wakeup_fd` is what `signal.set_wakeup_fd` writes to.
+    that did not end well.
     """
 
     def __init__(
@@ -47,13 +50,11 @@ class Server:
         point: str = "inline",
         timeout: float = 10.0,
         notice: Callable[[str], object] = lambda _: None,
-        wakeup_fd: int | None = None,
     ) -> None:
         self._spec = spec
         self._base = base
         self._timeout = timeout
         self._notice = notice
-        self._wakeup_fd = wakeup_fd
         self._point = find_point(point)
         self._spare = self._first_runner()
 
@@ -81,31 +82,14 @@ class Server:
 
     def _serve_next(self, channel: Channel) -> None:
         try:
-            self._wait(channel)
+            channel.wait()
             self._session(channel)
         except PeerError as error:
             self._notice(str(error))
+        except BrokenPipeError:
+            self._notice(str(channel.gone("it to read an answer")))
         finally:
             channel.close()
-
-    def _wait(self, channel: Channel) -> None:
-        """Wait until a client writes, or opens and leaves."""
-        poll = self._poll(channel)
-        while all(descriptor != channel.read_fd for descriptor, _ in poll.poll()):
-            self._drain()
-
-    def _poll(self, channel: Channel) -> select.poll:
-        poll = select.poll()
-        poll.register(channel.read_fd, select.POLLIN)
-        if self._wakeup_fd is not None:
-            poll.register(self._wakeup_fd, select.POLLIN)
-        return poll
-
-    def _drain(self) -> None:
-        """Forget the signals whose handlers have run."""
-        if self._wakeup_fd is not None:
-            with contextlib.suppress(BlockingIOError):
-                os.read(self._wakeup_fd, 512)
 
     def _session(self, channel: Channel) -> None:
         deadline = time.monotonic() + self._timeout
@@ -116,10 +100,9 @@ class Server:
             channel.write(wire.refusal(error), deadline, "the refusal")
             raise PeerError(f"{channel.who}: refused a client: {error}") from error
         with runner:
-            allocate(runner)
-            channel.write(wire.welcome(runner.inputs, str(self._spec)), deadline, "the handshake")
             session = _Session(channel, runner, point, self._timeout, self._notice)
-            session.run(self._poll(channel).poll, self._drain)
+            channel.write(wire.welcome(runner.inputs, str(self._spec)), deadline, "the handshake")
+            session.run()
 
     def _runner_for(self, point: Point) -> Runner:
         spare, self._spare = self._spare, None
@@ -145,54 +128,44 @@ class _Session:
         self._pack = wire.answer_struct(point.advice).pack
         self._timeout = timeout
         self._notice: Callable[[str], object] | None = notice
-        self._kind = bytearray(len(wire.EVALUATE))
-        self._frame = runner.frame.data
+        self._request = bytearray(len(wire.EVALUATE)) + bytes(wire.frame_size(runner.inputs))
+        frame = np.frombuffer(self._request, np.uint8)[len(wire.EVALUATE) :]
+        runner.bind(tensor_views(runner.inputs, frame), frame)
 
-    def run(self, wait: Callable[[], object], interrupted: Callable[[], object]) -> None:
+    def run(self) -> None:
         """Answer until the client ends the session.
 
         Raises:
             PeerError: the client died within a message, or sent what is none.
         """
-        read_fd, write_fd, kind = self._channel.read_fd, self._channel.write_fd, self._kind
+        read_into, write = self._channel.reader.readinto, self._channel.writer.write
         evaluate, accept, pack = self._runner.evaluate, self._domain.accept, self._pack
-        parts = (memoryview(kind), self._frame)
-        size = len(kind) + self._frame.nbytes
+        request, evaluation = self._request, wire.EVALUATE
+        size, yes = len(request), pack(0, accept(True))
         while True:
-            wait()
-            try:
-                got = os.readv(read_fd, parts)
-            except BlockingIOError:
-                interrupted()
-                continue
+            got = read_into(request)
             if got != size:
                 if not got:
                     return
-                self._read_rest(size, got)
-            if kind != wire.EVALUATE:
-                if kind == wire.BYE:
+                request[got:] = self._channel.read(size - got, self._deadline(), "the rest of a request")
+            if not request.startswith(evaluation):
+                if request.startswith(wire.BYE):
                     return
                 self._other()
                 continue
             try:
-                answer = pack(0, accept(evaluate()))
+                advice = evaluate()
+                answer = yes if advice is True else pack(0, accept(advice))
             except (Exception, SystemExit) as error:  # noqa: BLE001  (it goes back to the compiler)
                 self._fail(error)
                 continue
-            try:
-                os.write(write_fd, answer)
-            except OSError:
-                self._send(answer)
-
-    def _read_rest(self, size: int, got: int) -> None:
-        rest = self._channel.read(size - got, self._deadline(), "the rest of a request")
-        missing = max(0, len(self._kind) - got)
-        self._kind[len(self._kind) - missing :] = rest[:missing]
-        self._frame[got + missing - len(self._kind) :] = rest[missing:]
+            if write(answer) != len(answer):
+                raise self._channel.silent("it to read an answer")
 
     def _other(self) -> None:
-        if self._kind != wire.CONTEXT:
-            text = f"{self._channel.who}: expected a request of a known kind, got {bytes(self._kind)!r}"
+        if not self._request.startswith(wire.CONTEXT):
+            kind = bytes(self._request[: len(wire.CONTEXT)])
+            text = f"{self._channel.who}: expected a request of a known kind, got {kind!r}"
             self._send(self._failure(text))
             raise PeerError(text)
         (size,) = wire.WORD.unpack(
@@ -242,20 +215,38 @@ class _Stopped(BaseException):
 
 
 @contextlib.contextmanager
-def _stop_on_signals() -> Iterator[int]:
-    """Let SIGINT and SIGTERM raise `_Stopped`, once; yields the descriptor that becomes readable then."""
-    reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+def _stop_on_signals() -> Iterator[None]:
+    """Let SIGINT and SIGTERM raise `_Stopped` in the main thread, once.
+
+    A signal that comes just before a system call sets Python's flag, but the call then blocks, and the
+    handler does not run. So another thread learns of the signal, too, and repeats it until it is handled.
+    """
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    os.set_blocking(writer, False)
+    stopped = threading.Event()
 
     def stop(number: int, _frame: object) -> None:
         for each in _SIGNALS:
             signal.signal(each, signal.SIG_IGN)  # what follows is the clean-up, which is to be complete
         raise _Stopped(number)
 
+    def repeat() -> None:
+        while not stopped.is_set():
+            for number in os.read(reader, 16):
+                while number in _SIGNALS and not stopped.wait(_REPEAT_EVERY):
+                    signal.pthread_kill(thread, number)
+
+    thread = threading.get_ident()
     woken = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     handlers = {each: signal.signal(each, stop) for each in _SIGNALS}
+    repeater = threading.Thread(target=repeat, name="passpilot-serve-signals", daemon=True)
+    repeater.start()
     try:
-        yield reader
+        yield
     finally:
+        stopped.set()
+        os.write(writer, b"\0")
+        repeater.join()
         for each, handler in handlers.items():
             signal.signal(each, handler)
         signal.set_wakeup_fd(woken)
@@ -287,14 +278,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     for file in args.load:
         load_file(file)
-    with contextlib.suppress(_Stopped), _stop_on_signals() as wakeup_fd:
+    with contextlib.suppress(_Stopped), _stop_on_signals():
         server = Server(
             args.runner,
             args.pipe,
             point=args.point,
             timeout=args.timeout,
             notice=lambda text: print(f"passpilot serve: {text}", file=sys.stderr, flush=True),
-            wakeup_fd=wakeup_fd,
         )
         server.run(once=args.once)
     return 0

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`check_runner`: does a runner keep the contract of `passpilot.runners.base`? For authors of runners.
+
+def test_my_runner():
+    check_runner("mine:model.bin")
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import threading
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from passpilot.features.point import Point, find_point
+from passpilot.features.spec import TensorSpec, layout
+from passpilot.plugin.errors import AdviceError, ConformanceError, SpecMismatchError
+from passpilot.runners.base import DEFAULT_TENSOR, Runner, tensor_views
+from passpilot.runners.python import describe_exception
+from passpilot.runners.spec import make_runner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from passpilot.runners.base import Host, Tensor
+
+    Values = Mapping[str, NDArray[np.generic] | int | float]
+
+_CONTEXTS: Final = ("", "module.c", "naïve/ünïcode")
+_CONTEXT_EVERY: Final = 7
+_SEED: Final = 1
+
+
+def check_runner(
+    runner: str | Callable[..., object] | Runner,
+    point: str | Point = "inline",
+    decisions: int = 100,
+    *,
+    observations: Iterable[Values] | None = None,
+    host: Host | None = None,
+    timeout: float = 10.0,
+) -> None:
+    """Ask a runner `decisions` questions and make sure that it keeps the rules.
+
+    `runner` is a runner spec, a Python policy, or a function of no arguments that makes a runner; these are
+    made several times, and have to answer alike. Of a runner that is given itself less can be checked, and it
+    is closed. `observations` are the tensors of the questions by name; without them they are made up.
+
+    Raises:
+        ConformanceError: lists every rule found broken.
+    """
+    decision_point = find_point(point) if isinstance(point, str) else point
+    questions = list(observations) if observations is not None else _made_up(decision_point, decisions)
+    check = _Check(decision_point, questions[:decisions], host)
+    make = _maker(runner, decision_point, timeout)
+    try:
+        first = check.run(make())
+        if not isinstance(runner, Runner):
+            check.unused(make())
+            check.again(first, make)
+    except Exception as error:  # noqa: BLE001  (it is what we look for)
+        check.broken.append(f"it can be made: {describe_exception(error)}")
+    if check.broken:
+        name = runner if isinstance(runner, str) else getattr(runner, "__qualname__", type(runner).__name__)
+        rules = "".join(f"\n  - {rule}" for rule in dict.fromkeys(check.broken))
+        msg = f"check_runner at {name}: expected a runner that keeps the contract, got broken rules:{rules}"
+        raise ConformanceError(msg)
+
+
+def _maker(
+    runner: str | Callable[..., object] | Runner, point: Point, timeout: float
+) -> Callable[[], object]:
+    """What makes the runner; nothing is checked yet that `make_runner` checks."""
+    if isinstance(runner, Runner):
+        return lambda: runner
+    if callable(runner) and _takes_nothing(runner):
+        with contextlib.suppress(Exception):  # it shows again when it is made to be checked
+            made = runner()
+            if isinstance(made, Runner):
+                made.close()
+                return runner
+    return lambda: make_runner(runner, point, timeout=timeout)
+
+
+def _takes_nothing(function: Callable[..., object]) -> bool:
+    try:
+        inspect.signature(function).bind()
+    except (TypeError, ValueError):
+        return False
+    return not getattr(function, "passpilot_policy_factory", False)
+
+
+def _made_up(point: Point, count: int) -> list[Values]:
+    """Small numbers of all signs; only zeros first."""
+    generator = np.random.default_rng(_SEED)
+    made_up = ({spec.name: _numbers(spec, generator) for spec in point.features} for _ in range(count - 1))
+    return [{}, *made_up]
+
+
+def _numbers(spec: TensorSpec, generator: np.random.Generator) -> NDArray[np.generic]:
+    if spec.name == DEFAULT_TENSOR:
+        return generator.integers(0, 2, spec.shape).astype(spec.numpy_dtype)
+    if spec.dtype.startswith("float"):
+        return generator.normal(0, 100, spec.shape).astype(spec.numpy_dtype)
+    low = 0 if spec.dtype.startswith("u") else -100
+    return generator.integers(low, 101, spec.shape).astype(spec.numpy_dtype)
+
+
+@dataclass(slots=True)
+class _Trace:
+    """What one run showed that another one has to repeat."""
+
+    inputs: object
+    output: object
+    answers: list[int]
+
+
+@dataclass(slots=True)
+class _Check:
+    point: Point
+    questions: list[Values]
+    host: Host | None
+    broken: list[str] = field(default_factory=list)
+
+    def expect(self, holds: bool, rule: str) -> bool:
+        if not holds:
+            self.broken.append(rule)
+        return holds
+
+    def run(self, runner: object) -> _Trace | None:
+        """One life of a runner; None if it is not even fit to be asked."""
+        if not isinstance(runner, Runner):
+            self.broken.append(f"it is a passpilot.Runner: got {type(runner).__name__}")
+            return None
+        if not self._specs(runner):
+            self._close(runner)
+            return None
+        trace = _Trace(runner.inputs, runner.output, [])
+        entered = self._guarded("__enter__", runner.__enter__)
+        self.expect(entered is runner, "`with runner` gives the runner itself")
+        frame = np.zeros(layout(runner.inputs)[1], np.uint8)
+        self._ask(runner, frame, trace)
+        unchanged = runner.inputs == trace.inputs and runner.output == trace.output
+        self.expect(unchanged, "inputs and output stay the same for the runner's life")
+        self._close(runner)
+        return trace
+
+    def unused(self, runner: object) -> None:
+        """A runner that is never bound or asked can be closed as well."""
+        if isinstance(runner, Runner):
+            self._close(runner)
+
+    def again(self, first: _Trace | None, make: Callable[[], object]) -> None:
+        """A second runner does the same as the first, and leaves nothing behind."""
+        before = _resources()
+        second = self.run(make())
+        after = _resources()
+        self.expect(after == before, f"close() lets go of descriptors and threads: {before} became {after}")
+        if first is None or second is None:
+            return
+        same = (first.inputs, first.output) == (second.inputs, second.output)
+        self.expect(same, "two runners made alike have the same inputs and output")
+        pairs = enumerate(zip(first.answers, second.answers, strict=False))
+        differ = next((number for number, (a, b) in pairs if a != b), None)
+        self.expect(differ is None, f"two runners made alike answer alike: they differ at decision {differ}")
+
+    def _specs(self, runner: Runner) -> bool:
+        inputs: object = getattr(runner, "inputs", None)
+        specs = isinstance(inputs, tuple) and all(isinstance(each, TensorSpec) for each in inputs)
+        if not self.expect(specs, f"inputs is a tuple of TensorSpec: got {inputs!r}"):
+            return False
+        names = [spec.name for spec in runner.inputs]
+        self.expect(len(set(names)) == len(names), f"inputs have names of their own: got {', '.join(names)}")
+        try:
+            self.point.check(runner.inputs)
+        except SpecMismatchError as error:
+            self.broken.append(f"inputs are offered: {error}")
+            return False
+        wanted, output = self.point.advice, getattr(runner, "output", None)
+        fits = isinstance(output, TensorSpec) and str(output) == str(wanted)
+        got = f"{output}" if isinstance(output, TensorSpec) else repr(output)
+        return self.expect(fits, f"output is the advice, {wanted}: got {got}") and len(set(names)) == len(
+            names
+        )
+
+    def _ask(self, runner: Runner, frame: NDArray[np.uint8], trace: _Trace) -> None:
+        tensors = tensor_views(runner.inputs, frame)
+        self._guarded("bind", lambda: runner.bind(tensors, frame, self.host))
+        bound = all(_same_memory(runner.tensors.get(name), view) for name, view in tensors.items())
+        self.expect(bound, "bind() keeps the very buffers that it is given, as tensors")
+        for number, values in enumerate(self.questions):
+            for name, view in tensors.items():
+                view[...] = values.get(name, 0)
+            asked = frame.tobytes()
+            if number % _CONTEXT_EVERY == 0:
+                context = _CONTEXTS[number // _CONTEXT_EVERY % len(_CONTEXTS)]
+                self._guarded("switch_context", partial(runner.switch_context, context))
+            if not self._answer(runner, number, trace):
+                return
+            kept = frame.tobytes() == asked
+            if not self.expect(kept, f"inputs are left as they are: not at decision {number}"):
+                return
+
+    def _answer(self, runner: Runner, number: int, trace: _Trace) -> bool:
+        try:
+            trace.answers.append(self.point.domain.accept(runner.evaluate()))
+        except AdviceError as error:
+            return self.expect(False, f"evaluate() answers within the domain: at decision {number}, {error}")
+        except Exception as error:  # noqa: BLE001  (it is what we look for)
+            return self.expect(
+                False, f"evaluate() answers: at decision {number}, {describe_exception(error)}"
+            )
+        return True
+
+    def _close(self, runner: Runner) -> None:
+        self._guarded("__exit__", lambda: runner.__exit__(None, None, None))
+        self._guarded("close, a second time,", runner.close)
+
+    def _guarded(self, what: str, call: Callable[[], object]) -> object:
+        try:
+            return call()
+        except Exception as error:  # noqa: BLE001  (it is what we look for)
+            self.broken.append(f"{what} does not raise: {describe_exception(error)}")
+            return None
+
+
+def _same_memory(bound: object, given: Tensor) -> bool:
+    return (
+        isinstance(bound, np.ndarray)
+        and bound.ctypes.data == given.ctypes.data
+        and bound.shape == given.shape
+    )
+
+
+def _resources() -> dict[str, int]:
+    """What a closed runner must have given back, where the system tells."""
+    descriptors = Path("/proc/self/fd")
+    counts = {"threads": threading.active_count()}
+    if descriptors.exists():
+        counts["descriptors"] = len(list(descriptors.iterdir()))
+    return counts
