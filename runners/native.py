@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runners that the core answers without the interpreter: `const:`, `default`, `random:`, `onnx:`, and C functions.
+
+Inside a compilation the core asks them directly, without the GIL; the methods here serve other callers, such as
+`passpilot serve`.
+
+`onnx:MODEL[?output=NAME&as=decision|logits|probability&threshold=0.5&map=INPUT:a,b]` runs an ONNX model on one
+thread. Each input of the model is bound by name to the tensor of the same name, type and number of elements;
+`map=x:a,b` concatenates tensors into the one float input `x` instead (`map=x:*`: the point's whole table), and
+several maps are joined by ';'. `output` names the output that decides, where the model has several. It is read as
+
+* `decision`: one element, 0 or 1; the default for integers and booleans;
+* `logits`: one element per choice, the largest wins; the default for several floats;
+* `probability`: one float, yes from `threshold` (0.5) on; the default for one float.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from passpilot.features.spec import TensorSpec
+from passpilot.plugin import _core
+from passpilot.plugin.errors import ModelError, RunnerSpecError
+from passpilot.runners.base import DEFAULT_TENSOR, Runner, own_features
+from passpilot.runners.spec import runner_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from passpilot.features.point import Point
+    from passpilot.runners.base import Host, Tensor
+
+    Row = tuple[str, str, Sequence[int]]
+
+MEANINGS: Final = ("decision", "logits", "probability")
+
+
+class NativeRunner(Runner):
+    """A runner of the core; `core` is what the compiler asks instead of `evaluate`."""
+
+    def __init__(self, core: _core.NativeRunner) -> None:
+        self.core = core
+        specs = (TensorSpec(name, dtype, tuple(shape)) for name, dtype, shape in core.inputs)
+        self.inputs = tuple({spec.name: spec for spec in specs}.values())
+        name, dtype, shape = core.output
+        self.output = TensorSpec(name, dtype, tuple(shape))
+
+    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
+        super().bind(tensors, frame, host)
+        self.core.bind(frame)
+
+    def evaluate(self) -> int:
+        return self.core.evaluate()
+
+    def switch_context(self, name: str) -> None:
+        self.core.switch_context(name)
+
+
+def row_of(spec: TensorSpec) -> Row:
+    """The spec as the core takes it."""
+    return spec.name, spec.dtype, spec.shape
+
+
+def function_runner(
+    address: int, inputs: Sequence[TensorSpec], output: TensorSpec, *, context: int = 0
+) -> NativeRunner:
+    """A compiled function as a runner: ``int f(void *context, const void *const *inputs, void *output)``.
+
+    `address` and `context` are addresses, of a ctypes, numba or llvmlite function for instance, which must
+    outlive the runner. The function gets one pointer per input, writes the advice, and returns 0; any other
+    status is an error.
+    """
+    rows = [row_of(spec) for spec in inputs]
+    return NativeRunner(_core.NativeRunner.function(rows, row_of(output), address, context))
+
+
+def const_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:  # noqa: ARG001
+    """`const:N`: always the same answer."""
+    if target not in ("0", "1"):
+        msg = f"runner const:{target}: expected const:0 or const:1, got {target!r}"
+        raise RunnerSpecError(msg)
+    return NativeRunner(_core.NativeRunner.const_(row_of(point.advice), int(target)))
+
+
+def default_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:  # noqa: ARG001
+    """`default`: the compiler's own decision."""
+    if target:
+        msg = f"runner default:{target}: expected default alone, got a target"
+        raise RunnerSpecError(msg)
+    (default,) = point.select([DEFAULT_TENSOR])
+    return NativeRunner(_core.NativeRunner.default(row_of(point.advice), row_of(default)))
+
+
+def random_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:  # noqa: ARG001
+    """`random:SEED`: a coin per context and ordinal, the same on every machine and transport."""
+    if not (target.isascii() and target.isdigit() and int(target) < 1 << 64):
+        msg = f"runner random:{target}: expected random:SEED with a 64-bit unsigned seed, got {target!r}"
+        raise RunnerSpecError(msg)
+    return NativeRunner(_core.NativeRunner.random(row_of(point.advice), int(target)))
+
+
+@runner_keys("output", "as", "threshold", "map")
+def onnx_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:  # noqa: ARG001
+    """`onnx:MODEL`: an ONNX model through onnxruntime's C API.
+
+    Raises:
+        RunnerSpecError: a key has a wrong value.
+        ModelError: the model or onnxruntime cannot be loaded.
+        SpecMismatchError: the model's inputs or outputs do not fit the decision point.
+    """
+    meaning = options.get("as", "")
+    if meaning and meaning not in MEANINGS:
+        msg = f"runner onnx:{target}: expected as={'|'.join(MEANINGS)}, got {meaning!r}"
+        raise RunnerSpecError(msg)
+    core = _core.NativeRunner.onnx(
+        target,
+        _read(target),
+        [row_of(spec) for spec in point.features],
+        row_of(point.advice),
+        _library(),
+        options.get("output", ""),
+        meaning,
+        _threshold(target, options),
+        _map(target, options, point),
+    )
+    return NativeRunner(core)
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        msg = f"model {path}: expected an ONNX file, got: {error.strerror}"
+        raise ModelError(msg) from error
+
+
+def _threshold(target: str, options: dict[str, str]) -> float:
+    text = options.get("threshold", "0.5")
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        msg = f"runner onnx:{target}: expected a number as threshold, got {text!r}"
+        raise RunnerSpecError(msg)
+    return value
+
+
+def _map(target: str, options: dict[str, str], point: Point) -> list[tuple[str, list[str]]]:
+    maps = []
+    for part in filter(None, options.get("map", "").split(";")):
+        name, colon, features = part.partition(":")
+        names = [feature.strip() for feature in features.split(",")]
+        if not colon or not name or not all(names):
+            msg = f"runner onnx:{target}: expected map=INPUT:feature,feature, got {part!r}"
+            raise RunnerSpecError(msg)
+        if names == ["*"]:
+            names = [spec.name for spec in own_features(point)]
+        maps.append((name, names))
+    return maps
+
+
+def _library() -> str:
+    """The shared library in onnxruntime's wheel, found without importing the package."""
+    from importlib.util import find_spec
+
+    spec = find_spec("onnxruntime")
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        found = sorted(Path(folder, "capi").glob("libonnxruntime.so*"))
+        if found:
+            return str(found[-1])
+    msg = "runner onnx: expected the package onnxruntime, got none; pip install onnxruntime"
+    raise ModelError(msg)
