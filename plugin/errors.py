@@ -17,6 +17,8 @@
         ├── PeerError          another process is absent, dead, silent or incoherent
         └── ConformanceError   `check_runner` found rules broken
 
+    PasspilotWarning           not an error: the compilation went on
+
 Texts follow one form: ``<who> at <where>: expected <X>, got <Y>; <what to do>``.
 """
 
@@ -27,6 +29,10 @@ class Error(Exception):
     """Base of all errors of passpilot; `exit_code` is what a command returns for it."""
 
     exit_code = 1
+
+
+class PasspilotWarning(UserWarning):
+    """Something that the user should know, though the compilation went on."""
 
 
 class UsageError(Error):

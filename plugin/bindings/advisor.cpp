@@ -86,7 +86,7 @@ public:
 
   void switchContext(std::string_view Name) override {
     nb::gil_scoped_acquire GIL;
-    if (A.SwitchContext.is_none())
+    if (!A.SwitchContext.is_valid())
       return;
     PyObject *Text = PyUnicode_DecodeUTF8(Name.data(), static_cast<Py_ssize_t>(Name.size()),
                                           "replace");
@@ -137,8 +137,7 @@ void PyInlineAdvisor::noteException(FailureKind K) {
 
 namespace {
 
-void create(PyInlineAdvisor *Self, nb::object Native, nb::object Evaluate,
-            nb::object SwitchContext, const std::vector<SpecRow> &Inputs,
+void create(PyInlineAdvisor *Self, nb::object Native, const std::vector<SpecRow> &Inputs,
             const std::vector<std::pair<SpecRow, nb::object>> &Custom, bool DefaultOnError,
             double SizeBudget, bool Logged) {
   auto *A = new (Self) PyInlineAdvisor;
@@ -146,8 +145,6 @@ void create(PyInlineAdvisor *Self, nb::object Native, nb::object Evaluate,
   if (!Native.is_none()) {
     R = nb::cast<NativeRunner &>(Native).Impl;
   } else {
-    A->Evaluate = Evaluate;
-    A->SwitchContext = SwitchContext;
     std::vector<TensorSpec> Specs;
     for (const SpecRow &Row : Inputs)
       Specs.push_back(specOf(Row));
@@ -271,9 +268,15 @@ PyType_Slot Slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)},
 
 void bindAdvisor(nb::module_ &M) {
   nb::class_<PyInlineAdvisor>(M, "InlineAdvisor", nb::type_slots(Slots))
-      .def("__init__", &create, nb::arg("native").none(), nb::arg("evaluate").none(),
-           nb::arg("switch_context").none(), nb::arg("inputs"), nb::arg("custom"),
+      .def("__init__", &create, nb::arg("native").none(), nb::arg("inputs"), nb::arg("custom"),
            nb::arg("default_on_error"), nb::arg("size_budget"), nb::arg("logged"))
+      .def("set_python",
+           [](PyInlineAdvisor &A, nb::object Evaluate, nb::object SwitchContext) {
+             A.Evaluate = std::move(Evaluate);
+             A.SwitchContext = std::move(SwitchContext);
+           },
+           nb::arg("evaluate"), nb::arg("switch_context"),
+           "What to call for a Python runner, once it is bound to the views.")
       .def("views", &viewsOf, "Numpy views of all tensors, by name.")
       .def("frame", &frame, "The runner's inputs as one block of bytes.")
       .def("open_log",

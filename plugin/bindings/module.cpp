@@ -155,6 +155,7 @@ void bindModule(nb::module_ &M) {
   M.def("option_kind", &optionKind, nb::arg("name"));
   M.def("parse_options", &parseOptions, nb::arg("arguments"));
   M.def("statistics", &statistics);
+  M.def("prints_pipeline", &printsPipeline);
   M.def("pass_names", &passNames);
   M.def("version_text", &versionText);
 }

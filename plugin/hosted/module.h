@@ -111,6 +111,8 @@ enum class OptionKind { Unknown, Flag, TakesValue };
 OptionKind optionKind(const std::string &Name);
 /// The report of -stats, if it is on.
 std::string statistics();
+/// Whether -print-pipeline-passes is set: opt then prints the pipeline and stops.
+bool printsPipeline();
 std::string passNames();
 std::string versionText();
 

@@ -124,8 +124,8 @@ InlineAdvisor::getAdviceFromModel(CallBase &CB, OptimizationRemarkEmitter &ORE) 
   // The default inliner has the frequencies at every call site; with them always
   // computed, whether somebody asks for the default does not show in the output.
   FAM.getResult<BlockFrequencyAnalysis>(*CB.getCaller());
-  const bool Yes = overBudget() ? Session.refuseForBudget()
-                                : Session.ask(CB, [&] { return Default.decide(CB).has_value(); });
+  auto DefaultDecision = [&] { return Default.decide(CB).has_value(); };
+  const bool Yes = Session.ask(CB, DefaultDecision, overBudget());
   return std::make_unique<AskedAdvice>(this, CB, ORE, Yes, Session);
 }
 

@@ -119,7 +119,7 @@ private:
 };
 } // namespace
 
-bool InlineSession::ask(CallBase &CB, function_ref<bool()> DefaultFunction) {
+bool InlineSession::ask(CallBase &CB, function_ref<bool()> DefaultFunction, bool OverBudget) {
   if (Stopped)
     return false;
   Current = &CB;
@@ -129,13 +129,16 @@ bool InlineSession::ask(CallBase &CB, function_ref<bool()> DefaultFunction) {
   Stopwatch Watch;
   int64_t Answer = 0;
   bool Answered = false;
-  if (!RunnerDead) {
+  if (!RunnerDead && !OverBudget) {
     Pending = Failure();
     Answered = question(Answer);
   }
   if (Answered) {
     ++Counts.Asked;
     Counts.Accepted += Answer;
+  } else if (OverBudget) {
+    ++Counts.BudgetHits;
+    Answer = defaultDecision();
   } else if (settleFailure()) {
     ++Counts.Fallbacks;
     Answer = defaultDecision();

@@ -42,15 +42,15 @@ struct InlineCounts {
   uint64_t Accepted = 0;    ///< ... with yes
   uint64_t Fallbacks = 0;   ///< taken by the default, for want of an answer
   uint64_t NotAskable = 0;  ///< taken by the default: LLVM computes no features
-  uint64_t BudgetHits = 0;  ///< refused unasked: the module had grown too much
+  uint64_t BudgetHits = 0;  ///< taken by the default: the module had grown too much
   double AskSeconds = 0;    ///< in the runner, custom features and the log
   double DefaultSeconds = 0; ///< in LLVM's own decision, where somebody wanted it
 };
 
 struct InlineConfig {
   bool DefaultOnError = false;
-  /// Refuse call sites once the module has this many times its size at the
-  /// start, in LLVM's count of instructions; 0: no limit.
+  /// Once the module has this many times its size at the start, in LLVM's count
+  /// of instructions, the default decides; 0: no limit.
   double SizeBudget = 0;
 };
 
@@ -88,12 +88,8 @@ public:
   /// Asks the runner about \p CB, whose LLVM features are in the buffers.
   /// \p Default gives LLVM's own decision. Never fails: after a failure the
   /// answers are no (and failure() is set), or the default's.
-  bool ask(llvm::CallBase &CB, llvm::function_ref<bool()> Default);
-  /// As ask(), for a module over its size budget.
-  bool refuseForBudget() {
-    ++Counts.BudgetHits;
-    return false;
-  }
+  /// \p OverBudget: do not ask the runner, take the default.
+  bool ask(llvm::CallBase &CB, llvm::function_ref<bool()> Default, bool OverBudget);
 
   /// The decision in progress; null between decisions.
   llvm::CallBase *current() const { return Current; }

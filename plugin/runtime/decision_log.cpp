@@ -34,13 +34,13 @@ DecisionLog::DecisionLog(int FD, const std::vector<TensorSpec> &Features)
   write("]}\n");
 }
 
-void DecisionLog::context(std::string_view Name) {
-  write("{\"context\":");
-  quoted(Name);
-  write("}\n");
-}
-
 void DecisionLog::observation(uint64_t Ordinal, const DecisionPlace &Place) {
+  if (NextContext) {
+    write("{\"context\":");
+    quoted(*NextContext);
+    write("}\n");
+    NextContext.reset();
+  }
   write("{\"observation\":");
   number(Ordinal);
   write(",\"caller\":");

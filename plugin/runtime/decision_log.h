@@ -17,6 +17,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 namespace passpilot {
@@ -31,7 +32,9 @@ public:
   /// Takes over the open file descriptor \p FD.
   DecisionLog(int FD, const std::vector<TensorSpec> &Features);
 
-  void context(std::string_view Name);
+  /// The observations that follow belong to \p Name. Written before the first of
+  /// them: LLVM's reader wants an observation after each context line.
+  void context(std::string_view Name) { NextContext = Name; }
   void observation(uint64_t Ordinal, const DecisionPlace &Place);
   void tensor(const void *Data, size_t Bytes) { write({static_cast<const char *>(Data), Bytes}); }
   void endObservation() { write("\n"); }
@@ -48,6 +51,7 @@ private:
   std::unique_ptr<std::FILE, Closer> File;
   bool Failed = false;
   std::string Error;
+  std::optional<std::string> NextContext;
 
   void write(std::string_view Text);
   void quoted(std::string_view Text);

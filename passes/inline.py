@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`InlineAdvisor`: asks a runner about each call site that LLVM's inliner could inline.
+
+LLVM's own `MLInlineAdvisor` computes the features, decides what is legal and keeps its books. Call sites that it
+would refuse without asking (in unreachable blocks, recursive ones) get LLVM's default decision.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from passpilot.features.custom import registered
+from passpilot.features.point import find_point
+from passpilot.plugin import _core
+from passpilot.plugin.errors import (
+    AdviceError,
+    Error,
+    FeatureError,
+    InputError,
+    LogError,
+    ModelError,
+    PasspilotWarning,
+    PeerError,
+    PolicyError,
+    UsageError,
+)
+from passpilot.plugin.files import OutputFile
+from passpilot.runners.base import Runner
+from passpilot.runners.native import NativeRunner, row_of
+from passpilot.runners.spec import make_runner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Self
+
+    from passpilot.features.custom import CustomFeature
+    from passpilot.features.point import Point
+    from passpilot.features.spec import TensorSpec
+    from passpilot.runners.base import Tensor
+
+    Failure = tuple[str, str, str, BaseException | None]
+
+OnError = Literal["fail", "default"]
+
+SIZE_BUDGET: Final = 10.0
+"""How many times its size a module may reach before the default decides, unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class InlineStats:
+    """What an advisor did until now.
+
+    Source of `seconds`: the clock around the runner, the custom features and the log; LLVM's feature extraction
+    and default decision are not in it.
+    """
+
+    decisions: int
+    """Call sites that the advisor decided: asked, fallen back, or over the budget."""
+    accepted: int
+    """Answered yes by the runner."""
+    refused: int
+    """Answered no by the runner."""
+    fallbacks: int
+    """Decided by LLVM's default because the runner failed (`on_error="default"`)."""
+    budget_hits: int
+    """Decided by LLVM's default because the module had grown over the size budget."""
+    not_askable: int
+    """Inlined by LLVM's default where LLVM computes no features, in unreachable blocks for instance; not in `decisions`."""
+    seconds: float
+    """Spent on asking."""
+
+    @property
+    def microseconds_per_decision(self) -> float:
+        """Mean time of one question; 0 if there was none."""
+        return 1e6 * self.seconds / self.decisions if self.decisions else 0.0
+
+
+class InlineAdvisor:
+    """Advises LLVM's inliner by a runner.
+
+    Args:
+        runner: a Python policy, a runner spec such as ``onnx:model.onnx``, or a `Runner`.
+        log: path of a decision log to write; one compilation per log.
+        on_error: what a failing runner does: ``fail`` ends the compilation with its error; ``default`` lets
+            LLVM's own heuristic decide instead, and counts and reports it.
+        timeout: seconds that each wait for another process may take.
+        size_budget: once inlining has made the module this many times as large, by LLVM's running count of
+            instructions, LLVM's own heuristic decides the rest, which is counted and reported; 0 for no limit,
+            under which a policy that says yes too often may never end.
+
+    Raises:
+        RunnerError: the runner cannot be made, or does not fit the decision point.
+    """
+
+    point: Final = "inline"
+
+    def __init__(
+        self,
+        runner: str | Callable[..., object] | Runner,
+        *,
+        log: str | None = None,
+        on_error: OnError = "fail",
+        timeout: float = 10.0,
+        size_budget: float = SIZE_BUDGET,
+    ) -> None:
+        if on_error not in ("fail", "default"):
+            msg = f"inline advisor: expected on_error 'fail' or 'default', got {on_error!r}"
+            raise UsageError(msg)
+        if not size_budget >= 0:
+            msg = f"inline advisor: expected a size budget of 0 or more, got {size_budget}"
+            raise UsageError(msg)
+        self._log = log
+        self._log_file: OutputFile | None = None
+        self._logged = False
+        self._core: _core.InlineAdvisor | None = None
+        self._fallbacks_reported = self._budget_reported = 0
+        self._size_budget = size_budget
+        point = find_point("inline")
+        self.name = runner if isinstance(runner, str) else getattr(runner, "__name__", type(runner).__name__)
+        self.runner = self._make(runner, point, on_error, timeout)
+        if runner == "default" and log is None:
+            return  # nothing to ask and nothing to write: LLVM's inliner as it is
+        self._core = self._connect(point, on_error, size_budget)
+
+    def _make(
+        self, runner: str | Callable[..., object] | Runner, point: Point, on_error: OnError, timeout: float
+    ) -> Runner:
+        try:
+            return make_runner(runner, point, timeout=timeout)
+        except PeerError as error:
+            if on_error == "fail":
+                raise
+            return _AbsentPeer(error, point.advice)
+
+    def _connect(self, point: Point, on_error: OnError, size_budget: float) -> _core.InlineAdvisor:
+        runner = self.runner
+        wanted = {spec.name for spec in runner.inputs}
+        custom = [
+            feature
+            for name, feature in registered(self.point).items()
+            if name in wanted or self._log is not None
+        ]
+        host = _Host(point)
+        core = _core.InlineAdvisor(
+            runner.core if isinstance(runner, NativeRunner) else None,
+            [row_of(spec) for spec in runner.inputs],
+            [(row_of(feature.spec), host.filler(feature)) for feature in custom],
+            on_error == "default",
+            size_budget,
+            self._log is not None,
+        )
+        host.core = core
+        if custom or not isinstance(runner, NativeRunner):
+            host.views = core.views()
+        if not isinstance(runner, NativeRunner):
+            runner.bind({spec.name: host.views[spec.name] for spec in runner.inputs}, core.frame(), host)
+            core.set_python(runner.evaluate, runner.switch_context)
+        return core
+
+    @property
+    def stats(self) -> InlineStats:
+        """The counts until now."""
+        if self._core is None:
+            return InlineStats(0, 0, 0, 0, 0, 0, 0.0)
+        counts = self._core.counts
+        asked, accepted = int(counts["asked"]), int(counts["accepted"])
+        fallbacks, budget_hits = int(counts["fallbacks"]), int(counts["budget_hits"])
+        return InlineStats(
+            decisions=asked + fallbacks + budget_hits,
+            accepted=accepted,
+            refused=asked - accepted,
+            fallbacks=fallbacks,
+            budget_hits=budget_hits,
+            not_askable=int(counts["not_askable"]),
+            seconds=counts["ask_seconds"],
+        )
+
+    def report(self) -> str:
+        """The counts for people, in the manner of `--stats`."""
+        if self._core is None:
+            return f"inline advisor {self.name}: LLVM's own inliner; nothing was asked"
+        stats = self.stats
+        rows = [
+            (stats.decisions, "decisions"),
+            (stats.accepted, "accepted"),
+            (stats.refused, "refused"),
+            (stats.fallbacks, "fallbacks to the default"),
+            (stats.budget_hits, "decided by the default, over the size budget"),
+            (stats.not_askable, "inlined by the default, not askable"),
+        ]
+        lines = [f"{count:10d} {what}" for count, what in rows]
+        lines.append(f"{stats.microseconds_per_decision:10.2f} microseconds per decision")
+        return "\n".join([f"inline advisor {self.name}:", *lines])
+
+    def start(self) -> _core.InlineAdvisor | None:
+        """Get ready for one compilation; used by `optimize`.
+
+        Raises:
+            LogError: the log cannot be opened, or was written by a compilation before.
+        """
+        if self._core is not None and self._log is not None:
+            if self._logged:
+                msg = f"decision log {self._log}: expected one compilation per log, got a second; use a new advisor"
+                raise LogError(msg)
+            try:
+                self._log_file = OutputFile(self._log)
+            except InputError as error:
+                msg = f"decision log {error}"
+                raise LogError(msg) from error
+            self._core.open_log(self._log_file.release())
+        return self._core
+
+    def finish(self, error: BaseException | None) -> None:
+        """End one compilation; used by `optimize`.
+
+        Raises:
+            Error: the advisor's failure, if that is what ended the compilation.
+        """
+        core = self._core
+        if core is None:
+            return
+        failure = core.failure
+        try:
+            if error is None and failure is None:
+                self._close_log(core, keep=True)
+            else:
+                self._close_log(core, keep=False)
+        except LogError as lost:
+            if error is None and failure is None:
+                raise LogError(f"decision log {self._log}: expected to write it, got: {lost}") from None
+        if failure is not None and error is None:
+            raise self._error_of(failure)
+        if error is None:
+            self._report(core)
+
+    def close(self) -> None:
+        """Let go of the runner. Idempotent."""
+        self.runner.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _close_log(self, core: _core.InlineAdvisor, *, keep: bool) -> None:
+        file, self._log_file = self._log_file, None
+        if file is None:
+            return
+        try:
+            core.close_log()
+        except LogError:
+            file.discard()
+            raise
+        if keep:
+            file.commit()
+            self._logged = True
+        else:
+            file.discard()
+
+    def _report(self, core: _core.InlineAdvisor) -> None:
+        stats = self.stats
+        if stats.decisions == 0:
+            msg = (
+                f"inline advisor: runner {self.name} was never asked: the pipeline has no inliner, or the module "
+                "no call that could be inlined"
+            )
+            warnings.warn(msg, PasspilotWarning, stacklevel=4)
+        if stats.budget_hits > self._budget_reported:
+            count = stats.budget_hits - self._budget_reported
+            msg = (
+                f"inline advisor: {count} of {stats.decisions} decisions went to the default, because the module "
+                f"had grown over {self._size_budget:g} times its size; --size-budget (size_budget=) sets the limit"
+            )
+            warnings.warn(msg, PasspilotWarning, stacklevel=4)
+            self._budget_reported = stats.budget_hits
+        if (first := core.first_fallback) is not None and stats.fallbacks > self._fallbacks_reported:
+            count = stats.fallbacks - self._fallbacks_reported
+            msg = f"inline advisor: {count} of {stats.decisions} decisions fell back to the default; the first: "
+            warnings.warn(f"{msg}{self._error_of(first)}", PasspilotWarning, stacklevel=4)
+            self._fallbacks_reported = stats.fallbacks
+
+    def _error_of(self, failure: Failure) -> BaseException:
+        kind, text, where, exception = failure
+        if kind == "interrupt":
+            return exception or KeyboardInterrupt()
+        who = f"inline advisor at {where}"
+        if isinstance(exception, Error):
+            wrapped = type(exception)(f"{who}: {exception}")
+            wrapped.__cause__ = exception
+            return wrapped
+        if exception is not None:
+            from passpilot.runners.python import describe_exception
+
+            told = f"{who}: {describe_exception(exception)}"
+            raised = FeatureError(told) if kind == "feature" else PolicyError(told)
+            raised.__cause__ = exception
+            return raised
+        if kind == "log":
+            return LogError(f"decision log {self._log} at {where}: expected to write it, got: {text}")
+        if kind == "advice":
+            return AdviceError(f"{who}: {text}; return the decision itself")
+        return ModelError(f"{who}: {text}")
+
+
+class _Host:
+    """The compiler as a runner in this process sees it: one per advisor, for its life."""
+
+    __slots__ = ("_offered", "core", "views")
+
+    core: _core.InlineAdvisor
+    views: dict[str, Tensor]
+
+    def __init__(self, point: Point) -> None:
+        self._offered = {spec.name: spec for spec in point.features}
+
+    @property
+    def site(self) -> _core.CallSite:
+        return _core.current_site(self.core)
+
+    def default(self) -> bool:
+        return self.core.default()
+
+    def feature(self, name: str) -> Tensor:
+        """An offered tensor that is not bound; one that is computed for this question alone."""
+        import numpy as np
+
+        view = self.views.get(name)
+        if view is not None and name not in registered("inline"):
+            return view
+        if name not in self._offered:
+            msg = f"obs[{name!r}]: expected a feature of the point inline, got none of this name; "
+            raise FeatureError(f"{msg}`passpilot features` lists them")
+        spec = self._offered[name]
+        out: Tensor = np.zeros(spec.shape, spec.numpy_dtype)
+        if name == "inlining_default":
+            out[...] = self.default()
+        else:
+            registered("inline")[name].store(self.site, out)
+        return out
+
+    def filler(self, feature: CustomFeature) -> Callable[[], None]:
+        """What the core calls to compute a bound custom feature into its buffer."""
+        name = feature.spec.name
+
+        def fill() -> None:
+            feature.store(self.site, self.views[name])
+
+        return fill
+
+
+class _AbsentPeer(Runner):
+    """Stands for a runner whose peer could not be reached; every question fails alike."""
+
+    def __init__(self, error: PeerError, output: TensorSpec) -> None:
+        self.inputs = ()
+        self.output = output
+        self._error = error
+
+    def evaluate(self) -> object:
+        raise self._error

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The command `passpilot`: finds the subcommand's file, and turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Final
+
+# name -> (module:function, what it does); imported when used
+COMMANDS: Final = {
+    "opt": ("passpilot.plugin.opt:main", "optimize LLVM IR, with advisors"),
+    "serve": ("passpilot.runners.serve:main", "answer for a compiler in another process"),
+    "log": ("passpilot.features.log_command:main", "show a decision log"),
+    "features": ("passpilot.features.table_command:main", "list what a model can see"),
+}
+
+EXAMPLE: Final = "passpilot opt in.bc -passes='default<Oz>' --inline=python:policy.py:decide -o out.bc"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one subcommand; returns the exit code: 0, 1 for an error, 2 for a wrong command line, 130 for Ctrl-C."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    traceback = "--traceback" in arguments or "-traceback" in arguments
+    try:
+        return _dispatch(arguments)
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has gone; Python must not complain about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        return _fail(error, traceback)
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "-help", "--help"):
+        print(usage())
+        return 0 if arguments else 2
+    if arguments[0] in ("-version", "--version"):
+        print(version())
+        return 0
+    name, rest = arguments[0], arguments[1:]
+    if name not in COMMANDS:
+        _say(f"error: expected a command among {', '.join(COMMANDS)}, got {name!r}; see passpilot --help")
+        return 2
+    module, _, function = COMMANDS[name][0].partition(":")
+    run: Callable[[list[str]], int] = getattr(import_module(module), function)
+    code = run(rest)
+    sys.stdout.flush()
+    return code
+
+
+def usage() -> str:
+    """The text of `passpilot --help`."""
+    rows = "\n".join(f"  {name:10}{text}" for name, (_, text) in COMMANDS.items())
+    return (
+        "usage: passpilot COMMAND ...\n\nPython steers a compiler.\n\n"
+        f"commands:\n{rows}\n\n"
+        "  --version  passpilot's version and LLVM's\n\n"
+        f"example:\n  {EXAMPLE}\n\n`passpilot COMMAND --help` tells more."
+    )
+
+
+def version() -> str:
+    """The text of `passpilot --version`."""
+    from importlib.metadata import version as installed
+
+    from passpilot.plugin import _core
+
+    return f"passpilot {installed('passpilot')}\n  {_core.version_text().rstrip()}"
+
+
+def _fail(error: Exception, traceback: bool) -> int:
+    from passpilot.plugin.errors import Error
+
+    if not isinstance(error, Error):
+        raise error
+    if traceback:
+        import traceback as printer
+
+        printer.print_exception(error)
+    _say(f"error: {error}")
+    return error.exit_code
+
+
+def _say(text: str) -> None:
+    print(f"passpilot: {text}", file=sys.stderr)
