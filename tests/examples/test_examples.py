@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The examples run, and the README shows what they are and what they print."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import passpilot
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+
+
+def fenced(language: str) -> str:
+    """The first block of the README in one language."""
+    return (ROOT / "README.md").read_text().split(f"```{language}\n")[1].split("```")[0]
+
+
+def test_the_program_of_the_readme_prints_what_the_readme_says() -> None:
+    program = EXAMPLES / "ten_lines.py"
+    assert fenced("python") in program.read_text()
+    assert subprocess.check_output([sys.executable, program], text=True) == fenced("text")
+
+
+def text_bytes(program: Path, runner: str, obj: Path) -> int:
+    module = passpilot.Module.read(program)
+    passpilot.optimize(module, "default<Oz>", [passpilot.InlineAdvisor(runner)])
+    obj.write_bytes(passpilot.emit(module, relocation_model="pic"))
+    sections = subprocess.check_output(["llvm-size-22", "-A", obj], text=True)
+    return sum(int(n) for n in re.findall(r"^\.text\S*\s+(\d+)", sections, re.MULTILINE))
+
+
+def test_the_policy_of_the_demo_makes_zstd_smaller(
+    corpus: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    program = corpus("zstd", "Oz")
+    stock = text_bytes(program, "default", tmp_path / "stock.o")
+    assert text_bytes(program, f"python:{EXAMPLES}/policy.py:decide", tmp_path / "policy.o") < stock
