@@ -81,11 +81,14 @@ def _maker(
     if isinstance(runner, Runner):
         return lambda: runner
     if callable(runner) and _takes_nothing(runner):
-        with contextlib.suppress(Exception):  # it shows again when it is made to be checked
+        try:
             made = runner()
-            if isinstance(made, Runner):
+        except Exception:  # noqa: BLE001  (it shows again when it is made to be checked)
+            return runner
+        if isinstance(made, Runner):
+            with contextlib.suppress(Exception):  # likewise
                 made.close()
-                return runner
+            return runner
     return lambda: make_runner(runner, point, timeout=timeout)
 
 
@@ -195,6 +198,7 @@ class _Check:
         self._guarded("bind", lambda: runner.bind(tensors, frame, self.host))
         bound = all(_same_memory(runner.tensors.get(name), view) for name, view in tensors.items())
         self.expect(bound, "bind() keeps the very buffers that it is given, as tensors")
+        kept = True
         for number, values in enumerate(self.questions):
             for name, view in tensors.items():
                 view[...] = values.get(name, 0)
@@ -204,9 +208,8 @@ class _Check:
                 self._guarded("switch_context", partial(runner.switch_context, context))
             if not self._answer(runner, number, trace):
                 return
-            kept = frame.tobytes() == asked
-            if not self.expect(kept, f"inputs are left as they are: not at decision {number}"):
-                return
+            if kept and frame.tobytes() != asked:
+                kept = self.expect(False, f"inputs are left as they are: not at decision {number}")
 
     def _answer(self, runner: Runner, number: int, trace: _Trace) -> bool:
         try:
@@ -220,8 +223,10 @@ class _Check:
         return True
 
     def _close(self, runner: Runner) -> None:
-        self._guarded("__exit__", lambda: runner.__exit__(None, None, None))
-        self._guarded("close, a second time,", runner.close)
+        before = len(self.broken)
+        self._guarded("__exit__", partial(runner.__exit__, None, None, None))
+        if len(self.broken) == before:
+            self._guarded("close, a second time,", runner.close)
 
     def _guarded(self, what: str, call: Callable[[], object]) -> object:
         try:

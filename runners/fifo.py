@@ -24,13 +24,10 @@ import stat
 import time
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from passpilot.plugin.errors import PeerError
 from passpilot.runners.wire import MAX_LINE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _LONGEST_NAP: Final = 0.02
 
@@ -237,7 +234,9 @@ class Listener:
 
     def __exit__(self, *_: object) -> None:
         if self._held >= 0:
-            self._unlink()
+            for path in self._paths:
+                if path.is_fifo():
+                    path.unlink(missing_ok=True)
             self._lock.unlink(missing_ok=True)
             os.close(self._held)
             self._held = -1
@@ -265,7 +264,7 @@ class Listener:
         inward, outward, unfinished = self._paths
         opened: list[int] = []
         try:
-            self._unlink()
+            self._remove_left_overs()
             os.mkfifo(outward, 0o600)
             opened.append(_open(outward, os.O_RDONLY))
             os.mkfifo(unfinished, 0o600)
@@ -284,18 +283,12 @@ class Listener:
             for descriptor in opened:
                 os.close(descriptor)
 
-    def _unlink(self) -> None:
-        for path in self._existing():
-            path.unlink(missing_ok=True)
-
-    def _existing(self) -> Iterator[Path]:
+    def _remove_left_overs(self) -> None:
         for path in self._paths:
-            try:
-                if not stat.S_ISFIFO(path.lstat().st_mode):
-                    raise OSError(errno.EEXIST, "not a FIFO", str(path))
-            except FileNotFoundError:
-                continue
-            yield path
+            if path.is_fifo():
+                path.unlink()
+            elif path.is_symlink() or path.exists():
+                raise OSError(errno.EEXIST, "not a FIFO", str(path))
 
     def _refused(self, error: OSError) -> PeerError:
         return PeerError(

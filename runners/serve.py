@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _REPEAT_EVERY: Final = 0.05
+_LONGEST_NOTICE: Final = 1000
 
 
 class Server:
@@ -85,7 +86,7 @@ class Server:
             channel.wait()
             self._session(channel)
         except PeerError as error:
-            self._notice(str(error))
+            self._notice(str(error)[:_LONGEST_NOTICE])
         except BrokenPipeError:
             self._notice(str(channel.gone("it to read an answer")))
         finally:
@@ -187,7 +188,7 @@ class _Session:
         text = _described(error)
         self._send(self._failure(text))
         if self._notice is not None:
-            self._notice(text)
+            self._notice(text[:_LONGEST_NOTICE])
             self._notice = None  # the client has them all
 
     def _failure(self, text: str) -> bytes:

@@ -88,12 +88,12 @@ def read_hello(line: bytes) -> Point:
         msg = f"handshake: expected protocol {VERSION}, got {got!r}; use one version at both ends"
         raise PeerError(msg)
     name, offered = row.get("point"), row.get("offered")
-    if name not in POINTS or not isinstance(offered, list):
+    if not isinstance(name, str) or name not in POINTS or not isinstance(offered, list):
         msg = f"handshake: expected a decision point among {', '.join(POINTS)} and its tensors, got {name!r}"
         raise PeerError(msg)
     try:
         specs = tuple(by_name(TensorSpec.from_json(each) for each in offered).values())
-        return Point(str(name), specs, TensorSpec.from_json(row.get("advice")), Flag())
+        return Point(name, specs, TensorSpec.from_json(row.get("advice")), Flag())
     except Error as error:
         msg = f"handshake: {error}"
         raise PeerError(msg) from error

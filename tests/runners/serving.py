@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Model servers in processes of their own, real and faulty ones, for the tests of the pipe."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from passpilot.features.point import Point, find_point
+from passpilot.runners.base import allocate
+from passpilot.runners.pipe import PipeRunner
+
+SERVE = "import sys; from passpilot.runners.serve import main; sys.exit(main(sys.argv[1:]))"
+FAULTY = Path(__file__).with_name("faulty_server.py")
+GENEROUS = 60.0
+"""Seconds that no test comes near unless something is broken."""
+
+
+def point() -> Point:
+    return find_point("inline")
+
+
+def names_at(base: str) -> list[str]:
+    """What is left of a server's files."""
+    return sorted(path.name for path in Path(base).parent.glob(f"{Path(base).name}.*"))
+
+
+@contextlib.contextmanager
+def process(*command: str) -> Iterator[subprocess.Popen[str]]:
+    """A child that is killed and reaped in the end, whatever happens."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as child:
+        try:
+            yield child
+        finally:
+            child.kill()
+            child.wait()
+
+
+@contextlib.contextmanager
+def served(spec: str, base: str, *flags: str) -> Iterator[subprocess.Popen[str]]:
+    """`passpilot serve` as a child."""
+    with process(sys.executable, "-c", SERVE, spec, "--pipe", base, *flags) as child:
+        yield child
+
+
+@contextlib.contextmanager
+def faulty(base: str, fault: str, size: int = 0) -> Iterator[subprocess.Popen[str]]:
+    """A server with a fault, ready for its client; see `faulty_server.py`."""
+    with process(sys.executable, str(FAULTY), base, fault, str(size)) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        yield child
+
+
+def client(base: str, timeout: float = GENEROUS) -> PipeRunner:
+    """A client that has buffers."""
+    return allocate(PipeRunner(base, point(), timeout))
+
+
+def resident_kilobytes(pid: int | str = "self") -> int:
+    """The memory of a process now."""
+    pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE") // 1024

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# ruff: noqa: ARG001, ARG002, ARG005
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from passpilot.features.custom import feature, unregister
+from passpilot.features.inline import FEATURES
+from passpilot.features.point import find_point
+from passpilot.plugin.errors import InputError, PolicyError, RunnerSpecError, SpecMismatchError
+from passpilot.runners.base import Runner, allocate
+from passpilot.runners.python import Observation, PythonRunner, describe_exception, policy_factory
+from passpilot.runners.spec import make_runner
+
+if TYPE_CHECKING:
+    from passpilot.runners.base import Tensor
+
+POINT = find_point("inline")
+
+
+class Compiler:
+    """What the compiler would tell."""
+
+    def __init__(self) -> None:
+        self.site = "a call site"
+        self.asked: list[str] = []
+
+    def default(self) -> bool:
+        self.asked.append("default")
+        return True
+
+    def feature(self, name: str) -> Tensor:
+        self.asked.append(name)
+        return np.array([7])
+
+
+def made(policy: object, host: Compiler | None = None) -> Runner:
+    return allocate(PythonRunner(policy, POINT), host)
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_function() -> None:
+    runner = made(lambda obs: obs["cost_estimate"] < 50)
+    assert runner.evaluate() == np.array([True])
+    runner.tensors["cost_estimate"][...] = 50
+    assert runner.evaluate() == np.array([False])
+
+
+def test_class_keeps_its_state_and_each_runner_has_its_own() -> None:
+    class Counter:
+        def __init__(self) -> None:
+            self.count = 0
+
+        def __call__(self, obs: Observation) -> int:
+            self.count += 1
+            return self.count
+
+    first, second = made(Counter), made(Counter)
+    assert [first.evaluate(), first.evaluate(), second.evaluate()] == [1, 2, 1]
+
+
+def test_decide_is_preferred_and_other_methods_are_called() -> None:
+    seen: list[str] = []
+
+    class Policy:
+        features = ("node_count",)
+
+        def decide(self, obs: Observation) -> bool:
+            seen.append(f"decide in {obs.context}")
+            return True
+
+        def switch_context(self, name: str) -> None:
+            seen.append(f"switch to {name}")
+
+        def close(self) -> None:
+            seen.append("close")
+
+    with made(Policy()) as runner:
+        runner.switch_context("a.c")
+        runner.evaluate()
+        runner.close()
+    assert seen == ["switch to a.c", "decide in a.c", "close"]
+    assert [spec.name for spec in runner.inputs] == ["node_count"]
+
+
+def test_factory_makes_a_policy_per_runner() -> None:
+    made_here: list[object] = []
+
+    @policy_factory
+    def factory() -> Callable[[Observation], bool]:
+        made_here.append(object())
+        return lambda obs: len(made_here) > 1
+
+    assert [made(factory).evaluate(), made(factory).evaluate()] == [False, True]
+
+
+def test_context_before_bind_is_kept() -> None:
+    runner = make_runner(lambda obs: obs.context, POINT)
+    runner.switch_context("early")
+    assert allocate(runner).evaluate() == "early"
+
+
+def test_default_inputs_are_the_table_alone() -> None:
+    @feature("int64[1]", name="for_test_python")
+    def custom(site: object) -> int:
+        return 1
+
+    try:
+        runner = make_runner(lambda obs: True, find_point("inline"))
+    finally:
+        unregister("for_test_python")
+    assert [spec.name for spec in runner.inputs] == [row.spec.name for row in FEATURES]
+
+
+def test_declared_inputs() -> None:
+    def decide(obs: Observation) -> bool:
+        return sorted(obs) == ["edge_count", "inlining_default"]
+
+    decide.features = ("inlining_default", "edge_count")  # type: ignore[attr-defined]
+    runner = made(decide)
+    assert [spec.name for spec in runner.inputs] == ["inlining_default", "edge_count"]
+    assert runner.evaluate() is True
+    decide.features = ("weight",)  # type: ignore[attr-defined]
+    with pytest.raises(SpecMismatchError, match="weight"):
+        made(decide)
+    for wrong in ("edge_count", (1,), 7):
+        decide.features = wrong  # type: ignore[attr-defined]
+        with pytest.raises(RunnerSpecError, match="expected a tuple of names as its features"):
+            made(decide)
+
+
+def test_views_are_stable_and_writable_by_the_owner_only_through_the_frame() -> None:
+    seen: list[Tensor] = []
+    runner = made(lambda obs: seen.append(obs["node_count"]))
+    runner.evaluate()
+    runner.frame[:] = 255
+    runner.evaluate()
+    assert seen[0] is seen[1]
+    assert seen[0].tolist() == [-1]
+
+
+def test_compiler_is_asked_for_what_is_not_bound() -> None:
+    compiler = Compiler()
+
+    def decide(obs: Observation) -> bool:
+        return (
+            obs.site == "a call site" and obs.default() and obs["elsewhere"] == 7 and "elsewhere" not in obs
+        )
+
+    decide.features = ("node_count",)  # type: ignore[attr-defined]
+    assert made(decide, compiler).evaluate() is True
+    assert compiler.asked == ["default", "elsewhere"]
+
+
+def test_without_a_compiler_the_errors_tell_what_to_do() -> None:
+    obs = Observation({"node_count": np.array([3])})
+    with pytest.raises(PolicyError, match=r"obs\.site: expected a policy inside the compiler, .* a pipe"):
+        _ = obs.site
+    with pytest.raises(PolicyError, match=r"declare it: decide\.features = \(\.\.\., 'inlining_default'\)"):
+        obs.default()
+    with pytest.raises(PolicyError, match=r"declared \(node_count\), got another; .* 'edge_count'\)"):
+        _ = obs["edge_count"]
+    assert obs.get("edge_count") is None
+
+
+@pytest.mark.parametrize("default", [0, 1])
+def test_default_without_a_compiler_is_the_tensor(default: int) -> None:
+    obs = Observation({"inlining_default": np.array([default])})
+    assert obs.default() is bool(default)
+
+
+def test_evaluation_adds_no_python_frame() -> None:
+    import sys
+
+    runner = made(lambda obs: sys._getframe(1).f_code.co_name)
+    assert runner.evaluate() == "test_evaluation_adds_no_python_frame"
+
+
+@pytest.mark.parametrize(
+    ("policy", "complaint"),
+    [
+        (7, "expected a function of one observation, or decide(obs), got 7"),
+        (lambda: True, "expected a function of one argument"),
+        (lambda a, b: True, "expected a function of one argument"),
+        (type("Needy", (), {"__init__": lambda self, x: None}), "expected it to be made without arguments"),
+        (type("Mute", (), {}), "expected a function of one observation, or decide(obs)"),
+    ],
+)
+def test_what_is_no_policy(policy: Callable[..., object], complaint: str) -> None:
+    with pytest.raises((RunnerSpecError, PolicyError)) as caught:
+        PythonRunner(policy, POINT)
+    assert complaint in str(caught.value)
+
+
+def test_coroutines_and_generators_are_no_policies() -> None:
+    async def later(obs: Observation) -> bool:
+        return True
+
+    def many(obs: Observation) -> Iterator[bool]:
+        yield True
+
+    for policy in (later, many):
+        with pytest.raises(RunnerSpecError, match="expected a plain function"):
+            PythonRunner(policy, POINT)
+
+
+def test_spec_with_a_file(tmp_path: Path) -> None:
+    path = written(
+        tmp_path / "policy.py",
+        "def decide(obs):\n    return sorted(obs) == ['edge_count', 'node_count']\n",
+    )
+    runner = allocate(make_runner(f"python:{path}:decide?features=node_count,%20edge_count", POINT))
+    assert runner.evaluate() is True
+    with pytest.raises(RunnerSpecError, match=r"defines \(decide\), got 'decision'"):
+        make_runner(f"python:{path}:decision", POINT)
+    with pytest.raises(InputError, match=r"missing\.py"):
+        make_runner(f"python:{tmp_path / 'missing.py'}:decide", POINT)
+
+
+def test_spec_with_a_module() -> None:
+    runner = allocate(make_runner("python:operator:truth?features=", POINT))
+    assert runner.inputs == ()
+    assert runner.evaluate() is False
+    with pytest.raises(
+        RunnerSpecError, match=r"no_such_module: expected one that can be imported, got ModuleNot"
+    ):
+        make_runner("python:no_such_module:decide", POINT)
+
+
+@pytest.mark.parametrize("target", ["", "policy.py", "policy.py:", ":decide"])
+def test_spec_without_place_or_name(target: str) -> None:
+    with pytest.raises(RunnerSpecError, match="expected python:FILE:NAME"):
+        make_runner(f"python:{target}", POINT)
+
+
+def raised(call: Callable[[], object]) -> BaseException:
+    with pytest.raises(BaseException) as caught:  # noqa: PT011
+        call()
+    return caught.value
+
+
+def test_description_names_the_innermost_line_of_the_user(tmp_path: Path) -> None:
+    path = written(
+        tmp_path / "policy.py",
+        "import json\ndef helper():\n    return json.loads('{')\ndef decide(obs):\n    return helper()\n"
+        "def missing(obs):\n    return obs['weight']\n",
+    )
+    for name, line, head in (
+        ("decide", 3, "JSONDecodeError: "),
+        ("missing", 7, "PolicyError: obs['weight']"),
+    ):
+        text = describe_exception(raised(allocate(make_runner(f"python:{path}:{name}", POINT)).evaluate))
+        assert text.startswith(head)
+        assert text.endswith(f" ({path}:{line})")
+
+
+def test_description_of_odd_exceptions() -> None:
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no")
+
+    def throw(error: BaseException) -> None:
+        raise error
+
+    here = f"({__file__}:"
+    assert describe_exception(raised(lambda: throw(ValueError()))).startswith(f"ValueError {here}")
+    assert describe_exception(raised(lambda: throw(ValueError("a\nb")))).startswith(f"ValueError: a b {here}")
+    assert describe_exception(raised(lambda: throw(MuteError()))).startswith(
+        "MuteError: (its text cannot be read: Runtime"
+    )
+    assert describe_exception(KeyError("x")) == "KeyError: 'x'"
+    syntax = raised(lambda: compile("a = = b", "policy.py", "exec"))
+    assert describe_exception(syntax) == "SyntaxError: invalid syntax (policy.py, line 1)"
+    assert "test_python.py:" in describe_exception(raised(lambda: json.loads("{")))

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot serve` as a command: how it starts, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from passpilot.plugin.errors import InputError, ModelError, PeerError, RunnerSpecError
+from passpilot.runners.serve import Server, main
+from tests.runners.serving import GENEROUS, client, names_at, process, served
+
+STOPS = [signal.SIGINT, signal.SIGTERM]
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> str:
+    return str(tmp_path / "ch")
+
+
+def policy(base: str, text: str) -> str:
+    path = Path(base).with_name("policy.py")
+    path.write_text(text)
+    return f"python:{path}:decide"
+
+
+def ended(server: subprocess.Popen[str]) -> tuple[int, str]:
+    """The exit code and what was said on stderr."""
+    _, said = server.communicate(timeout=GENEROUS)
+    return server.returncode, said
+
+
+def test_once_serves_one_client(base: str) -> None:
+    with served("const:1", base, "--once") as server:
+        with client(base) as runner:
+            assert runner.evaluate() == 1
+        assert ended(server) == (0, "")
+    assert names_at(base) == []
+
+
+def test_names_are_there_only_while_a_client_can_come(base: str) -> None:
+    with served("const:1", base) as server:
+        for _ in range(2):
+            with client(base):
+                assert names_at(base) == ["ch.lock"]
+        with client(base):
+            server.send_signal(signal.SIGTERM)
+            assert ended(server) == (0, "")
+    assert names_at(base) == []
+
+
+def test_fifos_are_private(base: str) -> None:
+    before = os.umask(0)
+    try:
+        with served("const:1", base, "--once") as server:
+            client(base).close()
+            ended(server)
+        with served("const:1", base):
+            while not Path(f"{base}.in").exists():
+                os.sched_yield()
+            modes = {path.name: path.stat().st_mode for path in Path(base).parent.glob("ch.*")}
+    finally:
+        os.umask(before)
+    assert {name: stat.S_IMODE(mode) for name, mode in modes.items()} == dict.fromkeys(modes, 0o600)
+    assert {name for name, mode in modes.items() if stat.S_ISFIFO(mode)} == {"ch.in", "ch.out"}
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_signal_while_idle(base: str, number: signal.Signals) -> None:
+    with served("const:1", base) as server:
+        client(base).close()
+        server.send_signal(number)
+        assert ended(server) == (0, "")
+    assert names_at(base) == []
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_signal_between_questions(base: str, number: signal.Signals) -> None:
+    with served("const:1", base) as server, client(base) as runner:
+        assert runner.evaluate() == 1
+        server.send_signal(number)
+        assert ended(server) == (0, "")
+        with pytest.raises(PeerError, match="the peer is gone"):
+            runner.evaluate()
+    assert names_at(base) == []
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_signal_within_a_policy(base: str, number: signal.Signals) -> None:
+    spec = policy(
+        base,
+        f"import os\ndef decide(obs):\n    os.kill(os.getpid(), {int(number)})\n    while True: pass\n",
+    )
+    with served(spec, base) as server, client(base) as runner:
+        with pytest.raises(PeerError, match="the peer is gone"):
+            runner.evaluate()
+        assert ended(server) == (0, "")
+    assert names_at(base) == []
+
+
+def test_signals_while_it_ends_do_not_disturb_it(base: str) -> None:
+    spec = policy(
+        base,
+        "import os, signal\nclass decide:\n    def __call__(self, obs):\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n        while True: pass\n"
+        "    def close(self):\n"
+        "        for _ in range(5): os.kill(os.getpid(), signal.SIGINT)\n"
+        "        open(__file__ + '.closed', 'w').close()\n",
+    )
+    with served(spec, base) as server, client(base) as runner:
+        with pytest.raises(PeerError):
+            runner.evaluate()
+        assert ended(server) == (0, "")
+    assert names_at(base) == []
+    assert Path(base).with_name("policy.py.closed").exists()
+
+
+def test_second_server_at_the_same_base(base: str) -> None:
+    with served("const:1", base), client(base) as runner:
+        with pytest.raises(PeerError, match=r"serve --pipe .*ch: expected no server there yet, got one"):
+            Server("const:0", base).run(once=True)
+        assert runner.evaluate() == 1
+        runner.close()
+        with client(base) as again:
+            assert again.evaluate() == 1
+
+
+def test_left_overs_are_replaced_but_no_other_file(base: str) -> None:
+    for end in ("in", "out", "in.new"):
+        os.mkfifo(f"{base}.{end}")
+    Path(f"{base}.lock").touch()
+    with served("const:1", base, "--once") as server:
+        while Path(f"{base}.in.new").exists():
+            os.sched_yield()
+        with client(base) as runner:
+            assert runner.evaluate() == 1
+        assert ended(server) == (0, "")
+    Path(f"{base}.out").write_text("mine")
+    with pytest.raises(PeerError, match=r"expected to make FIFOs, got: not a FIFO \(.*ch\.out\)"):
+        Server("const:0", base).run(once=True)
+    assert Path(f"{base}.out").read_text() == "mine"
+
+
+def test_base_in_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(PeerError, match="expected to make FIFOs, got: No such file"):
+        Server("const:0", str(tmp_path / "no" / "ch")).run(once=True)
+
+
+@pytest.mark.parametrize(
+    ("spec", "error"),
+    [
+        ("nothing:x", RunnerSpecError),
+        ("const:7", RunnerSpecError),
+        ("python:missing.py:decide", InputError),
+        ("onnx:missing.onnx", ModelError),
+    ],
+)
+def test_wrong_spec_shows_before_any_client(base: str, spec: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        main([spec, "--pipe", base])
+    assert names_at(base) == []
+
+
+def test_load_registers_schemes(base: str) -> None:
+    path = Path(base).with_name("mine.py")
+    path.write_text(
+        "from passpilot.runners.spec import make_runner, runner_scheme\n"
+        "@runner_scheme('for-test-serve')\n"
+        "def factory(target, options, point, timeout):\n"
+        "    return make_runner(lambda obs: target == 'yes', point)\n"
+    )
+    with served("for-test-serve:yes", base, "--load", str(path)), client(base) as runner:
+        assert runner.evaluate() == 1
+
+
+def test_errors_of_the_policy_are_noted_once_per_client(base: str) -> None:
+    spec = policy(base, "def decide(obs):\n    raise ValueError('bad')\n")
+    with served(spec, base) as server:
+        for _ in range(2):
+            with client(base) as runner:
+                for _ in range(3):
+                    with pytest.raises(ModelError, match="bad"):
+                        runner.evaluate()
+        server.send_signal(signal.SIGTERM)
+        code, said = ended(server)
+    assert code == 0
+    assert [line.startswith("passpilot serve: ValueError: bad (") for line in said.splitlines()] == [
+        True,
+        True,
+    ]
+
+
+def test_class_is_made_once_for_the_first_client(base: str) -> None:
+    """The runner that shows early that the spec is sound is not made in vain."""
+    spec = policy(base, "class decide:\n    count = 0\n    def __init__(self): decide.count += 1\n"
+                        "    def __call__(self, obs): return decide.count == 1\n")  # fmt: skip
+    with served(spec, base), client(base) as runner:
+        assert runner.evaluate() == 1
+
+
+def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--help"])
+    assert caught.value.code == 0
+    assert "--inline=pipe:/tmp/ch" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [[], ["const:1"], ["const:1", "--pipe", "x", "--point", "evict"]])
+def test_usage_errors(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+
+
+def test_killed_client_process(base: str) -> None:
+    """A real process that dies by a signal in the middle of a session."""
+    import sys
+
+    code = (
+        "import sys; from tests.runners.serving import client; runner = client(sys.argv[1])\n"
+        "print(runner.evaluate(), flush=True); sys.stdin.read()"
+    )
+    with served("const:1", base):
+        with process(sys.executable, "-c", code, base) as child:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "1\n"
+            child.kill()
+        with client(base) as runner:
+            assert runner.evaluate() == 1

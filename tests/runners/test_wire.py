@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passpilot.features.point import Flag, Point, find_point
+from passpilot.features.spec import TensorSpec
+from passpilot.plugin.errors import ModelError, PeerError, SpecMismatchError
+from passpilot.runners import wire
+
+POINT = find_point("inline")
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+def test_handshake_says_the_whole_point() -> None:
+    custom = (*POINT.features, TensorSpec("mine", "float32", (1, 33), 2))
+    point = Point("inline", custom, POINT.advice, Flag())
+    line = wire.hello(point)
+    assert line.count(b"\n") == 1
+    assert wire.read_hello(line) == point
+
+
+def test_welcome_and_refusal() -> None:
+    line = wire.welcome(POINT.features[:2], "python:p.py:f")
+    assert wire.read_welcome(line, "x") == wire.Welcome(("sroa_savings", "sroa_losses"), "python:p.py:f")
+    with pytest.raises(SpecMismatchError, match="pipe:x: no such tensor"):
+        wire.read_welcome(wire.refusal(SpecMismatchError("no such tensor")), "pipe:x")
+    with pytest.raises(PeerError, match="busy"):
+        wire.read_welcome(b'{"error": "busy", "kind": "SystemExit"}\n', "x")
+
+
+def test_other_version_is_refused() -> None:
+    row = json.loads(wire.hello(POINT)) | {"passpilot": 2}
+    with pytest.raises(PeerError, match="expected protocol 1, got 2; use one version"):
+        wire.read_hello(json.dumps(row).encode())
+
+
+@given(st.binary() | JSON.map(lambda value: json.dumps(value).encode()))
+def test_any_other_handshake_is_a_peer_error(line: bytes) -> None:
+    with pytest.raises(PeerError):
+        wire.read_hello(line)
+    with pytest.raises(PeerError):
+        wire.read_welcome(line, "x")
+
+
+@given(st.sampled_from(["passpilot", "point", "offered", "advice"]), JSON)
+def test_handshake_with_one_wrong_part(key: str, value: object) -> None:
+    row = json.loads(wire.hello(POINT))
+    try:
+        point = wire.read_hello(json.dumps(row | {key: value}).encode())
+    except PeerError:
+        return
+    assert value == row[key] or (key == "offered" and value == [] and point.features == ())
+
+
+def test_deep_nesting_is_a_peer_error() -> None:
+    with pytest.raises(PeerError):
+        wire.read_hello(b"[" * 100_000)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [("int64", -3), ("int8", -3), ("uint64", 2**64 - 1), ("float32", 0.5), ("float64", -1e300)],
+)
+def test_answers_hold_every_type(dtype: str, value: float) -> None:
+    form = wire.answer_struct(TensorSpec("advice", dtype, (1,)))
+    assert form.size == wire.ANSWER_SIZE
+    assert form.unpack(form.pack(0, value)) == (0, value)
+
+
+@given(st.text(max_size=40))
+def test_texts_are_cut_between_characters(text: str) -> None:
+    long = text + "ü" * wire.MAX_TEXT
+    cut = wire.text_message(long)
+    assert wire.MAX_TEXT - 3 <= len(cut) <= wire.MAX_TEXT
+    assert long.encode("utf-8", "replace").startswith(cut)
+    assert cut.decode()
+
+
+def test_errors_keep_their_class() -> None:
+    with pytest.raises(ModelError):
+        wire.read_welcome(wire.refusal(ModelError("x")), "y")
