@@ -115,11 +115,14 @@ class Channel:
 
     def silent(self, what: str, got: int = 0) -> PeerError:
         """The error of a peer that did not answer in time."""
-        return PeerError(f"{self.who}: expected {what}, got {_nothing(got)} before the deadline")
+        hint = "see whether it hangs, or raise --timeout"
+        return PeerError(f"{self.who}: expected {what}, got {_nothing(got)} before the deadline; {hint}")
 
     def gone(self, what: str, got: int = 0) -> PeerError:
         """The error of a peer that has closed its end."""
-        return PeerError(f"{self.who}: expected {what}, got {_nothing(got)}, and the peer is gone")
+        return PeerError(
+            f"{self.who}: expected {what}, got {_nothing(got)}, and the peer is gone; see its own output"
+        )
 
 
 def _nothing(got: int) -> str:

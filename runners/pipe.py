@@ -116,7 +116,7 @@ class PipeRunner(Runner):
         deadline = time.monotonic() + self._timeout
         with self._watch.lock:  # from here on it leaves us alone
             if self._watch.fired:
-                raise self._channel.silent("an answer")
+                raise self._channel.silent(f"an answer within {self._timeout:g} s")
         if len(data) < wire.ANSWER_SIZE:
             data = self._channel.read(wire.ANSWER_SIZE, deadline, "an answer", data)
         status, advice = self._unpack(data[: wire.ANSWER_SIZE])

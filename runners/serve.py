@@ -40,7 +40,7 @@ class Server:
 
     `timeout` in seconds bounds each wait within a message and for a handshake; a connected compiler may be
     silent between its questions for as long as it likes. `notice` is called with one line about each session
-    that did not end well.
+    that did not end well. Once `stopping` is set, no further question is answered.
     """
 
     def __init__(
@@ -51,11 +51,13 @@ class Server:
         point: str = "inline",
         timeout: float = 10.0,
         notice: Callable[[str], object] = lambda _: None,
+        stopping: threading.Event | None = None,
     ) -> None:
         self._spec = spec
         self._base = base
         self._timeout = timeout
         self._notice = notice
+        self._stopping = stopping or threading.Event()
         self._point = find_point(point)
         self._spare = self._first_runner()
 
@@ -70,10 +72,10 @@ class Server:
             return None
 
     def run(self, *, once: bool = False) -> None:
-        """Serve until a signal handler raises; or, with `once`, one session."""
+        """Serve until a signal handler raises or `stopping` is set; or, with `once`, one session."""
         try:
             with Listener(self._base) as listener:
-                while True:
+                while not self._stopping.is_set():
                     self._serve_next(listener.offer())
                     if once:
                         return
@@ -103,7 +105,7 @@ class Server:
         with runner:
             session = _Session(channel, runner, point, self._timeout, self._notice)
             channel.write(wire.welcome(runner.inputs, str(self._spec)), deadline, "the handshake")
-            session.run()
+            session.run(self._stopping.is_set)
 
     def _runner_for(self, point: Point) -> Runner:
         spare, self._spare = self._spare, None
@@ -133,8 +135,8 @@ class _Session:
         frame = np.frombuffer(self._request, np.uint8)[len(wire.EVALUATE) :]
         runner.bind(tensor_views(runner.inputs, frame), frame)
 
-    def run(self) -> None:
-        """Answer until the client ends the session.
+    def run(self, stopping: Callable[[], bool]) -> None:
+        """Answer until the client ends the session, or the server is stopping.
 
         Raises:
             PeerError: the client died within a message, or sent what is none.
@@ -143,7 +145,7 @@ class _Session:
         evaluate, accept, pack = self._runner.evaluate, self._domain.accept, self._pack
         request, evaluation = self._request, wire.EVALUATE
         size, yes = len(request), pack(0, accept(True))
-        while True:
+        while not stopping():
             got = read_into(request)
             if got != size:
                 if not got:
@@ -216,19 +218,21 @@ class _Stopped(BaseException):
 
 
 @contextlib.contextmanager
-def _stop_on_signals() -> Iterator[None]:
-    """Let SIGINT and SIGTERM raise `_Stopped` in the main thread, once.
+def _stop_on_signals() -> Iterator[threading.Event]:
+    """Let SIGINT and SIGTERM raise `_Stopped` in the main thread, once, and set the event that this yields.
 
+    The event is for the case that a policy swallows whatever is raised.
     A signal that comes just before a system call sets Python's flag, but the call then blocks, and the
     handler does not run. So another thread learns of the signal, too, and repeats it until it is handled.
     """
     reader, writer = os.pipe2(os.O_CLOEXEC)
     os.set_blocking(writer, False)
-    stopped = threading.Event()
+    stopping, stopped = threading.Event(), threading.Event()
 
     def stop(number: int, _frame: object) -> None:
         for each in _SIGNALS:
             signal.signal(each, signal.SIG_IGN)  # what follows is the clean-up, which is to be complete
+        stopping.set()
         raise _Stopped(number)
 
     def repeat() -> None:
@@ -243,7 +247,7 @@ def _stop_on_signals() -> Iterator[None]:
     repeater = threading.Thread(target=repeat, name="passpilot-serve-signals", daemon=True)
     repeater.start()
     try:
-        yield
+        yield stopping
     finally:
         stopped.set()
         os.write(writer, b"\0")
@@ -279,13 +283,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     for file in args.load:
         load_file(file)
-    with contextlib.suppress(_Stopped), _stop_on_signals():
+    with contextlib.suppress(_Stopped), _stop_on_signals() as stopping:
         server = Server(
             args.runner,
             args.pipe,
             point=args.point,
             timeout=args.timeout,
             notice=lambda text: print(f"passpilot serve: {text}", file=sys.stderr, flush=True),
+            stopping=stopping,
         )
         server.run(once=args.once)
     return 0

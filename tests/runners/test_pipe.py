@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -22,7 +23,16 @@ from passpilot.runners.base import allocate
 from passpilot.runners.fifo import connect
 from passpilot.runners.pipe import PipeRunner
 from passpilot.runners.spec import make_runner
-from tests.runners.serving import GENEROUS, client, faulty, names_at, point, resident_kilobytes, served
+from tests.runners.serving import (
+    GENEROUS,
+    client,
+    faulty,
+    names_at,
+    point,
+    process,
+    resident_kilobytes,
+    served,
+)
 
 POLICY = """
 import os
@@ -255,6 +265,39 @@ def test_killed_server_while_it_answers(base: str) -> None:
                 runner.evaluate()
 
 
+def test_server_that_dies_kills_no_client_by_sigpipe(base: str) -> None:
+    """A compiler that loads passpilot may have left SIGPIPE at its default."""
+    code = (
+        "import signal, sys\n"
+        "from passpilot.plugin.errors import PeerError\n"
+        "from tests.runners.serving import client\n"
+        "signal.signal(signal.SIGPIPE, signal.SIG_DFL)\n"
+        "runner = client(sys.argv[1])\n"
+        "print(runner.evaluate(), flush=True)\n"
+        "sys.stdin.read()\n"
+        "try:\n    runner.evaluate()\n"
+        "except PeerError:\n    runner.close()\n    print('told')\n"
+    )
+    with served("const:1", base) as server, process(sys.executable, "-c", code, base) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "1\n"
+        server.kill()
+        server.wait()
+        assert child.communicate(timeout=GENEROUS)[0] == "told\n"
+        assert child.returncode == 0
+
+
+def test_random_is_the_same_over_the_pipe(base: str) -> None:
+    with served("random:7", base), client(base) as there, allocate(make_runner("random:7", point())) as here:
+        answers = []
+        for context in ("", "a.c", "", "naïve"):
+            for runner in (there, here):
+                runner.switch_context(context)
+            answers += [(there.evaluate(), here.evaluate()) for _ in range(50)]
+    assert all(a == b for a, b in answers)
+    assert 0 < sum(int(str(a)) for a, _ in answers) < 200
+
+
 def test_killed_server_between_questions(base: str) -> None:
     with served("const:1", base) as server, client(base) as runner:
         assert runner.evaluate() == 1
@@ -313,7 +356,8 @@ def test_server_that_stops_within_its_answer(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(17) as pool:
         texts = list(pool.map(ask, range(17)))
-    assert all(text.endswith("before the deadline") for text in texts)
+    assert all("before the deadline; see whether it hangs" in text for text in texts)
+    assert "expected an answer within 1 s, got nothing" in texts[0]
 
 
 def test_server_that_answers_byte_by_byte(base: str) -> None:

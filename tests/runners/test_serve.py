@@ -120,6 +120,19 @@ def test_signals_while_it_ends_do_not_disturb_it(base: str) -> None:
     assert Path(base).with_name("policy.py.closed").exists()
 
 
+def test_policy_that_swallows_everything_cannot_hold_the_server(base: str) -> None:
+    spec = policy(
+        base,
+        "import os, signal\ndef decide(obs):\n"
+        "    try:\n        os.kill(os.getpid(), signal.SIGTERM)\n        while True: pass\n"
+        "    except BaseException:\n        return 1\n",
+    )
+    with served(spec, base) as server, client(base) as runner:
+        assert runner.evaluate() == 1
+        assert ended(server) == (0, "")
+    assert names_at(base) == []
+
+
 def test_second_server_at_the_same_base(base: str) -> None:
     with served("const:1", base), client(base) as runner:
         with pytest.raises(PeerError, match=r"serve --pipe .*ch: expected no server there yet, got one"):
