@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`InlineAdvisor`: asks a runner about each call site that LLVM's inliner could inline.
 
-LLVM's own `MLInlineAdvisor` computes the features, decides what is legal and keeps its books. Call sites that it
-would refuse without asking (in unreachable blocks, recursive ones) get LLVM's default decision.
+LLVM's own `MLInlineAdvisor` computes the features, decides what is legal and keeps its books. Call sites that
+it would refuse without asking (in unreachable blocks, recursive ones) get LLVM's default decision.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 OnError = Literal["fail", "default"]
 
-SIZE_BUDGET: Final = 10.0
+SIZE_BUDGET: Final = 4.0
 """How many times its size a module may reach before the default decides, unless told otherwise."""
 
 
@@ -53,8 +53,8 @@ SIZE_BUDGET: Final = 10.0
 class InlineStats:
     """What an advisor did until now.
 
-    Source of `seconds`: the clock around the runner, the custom features and the log; LLVM's feature extraction
-    and default decision are not in it.
+    `seconds` is the clock around the runner, the custom features and the log; LLVM's feature extraction and
+    its default decision are not in it.
     """
 
     decisions: int
@@ -68,7 +68,7 @@ class InlineStats:
     budget_hits: int
     """Decided by LLVM's default because the module had grown over the size budget."""
     not_askable: int
-    """Inlined by LLVM's default where LLVM computes no features, in unreachable blocks for instance; not in `decisions`."""
+    """Inlined by LLVM's default where LLVM computes no features (unreachable blocks); not in `decisions`."""
     seconds: float
     """Spent on asking."""
 
@@ -88,8 +88,8 @@ class InlineAdvisor:
             LLVM's own heuristic decide instead, and counts and reports it.
         timeout: seconds that each wait for another process may take.
         size_budget: once inlining has made the module this many times as large, by LLVM's running count of
-            instructions, LLVM's own heuristic decides the rest, which is counted and reported; 0 for no limit,
-            under which a policy that says yes too often may never end.
+            instructions, LLVM's own heuristic decides the rest, which is counted and reported; 0 for no
+            limit, under which a policy that says yes too often may never end.
 
     Raises:
         RunnerError: the runner cannot be made, or does not fit the decision point.
@@ -203,8 +203,8 @@ class InlineAdvisor:
         """
         if self._core is not None and self._log is not None:
             if self._logged:
-                msg = f"decision log {self._log}: expected one compilation per log, got a second; use a new advisor"
-                raise LogError(msg)
+                msg = f"decision log {self._log}: expected one compilation per log, got a second; "
+                raise LogError(f"{msg}use a new advisor")
             try:
                 self._log_file = OutputFile(self._log)
             except InputError as error:
@@ -267,22 +267,23 @@ class InlineAdvisor:
         stats = self.stats
         if stats.decisions == 0:
             msg = (
-                f"inline advisor: runner {self.name} was never asked: the pipeline has no inliner, or the module "
-                "no call that could be inlined"
+                f"inline advisor: runner {self.name} was never asked: "
+                "the pipeline has no inliner, or the module no call that could be inlined"
             )
             warnings.warn(msg, PasspilotWarning, stacklevel=4)
         if stats.budget_hits > self._budget_reported:
             count = stats.budget_hits - self._budget_reported
             msg = (
-                f"inline advisor: {count} of {stats.decisions} decisions went to the default, because the module "
-                f"had grown over {self._size_budget:g} times its size; --size-budget (size_budget=) sets the limit"
+                f"inline advisor: {count} of {stats.decisions} decisions went to the default, because the "
+                f"module had grown over {self._size_budget:g} times its size; --size-budget (size_budget=) "
+                "sets the limit"
             )
             warnings.warn(msg, PasspilotWarning, stacklevel=4)
             self._budget_reported = stats.budget_hits
         if (first := core.first_fallback) is not None and stats.fallbacks > self._fallbacks_reported:
             count = stats.fallbacks - self._fallbacks_reported
-            msg = f"inline advisor: {count} of {stats.decisions} decisions fell back to the default; the first: "
-            warnings.warn(f"{msg}{self._error_of(first)}", PasspilotWarning, stacklevel=4)
+            msg = f"inline advisor: {count} of {stats.decisions} decisions fell back to the default"
+            warnings.warn(f"{msg}; the first: {self._error_of(first)}", PasspilotWarning, stacklevel=4)
             self._fallbacks_reported = stats.fallbacks
 
     def _error_of(self, failure: Failure) -> BaseException:

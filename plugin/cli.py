@@ -24,7 +24,7 @@ EXAMPLE: Final = "passpilot opt in.bc -passes='default<Oz>' --inline=python:poli
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one subcommand; returns the exit code: 0, 1 for an error, 2 for a wrong command line, 130 for Ctrl-C."""
+    """Run one subcommand; the exit code is 0, 1 for an error, 2 for a wrong command line, 130 for Ctrl-C."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     traceback = "--traceback" in arguments or "-traceback" in arguments
     try:
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whoever read our output has gone; Python must not complain about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  (what is not an error of ours is raised again)
         return _fail(error, traceback)
 
 

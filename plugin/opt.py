@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`passpilot opt`: opt, with advisors.
 
-Flags that are not ours are LLVM's own (``-inline-threshold=50``, ``-pass-remarks=inline``, ``-mcpu=...``) and go
-to LLVM's parser.
+Flags that are not ours are LLVM's own (``-inline-threshold=50``, ``-pass-remarks=inline``, ``-mcpu=...``) and
+go to LLVM's parser.
 """
 
 from __future__ import annotations
@@ -94,8 +94,13 @@ def _add_advice(add: Callable[..., None]) -> None:
     add("log", metavar="F", help="write every decision to a log (see passpilot log)")
     add("on-error", choices=("fail", "default"), default="fail", help="what a failing runner does")
     add("timeout", type=float, default=10.0, metavar="S", help="seconds to wait for another process (10)")
-    add("size-budget", type=float, default=10.0, metavar="FACTOR",
-        help="let the default decide once the module is FACTOR times its size (10); 0: no limit")
+    add(
+        "size-budget",
+        type=float,
+        default=4.0,
+        metavar="FACTOR",
+        help="let the default decide once the module is FACTOR times its size (4); 0: no limit",
+    )
     add("stats", action="store_true", help="print decisions and times, and LLVM's statistics")
     add("traceback", action="store_true", help="show the whole traceback of an error")
 
@@ -243,7 +248,7 @@ def _write(options: argparse.Namespace, module: Module) -> None:
 
     output = options.output or "-"
     if output == "-" and not options.assembly and not options.force and sys.stdout.isatty():
-        msg = "expected a file or pipe for bitcode, got a terminal; use -o OUT, -S for assembly, or -f to insist"
+        msg = "expected a file or pipe for bitcode, got a terminal; use -o OUT, -S for assembly, or -f"
         warnings.warn(msg, PasspilotWarning, stacklevel=2)
         return
     write_file(output, module.assembly() if options.assembly else module.bitcode())
@@ -255,6 +260,13 @@ def _prints_pipeline() -> bool:
     return _core.prints_pipeline()
 
 
-def _print_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
+def _print_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,  # noqa: ARG001
+    lineno: int,  # noqa: ARG001
+    file: object = None,  # noqa: ARG001
+    line: str | None = None,  # noqa: ARG001
+) -> None:
     kind = "" if issubclass(category, PasspilotWarning) else f"{category.__name__}: "
     print(f"passpilot: warning: {kind}{message}", file=sys.stderr)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runners that the core answers without the interpreter: `const:`, `default`, `random:`, `onnx:`, and C functions.
+"""Runners that the core answers itself: `const:`, `default`, `random:`, `onnx:`, and C functions.
 
-Inside a compilation the core asks them directly, without the GIL; the methods here serve other callers, such as
+Inside a compilation the core asks them directly, without the GIL; the methods here serve others, such as
 `passpilot serve`.
 
-`onnx:MODEL[?output=NAME&as=decision|logits|probability&threshold=0.5&map=INPUT:a,b]` runs an ONNX model on one
-thread. Each input of the model is bound by name to the tensor of the same name, type and number of elements;
-`map=x:a,b` concatenates tensors into the one float input `x` instead (`map=x:*`: the point's whole table), and
-several maps are joined by ';'. `output` names the output that decides, where the model has several. It is read as
+`onnx:MODEL[?output=NAME&as=decision|logits|probability&threshold=0.5&map=INPUT:a,b]` runs an ONNX model on
+one thread. Each input of the model is bound by name to the tensor of the same name, type and number of
+elements; `map=x:a,b` concatenates tensors into the one float input `x` instead (`map=x:*`: the whole
+table of the point), and several maps are joined by ';'. `output` names the output that decides, where the
+model has several. It is read as
 
 * `decision`: one element, 0 or 1; the default for integers and booleans;
 * `logits`: one element per choice, the largest wins; the default for several floats;
@@ -79,15 +80,15 @@ def function_runner(
     return NativeRunner(_core.NativeRunner.function(rows, row_of(output), address, context))
 
 
-def const_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:  # noqa: ARG001
+def const_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:
     """`const:N`: always the same answer."""
     if target not in ("0", "1"):
         msg = f"runner const:{target}: expected const:0 or const:1, got {target!r}"
         raise RunnerSpecError(msg)
-    return NativeRunner(_core.NativeRunner.const_(row_of(point.advice), int(target)))
+    return NativeRunner(_core.NativeRunner.constant(row_of(point.advice), int(target)))
 
 
-def default_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:  # noqa: ARG001
+def default_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:
     """`default`: the compiler's own decision."""
     if target:
         msg = f"runner default:{target}: expected default alone, got a target"
@@ -96,7 +97,7 @@ def default_runner(target: str, options: dict[str, str], point: Point, timeout: 
     return NativeRunner(_core.NativeRunner.default(row_of(point.advice), row_of(default)))
 
 
-def random_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:  # noqa: ARG001
+def random_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:
     """`random:SEED`: a coin per context and ordinal, the same on every machine and transport."""
     if not (target.isascii() and target.isdigit() and int(target) < 1 << 64):
         msg = f"runner random:{target}: expected random:SEED with a 64-bit unsigned seed, got {target!r}"
@@ -105,7 +106,7 @@ def random_runner(target: str, options: dict[str, str], point: Point, timeout: f
 
 
 @runner_keys("output", "as", "threshold", "map")
-def onnx_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:  # noqa: ARG001
+def onnx_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:
     """`onnx:MODEL`: an ONNX model through onnxruntime's C API.
 
     Raises:

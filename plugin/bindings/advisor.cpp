@@ -269,16 +269,26 @@ PyType_Slot Slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)},
 void bindAdvisor(nb::module_ &M) {
   nb::class_<PyInlineAdvisor>(M, "InlineAdvisor", nb::type_slots(Slots))
       .def("__init__", &create, nb::arg("native").none(), nb::arg("inputs"), nb::arg("custom"),
-           nb::arg("default_on_error"), nb::arg("size_budget"), nb::arg("logged"))
+           nb::arg("default_on_error"), nb::arg("size_budget"), nb::arg("logged"),
+           nb::sig("def __init__(self, native: NativeRunner | None, "
+                   "inputs: Sequence[tuple[str, str, Sequence[int]]], "
+                   "custom: Sequence[tuple[tuple[str, str, Sequence[int]], "
+                   "collections.abc.Callable[[], None]]], "
+                   "default_on_error: bool, size_budget: float, logged: bool) -> None"))
       .def("set_python",
            [](PyInlineAdvisor &A, nb::object Evaluate, nb::object SwitchContext) {
              A.Evaluate = std::move(Evaluate);
              A.SwitchContext = std::move(SwitchContext);
            },
            nb::arg("evaluate"), nb::arg("switch_context"),
+           nb::sig("def set_python(self, evaluate: collections.abc.Callable[[], object], switch_context: "
+                   "collections.abc.Callable[[str], object]) -> None"),
            "What to call for a Python runner, once it is bound to the views.")
-      .def("views", &viewsOf, "Numpy views of all tensors, by name.")
-      .def("frame", &frame, "The runner's inputs as one block of bytes.")
+      .def("views", &viewsOf,
+           nb::sig("def views(self) -> dict[str, NDArray[numpy.integer | numpy.floating]]"),
+           "Numpy views of all tensors, by name.")
+      .def("frame", &frame, nb::sig("def frame(self) -> NDArray[numpy.uint8]"),
+           "The runner's inputs as one block of bytes.")
       .def("open_log",
            [](PyInlineAdvisor &A, int FD) {
              A.Log = std::make_unique<DecisionLog>(FD, A.Session->logSpecs());
@@ -287,12 +297,16 @@ void bindAdvisor(nb::module_ &M) {
            nb::arg("fd"), "Starts a decision log on a descriptor, which it takes over.")
       .def("close_log", &closeLog)
       .def("default", &defaultDecision, "LLVM's own decision for the current call site.")
-      .def_prop_ro("counts", &countsOf)
+      .def_prop_ro("counts", &countsOf, nb::sig("def counts(self) -> dict[str, float]"))
       .def_prop_ro("failure",
-                   [](PyInlineAdvisor &A) { return failureOf(A.Session->failure(), A.Exception); })
-      .def_prop_ro("first_fallback", [](PyInlineAdvisor &A) {
-        return failureOf(A.Session->firstFallback(), A.FallbackException);
-      });
+                   [](PyInlineAdvisor &A) { return failureOf(A.Session->failure(), A.Exception); },
+                   nb::sig("def failure(self) -> tuple[str, str, str, BaseException | None] | None"))
+      .def_prop_ro("first_fallback",
+                   [](PyInlineAdvisor &A) {
+                     return failureOf(A.Session->firstFallback(), A.FallbackException);
+                   },
+                   nb::sig("def first_fallback(self) -> "
+                           "tuple[str, str, str, BaseException | None] | None"));
   M.def("inline_features", [] { return rowsOf(inlineFeatures()); });
   M.def("inline_decision", [] { return rowOf(inlineDecision()); });
   M.def("inline_default", [] { return rowOf(inlineDefault()); });

@@ -98,7 +98,8 @@ void bindCallSite(nb::module_ &M) {
       .def_ro("index", &ArgumentView::Index)
       .def_prop_ro("is_constant",
                    [](ArgumentView &V) { return llvm::isa<llvm::Constant>(V.value()); })
-      .def_prop_ro("integer", [](ArgumentView &V) { return integerOf(V.value()); })
+      .def_prop_ro("integer", [](ArgumentView &V) { return integerOf(V.value()); },
+                   nb::sig("def integer(self) -> int | None"))
       .def_prop_ro("attributes",
                    [](ArgumentView &V) {
                      return attributeTexts(V.site().getAttributes().getParamAttrs(V.Index));
@@ -152,7 +153,7 @@ void bindCallSite(nb::module_ &M) {
       raiseError("StaleViewError",
                  "obs.site: expected to be read within a decision, got a read outside");
     return CallSite{{Owner, &A, A.Session->ordinal(), A.Session->current()}};
-  }, nb::arg("advisor"));
+  }, nb::arg("advisor"), nb::sig("def current_site(advisor: InlineAdvisor) -> CallSite"));
 }
 
 } // namespace passpilot

@@ -74,7 +74,7 @@ int64_t evaluate(NativeRunner &N) {
 
 void bindRunner(nb::module_ &M) {
   nb::class_<NativeRunner>(M, "NativeRunner")
-      .def_static("const_", [](const SpecRow &Output, int64_t Value) {
+      .def_static("constant", [](const SpecRow &Output, int64_t Value) {
         return wrap(makeConstRunner(specOf(Output), Value));
       }, nb::arg("output"), nb::arg("value"))
       .def_static("default", [](const SpecRow &Output, const SpecRow &Default) {
