@@ -24,6 +24,11 @@ def point() -> Point:
     return find_point("inline")
 
 
+def spec(base: str, name: str) -> str:
+    """The policy `name` in the file beside `base`."""
+    return f"python:{Path(base).parent / 'policy.py'}:{name}"
+
+
 def names_at(base: str) -> list[str]:
     """What is left of a server's files."""
     return sorted(path.name for path in Path(base).parent.glob(f"{Path(base).name}.*"))
