@@ -204,6 +204,8 @@ SmallVector<char, 0> HostedModule::emit(const EmitOptions &O, const StopPoll &Po
   if (!TM)
     throw InputError("module " + M->getModuleIdentifier() + ": expected a target triple that LLVM "
                      "knows, got '" + M->getTargetTriple().str() + "': " + Error);
+  TM->Options.MCOptions.AsmVerbose = true; // as llc does
+  TM->Options.MCOptions.PreserveAsmComments = true;
   if (M->getDataLayout().isDefault())
     M->setDataLayout(TM->createDataLayout());
   SmallVector<char, 0> Bytes;
