@@ -29,12 +29,12 @@ setup-test:
 lint: setup-test ## ruff, and clang-format for the core
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
-	find plugin -name '*.cpp' -o -name '*.h' | xargs -r .venv/bin/clang-format --dry-run -Werror
+	find plugin bench -name '*.cpp' -o -name '*.h' | xargs -r .venv/bin/clang-format --dry-run -Werror
 
 format: setup-test ## rewrite the sources in house style
 	$(PY) -m ruff check --fix
 	$(PY) -m ruff format
-	find plugin -name '*.cpp' -o -name '*.h' | xargs -r .venv/bin/clang-format -i
+	find plugin bench -name '*.cpp' -o -name '*.h' | xargs -r .venv/bin/clang-format -i
 
 # Type checkers do not follow the editable install's import hook: they get a farm of links instead.
 types: setup-test ## mypy --strict
