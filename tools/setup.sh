@@ -78,7 +78,7 @@ case $found in "$llvm".*) ;; *) die "expected LLVM $llvm, llvm-config-$llvm says
   die "expected Python 3.11 or newer, $python is $("$python" -V 2>&1); run again with PYTHON=/path/to/python3.11"
 
 # --- the .venv, once per content of what it is made from ----------------------------------------------------
-key=$({ "$python" -VV; pwd; echo "$found"; cat pyproject.toml plugin/root.py.in; } | sha256sum | cut -c1-32)
+key=$({ "$python" -VV; pwd; echo "$found"; sed '/^\[tool.ruff\]/,$d' pyproject.toml; cat plugin/root.py.in; } | sha256sum | cut -c1-32)
 stamp() { echo ".venv/.passpilot-$1"; }
 stamped() { [ -f "$(stamp "$1")" ] && [ "$(cat "$(stamp "$1")")" = "$key" ]; }
 up_to_date() { stamped "$group" || { [ "$group" != test ] && stamped test; } || { [ "$group" = build ] && stamped demo; }; }
