@@ -87,7 +87,9 @@ def _fail(error: Exception, traceback: bool) -> int:
         import traceback as printer
 
         printer.print_exception(error)
-    _say(f"error: {error}")
+    # One line, also of what LLVM says in several, as its verifier does.
+    lines = filter(None, map(str.strip, str(error).splitlines()))
+    _say(f"error: {' '.join(lines)}")
     return error.exit_code
 
 

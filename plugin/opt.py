@@ -8,9 +8,11 @@ go to LLVM's parser.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+import tempfile
 import warnings
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
 
@@ -43,9 +45,16 @@ def main(argv: Sequence[str]) -> int:
     return _run(options, llvm)
 
 
+class _Parser(argparse.ArgumentParser):
+    """Reports a wrong command line as all errors are: in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"opt: {message}; see `{self.prog} --help`")
+
+
 def make_parser() -> argparse.ArgumentParser:
     """The parser of our options and of those that opt itself has; each with one or two dashes."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="passpilot opt",
         description="Optimize LLVM IR as opt does, with the decisions of its passes advised.",
         epilog=EPILOG,
@@ -149,10 +158,7 @@ def _run(options: argparse.Namespace, llvm: list[str]) -> int:
         return 0
     pipeline = _pipeline(options)
     if llvm:
-        try:
-            _core.parse_options(llvm)
-        except InputError as error:
-            raise UsageError(f"opt: {error}") from error
+        _set_llvm_options(llvm)
     advisor = _advisor(options)
     try:
         _compile(options, pipeline, advisor)
@@ -160,6 +166,29 @@ def _run(options: argparse.Namespace, llvm: list[str]) -> int:
         if advisor is not None:
             advisor.close()
     return 0
+
+
+def _set_llvm_options(arguments: list[str]) -> None:
+    from passpilot.plugin import _core
+
+    failure: InputError | None = None
+    # LLVM writes what is wrong with a value to the standard error itself.
+    with tempfile.TemporaryFile() as told:
+        stderr = os.dup(2)
+        os.dup2(told.fileno(), 2)
+        try:
+            _core.parse_options(arguments)
+        except InputError as error:
+            failure = error
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+        told.seek(0)
+        text = told.read().decode("utf-8", "replace")
+    if failure is not None:
+        detail = text.strip().removeprefix("passpilot: ")
+        raise UsageError(f"opt: {failure}{detail}") from failure
+    sys.stderr.write(text)
 
 
 def _pipeline(options: argparse.Namespace) -> str:
