@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`OutputFile`: an output that appears whole or not at all.
 
-A regular file is written beside its place and renamed when it is complete. What is no regular file (a pipe, a
-device, ``-`` for standard output) is written directly.
+A regular file has no name until it is complete, so that not even a killed process leaves a part of one; where
+the file system knows no such files, it is written beside its place and renamed. What is no regular file (a pipe,
+a device, ``-`` for standard output) is written directly.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class OutputFile:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._temporary: str | None = None
+        self._target = ""  # where commit puts it; empty for what is written directly
+        self._temporary = ""  # its name until then, if it has one
         try:
             self.fd = self._open()
         except OSError as error:
@@ -37,15 +39,18 @@ class OutputFile:
     def _open(self) -> int:
         if self.path == "-":
             return os.dup(sys.stdout.fileno())
-        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_CLOEXEC
         if os.path.lexists(self.path) and not stat.S_ISREG(os.stat(self.path).st_mode):
             return os.open(self.path, flags)
-        target = os.path.realpath(self.path)
-        temporary = f"{target}.{os.getpid()}.{id(self):x}.tmp"
-        fd = os.open(temporary, flags | os.O_EXCL, 0o666)
-        self._temporary = temporary
-        self._target = target
+        self._target = os.path.realpath(self.path)
+        with contextlib.suppress(OSError):  # the file system has no nameless files; other trouble comes again
+            return os.open(os.path.dirname(self._target), flags | os.O_TMPFILE, 0o666)
+        fd = os.open(self._beside(), flags | os.O_CREAT | os.O_EXCL, 0o666)
+        self._temporary = self._beside()
         return fd
+
+    def _beside(self) -> str:
+        return f"{self._target}.{os.getpid()}.{id(self):x}.tmp"
 
     def write(self, data: bytes) -> None:
         """Write all of `data`."""
@@ -59,29 +64,47 @@ class OutputFile:
             raise self._cannot(error) from error
 
     def release(self) -> int:
-        """Hand the descriptor over to somebody who will close it before `commit` or `discard`."""
-        fd, self.fd = self.fd, -1
-        return fd
+        """Another descriptor of the file, for somebody who will close it before `commit` or `discard`."""
+        return os.dup(self.fd)
 
     def commit(self) -> None:
-        """Close the file and put it in its place."""
-        self._close()
-        if self._temporary is not None:
-            os.replace(self._temporary, self._target)
-            self._temporary = None
+        """Put the file in its place and close it."""
+        try:
+            if self._target:
+                self._name()
+                os.replace(self._temporary, self._target)
+                self._temporary = ""
+            self._close()
+        except OSError as error:
+            raise self._cannot(error) from error
+        finally:
+            self.discard()
+
+    def _name(self) -> None:
+        if self._temporary:
+            return
+        source = f"/proc/self/fd/{self.fd}"
+        # Only with a folder's descriptor does Python ask for what the link points to.
+        folder = os.open("/", os.O_PATH | os.O_CLOEXEC)
+        try:
+            os.link(source, self._beside(), src_dir_fd=folder, follow_symlinks=True)
+        finally:
+            os.close(folder)
+        self._temporary = self._beside()
 
     def discard(self) -> None:
         """Close the file and remove what was written; may be called after `commit`."""
-        self._close()
-        if self._temporary is not None:
+        with contextlib.suppress(OSError):
+            self._close()
+        if self._temporary:
             with contextlib.suppress(OSError):
                 os.unlink(self._temporary)
-            self._temporary = None
+            self._temporary = ""
 
     def _close(self) -> None:
-        if self.fd >= 0:
-            os.close(self.fd)
-            self.fd = -1
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
 
     def _cannot(self, error: OSError) -> InputError:
         return InputError(f"{self.path}: expected a file to write, got: {error.strerror}")
