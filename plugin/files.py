@@ -2,8 +2,8 @@
 """`OutputFile`: an output that appears whole or not at all.
 
 A regular file has no name until it is complete, so that not even a killed process leaves a part of one; where
-the file system knows no such files, it is written beside its place and renamed. What is no regular file (a pipe,
-a device, ``-`` for standard output) is written directly.
+the file system knows no such files, it is written beside its place and renamed. What is no regular file (a
+pipe, a device, ``-`` for standard output) is written directly.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class OutputFile:
         if self.path == "-":
             return os.dup(sys.stdout.fileno())
         flags = os.O_WRONLY | os.O_CLOEXEC
-        if os.path.lexists(self.path) and not stat.S_ISREG(os.stat(self.path).st_mode):
+        if os.path.exists(self.path) and not stat.S_ISREG(os.stat(self.path).st_mode):
             return os.open(self.path, flags)
         self._target = os.path.realpath(self.path)
         with contextlib.suppress(OSError):  # the file system has no nameless files; other trouble comes again
