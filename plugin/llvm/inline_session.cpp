@@ -130,7 +130,8 @@ bool InlineSession::ask(CallBase &CB, function_ref<bool()> DefaultFunction, bool
   int64_t Answer = 0;
   bool Answered = false;
   if (!RunnerDead && !OverBudget) {
-    Pending = Failure();
+    if (Pending)
+      Pending = Failure();
     Answered = question(Answer);
   }
   if (Answered) {

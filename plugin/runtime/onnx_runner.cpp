@@ -53,12 +53,18 @@ double load(const void *Data, int Type, size_t I) {
   }
 }
 
-void store(void *Data, int Type, size_t I, const void *From, ScalarType FromType, size_t J) {
-  int Source = onnx::Int64;
+int onnxType(ScalarType T) {
   for (const TypePair &P : TypePairs)
-    if (P.Ours == FromType)
-      Source = P.Onnx;
-  double X = load(From, Source, J);
+    if (P.Ours == T)
+      return P.Onnx;
+  return onnx::Int64;
+}
+
+/// Converts element \p J of \p From to element \p I of a float or double tensor.
+void store(void *Data, int Type, size_t I, const void *From, ScalarType FromType, size_t J) {
+  const double X = FromType == ScalarType::Int64
+                       ? static_cast<double>(static_cast<const int64_t *>(From)[J])
+                       : load(From, onnxType(FromType), J);
   if (Type == onnx::Float)
     static_cast<float *>(Data)[I] = static_cast<float>(X);
   else
@@ -73,6 +79,7 @@ public:
   ~OnnxRunner() override {
     for (Port &P : Ports)
       A.call<Api::ReleaseValue, void>(P.Value);
+    A.call<Api::ReleaseValue, void>(Result.Value);
     A.call<Api::ReleaseSession, void>(Session);
     A.call<Api::ReleaseMemoryInfo, void>(Memory);
   }
@@ -92,12 +99,22 @@ private:
     std::vector<int64_t> Shape;
     std::vector<uint64_t> Buffer;
     size_t First = 0, Count = 0;
+    std::vector<size_t> Elements; ///< of each of them
+    bool Same = false;            ///< one input, of the port's own type
     onnx::Value *Value = nullptr;
   };
 
   const Api &A;
   onnx::Session *Session = nullptr;
   onnx::MemoryInfo *Memory = nullptr;
+  /// What the model answered last.
+  struct {
+    onnx::Value *Value = nullptr;
+    void *Data = nullptr;
+    int Type = 0;
+    size_t Count = 0;
+    bool Reusable = true;
+  } Result;
   std::vector<Port> Ports;
   std::vector<const char *> PortNames;
   std::vector<const onnx::Value *> PortValues;
@@ -118,6 +135,9 @@ private:
                    const std::vector<TensorSpec> &Offered);
   bool fit(Port &P, const TensorSpec &Spec);
   bool makeValue(Port &P);
+  void fill(Port &P, const void *const *In);
+  bool run();
+  bool describeResult();
   bool decide(const void *Data, int Type, size_t N, void *Out);
 };
 
@@ -250,6 +270,7 @@ bool OnnxRunner::fit(Port &P, const TensorSpec &Spec) {
   P.Shape = Closed;
   P.First = Inputs.size();
   P.Count = 1;
+  P.Same = true;
   Inputs.push_back(Spec);
   return true;
 }
@@ -267,6 +288,7 @@ bool OnnxRunner::concatenate(Port &P, const std::vector<std::string> &Names,
       return refuse("map=" + P.Name + ": expected names that the compiler offers, got '" + Name +
                     "'; 'passpilot features' lists them");
     N += Spec->elements();
+    P.Elements.push_back(Spec->elements());
     Inputs.push_back(*Spec);
   }
   P.Count = Names.size();
@@ -327,36 +349,55 @@ bool OnnxRunner::chooseOutput(const OnnxOptions &Options) {
 }
 
 bool OnnxRunner::evaluate(const void *const *In, void *Out) {
-  for (Port &P : Ports) {
-    if (P.Count == 1 && findOnnx(P.Type)->Ours == Inputs[P.First].Type) {
-      std::memcpy(P.Buffer.data(), In[P.First], Inputs[P.First].bytes());
-      continue;
-    }
-    size_t At = 0;
-    for (size_t I = P.First; I < P.First + P.Count; ++I)
-      for (size_t J = 0, E = Inputs[I].elements(); J < E; ++J)
-        store(P.Buffer.data(), P.Type, At++, In[I], Inputs[I].Type, J);
+  for (Port &P : Ports)
+    fill(P, In);
+  if (!run())
+    return false;
+  return decide(Result.Data, Result.Type, Result.Count, Out);
+}
+
+void OnnxRunner::fill(Port &P, const void *const *In) {
+  if (P.Same) {
+    std::memcpy(P.Buffer.data(), In[P.First], Inputs[P.First].bytes());
+    return;
   }
-  onnx::Value *Result = nullptr; // null: onnxruntime makes it, from its arena
+  size_t At = 0;
+  for (size_t I = P.First; I < P.First + P.Count; ++I)
+    for (size_t J = 0, E = P.Elements[I - P.First]; J < E; ++J)
+      store(P.Buffer.data(), P.Type, At++, In[I], Inputs[I].Type, J);
+}
+
+/// Runs the model into the value that the run before made. A model whose output
+/// changes its shape cannot do that: it gets a new value each time.
+bool OnnxRunner::run() {
   const char *Name = OutputName.c_str();
   const void *NoOptions = nullptr;
-  if (!ok(A.call<Api::Run>(Session, NoOptions, PortNames.data(), PortValues.data(),
-                           PortValues.size(), &Name, size_t(1), &Result)))
-    return false;
+  auto Run = [&] {
+    return ok(A.call<Api::Run>(Session, NoOptions, PortNames.data(), PortValues.data(),
+                               PortValues.size(), &Name, size_t(1), &Result.Value));
+  };
+  if (Result.Value && Result.Reusable) {
+    if (Run())
+      return true;
+    Result.Reusable = false;
+  }
+  if (Result.Value)
+    A.call<Api::ReleaseValue, void>(Result.Value);
+  Result.Value = nullptr; // onnxruntime makes it
+  return Run() && describeResult();
+}
+
+bool OnnxRunner::describeResult() {
   onnx::TensorInfo *Info = nullptr;
-  void *Data = nullptr;
-  int Type = 0;
-  size_t N = 0;
-  bool Good =
-      ok(A.call<Api::GetTensorTypeAndShape>(static_cast<const onnx::Value *>(Result), &Info)) &&
-      ok(A.call<Api::GetTensorElementType>(static_cast<const onnx::TensorInfo *>(Info), &Type)) &&
-      ok(A.call<Api::GetTensorShapeElementCount>(static_cast<const onnx::TensorInfo *>(Info),
-                                                 &N)) &&
-      ok(A.call<Api::GetTensorMutableData>(Result, &Data));
+  const onnx::Value *Value = Result.Value;
+  bool Good = ok(A.call<Api::GetTensorTypeAndShape>(Value, &Info)) &&
+              ok(A.call<Api::GetTensorElementType>(static_cast<const onnx::TensorInfo *>(Info),
+                                                   &Result.Type)) &&
+              ok(A.call<Api::GetTensorShapeElementCount>(
+                  static_cast<const onnx::TensorInfo *>(Info), &Result.Count)) &&
+              ok(A.call<Api::GetTensorMutableData>(Result.Value, &Result.Data));
   if (Info)
     A.call<Api::ReleaseTensorTypeAndShapeInfo, void>(Info);
-  Good = Good && decide(Data, Type, N, Out);
-  A.call<Api::ReleaseValue, void>(Result);
   return Good;
 }
 
