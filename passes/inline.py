@@ -288,7 +288,7 @@ class InlineAdvisor:
 
     def _error_of(self, failure: Failure) -> BaseException:
         kind, text, where, exception = failure
-        if kind == "interrupt":
+        if kind == "interrupt" and not isinstance(exception, SystemExit):
             return exception or KeyboardInterrupt()
         who = f"inline advisor at {where}"
         if isinstance(exception, Error):
@@ -350,7 +350,14 @@ class _Host:
         name = feature.spec.name
 
         def fill() -> None:
-            feature.store(self.site, self.views[name])
+            try:
+                feature.store(self.site, self.views[name])
+            except Error:
+                raise
+            except Exception as error:
+                from passpilot.runners.python import describe_exception
+
+                raise FeatureError(f"feature {name!r}: {describe_exception(error)}") from error
 
         return fill
 

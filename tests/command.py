@@ -109,11 +109,9 @@ def program(calls: int = CALLS) -> str:
     )
 
 
-def stock(source: Path, *flags: str) -> bytes:
+def stock(source: Path, *flags: str, cwd: Path | None = None) -> bytes:
     """What opt writes."""
-    return subprocess.run(
-        [OPT, source, *flags, "-o", "-"], check=True, capture_output=True, cwd=source.parent
-    ).stdout
+    return subprocess.run([OPT, source, *flags, "-o", "-"], check=True, capture_output=True, cwd=cwd).stdout
 
 
 OPT: Final = Path(subprocess.check_output(["llvm-config-22", "--bindir"], text=True).strip(), "opt")
