@@ -48,7 +48,7 @@ nb::object integerOf(const llvm::Value &V) {
   if (!C)
     return nb::none();
   llvm::SmallString<40> Digits;
-  C->getValue().toStringSigned(Digits);
+  C->getValue().toString(Digits, 10, /*Signed=*/C->getBitWidth() > 1); // i1 true is 1
   return nb::steal(PyLong_FromString(Digits.c_str(), nullptr, 10));
 }
 
@@ -64,6 +64,25 @@ nb::str text(const std::string &S) {
       PyUnicode_DecodeUTF8(S.data(), static_cast<Py_ssize_t>(S.size()), "replace"));
 }
 
+/// A policy may keep a view, and the view keeps the advisor, which keeps the
+/// policy: the collector must see the cycle.
+template <typename T> int traverse(PyObject *Self, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE(Self));
+  if (nb::inst_ready(Self))
+    Py_VISIT(nb::inst_ptr<T>(Self)->Owner.ptr());
+  return 0;
+}
+
+template <typename T> int clear(PyObject *Self) {
+  nb::inst_ptr<T>(Self)->Owner.reset();
+  return 0;
+}
+
+template <typename T>
+PyType_Slot Slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse<T>)},
+                       {Py_tp_clear, reinterpret_cast<void *>(clear<T>)},
+                       {0, nullptr}};
+
 } // namespace
 
 void bindCallSite(nb::module_ &M) {
@@ -76,7 +95,7 @@ void bindCallSite(nb::module_ &M) {
         return L.File + ":" + std::to_string(L.Line) + ":" + std::to_string(L.Column);
       });
 
-  nb::class_<FunctionView>(M, "Function")
+  nb::class_<FunctionView>(M, "Function", nb::type_slots(Slots<FunctionView>))
       .def_prop_ro("name", [](FunctionView &V) { return text(V.function().getName().str()); })
       .def_prop_ro("is_declaration", [](FunctionView &V) { return V.function().isDeclaration(); })
       .def_prop_ro("linkage", [](FunctionView &V) { return linkageText(V.function()); })
@@ -94,7 +113,7 @@ void bindCallSite(nb::module_ &M) {
         return text("<function " + V.function().getName().str() + ">");
       });
 
-  nb::class_<ArgumentView>(M, "Argument")
+  nb::class_<ArgumentView>(M, "Argument", nb::type_slots(Slots<ArgumentView>))
       .def_ro("index", &ArgumentView::Index)
       .def_prop_ro("is_constant",
                    [](ArgumentView &V) { return llvm::isa<llvm::Constant>(V.value()); })
@@ -106,7 +125,7 @@ void bindCallSite(nb::module_ &M) {
                    })
       .def("__str__", [](ArgumentView &V) { return text(printedOperand(V.value())); });
 
-  nb::class_<CallSite>(M, "CallSite")
+  nb::class_<CallSite>(M, "CallSite", nb::type_slots(Slots<CallSite>))
       .def_prop_ro("caller", [](CallSite &S) { return functionOf(S, S.site().getCaller()); })
       .def_prop_ro("callee",
                    [](CallSite &S) { return functionOf(S, S.site().getCalledFunction()); })

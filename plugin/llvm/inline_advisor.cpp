@@ -35,8 +35,8 @@ public:
   UnaskedAdvice(passpilot::InlineAdvisor &A, CallBase &CB, OptimizationRemarkEmitter &ORE,
                 const InlineCost &Cost)
       : InlineAdvice(&A, CB, ORE, true), A(A), Cost(Cost),
-        EdgesBefore(A.getLocalCalls(*Caller) + A.getLocalCalls(*Callee)),
-        SizeBefore(A.getIRSize(*Caller) + A.getIRSize(*Callee)) {}
+        EdgesBefore(A.getLocalCalls(*Caller) + (Callee == Caller ? 0 : A.getLocalCalls(*Callee))),
+        SizeBefore(A.getIRSize(*Caller) + (Callee == Caller ? 0 : A.getIRSize(*Callee))) {}
 
 private:
   passpilot::InlineAdvisor &A;
@@ -149,7 +149,7 @@ void InlineAdvisor::onUnaskedInlining(Function &Caller, Function &Callee, int64_
     --privateMember(*this, NodeCountTag());
     privateMember(*this, NodesInLastSCCTag()).erase(CG.lookup(Callee));
     privateMember(*this, DeadFunctionsTag()).insert(&Callee);
-  } else {
+  } else if (&Callee != &Caller) {
     Edges += getLocalCalls(Callee);
     Size += getIRSize(Callee);
   }
