@@ -37,6 +37,8 @@ const:0, const:1, default."""
 
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code."""
+    # numpy's BLAS would start threads that nobody here has work for.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     parser = make_parser()
     ours, llvm = split_options(list(argv), parser)
     options = parser.parse_args(ours)

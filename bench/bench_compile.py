@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whole processes: stock opt against passpilot opt, with policies that echo the default, in turns.
+
+Prints processor time (user and system) of each, its ratio to stock opt in the same round, and how much of the
+rest is LLVM's own work for the features; writes bench/results/compile.json. Targets: a Python echo 1.25 times
+stock and 1.05 times a native echo through the same advisor.
+
+usage: bench_compile.py [PROGRAM [LEVEL [ROUNDS]]]      (sqlite Oz 5; the bitcode should have 1 MB or more)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT: Final = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+from tests.corpus.programs import cache_home  # noqa: E402
+
+POLICY: Final = "def echo(obs):\n    return obs.default()\n"
+# The runner object, not its name: `default` by name would leave LLVM's inliner alone.
+NATIVE_ECHO: Final = """\
+import sys
+from passpilot import InlineAdvisor, Module, make_runner, optimize
+from passpilot.features.point import find_point
+module = Module.read(sys.argv[1])
+advisor = InlineAdvisor(make_runner("default", find_point("inline")))
+optimize(module, sys.argv[2], [advisor])
+module.write(sys.argv[3])
+counts = advisor._core.counts
+print(counts["ask_seconds"], counts["default_seconds"], int(counts["asked"]))
+"""
+
+
+def processor_seconds(command: list[str | Path]) -> tuple[float, str]:
+    """User and system time of a child, and what it printed."""
+    before = os.times()
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    after = os.times()
+    used = (after.children_user - before.children_user) + (after.children_system - before.children_system)
+    return used, done.stdout
+
+
+def commands(folder: Path, bitcode: Path, pipeline: str) -> dict[str, list[str | Path]]:
+    """The command of each contestant; the outputs go into `folder`."""
+    (folder / "echo.py").write_text(POLICY)
+    (folder / "native.py").write_text(NATIVE_ECHO)
+    passpilot = Path(sys.executable).with_name("passpilot")
+    common = [bitcode, f"-passes={pipeline}"]
+    return {
+        "opt-22": ["opt-22", *common, "-o", folder / "stock.bc"],
+        "passpilot opt": [passpilot, "opt", *common, "-o", folder / "plain.bc"],
+        "native echo": [sys.executable, folder / "native.py", bitcode, pipeline, folder / "native.bc"],
+        "Python echo": [
+            passpilot, "opt", *common, f"--inline=python:{folder}/echo.py:echo", "-o", folder / "python.bc"
+        ],
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Measure in turns, print medians and the medians of the rounds' ratios."""
+    program, level, rounds = (*sys.argv[1:], *("sqlite", "Oz", "5")[len(sys.argv) - 1 :])
+    bitcode = cache_home() / f"dev/bc/{program}/{level}/whole.bc"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        runs = commands(folder, bitcode, f"default<{level}>")
+        times: dict[str, list[float]] = {who: [] for who in runs}
+        for _ in range(int(rounds)):
+            for who, command in runs.items():
+                seconds, printed = processor_seconds(command)
+                times[who].append(seconds)
+                if who == "native echo":
+                    asking, deciding, asked = (float(word) for word in printed.split())
+        outputs = {(folder / f"{each}.bc").read_bytes() for each in ("stock", "plain", "native", "python")}
+    ratios = {
+        who: statistics.median(a / b for a, b in zip(values, times["opt-22"], strict=True))
+        for who, values in times.items()
+    }
+    to_native = statistics.median(
+        a / b for a, b in zip(times["Python echo"], times["native echo"], strict=True)
+    )
+    table = Table(title=f"{program} at {level}, {bitcode.stat().st_size / 1e6:.1f} MB, median of {rounds}")
+    for column in ("who", "s", "to opt-22"):
+        table.add_column(column, justify="left" if column == "who" else "right")
+    for who, values in times.items():
+        table.add_row(who, f"{statistics.median(values):.2f}", f"{ratios[who]:.3f}")
+    console = Console()
+    console.print(table)
+    extra = statistics.median(times["native echo"]) - statistics.median(times["opt-22"])
+    console.print(
+        f"Python echo to native echo: {to_native:.3f}; outputs {'equal' if len(outputs) == 1 else 'DIFFER'}"
+    )
+    console.print(
+        f"native echo: {asked:.0f} decisions; {extra:.2f} s over stock, of which {asking:.3f} s are ours "
+        f"and {deciding:.2f} s LLVM's default decisions (stock takes those, too); the rest is LLVM's feature "
+        "extraction and the start of Python"
+    )
+    results = ROOT / "bench/results"
+    results.mkdir(exist_ok=True)
+    report = {"seconds": times, "ratios": ratios, "python_to_native": to_native}
+    (results / "compile.json").write_text(json.dumps(report, indent=1) + "\n")
+    if len(outputs) != 1:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
