@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from passpilot.features.spec import TensorSpec
-from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError
+from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError, SpecMismatchError
 from passpilot.runners import wire
 from passpilot.runners.base import Runner
 from passpilot.runners.fifo import connect
@@ -46,7 +46,7 @@ class PipeRunner(Runner):
         self._channel = connect(base, time.monotonic() + timeout)
         try:
             greeting = self._greet(point)
-            self.inputs: tuple[TensorSpec, ...] = point.select(greeting.inputs)
+            self.inputs: tuple[TensorSpec, ...] = self._wanted(greeting, point)
         except BaseException:
             self._channel.close()
             raise
@@ -65,6 +65,13 @@ class PipeRunner(Runner):
         deadline = time.monotonic() + self._timeout
         self._channel.write(wire.hello(point), deadline, "the handshake")
         return wire.read_welcome(self._channel.read_line(deadline, "a handshake"), self._who)
+
+    def _wanted(self, greeting: wire.Welcome, point: Point) -> tuple[TensorSpec, ...]:
+        try:
+            return point.select(greeting.inputs)
+        except SpecMismatchError as error:
+            msg = f"{self._who}: {error}"
+            raise SpecMismatchError(msg) from None
 
     def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
         super().bind(tensors, frame, host)

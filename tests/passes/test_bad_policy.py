@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -235,15 +234,7 @@ FEATURES = {
 }
 
 
-KEPT = pytest.mark.xfail(
-    reason="the core's views are not traversed: what refers to one outlives the process's end"
-)
 UNSHOWN = pytest.mark.xfail(reason="the core does not expect an answer without a repr")
-
-
-def marked(names: Iterable[str]) -> list[object]:
-    marks = {"no_such_attribute": KEPT, "shy": UNSHOWN}
-    return [pytest.param(name, marks=marks[name]) if name in marks else name for name in names]
 
 
 @pytest.fixture
@@ -273,7 +264,7 @@ def falls_back(folder: Path, name: str, *flags: str) -> str:
     return warning
 
 
-@pytest.mark.parametrize("name", marked(RAISING))
+@pytest.mark.parametrize("name", RAISING)
 def test_a_policy_that_raises(folder: Path, name: str) -> None:
     line = refusal(folder, name)
     told = RAISING[name].replace("%s", "p.py")
@@ -282,7 +273,9 @@ def test_a_policy_that_raises(folder: Path, name: str) -> None:
     assert told in falls_back(folder, name).replace(f"{folder}/", "")
 
 
-@pytest.mark.parametrize("name", marked(ANSWERS))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=UNSHOWN) if name == "shy" else name for name in ANSWERS]
+)
 def test_an_answer_outside_the_domain(folder: Path, name: str) -> None:
     line = refusal(folder, name)
     assert f"decision 0 (caller0 -> callee): expected True, False, 0 or 1, got {ANSWERS[name]}" in line
@@ -290,7 +283,6 @@ def test_an_answer_outside_the_domain(folder: Path, name: str) -> None:
     assert f"got {ANSWERS[name]}" in falls_back(folder, name)
 
 
-@KEPT
 @pytest.mark.parametrize("name", FEATURES)
 def test_a_feature_that_does_not_fit(folder: Path, name: str) -> None:
     line = refused(*compile_flags(f"wants_{name}"), "--load=f.py", cwd=folder)
@@ -300,7 +292,6 @@ def test_a_feature_that_does_not_fit(folder: Path, name: str) -> None:
     assert f"{name}_feature" in falls_back(folder, f"wants_{name}", "--load=f.py")
 
 
-@KEPT
 def test_a_feature_that_fails_beside_a_log(folder: Path) -> None:
     """The log wants it, though the runner does not."""
     flags = ("opt", "in.ll", "-O2", "--inline=const:1", "--load=f.py", "--log=l", "-o", "out.bc")
