@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Ctrl-C and other ends in mid-compilation: prompt, no output, nothing left behind."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from tests.command import PASSPILOT, Done, files_in, finished, program, started
+
+PROMPT = 10.0
+"""Seconds from the signal to the end, at most; every compilation here would take longer."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "in.ll").write_text(program())
+    return tmp_path
+
+
+def stream(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe is not None
+    return pipe
+
+
+def interrupt(child: subprocess.Popen[bytes], number: signal.Signals = signal.SIGINT) -> Done:
+    """Signal the process alone and see how it ends."""
+    child.send_signal(number)
+    return finished(child, time.monotonic(), PROMPT)
+
+
+def check(folder: Path, done: Done, left: list[str]) -> None:
+    assert done.code == 130, done
+    assert done.err.splitlines()[-1] == "passpilot: interrupted"
+    assert "Traceback" not in done.err
+    assert files_in(folder) == left
+
+
+def long_program() -> str:
+    """One function with so many loops that -O3 takes minutes over the module, and little over each pass."""
+    body = "\n".join(
+        f"define void @f{i}(ptr %p, i64 %n) {{\nentry:\n  br label %loop\nloop:\n"
+        "  %i = phi i64 [ 0, %entry ], [ %next, %loop ]\n"
+        "  %q = getelementptr i32, ptr %p, i64 %i\n  %v = load i32, ptr %q\n  %w = mul i32 %v, %v\n"
+        "  store i32 %w, ptr %q\n  %next = add i64 %i, 1\n  %more = icmp ult i64 %next, %n\n"
+        "  br i1 %more, label %loop, label %done\ndone:\n  ret void\n}"
+        for i in range(20000)
+    )
+    return f'target triple = "x86_64-pc-linux-gnu"\n{body}\n'
+
+
+@pytest.mark.parametrize("advice", [(), ("--inline=const:1", "--log=l")], ids=["stock", "advised"])
+def test_in_a_pass(folder: Path, advice: tuple[str, ...]) -> None:
+    (folder / "in.ll").write_text(long_program())
+    flags = ("opt", "in.ll", "-O3", "-print-after=callsite-splitting", "-filter-print-funcs=f3", *advice)
+    with started(PASSPILOT, *flags, "-o", "out.bc", cwd=folder) as child:
+        assert b"IR Dump" in stream(child.stderr).readline()  # from here on LLVM is at work
+        check(folder, interrupt(child), ["in.ll"])
+
+
+POLICIES = """\
+import sys
+import time
+
+
+def sleeps(obs):
+    print("here", flush=True)
+    time.sleep(1000)
+
+
+def works(obs):
+    print("here", flush=True)
+    while True:
+        pass
+
+
+def swallows(obs):
+    print("here", flush=True)
+    try:
+        time.sleep(1000)
+    except Exception:
+        return True
+
+
+def serves(obs):
+    print("here", file=sys.stderr, flush=True)
+    time.sleep(1000)
+
+
+serves.features = ("callee_users",)
+"""
+
+
+@pytest.mark.parametrize("name", ["sleeps", "works", "swallows"])
+@pytest.mark.parametrize("on_error", ["fail", "default"])
+def test_in_a_policy(folder: Path, name: str, on_error: str) -> None:
+    (folder / "p.py").write_text(POLICIES)
+    flags = ("opt", "in.ll", "-O2", f"--inline=python:p.py:{name}", f"--on-error={on_error}", "--log=l")
+    with started(PASSPILOT, *flags, "-o", "out.bc", cwd=folder) as child:
+        assert stream(child.stdout).readline() == b"here\n"
+        check(folder, interrupt(child), ["in.ll", "p.py"])
+
+
+def test_while_a_server_thinks(folder: Path) -> None:
+    """The server outlives its client, and leaves nothing when it is stopped itself."""
+    (folder / "p.py").write_text(POLICIES)
+    flags = ("opt", "in.ll", "-O2", "--inline=pipe:ch", "--timeout=1000", "--log=l", "-o", "out.bc")
+    with (
+        started(PASSPILOT, "serve", "python:p.py:serves", "--pipe", "ch", cwd=folder) as server,
+        started(PASSPILOT, *flags, cwd=folder) as child,
+    ):
+        assert stream(server.stderr).readline() == b"here\n"
+        done = interrupt(child)
+        assert server.poll() is None
+        assert interrupt(server, signal.SIGTERM).code == 0
+    check(folder, done, ["in.ll", "p.py"])
+
+
+def test_while_waiting_for_a_server(folder: Path) -> None:
+    (folder / "p.py").write_text("print('loaded', flush=True)\n")
+    flags = ("opt", "in.ll", "-O2", "--load=p.py", "--inline=pipe:ch", "--timeout=1000", "-o", "out.bc")
+    with started(PASSPILOT, *flags, cwd=folder) as child:
+        assert stream(child.stdout).readline() == b"loaded\n"
+        check(folder, interrupt(child), ["in.ll", "p.py"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGHUP])
+def test_other_ends(folder: Path, number: signal.Signals) -> None:
+    """No part of an output or a log stays behind, not even of a process that was killed."""
+    (folder / "p.py").write_text(POLICIES)
+    flags = ("opt", "in.ll", "-O2", "--inline=python:p.py:sleeps", "--log=l", "-o", "out.bc")
+    with started(PASSPILOT, *flags, cwd=folder) as child:
+        assert stream(child.stdout).readline() == b"here\n"
+        assert interrupt(child, number).code == -number
+    assert files_in(folder) == ["in.ll", "p.py"]
+
+
+def test_an_idle_server(folder: Path) -> None:
+    (folder / "p.py").write_text("import sys\nprint('loaded', file=sys.stderr, flush=True)\n")
+    with started(PASSPILOT, "serve", "const:1", "--load=p.py", "--pipe", "ch", cwd=folder) as server:
+        assert stream(server.stderr).readline() == b"loaded\n"
+        assert interrupt(server).code in (0, 130)
+    assert files_in(folder) == ["in.ll", "p.py"]
