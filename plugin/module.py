@@ -85,7 +85,7 @@ class Module:
         options.triple, options.data_layout = mtriple, data_layout
         options.verify, options.strip_debug = verify, strip_debug
         if isinstance(source, (str, os.PathLike)):
-            return cls(_core.Module.from_file(os.fspath(source), options))
+            return cls(_core.Module.from_file(_utf8("Module.read", os.fspath(source)), options))
         data, found = _bytes_of(source)
         return cls(_core.Module.from_memory(data, name or found, options))
 
@@ -165,6 +165,7 @@ def optimize(
         CompilationError: LLVM reported an error.
         Error: an advisor failed and its `on_error` is ``fail``.
     """
+    _utf8("optimize: pipeline", pipeline)
     options = _core.PipelineOptions()
     options.cpu, options.features = mcpu, mattr
     options.aa_pipeline, options.debug_pass_manager = aa_pipeline, debug_pass_manager
@@ -227,7 +228,16 @@ def llvm_options(arguments: Sequence[str]) -> None:
     Raises:
         InputError: LLVM does not take them.
     """
-    _core.parse_options(list(arguments))
+    _core.parse_options([_utf8("LLVM option", each) for each in arguments])
+
+
+def _utf8(what: str, text: str) -> str:
+    """The text itself, if the core can have it: Python keeps bytes of the command line that are no UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"{what}: expected UTF-8, got {text!r}; rename it") from error
+    return text
 
 
 def _bytes_of(source: object) -> tuple[bytes, str]:

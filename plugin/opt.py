@@ -171,7 +171,7 @@ def _run(options: argparse.Namespace, llvm: list[str]) -> int:
 
 
 def _set_llvm_options(arguments: list[str]) -> None:
-    from passpilot.plugin import _core
+    from passpilot.plugin.module import llvm_options
 
     failure: InputError | None = None
     # LLVM writes what is wrong with a value to the standard error itself.
@@ -179,7 +179,7 @@ def _set_llvm_options(arguments: list[str]) -> None:
         stderr = os.dup(2)
         os.dup2(told.fileno(), 2)
         try:
-            _core.parse_options(arguments)
+            llvm_options(arguments)
         except InputError as error:
             failure = error
         finally:

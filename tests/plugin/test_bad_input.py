@@ -121,6 +121,19 @@ def test_wrong_pipeline(source: Path, tmp_path: Path, pipeline: str) -> None:
     assert "-passes" in line
 
 
+@pytest.mark.parametrize("flags", [("x\udcff.ll",), ("in.ll", "-passes=\udcff"), ("in.ll", "-mcpu=\udcff")])
+def test_bytes_that_are_no_text(source: Path, tmp_path: Path, flags: tuple[str, ...]) -> None:
+    (tmp_path / "x\udcff.ll").write_bytes(source.read_bytes())
+    code = 2 if "-mcpu" in flags[-1] else 1
+    assert "UTF-8" in refused("opt", *flags, "-o", "out.bc", cwd=tmp_path, code=code)
+
+
+def test_names_of_outputs_that_are_no_text(source: Path, tmp_path: Path) -> None:
+    flags = ("--inline=const:1", "-O2", "--log=l\udcff", "-o", "out\udcff.bc")
+    assert passpilot("opt", source, *flags, cwd=tmp_path).code == 0
+    assert files_in(tmp_path) == ["in.ll", "l\udcff", "out\udcff.bc"]
+
+
 @pytest.mark.parametrize(
     "flags",
     [
