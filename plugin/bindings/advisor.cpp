@@ -22,8 +22,8 @@ bool readFlag(PyObject *Value, int64_t &Answer) {
     Answer = Overflow ? -1 : X;
     return true;
   }
-  if (!PyObject_CheckBuffer(Value) || PyBytes_Check(Value) || PyByteArray_Check(Value) ||
-      PyMemoryView_Check(Value))
+  if (!PyObject_CheckBuffer(Value) || PyBytes_Check(Value) ||
+      PyByteArray_Check(Value) || PyMemoryView_Check(Value))
     return false;
   Py_buffer View;
   if (PyObject_GetBuffer(Value, &View, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
@@ -34,21 +34,42 @@ bool readFlag(PyObject *Value, int64_t &Answer) {
   bool Good = View.len == View.itemsize && F[0] && !F[1];
   if (Good) {
     switch (*F) {
-    case '?': Answer = *static_cast<bool *>(View.buf); break;
-    case 'b': Answer = *static_cast<signed char *>(View.buf); break;
-    case 'B': Answer = *static_cast<unsigned char *>(View.buf); break;
-    case 'h': Answer = *static_cast<short *>(View.buf); break;
-    case 'H': Answer = *static_cast<unsigned short *>(View.buf); break;
-    case 'i': Answer = *static_cast<int *>(View.buf); break;
-    case 'I': Answer = *static_cast<unsigned *>(View.buf); break;
-    case 'l': Answer = *static_cast<long *>(View.buf); break;
-    case 'q': Answer = *static_cast<long long *>(View.buf); break;
+    case '?':
+      Answer = *static_cast<bool *>(View.buf);
+      break;
+    case 'b':
+      Answer = *static_cast<signed char *>(View.buf);
+      break;
+    case 'B':
+      Answer = *static_cast<unsigned char *>(View.buf);
+      break;
+    case 'h':
+      Answer = *static_cast<short *>(View.buf);
+      break;
+    case 'H':
+      Answer = *static_cast<unsigned short *>(View.buf);
+      break;
+    case 'i':
+      Answer = *static_cast<int *>(View.buf);
+      break;
+    case 'I':
+      Answer = *static_cast<unsigned *>(View.buf);
+      break;
+    case 'l':
+      Answer = *static_cast<long *>(View.buf);
+      break;
+    case 'q':
+      Answer = *static_cast<long long *>(View.buf);
+      break;
     case 'L':
-    case 'Q': Answer = *static_cast<unsigned long *>(View.buf) > 1
-                           ? -1
-                           : static_cast<int64_t>(*static_cast<unsigned long *>(View.buf));
-              break;
-    default: Good = false;
+    case 'Q':
+      Answer =
+          *static_cast<unsigned long *>(View.buf) > 1
+              ? -1
+              : static_cast<int64_t>(*static_cast<unsigned long *>(View.buf));
+      break;
+    default:
+      Good = false;
     }
   }
   PyBuffer_Release(&View);
@@ -56,7 +77,8 @@ bool readFlag(PyObject *Value, int64_t &Answer) {
 }
 
 std::string described(nb::handle Value) {
-  std::string Type = nb::cast<std::string>(nb::str(Value.type().attr("__name__")));
+  std::string Type =
+      nb::cast<std::string>(nb::str(Value.type().attr("__name__")));
   std::string Text = nb::cast<std::string>(nb::str(nb::repr(Value)));
   if (Text.size() > 60)
     Text = Text.substr(0, 57) + "...";
@@ -67,7 +89,8 @@ std::string described(nb::handle Value) {
 /// without it. Lifetime: owned by the advisor's session, so A outlives it.
 class PythonRunner final : public Runner {
 public:
-  PythonRunner(PyInlineAdvisor &A, std::vector<TensorSpec> Inputs, TensorSpec Output)
+  PythonRunner(PyInlineAdvisor &A, std::vector<TensorSpec> Inputs,
+               TensorSpec Output)
       : Runner(std::move(Inputs), std::move(Output)), A(A) {}
 
   bool evaluate(const void *const *, void *Out) override {
@@ -88,8 +111,8 @@ public:
     nb::gil_scoped_acquire GIL;
     if (!A.SwitchContext.is_valid())
       return;
-    PyObject *Text = PyUnicode_DecodeUTF8(Name.data(), static_cast<Py_ssize_t>(Name.size()),
-                                          "replace");
+    PyObject *Text = PyUnicode_DecodeUTF8(
+        Name.data(), static_cast<Py_ssize_t>(Name.size()), "replace");
     nb::object Argument = nb::steal(Text);
     PyObject *Value = PyObject_CallOneArg(A.SwitchContext.ptr(), Text);
     if (!Value)
@@ -108,7 +131,8 @@ private:
   }
   void refuse(PyObject *Value) {
     A.Session->noteFailure(FailureKind::Advice,
-                           "expected True, False, 0 or 1, got " + described(Value));
+                           "expected True, False, 0 or 1, got " +
+                               described(Value));
   }
 };
 
@@ -128,7 +152,8 @@ void PyInlineAdvisor::noteException(FailureKind K) {
   nb::object Value = nb::borrow(E.value());
   if (!PyErr_GivenExceptionMatches(Value.ptr(), PyExc_Exception))
     K = FailureKind::Interrupt; // KeyboardInterrupt, SystemExit
-  const bool Fatal = nb::hasattr(Value, "fatal") && nb::cast<bool>(nb::bool_(Value.attr("fatal")));
+  const bool Fatal = nb::hasattr(Value, "fatal") &&
+                     nb::cast<bool>(nb::bool_(Value.attr("fatal")));
   Session->noteFailure(K, "the policy raised", Fatal);
   Exception = Value;
   if (!FallbackException.is_valid())
@@ -137,9 +162,10 @@ void PyInlineAdvisor::noteException(FailureKind K) {
 
 namespace {
 
-void create(PyInlineAdvisor *Self, nb::object Native, const std::vector<SpecRow> &Inputs,
-            const std::vector<std::pair<SpecRow, nb::object>> &Custom, bool DefaultOnError,
-            double SizeBudget, bool Logged) {
+void create(PyInlineAdvisor *Self, nb::object Native,
+            const std::vector<SpecRow> &Inputs,
+            const std::vector<std::pair<SpecRow, nb::object>> &Custom,
+            bool DefaultOnError, double SizeBudget, bool Logged) {
   auto *A = new (Self) PyInlineAdvisor;
   std::shared_ptr<Runner> R;
   if (!Native.is_none()) {
@@ -156,7 +182,8 @@ void create(PyInlineAdvisor *Self, nb::object Native, const std::vector<SpecRow>
     A->Fills.push_back(Fill);
     Features.push_back({specOf(Row), [A, I](void *) {
                           nb::gil_scoped_acquire GIL;
-                          PyObject *Done = PyObject_CallNoArgs(A->Fills[I].ptr());
+                          PyObject *Done =
+                              PyObject_CallNoArgs(A->Fills[I].ptr());
                           if (!Done)
                             A->noteException(FailureKind::Feature);
                           Py_XDECREF(Done);
@@ -164,18 +191,26 @@ void create(PyInlineAdvisor *Self, nb::object Native, const std::vector<SpecRow>
                         }});
   }
   A->Session = std::make_unique<InlineSession>(
-      std::move(R), std::move(Features), InlineConfig{DefaultOnError, SizeBudget}, Logged);
+      std::move(R), std::move(Features),
+      InlineConfig{DefaultOnError, SizeBudget}, Logged);
 }
 
 const char *kindText(FailureKind K) {
   switch (K) {
-  case FailureKind::None: return "none";
-  case FailureKind::Model: return "model";
-  case FailureKind::Python: return "python";
-  case FailureKind::Advice: return "advice";
-  case FailureKind::Feature: return "feature";
-  case FailureKind::Log: return "log";
-  case FailureKind::Interrupt: return "interrupt";
+  case FailureKind::None:
+    return "none";
+  case FailureKind::Model:
+    return "model";
+  case FailureKind::Python:
+    return "python";
+  case FailureKind::Advice:
+    return "advice";
+  case FailureKind::Feature:
+    return "feature";
+  case FailureKind::Log:
+    return "log";
+  case FailureKind::Interrupt:
+    return "interrupt";
   }
   return "none";
 }
@@ -183,10 +218,12 @@ const char *kindText(FailureKind K) {
 nb::object failureOf(const Failure &F, const nb::object &Exception) {
   if (!F)
     return nb::none();
-  const bool Raised = F.Kind == FailureKind::Python || F.Kind == FailureKind::Feature ||
+  const bool Raised = F.Kind == FailureKind::Python ||
+                      F.Kind == FailureKind::Feature ||
                       F.Kind == FailureKind::Interrupt;
   return nb::make_tuple(kindText(F.Kind), F.Text, F.Where,
-                        Raised && Exception.is_valid() ? Exception : nb::none());
+                        Raised && Exception.is_valid() ? Exception
+                                                       : nb::none());
 }
 
 nb::dict countsOf(PyInlineAdvisor &A) {
@@ -220,8 +257,9 @@ nb::object frame(PyInlineAdvisor &A) {
 
 bool defaultDecision(PyInlineAdvisor &A) {
   if (!A.Session->current())
-    raiseError("StaleViewError", "obs.default(): expected to be called within a decision, got a "
-                                 "call outside");
+    raiseError("StaleViewError",
+               "obs.default(): expected to be called within a decision, got a "
+               "call outside");
   return A.Session->defaultDecision();
 }
 
@@ -268,45 +306,60 @@ PyType_Slot Slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)},
 
 void bindAdvisor(nb::module_ &M) {
   nb::class_<PyInlineAdvisor>(M, "InlineAdvisor", nb::type_slots(Slots))
-      .def("__init__", &create, nb::arg("native").none(), nb::arg("inputs"), nb::arg("custom"),
-           nb::arg("default_on_error"), nb::arg("size_budget"), nb::arg("logged"),
+      .def("__init__", &create, nb::arg("native").none(), nb::arg("inputs"),
+           nb::arg("custom"), nb::arg("default_on_error"),
+           nb::arg("size_budget"), nb::arg("logged"),
            nb::sig("def __init__(self, native: NativeRunner | None, "
                    "inputs: Sequence[tuple[str, str, Sequence[int]]], "
                    "custom: Sequence[tuple[tuple[str, str, Sequence[int]], "
                    "collections.abc.Callable[[], None]]], "
-                   "default_on_error: bool, size_budget: float, logged: bool) -> None"))
-      .def("set_python",
-           [](PyInlineAdvisor &A, nb::object Evaluate, nb::object SwitchContext) {
-             A.Evaluate = std::move(Evaluate);
-             A.SwitchContext = std::move(SwitchContext);
-           },
-           nb::arg("evaluate"), nb::arg("switch_context"),
-           nb::sig("def set_python(self, evaluate: collections.abc.Callable[[], object], switch_context: "
-                   "collections.abc.Callable[[str], object]) -> None"),
-           "What to call for a Python runner, once it is bound to the views.")
+                   "default_on_error: bool, size_budget: float, logged: bool) "
+                   "-> None"))
+      .def(
+          "set_python",
+          [](PyInlineAdvisor &A, nb::object Evaluate,
+             nb::object SwitchContext) {
+            A.Evaluate = std::move(Evaluate);
+            A.SwitchContext = std::move(SwitchContext);
+          },
+          nb::arg("evaluate"), nb::arg("switch_context"),
+          nb::sig("def set_python(self, evaluate: collections.abc.Callable[[], "
+                  "object], switch_context: "
+                  "collections.abc.Callable[[str], object]) -> None"),
+          "What to call for a Python runner, once it is bound to the views.")
       .def("views", &viewsOf,
-           nb::sig("def views(self) -> dict[str, NDArray[numpy.integer | numpy.floating]]"),
+           nb::sig("def views(self) -> dict[str, NDArray[numpy.integer | "
+                   "numpy.floating]]"),
            "Numpy views of all tensors, by name.")
       .def("frame", &frame, nb::sig("def frame(self) -> NDArray[numpy.uint8]"),
            "The runner's inputs as one block of bytes.")
-      .def("open_log",
-           [](PyInlineAdvisor &A, int FD) {
-             A.Log = std::make_unique<DecisionLog>(FD, A.Session->logSpecs());
-             A.Session->setLog(A.Log.get());
-           },
-           nb::arg("fd"), "Starts a decision log on a descriptor, which it takes over.")
+      .def(
+          "open_log",
+          [](PyInlineAdvisor &A, int FD) {
+            A.Log = std::make_unique<DecisionLog>(FD, A.Session->logSpecs());
+            A.Session->setLog(A.Log.get());
+          },
+          nb::arg("fd"),
+          "Starts a decision log on a descriptor, which it takes over.")
       .def("close_log", &closeLog)
-      .def("default", &defaultDecision, "LLVM's own decision for the current call site.")
-      .def_prop_ro("counts", &countsOf, nb::sig("def counts(self) -> dict[str, float]"))
-      .def_prop_ro("failure",
-                   [](PyInlineAdvisor &A) { return failureOf(A.Session->failure(), A.Exception); },
-                   nb::sig("def failure(self) -> tuple[str, str, str, BaseException | None] | None"))
-      .def_prop_ro("first_fallback",
-                   [](PyInlineAdvisor &A) {
-                     return failureOf(A.Session->firstFallback(), A.FallbackException);
-                   },
-                   nb::sig("def first_fallback(self) -> "
-                           "tuple[str, str, str, BaseException | None] | None"));
+      .def("default", &defaultDecision,
+           "LLVM's own decision for the current call site.")
+      .def_prop_ro("counts", &countsOf,
+                   nb::sig("def counts(self) -> dict[str, float]"))
+      .def_prop_ro(
+          "failure",
+          [](PyInlineAdvisor &A) {
+            return failureOf(A.Session->failure(), A.Exception);
+          },
+          nb::sig("def failure(self) -> tuple[str, str, str, BaseException | "
+                  "None] | None"))
+      .def_prop_ro(
+          "first_fallback",
+          [](PyInlineAdvisor &A) {
+            return failureOf(A.Session->firstFallback(), A.FallbackException);
+          },
+          nb::sig("def first_fallback(self) -> "
+                  "tuple[str, str, str, BaseException | None] | None"));
   M.def("inline_features", [] { return rowsOf(inlineFeatures()); });
   M.def("inline_decision", [] { return rowOf(inlineDecision()); });
   M.def("inline_default", [] { return rowOf(inlineDefault()); });

@@ -20,7 +20,8 @@ struct View {
     if (A->Session->current() != Site || A->Session->ordinal() != Ordinal)
       raiseError("StaleViewError",
                  "call-site view of decision " + std::to_string(Ordinal) +
-                     ": expected to be read during that decision, got a read after it; copy what "
+                     ": expected to be read during that decision, got a read "
+                     "after it; copy what "
                      "you need");
     return *Site;
   }
@@ -48,7 +49,8 @@ nb::object integerOf(const llvm::Value &V) {
   if (!C)
     return nb::none();
   llvm::SmallString<40> Digits;
-  C->getValue().toString(Digits, 10, /*Signed=*/C->getBitWidth() > 1); // i1 true is 1
+  C->getValue().toString(Digits, 10,
+                         /*Signed=*/C->getBitWidth() > 1); // i1 true is 1
   return nb::steal(PyLong_FromString(Digits.c_str(), nullptr, 10));
 }
 
@@ -60,8 +62,8 @@ std::vector<ArgumentView> argumentsOf(const CallSite &S) {
 }
 
 nb::str text(const std::string &S) {
-  return nb::steal<nb::str>(
-      PyUnicode_DecodeUTF8(S.data(), static_cast<Py_ssize_t>(S.size()), "replace"));
+  return nb::steal<nb::str>(PyUnicode_DecodeUTF8(
+      S.data(), static_cast<Py_ssize_t>(S.size()), "replace"));
 }
 
 /// A policy may keep a view, and the view keeps the advisor, which keeps the
@@ -92,52 +94,73 @@ void bindCallSite(nb::module_ &M) {
       .def_ro("line", &SourceLocation::Line)
       .def_ro("column", &SourceLocation::Column)
       .def("__repr__", [](const SourceLocation &L) {
-        return L.File + ":" + std::to_string(L.Line) + ":" + std::to_string(L.Column);
+        return L.File + ":" + std::to_string(L.Line) + ":" +
+               std::to_string(L.Column);
       });
 
   nb::class_<FunctionView>(M, "Function", nb::type_slots(Slots<FunctionView>))
-      .def_prop_ro("name", [](FunctionView &V) { return text(V.function().getName().str()); })
-      .def_prop_ro("is_declaration", [](FunctionView &V) { return V.function().isDeclaration(); })
-      .def_prop_ro("linkage", [](FunctionView &V) { return linkageText(V.function()); })
+      .def_prop_ro(
+          "name",
+          [](FunctionView &V) { return text(V.function().getName().str()); })
+      .def_prop_ro("is_declaration",
+                   [](FunctionView &V) { return V.function().isDeclaration(); })
+      .def_prop_ro("linkage",
+                   [](FunctionView &V) { return linkageText(V.function()); })
       .def_prop_ro("attributes",
                    [](FunctionView &V) {
-                     return attributeTexts(V.function().getAttributes().getFnAttrs());
+                     return attributeTexts(
+                         V.function().getAttributes().getFnAttrs());
                    })
-      .def_prop_ro("argument_count", [](FunctionView &V) { return V.function().arg_size(); })
-      .def_prop_ro("block_count", [](FunctionView &V) { return V.function().size(); })
-      .def_prop_ro("instruction_count",
-                   [](FunctionView &V) { return V.function().getInstructionCount(); })
-      .def_prop_ro("opcode_counts", [](FunctionView &V) { return opcodeCounts(V.function()); })
-      .def("__str__", [](FunctionView &V) { return text(printed(V.function())); })
+      .def_prop_ro("argument_count",
+                   [](FunctionView &V) { return V.function().arg_size(); })
+      .def_prop_ro("block_count",
+                   [](FunctionView &V) { return V.function().size(); })
+      .def_prop_ro(
+          "instruction_count",
+          [](FunctionView &V) { return V.function().getInstructionCount(); })
+      .def_prop_ro("opcode_counts",
+                   [](FunctionView &V) { return opcodeCounts(V.function()); })
+      .def("__str__",
+           [](FunctionView &V) { return text(printed(V.function())); })
       .def("__repr__", [](FunctionView &V) {
         return text("<function " + V.function().getName().str() + ">");
       });
 
   nb::class_<ArgumentView>(M, "Argument", nb::type_slots(Slots<ArgumentView>))
       .def_ro("index", &ArgumentView::Index)
-      .def_prop_ro("is_constant",
-                   [](ArgumentView &V) { return llvm::isa<llvm::Constant>(V.value()); })
-      .def_prop_ro("integer", [](ArgumentView &V) { return integerOf(V.value()); },
-                   nb::sig("def integer(self) -> int | None"))
+      .def_prop_ro(
+          "is_constant",
+          [](ArgumentView &V) { return llvm::isa<llvm::Constant>(V.value()); })
+      .def_prop_ro(
+          "integer", [](ArgumentView &V) { return integerOf(V.value()); },
+          nb::sig("def integer(self) -> int | None"))
       .def_prop_ro("attributes",
                    [](ArgumentView &V) {
-                     return attributeTexts(V.site().getAttributes().getParamAttrs(V.Index));
+                     return attributeTexts(
+                         V.site().getAttributes().getParamAttrs(V.Index));
                    })
-      .def("__str__", [](ArgumentView &V) { return text(printedOperand(V.value())); });
+      .def("__str__",
+           [](ArgumentView &V) { return text(printedOperand(V.value())); });
 
   nb::class_<CallSite>(M, "CallSite", nb::type_slots(Slots<CallSite>))
-      .def_prop_ro("caller", [](CallSite &S) { return functionOf(S, S.site().getCaller()); })
+      .def_prop_ro(
+          "caller",
+          [](CallSite &S) { return functionOf(S, S.site().getCaller()); })
       .def_prop_ro("callee",
-                   [](CallSite &S) { return functionOf(S, S.site().getCalledFunction()); })
+                   [](CallSite &S) {
+                     return functionOf(S, S.site().getCalledFunction());
+                   })
       .def_prop_ro("arguments", &argumentsOf)
       .def_prop_ro("attributes",
                    [](CallSite &S) {
-                     return attributeTexts(S.site().getAttributes().getFnAttrs());
+                     return attributeTexts(
+                         S.site().getAttributes().getFnAttrs());
                    })
       .def_prop_ro("debug_location",
                    [](CallSite &S) -> std::optional<SourceLocation> {
                      auto Chain = locationChain(S.site());
-                     return Chain.empty() ? std::nullopt : std::optional(Chain.front());
+                     return Chain.empty() ? std::nullopt
+                                          : std::optional(Chain.front());
                    })
       .def_prop_ro("inlined_at",
                    [](CallSite &S) {
@@ -153,7 +176,8 @@ void bindCallSite(nb::module_ &M) {
                    })
       .def_prop_ro("loop_depth",
                    [](CallSite &S) {
-                     return S.A->shapeOf(*S.site().getCaller()).loopDepth(*S.site().getParent());
+                     return S.A->shapeOf(*S.site().getCaller())
+                         .loopDepth(*S.site().getParent());
                    })
       .def_prop_ro("ordinal", [](CallSite &S) { return S.Ordinal; })
       .def("module_text",
@@ -166,13 +190,18 @@ void bindCallSite(nb::module_ &M) {
       .def("__str__", [](CallSite &S) { return text(printed(S.site())); });
 
   // Here, because it makes the views.
-  M.def("current_site", [](nb::object Owner) {
-    auto &A = nb::cast<PyInlineAdvisor &>(Owner);
-    if (!A.Session->current())
-      raiseError("StaleViewError",
-                 "obs.site: expected to be read within a decision, got a read outside");
-    return CallSite{{Owner, &A, A.Session->ordinal(), A.Session->current()}};
-  }, nb::arg("advisor"), nb::sig("def current_site(advisor: InlineAdvisor) -> CallSite"));
+  M.def(
+      "current_site",
+      [](nb::object Owner) {
+        auto &A = nb::cast<PyInlineAdvisor &>(Owner);
+        if (!A.Session->current())
+          raiseError("StaleViewError", "obs.site: expected to be read within a "
+                                       "decision, got a read outside");
+        return CallSite{
+            {Owner, &A, A.Session->ordinal(), A.Session->current()}};
+      },
+      nb::arg("advisor"),
+      nb::sig("def current_site(advisor: InlineAdvisor) -> CallSite"));
 }
 
 } // namespace passpilot

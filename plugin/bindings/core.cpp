@@ -15,10 +15,13 @@ TensorSpec specOf(const SpecRow &Row) {
   for (int T = 1; T <= static_cast<int>(ScalarType::UInt64); ++T)
     if (Type == numpyName(static_cast<ScalarType>(T)))
       return {Name, static_cast<ScalarType>(T), Shape};
-  throw nb::value_error(("tensor " + Name + ": expected a scalar type, got " + Type).c_str());
+  throw nb::value_error(
+      ("tensor " + Name + ": expected a scalar type, got " + Type).c_str());
 }
 
-SpecRow rowOf(const TensorSpec &S) { return {S.Name, numpyName(S.Type), S.Shape}; }
+SpecRow rowOf(const TensorSpec &S) {
+  return {S.Name, numpyName(S.Type), S.Shape};
+}
 
 std::vector<SpecRow> rowsOf(const std::vector<TensorSpec> &Specs) {
   std::vector<SpecRow> Rows;
@@ -29,55 +32,72 @@ std::vector<SpecRow> rowsOf(const std::vector<TensorSpec> &Specs) {
 
 static nb::dlpack::dtype dtypeOf(ScalarType T) {
   switch (T) {
-  case ScalarType::Float: return nb::dtype<float>();
-  case ScalarType::Double: return nb::dtype<double>();
-  case ScalarType::Int8: return nb::dtype<int8_t>();
-  case ScalarType::UInt8: return nb::dtype<uint8_t>();
-  case ScalarType::Int16: return nb::dtype<int16_t>();
-  case ScalarType::UInt16: return nb::dtype<uint16_t>();
-  case ScalarType::Int32: return nb::dtype<int32_t>();
-  case ScalarType::UInt32: return nb::dtype<uint32_t>();
-  case ScalarType::Int64: return nb::dtype<int64_t>();
-  case ScalarType::UInt64: return nb::dtype<uint64_t>();
+  case ScalarType::Float:
+    return nb::dtype<float>();
+  case ScalarType::Double:
+    return nb::dtype<double>();
+  case ScalarType::Int8:
+    return nb::dtype<int8_t>();
+  case ScalarType::UInt8:
+    return nb::dtype<uint8_t>();
+  case ScalarType::Int16:
+    return nb::dtype<int16_t>();
+  case ScalarType::UInt16:
+    return nb::dtype<uint16_t>();
+  case ScalarType::Int32:
+    return nb::dtype<int32_t>();
+  case ScalarType::UInt32:
+    return nb::dtype<uint32_t>();
+  case ScalarType::Int64:
+    return nb::dtype<int64_t>();
+  case ScalarType::UInt64:
+    return nb::dtype<uint64_t>();
   }
   return nb::dtype<int64_t>();
 }
 
 static nb::capsule keep(const std::shared_ptr<TensorBlock> &Block) {
-  return nb::capsule(new std::shared_ptr<TensorBlock>(Block), [](void *P) noexcept {
-    delete static_cast<std::shared_ptr<TensorBlock> *>(P);
-  });
+  return nb::capsule(new std::shared_ptr<TensorBlock>(Block),
+                     [](void *P) noexcept {
+                       delete static_cast<std::shared_ptr<TensorBlock> *>(P);
+                     });
 }
 
 nb::object viewOf(const std::shared_ptr<TensorBlock> &Block, size_t I) {
   const TensorSpec &S = Block->specs()[I];
   std::vector<size_t> Shape(S.Shape.begin(), S.Shape.end());
-  return nb::cast(nb::ndarray<nb::numpy>(Block->data(I), Shape.size(), Shape.data(), keep(Block),
-                                         nullptr, dtypeOf(S.Type)));
+  return nb::cast(nb::ndarray<nb::numpy>(Block->data(I), Shape.size(),
+                                         Shape.data(), keep(Block), nullptr,
+                                         dtypeOf(S.Type)));
 }
 
 nb::object frameOf(const std::shared_ptr<TensorBlock> &Block, size_t Count) {
-  const size_t Bytes = Count < Block->specs().size() ? Block->offset(Count) : Block->bytes();
-  return nb::cast(nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>>(Block->begin(), {Bytes},
-                                                               keep(Block)));
+  const size_t Bytes =
+      Count < Block->specs().size() ? Block->offset(Count) : Block->bytes();
+  return nb::cast(nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>>(
+      Block->begin(), {Bytes}, keep(Block)));
 }
 
 } // namespace passpilot
 
 NB_MODULE(_core, M) {
   using namespace passpilot;
-  M.doc() = "The native core: LLVM hosted in this process. Use it through passpilot's modules.";
+  M.doc() = "The native core: LLVM hosted in this process. Use it through "
+            "passpilot's modules.";
   initializeLLVM();
   nb::register_exception_translator([](const std::exception_ptr &P, void *) {
     try {
       std::rethrow_exception(P);
     } catch (const InputError &E) {
-      PyErr_SetString(nb::module_::import_("passpilot.plugin.errors").attr("InputError").ptr(),
+      PyErr_SetString(nb::module_::import_("passpilot.plugin.errors")
+                          .attr("InputError")
+                          .ptr(),
                       E.what());
     } catch (const CompilationError &E) {
-      PyErr_SetString(
-          nb::module_::import_("passpilot.plugin.errors").attr("CompilationError").ptr(),
-          E.what());
+      PyErr_SetString(nb::module_::import_("passpilot.plugin.errors")
+                          .attr("CompilationError")
+                          .ptr(),
+                      E.what());
     }
   });
   bindModule(M);

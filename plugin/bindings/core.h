@@ -52,8 +52,8 @@ struct PyInlineAdvisor {
   std::unique_ptr<InlineSession> Session;
   nb::object Evaluate, SwitchContext; ///< of a Python runner; else none
   std::vector<nb::object> Fills;      ///< one per custom feature
-  nb::object Exception;               ///< what failure() is about, if Python raised
-  nb::object FallbackException;       ///< likewise, the first fallback
+  nb::object Exception;         ///< what failure() is about, if Python raised
+  nb::object FallbackException; ///< likewise, the first fallback
   std::unique_ptr<DecisionLog> Log;
   bool Busy = false;
   // Loops and frequencies of the caller last looked at.

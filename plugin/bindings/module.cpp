@@ -39,8 +39,10 @@ public:
     if (!A)
       return;
     if (A->Busy)
-      raiseError("InputError", "inline advisor: expected it to be free, got one in use by another "
-                               "compilation; give each thread its own");
+      raiseError(
+          "InputError",
+          "inline advisor: expected it to be free, got one in use by another "
+          "compilation; give each thread its own");
     A->Busy = true;
     A->Exception = nb::object();
     A->Session->restart();
@@ -57,16 +59,20 @@ private:
   PyInlineAdvisor *A;
 };
 
-nb::bytes bytesOf(const llvm::SmallVector<char, 0> &V) { return nb::bytes(V.data(), V.size()); }
+nb::bytes bytesOf(const llvm::SmallVector<char, 0> &V) {
+  return nb::bytes(V.data(), V.size());
+}
 
 std::vector<std::string> optimize(HostedModule &H, const std::string &Pipeline,
-                                  PyInlineAdvisor *Inline, const PipelineOptions &O) {
+                                  PyInlineAdvisor *Inline,
+                                  const PipelineOptions &O) {
   InUse Mine(Inline);
   SignalPoll Poll;
   std::vector<std::string> Warnings;
   {
     nb::gil_scoped_release NoGIL;
-    Warnings = H.optimize(Pipeline, Inline ? Inline->Session.get() : nullptr, O, std::ref(Poll));
+    Warnings = H.optimize(Pipeline, Inline ? Inline->Session.get() : nullptr, O,
+                          std::ref(Poll));
   }
   Poll.check();
   return Warnings;
@@ -97,10 +103,14 @@ void bindModule(nb::module_ &M) {
       .def(nb::init<>())
       .def_prop_rw(
           "cpu", [](PipelineOptions &O) { return O.Target.CPU; },
-          [](PipelineOptions &O, std::string V) { O.Target.CPU = std::move(V); })
+          [](PipelineOptions &O, std::string V) {
+            O.Target.CPU = std::move(V);
+          })
       .def_prop_rw(
           "features", [](PipelineOptions &O) { return O.Target.Features; },
-          [](PipelineOptions &O, std::string V) { O.Target.Features = std::move(V); })
+          [](PipelineOptions &O, std::string V) {
+            O.Target.Features = std::move(V);
+          })
       .def_rw("aa_pipeline", &PipelineOptions::AAPipeline)
       .def_rw("verify", &PipelineOptions::Verify)
       .def_rw("verify_each", &PipelineOptions::VerifyEach)
@@ -118,26 +128,34 @@ void bindModule(nb::module_ &M) {
           [](EmitOptions &O, std::string V) { O.Target.CPU = std::move(V); })
       .def_prop_rw(
           "features", [](EmitOptions &O) { return O.Target.Features; },
-          [](EmitOptions &O, std::string V) { O.Target.Features = std::move(V); })
+          [](EmitOptions &O, std::string V) {
+            O.Target.Features = std::move(V);
+          })
       .def_rw("assembly", &EmitOptions::Assembly)
       .def_rw("opt_level", &EmitOptions::OptLevel)
       .def_rw("relocation_model", &EmitOptions::RelocationModel);
 
   nb::class_<HostedModule>(M, "Module")
-      .def_static("from_file", &HostedModule::fromFile, nb::arg("path"), nb::arg("options"),
-                  nb::call_guard<nb::gil_scoped_release>())
+      .def_static("from_file", &HostedModule::fromFile, nb::arg("path"),
+                  nb::arg("options"), nb::call_guard<nb::gil_scoped_release>())
       .def_static(
           "from_memory",
           [](nb::bytes Bytes, const std::string &Name, const ParseOptions &O) {
-            return HostedModule::fromMemory({Bytes.c_str(), Bytes.size()}, Name, O);
+            return HostedModule::fromMemory({Bytes.c_str(), Bytes.size()}, Name,
+                                            O);
           },
           nb::arg("data"), nb::arg("name"), nb::arg("options"))
-      .def_prop_ro("name",
-                   [](HostedModule &H) { return H.module().getModuleIdentifier(); })
-      .def_prop_ro("triple", [](HostedModule &H) { return H.module().getTargetTriple().str(); })
-      .def_prop_ro("data_layout",
-                   [](HostedModule &H) { return H.module().getDataLayoutStr(); })
-      .def("verify", &HostedModule::verify, "The verifier's complaints; empty if sound.")
+      .def_prop_ro(
+          "name",
+          [](HostedModule &H) { return H.module().getModuleIdentifier(); })
+      .def_prop_ro(
+          "triple",
+          [](HostedModule &H) { return H.module().getTargetTriple().str(); })
+      .def_prop_ro(
+          "data_layout",
+          [](HostedModule &H) { return H.module().getDataLayoutStr(); })
+      .def("verify", &HostedModule::verify,
+           "The verifier's complaints; empty if sound.")
       .def("assembly",
            [](HostedModule &H) {
              std::string Text = H.assembly();

@@ -20,15 +20,16 @@ std::vector<TensorSpec> specsOf(const std::vector<SpecRow> &Rows) {
 }
 
 std::unique_ptr<NativeRunner>
-onnx(const std::string &Path, nb::bytes Model, const std::vector<SpecRow> &Offered,
-     const SpecRow &Output, const std::string &Library, const std::string &OutputName,
+onnx(const std::string &Path, nb::bytes Model,
+     const std::vector<SpecRow> &Offered, const SpecRow &Output,
+     const std::string &Library, const std::string &OutputName,
      const std::string &As, double Threshold,
      std::vector<std::pair<std::string, std::vector<std::string>>> Map) {
   OnnxOptions O{Library, OutputName, As, Threshold, std::move(Map)};
   std::string Error;
   bool Mismatch = false;
-  auto R = makeOnnxRunner(Path, {Model.c_str(), Model.size()}, specsOf(Offered), specOf(Output),
-                          O, Error, Mismatch);
+  auto R = makeOnnxRunner(Path, {Model.c_str(), Model.size()}, specsOf(Offered),
+                          specOf(Output), O, Error, Mismatch);
   if (!R)
     raiseError(Mismatch ? "SpecMismatchError" : "ModelError", Error);
   return wrap(std::move(R));
@@ -36,7 +37,8 @@ onnx(const std::string &Path, nb::bytes Model, const std::vector<SpecRow> &Offer
 
 /// Points the runner's inputs into \p Frame, which is laid out as a TensorBlock
 /// of its distinct inputs.
-void bind(NativeRunner &N, nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig> Frame) {
+void bind(NativeRunner &N,
+          nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig> Frame) {
   std::vector<TensorSpec> Distinct;
   std::vector<size_t> Place;
   for (const TensorSpec &S : N.Impl->inputs()) {
@@ -49,7 +51,8 @@ void bind(NativeRunner &N, nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig> Frame
   }
   TensorBlock Layout(Distinct);
   if (Frame.size() != Layout.bytes())
-    throw nb::value_error("frame: expected the size of the runner's inputs, got another");
+    throw nb::value_error(
+        "frame: expected the size of the runner's inputs, got another");
   N.Inputs.clear();
   for (size_t I : Place)
     N.Inputs.push_back(Frame.data() + Layout.offset(I));
@@ -58,7 +61,8 @@ void bind(NativeRunner &N, nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig> Frame
 
 int64_t evaluate(NativeRunner &N) {
   if (N.Inputs.size() != N.Impl->inputs().size())
-    raiseError("RunnerError", "native runner: expected bind() before evaluate(), got none");
+    raiseError("RunnerError",
+               "native runner: expected bind() before evaluate(), got none");
   int64_t Answer = 0;
   bool Good;
   {
@@ -74,34 +78,51 @@ int64_t evaluate(NativeRunner &N) {
 
 void bindRunner(nb::module_ &M) {
   nb::class_<NativeRunner>(M, "NativeRunner")
-      .def_static("constant", [](const SpecRow &Output, int64_t Value) {
-        return wrap(makeConstRunner(specOf(Output), Value));
-      }, nb::arg("output"), nb::arg("value"))
-      .def_static("default", [](const SpecRow &Output, const SpecRow &Default) {
-        return wrap(makeDefaultRunner(specOf(Output), specOf(Default)));
-      }, nb::arg("output"), nb::arg("default"))
-      .def_static("random", [](const SpecRow &Output, uint64_t Seed) {
-        return wrap(makeRandomRunner(specOf(Output), Seed));
-      }, nb::arg("output"), nb::arg("seed"))
-      .def_static("function",
-                  [](const std::vector<SpecRow> &Inputs, const SpecRow &Output, uintptr_t Evaluate,
-                     uintptr_t Context) {
-                    return wrap(makeFunctionRunner(
-                        specsOf(Inputs), specOf(Output),
-                        reinterpret_cast<passpilot_evaluate>(Evaluate),
-                        reinterpret_cast<void *>(Context)));
-                  },
-                  nb::arg("inputs"), nb::arg("output"), nb::arg("evaluate"), nb::arg("context"))
-      .def_static("onnx", &onnx, nb::arg("path"), nb::arg("model"), nb::arg("offered"),
-                  nb::arg("output"), nb::arg("library"), nb::arg("output_name"), nb::arg("as_"),
-                  nb::arg("threshold"), nb::arg("map"))
-      .def_prop_ro("inputs", [](NativeRunner &N) { return rowsOf(N.Impl->inputs()); })
-      .def_prop_ro("output", [](NativeRunner &N) { return rowOf(N.Impl->output()); })
+      .def_static(
+          "constant",
+          [](const SpecRow &Output, int64_t Value) {
+            return wrap(makeConstRunner(specOf(Output), Value));
+          },
+          nb::arg("output"), nb::arg("value"))
+      .def_static(
+          "default",
+          [](const SpecRow &Output, const SpecRow &Default) {
+            return wrap(makeDefaultRunner(specOf(Output), specOf(Default)));
+          },
+          nb::arg("output"), nb::arg("default"))
+      .def_static(
+          "random",
+          [](const SpecRow &Output, uint64_t Seed) {
+            return wrap(makeRandomRunner(specOf(Output), Seed));
+          },
+          nb::arg("output"), nb::arg("seed"))
+      .def_static(
+          "function",
+          [](const std::vector<SpecRow> &Inputs, const SpecRow &Output,
+             uintptr_t Evaluate, uintptr_t Context) {
+            return wrap(makeFunctionRunner(
+                specsOf(Inputs), specOf(Output),
+                reinterpret_cast<passpilot_evaluate>(Evaluate),
+                reinterpret_cast<void *>(Context)));
+          },
+          nb::arg("inputs"), nb::arg("output"), nb::arg("evaluate"),
+          nb::arg("context"))
+      .def_static("onnx", &onnx, nb::arg("path"), nb::arg("model"),
+                  nb::arg("offered"), nb::arg("output"), nb::arg("library"),
+                  nb::arg("output_name"), nb::arg("as_"), nb::arg("threshold"),
+                  nb::arg("map"))
+      .def_prop_ro("inputs",
+                   [](NativeRunner &N) { return rowsOf(N.Impl->inputs()); })
+      .def_prop_ro("output",
+                   [](NativeRunner &N) { return rowOf(N.Impl->output()); })
       .def("bind", &bind, nb::arg("frame"))
       .def("evaluate", &evaluate)
-      .def("switch_context",
-           [](NativeRunner &N, const std::string &Name) { N.Impl->switchContext(Name); },
-           nb::arg("name"));
+      .def(
+          "switch_context",
+          [](NativeRunner &N, const std::string &Name) {
+            N.Impl->switchContext(Name);
+          },
+          nb::arg("name"));
 }
 
 } // namespace passpilot

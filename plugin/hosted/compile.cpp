@@ -22,6 +22,8 @@
 #include "llvm/Remarks/HotnessThresholdParser.h"
 #include "llvm/Support/ToolOutputFile.h"
 
+#include <csignal>
+
 using namespace llvm;
 
 namespace passpilot {
@@ -32,7 +34,8 @@ public:
   explicit Occupied(HostedModule &H) : H(H) {
     if (H.Busy.exchange(true))
       throw InputError("module " + H.M->getModuleIdentifier() +
-                       ": expected it to be free, got one that is being compiled; copy it first");
+                       ": expected it to be free, got one that is being "
+                       "compiled; copy it first");
   }
   ~Occupied() { H.Busy = false; }
 
@@ -40,9 +43,10 @@ private:
   HostedModule &H;
 };
 
-std::unique_ptr<TargetMachine> HostedModule::target(const TargetOptions &O, CodeGenOptLevel Level,
-                                                    std::optional<Reloc::Model> Relocation,
-                                                    std::string &Error) {
+std::unique_ptr<TargetMachine>
+HostedModule::target(const TargetOptions &O, CodeGenOptLevel Level,
+                     std::optional<Reloc::Model> Relocation,
+                     std::string &Error) {
   const Triple &T = M->getTargetTriple();
   const Target *Found = TargetRegistry::lookupTarget(T, Error);
   if (!Found)
@@ -51,8 +55,8 @@ std::unique_ptr<TargetMachine> HostedModule::target(const TargetOptions &O, Code
       T, O.CPU.empty() ? codegen::getCPUStr() : O.CPU,
       O.Features.empty() ? codegen::getFeaturesStr() : O.Features,
       codegen::InitTargetOptionsFromCodeGenFlags(T),
-      Relocation ? Relocation : codegen::getExplicitRelocModel(), codegen::getExplicitCodeModel(),
-      Level));
+      Relocation ? Relocation : codegen::getExplicitRelocModel(),
+      codegen::getExplicitCodeModel(), Level));
 }
 
 namespace {
@@ -66,7 +70,8 @@ class Pipeline {
 public:
   Pipeline(Module &M, TargetMachine *TM, const PipelineOptions &O)
       : TLII(M.getTargetTriple()),
-        SI(M.getContext(), O.DebugPassManager, O.VerifyEach), PB(TM, {}, std::nullopt, &PIC) {
+        SI(M.getContext(), O.DebugPassManager, O.VerifyEach),
+        PB(TM, {}, std::nullopt, &PIC) {
     SI.registerCallbacks(PIC, &MAM);
     for (const std::string &Path : O.PassPlugins) {
       auto Plugin = PassPlugin::Load(Path);
@@ -119,22 +124,42 @@ public:
 };
 
 /// Lets passes be skipped once the compilation has failed or shall end.
-void stopOn(PassInstrumentationCallbacks &PIC, InlineSession *Inline, const StopPoll &Poll,
-            bool &Interrupted) {
-  PIC.registerShouldRunOptionalPassCallback([Inline, &Poll, &Interrupted](StringRef, Any) {
-    if (!Interrupted && Poll && Poll()) {
-      Interrupted = true;
-      if (Inline)
-        Inline->interrupt();
-    }
-    return !Interrupted && !(Inline && Inline->stopped());
-  });
+void stopOn(PassInstrumentationCallbacks &PIC, InlineSession *Inline,
+            const StopPoll &Poll, bool &Interrupted) {
+  PIC.registerShouldRunOptionalPassCallback(
+      [Inline, &Poll, &Interrupted](StringRef, Any) {
+        if (!Interrupted && Poll && Poll()) {
+          Interrupted = true;
+          if (Inline)
+            Inline->interrupt();
+        }
+        return !Interrupted && !(Inline && Inline->stopped());
+      });
+}
+
+/// LLVM takes SIGINT over when it first opens an output file; it is Python's.
+class KeepInterrupt {
+public:
+  KeepInterrupt() { sigaction(SIGINT, nullptr, &Before); }
+  ~KeepInterrupt() { sigaction(SIGINT, &Before, nullptr); }
+
+private:
+  struct sigaction Before;
+};
+
+Expected<LLVMRemarkFileHandle> openRemarks(LLVMContext &Context,
+                                           const PipelineOptions &O) {
+  KeepInterrupt Mine;
+  return setupLLVMOptimizationRemarks(Context, O.RemarksFile, O.RemarksFilter,
+                                      O.RemarksFormat, O.RemarksWithHotness);
 }
 
 } // namespace
 
-std::vector<std::string> HostedModule::optimize(const std::string &Text, InlineSession *Inline,
-                                                const PipelineOptions &O, const StopPoll &Poll) {
+std::vector<std::string> HostedModule::optimize(const std::string &Text,
+                                                InlineSession *Inline,
+                                                const PipelineOptions &O,
+                                                const StopPoll &Poll) {
   Occupied Mine(*this);
   std::vector<std::string> Warnings;
   const Triple &T = M->getTargetTriple();
@@ -143,17 +168,18 @@ std::vector<std::string> HostedModule::optimize(const std::string &Text, InlineS
     std::string Error;
     TM = target(O.Target, CodeGenOptLevel::None, std::nullopt, Error);
     if (!TM)
-      Warnings.push_back("failed to create target machine for '" + T.str() + "': " + Error);
+      Warnings.push_back("failed to create target machine for '" + T.str() +
+                         "': " + Error);
   } else if (!T.getArchName().empty() && T.getArchName() != "unknown") {
-    throw InputError("triple " + T.str() + ": expected an architecture that LLVM knows, got '" +
+    throw InputError("triple " + T.str() +
+                     ": expected an architecture that LLVM knows, got '" +
                      T.getArchName().str() + "'; use -mtriple");
   }
-  codegen::setFunctionAttributes(O.Target.CPU.empty() ? codegen::getCPUStr() : O.Target.CPU,
-                                 O.Target.Features.empty() ? codegen::getFeaturesStr()
-                                                           : O.Target.Features,
-                                 *M);
-  auto Remarks = setupLLVMOptimizationRemarks(*Context, O.RemarksFile, O.RemarksFilter,
-                                              O.RemarksFormat, O.RemarksWithHotness);
+  codegen::setFunctionAttributes(
+      O.Target.CPU.empty() ? codegen::getCPUStr() : O.Target.CPU,
+      O.Target.Features.empty() ? codegen::getFeaturesStr() : O.Target.Features,
+      *M);
+  auto Remarks = openRemarks(*Context, O);
   if (!Remarks)
     throwInput("-pass-remarks-output", Remarks.takeError());
   bool Interrupted = false;
@@ -175,7 +201,9 @@ std::vector<std::string> HostedModule::optimize(const std::string &Text, InlineS
     return Warnings;
   if (O.Verify)
     if (std::string Errors = verify(); !Errors.empty())
-      throw CompilationError("pipeline " + Text + ": expected a module that verifies, got: " + Errors);
+      throw CompilationError(
+          "pipeline " + Text +
+          ": expected a module that verifies, got: " + Errors);
   if (*Remarks)
     (*Remarks)->keep();
   return Warnings;
@@ -185,25 +213,35 @@ static std::optional<Reloc::Model> relocation(const std::string &Name) {
   if (Name.empty())
     return std::nullopt;
   const std::pair<const char *, Reloc::Model> Models[] = {
-      {"static", Reloc::Static}, {"pic", Reloc::PIC_}, {"dynamic-no-pic", Reloc::DynamicNoPIC},
-      {"ropi", Reloc::ROPI},     {"rwpi", Reloc::RWPI}, {"ropi-rwpi", Reloc::ROPI_RWPI}};
+      {"static", Reloc::Static},
+      {"pic", Reloc::PIC_},
+      {"dynamic-no-pic", Reloc::DynamicNoPIC},
+      {"ropi", Reloc::ROPI},
+      {"rwpi", Reloc::RWPI},
+      {"ropi-rwpi", Reloc::ROPI_RWPI}};
   for (const auto &[Known, Model] : Models)
     if (Name == Known)
       return Model;
-  throw InputError("relocation model: expected static, pic, dynamic-no-pic, ropi, rwpi or "
-                   "ropi-rwpi, got '" + Name + "'");
+  throw InputError(
+      "relocation model: expected static, pic, dynamic-no-pic, ropi, rwpi or "
+      "ropi-rwpi, got '" +
+      Name + "'");
 }
 
-SmallVector<char, 0> HostedModule::emit(const EmitOptions &O, const StopPoll &Poll) {
+SmallVector<char, 0> HostedModule::emit(const EmitOptions &O,
+                                        const StopPoll &Poll) {
   Occupied Mine(*this);
   std::string Error;
   auto Level = CodeGenOpt::getLevel(static_cast<int>(O.OptLevel));
   if (!Level)
-    throw InputError("optimization level: expected 0 to 3, got " + std::to_string(O.OptLevel));
+    throw InputError("optimization level: expected 0 to 3, got " +
+                     std::to_string(O.OptLevel));
   auto TM = target(O.Target, *Level, relocation(O.RelocationModel), Error);
   if (!TM)
-    throw InputError("module " + M->getModuleIdentifier() + ": expected a target triple that LLVM "
-                     "knows, got '" + M->getTargetTriple().str() + "': " + Error);
+    throw InputError("module " + M->getModuleIdentifier() +
+                     ": expected a target triple that LLVM "
+                     "knows, got '" +
+                     M->getTargetTriple().str() + "': " + Error);
   TM->Options.MCOptions.AsmVerbose = true; // as llc does
   TM->Options.MCOptions.PreserveAsmComments = true;
   if (M->getDataLayout().isDefault())
@@ -212,12 +250,14 @@ SmallVector<char, 0> HostedModule::emit(const EmitOptions &O, const StopPoll &Po
   {
     raw_svector_ostream OS(Bytes);
     legacy::PassManager PM;
-    PM.add(new TargetLibraryInfoWrapperPass(TargetLibraryInfoImpl(M->getTargetTriple())));
+    PM.add(new TargetLibraryInfoWrapperPass(
+        TargetLibraryInfoImpl(M->getTargetTriple())));
     if (TM->addPassesToEmitFile(PM, OS, nullptr,
                                 O.Assembly ? CodeGenFileType::AssemblyFile
                                            : CodeGenFileType::ObjectFile))
-      throw InputError("target " + M->getTargetTriple().str() + ": expected it to emit " +
-                       (O.Assembly ? "assembly" : "an object file") + ", got none");
+      throw InputError(
+          "target " + M->getTargetTriple().str() + ": expected it to emit " +
+          (O.Assembly ? "assembly" : "an object file") + ", got none");
     PM.run(*M);
   }
   if (Poll)

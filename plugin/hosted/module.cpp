@@ -42,7 +42,8 @@ private:
 } // namespace
 
 HostedModule::HostedModule() : Context(std::make_unique<LLVMContext>()) {
-  Context->setDiagnosticHandler(std::make_unique<ErrorCollector>(Diagnosed), true);
+  Context->setDiagnosticHandler(std::make_unique<ErrorCollector>(Diagnosed),
+                                true);
   Context->enableDebugTypeODRUniquing();
 }
 
@@ -58,13 +59,15 @@ std::unique_ptr<HostedModule> HostedModule::fromFile(const std::string &Path,
                                                      const ParseOptions &O) {
   auto Buffer = MemoryBuffer::getFileOrSTDIN(Path, /*IsText=*/true);
   if (!Buffer)
-    throw InputError(Path + ": expected a module to read, got: " + Buffer.getError().message());
+    throw InputError(Path + ": expected a module to read, got: " +
+                     Buffer.getError().message());
   std::unique_ptr<HostedModule> H(new HostedModule);
   H->parse(std::move(*Buffer), O);
   return H;
 }
 
-std::unique_ptr<HostedModule> HostedModule::fromMemory(StringRef Bytes, const std::string &Name,
+std::unique_ptr<HostedModule> HostedModule::fromMemory(StringRef Bytes,
+                                                       const std::string &Name,
                                                        const ParseOptions &O) {
   std::unique_ptr<HostedModule> H(new HostedModule);
   H->parse(MemoryBuffer::getMemBufferCopy(Bytes, Name), O);
@@ -72,11 +75,12 @@ std::unique_ptr<HostedModule> HostedModule::fromMemory(StringRef Bytes, const st
 }
 
 /// The data layout that opt would choose where the module has none.
-static std::optional<std::string> layoutFor(const ParseOptions &O, StringRef Triple,
-                                            StringRef Layout) {
+static std::optional<std::string>
+layoutFor(const ParseOptions &O, StringRef Triple, StringRef Layout) {
   if (!O.DataLayout.empty())
     return O.DataLayout;
-  std::string Name = O.Triple.empty() ? Triple.str() : llvm::Triple::normalize(O.Triple);
+  std::string Name =
+      O.Triple.empty() ? Triple.str() : llvm::Triple::normalize(O.Triple);
   if (!Layout.empty() || Name.empty())
     return std::nullopt;
   auto TM = codegen::createTargetMachineForTriple(Name, CodeGenOptLevel::None);
@@ -87,16 +91,19 @@ static std::optional<std::string> layoutFor(const ParseOptions &O, StringRef Tri
   return (*TM)->createDataLayout().getStringRepresentation();
 }
 
-void HostedModule::parse(std::unique_ptr<MemoryBuffer> Buffer, const ParseOptions &O) {
+void HostedModule::parse(std::unique_ptr<MemoryBuffer> Buffer,
+                         const ParseOptions &O) {
   SMDiagnostic Err;
   const std::string Name = Buffer->getBufferIdentifier().str();
-  M = parseIR(*Buffer, Err, *Context, ParserCallbacks([&](StringRef Triple, StringRef Layout) {
+  M = parseIR(*Buffer, Err, *Context,
+              ParserCallbacks([&](StringRef Triple, StringRef Layout) {
                 return layoutFor(O, Triple, Layout);
               }));
   if (!M) {
     std::string Where = Name;
     if (Err.getLineNo() > 0)
-      Where += ":" + std::to_string(Err.getLineNo()) + ":" + std::to_string(Err.getColumnNo() + 1);
+      Where += ":" + std::to_string(Err.getLineNo()) + ":" +
+               std::to_string(Err.getColumnNo() + 1);
     std::string Text = Err.getMessage().str();
     throw InputError(Where + ": expected LLVM IR or bitcode, got: " +
                      (Diagnosed.empty() ? Text : Diagnosed));
@@ -107,9 +114,11 @@ void HostedModule::parse(std::unique_ptr<MemoryBuffer> Buffer, const ParseOption
     M->setTargetTriple(Triple(Triple::normalize(O.Triple)));
   if (O.Verify)
     if (std::string Errors = verify(); !Errors.empty())
-      throw InputError(Name + ": expected a module that verifies, got: " + Errors);
+      throw InputError(Name +
+                       ": expected a module that verifies, got: " + Errors);
   throwDiagnosed();
-  updateVCallVisibilityInModule(*M, false, {}, false, [](StringRef) { return true; });
+  updateVCallVisibilityInModule(*M, false, {}, false,
+                                [](StringRef) { return true; });
 }
 
 std::string HostedModule::verify() const {

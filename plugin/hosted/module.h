@@ -66,8 +66,10 @@ using StopPoll = std::function<bool()>;
 class HostedModule {
 public:
   /// From a file ("-": standard input) or from memory; throws InputError.
-  static std::unique_ptr<HostedModule> fromFile(const std::string &Path, const ParseOptions &O);
-  static std::unique_ptr<HostedModule> fromMemory(llvm::StringRef Bytes, const std::string &Name,
+  static std::unique_ptr<HostedModule> fromFile(const std::string &Path,
+                                                const ParseOptions &O);
+  static std::unique_ptr<HostedModule> fromMemory(llvm::StringRef Bytes,
+                                                  const std::string &Name,
                                                   const ParseOptions &O);
 
   llvm::Module &module() { return *M; }
@@ -79,17 +81,20 @@ public:
 
   /// Runs \p Pipeline. \p Inline may be null. Returns warnings. Throws
   /// InputError or CompilationError; a session's failure is left in it.
-  std::vector<std::string> optimize(const std::string &Pipeline, InlineSession *Inline,
-                                    const PipelineOptions &O, const StopPoll &Poll);
+  std::vector<std::string> optimize(const std::string &Pipeline,
+                                    InlineSession *Inline,
+                                    const PipelineOptions &O,
+                                    const StopPoll &Poll);
   llvm::SmallVector<char, 0> emit(const EmitOptions &O, const StopPoll &Poll);
 
 private:
   HostedModule();
   void parse(std::unique_ptr<llvm::MemoryBuffer> Buffer, const ParseOptions &O);
-  std::unique_ptr<llvm::TargetMachine> target(const TargetOptions &O, llvm::CodeGenOptLevel Level,
-                                              std::optional<llvm::Reloc::Model> Relocation,
-                                              std::string &Error);
-  /// Throws the errors that LLVM reported through the context since the last call.
+  std::unique_ptr<llvm::TargetMachine>
+  target(const TargetOptions &O, llvm::CodeGenOptLevel Level,
+         std::optional<llvm::Reloc::Model> Relocation, std::string &Error);
+  /// Throws the errors that LLVM reported through the context since the last
+  /// call.
   void throwDiagnosed();
 
   std::unique_ptr<llvm::LLVMContext> Context; // before M: outlives it
@@ -111,7 +116,8 @@ enum class OptionKind { Unknown, Flag, TakesValue };
 OptionKind optionKind(const std::string &Name);
 /// The report of -stats, if it is on.
 std::string statistics();
-/// Whether -print-pipeline-passes is set: opt then prints the pipeline and stops.
+/// Whether -print-pipeline-passes is set: opt then prints the pipeline and
+/// stops.
 bool printsPipeline();
 std::string passNames();
 std::string versionText();

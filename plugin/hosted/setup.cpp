@@ -63,7 +63,8 @@ void parseOptions(const std::vector<std::string> &Arguments) {
   std::string Errors;
   raw_string_ostream OS(Errors);
   cl::ResetAllOptionOccurrences();
-  if (cl::ParseCommandLineOptions(static_cast<int>(Argv.size()), Argv.data(), "", &OS))
+  if (cl::ParseCommandLineOptions(static_cast<int>(Argv.size()), Argv.data(),
+                                  "", &OS))
     return;
   StringRef Text = StringRef(OS.str()).trim();
   Text.consume_front("passpilot: ");
@@ -98,8 +99,9 @@ std::string passNames() {
 }
 
 std::string versionText() {
-  return std::string("LLVM version ") + LLVM_VERSION_STRING + "\n  Default target: " +
-         sys::getDefaultTargetTriple() + "\n  Host CPU: " + sys::getHostCPUName().str() + "\n";
+  return std::string("LLVM version ") + LLVM_VERSION_STRING +
+         "\n  Default target: " + sys::getDefaultTargetTriple() +
+         "\n  Host CPU: " + sys::getHostCPUName().str() + "\n";
 }
 
 } // namespace passpilot

@@ -19,7 +19,8 @@ namespace passpilot {
 std::vector<SourceLocation> locationChain(const CallBase &CB) {
   std::vector<SourceLocation> Chain;
   for (const DILocation *L = CB.getDebugLoc().get(); L; L = L->getInlinedAt())
-    Chain.push_back({L->getFilename().str(), L->getScope()->getSubprogram()->getName().str(),
+    Chain.push_back({L->getFilename().str(),
+                     L->getScope()->getSubprogram()->getName().str(),
                      L->getLine(), L->getColumn()});
   return Chain;
 }
@@ -40,17 +41,28 @@ std::vector<std::string> attributeTexts(AttributeSet Set) {
 
 std::string linkageText(const Function &F) {
   switch (F.getLinkage()) {
-  case GlobalValue::ExternalLinkage: return "external";
-  case GlobalValue::AvailableExternallyLinkage: return "available_externally";
-  case GlobalValue::LinkOnceAnyLinkage: return "linkonce";
-  case GlobalValue::LinkOnceODRLinkage: return "linkonce_odr";
-  case GlobalValue::WeakAnyLinkage: return "weak";
-  case GlobalValue::WeakODRLinkage: return "weak_odr";
-  case GlobalValue::AppendingLinkage: return "appending";
-  case GlobalValue::InternalLinkage: return "internal";
-  case GlobalValue::PrivateLinkage: return "private";
-  case GlobalValue::ExternalWeakLinkage: return "extern_weak";
-  case GlobalValue::CommonLinkage: return "common";
+  case GlobalValue::ExternalLinkage:
+    return "external";
+  case GlobalValue::AvailableExternallyLinkage:
+    return "available_externally";
+  case GlobalValue::LinkOnceAnyLinkage:
+    return "linkonce";
+  case GlobalValue::LinkOnceODRLinkage:
+    return "linkonce_odr";
+  case GlobalValue::WeakAnyLinkage:
+    return "weak";
+  case GlobalValue::WeakODRLinkage:
+    return "weak_odr";
+  case GlobalValue::AppendingLinkage:
+    return "appending";
+  case GlobalValue::InternalLinkage:
+    return "internal";
+  case GlobalValue::PrivateLinkage:
+    return "private";
+  case GlobalValue::ExternalWeakLinkage:
+    return "extern_weak";
+  case GlobalValue::CommonLinkage:
+    return "common";
   }
   return "external";
 }
@@ -79,14 +91,16 @@ struct FunctionShape::Analyses {
   BlockFrequencyInfo BFI;
 
   explicit Analyses(Function &F)
-      : TLII(F.getParent()->getTargetTriple()), TLI(TLII, &F), DT(F), PDT(F), LI(DT),
-        BPI(F, LI, &TLI, &DT, &PDT), BFI(F, BPI, LI) {}
+      : TLII(F.getParent()->getTargetTriple()), TLI(TLII, &F), DT(F), PDT(F),
+        LI(DT), BPI(F, LI, &TLI, &DT, &PDT), BFI(F, BPI, LI) {}
 };
 
 FunctionShape::FunctionShape(Function &F) : A(std::make_unique<Analyses>(F)) {}
 FunctionShape::~FunctionShape() = default;
 
-unsigned FunctionShape::loopDepth(const BasicBlock &B) const { return A->LI.getLoopDepth(&B); }
+unsigned FunctionShape::loopDepth(const BasicBlock &B) const {
+  return A->LI.getLoopDepth(&B);
+}
 
 double FunctionShape::relativeFrequency(const BasicBlock &B) const {
   return static_cast<double>(A->BFI.getBlockFreq(&B).getFrequency()) /

@@ -16,11 +16,13 @@ namespace passpilot {
 
 class InlineSession;
 
-/// Makes \p Inline the inline advisor of \p M's compilation on this thread while
-/// the object lives. Construct it before the analyses are registered with MAM.
+/// Makes \p Inline the inline advisor of \p M's compilation on this thread
+/// while the object lives. Construct it before the analyses are registered with
+/// MAM.
 class Compilation {
 public:
-  Compilation(llvm::Module &M, llvm::ModuleAnalysisManager &MAM, InlineSession &Inline);
+  Compilation(llvm::Module &M, llvm::ModuleAnalysisManager &MAM,
+              InlineSession &Inline);
   ~Compilation();
   Compilation(const Compilation &) = delete;
 

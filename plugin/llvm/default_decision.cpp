@@ -15,12 +15,14 @@ using namespace llvm;
 
 namespace passpilot {
 
-DefaultDecision::DefaultDecision(FunctionAnalysisManager &FAM, InlineParams Params)
+DefaultDecision::DefaultDecision(FunctionAnalysisManager &FAM,
+                                 InlineParams Params)
     : FAM(FAM), Params(Params),
       Deferral(Params.EnableDeferral.value_or(boolOption("inline-deferral"))),
       QuietModule(std::make_unique<Module>("quiet", Quiet)) {
   auto *Type = FunctionType::get(llvm::Type::getVoidTy(Quiet), false);
-  auto *F = Function::Create(Type, GlobalValue::ExternalLinkage, "quiet", *QuietModule);
+  auto *F = Function::Create(Type, GlobalValue::ExternalLinkage, "quiet",
+                             *QuietModule);
   QuietORE = std::make_unique<OptimizationRemarkEmitter>(F, nullptr);
 }
 
@@ -28,7 +30,9 @@ std::optional<InlineCost> DefaultDecision::decide(CallBase &CB) {
   Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
   auto *PSI = FAM.getResult<ModuleAnalysisManagerFunctionProxy>(Caller)
                   .getCachedResult<ProfileSummaryAnalysis>(*Caller.getParent());
-  auto AC = [&](Function &F) -> AssumptionCache & { return FAM.getResult<AssumptionAnalysis>(F); };
+  auto AC = [&](Function &F) -> AssumptionCache & {
+    return FAM.getResult<AssumptionAnalysis>(F);
+  };
   auto BFI = [&](Function &F) -> BlockFrequencyInfo & {
     return FAM.getResult<BlockFrequencyAnalysis>(F);
   };
@@ -40,7 +44,8 @@ std::optional<InlineCost> DefaultDecision::decide(CallBase &CB) {
   };
   TargetTransformInfo &TTI = FAM.getResult<TargetIRAnalysis>(Callee);
   auto Cost = [&](CallBase &Call) {
-    return getInlineCost(Call, Params, TTI, AC, TLI, BFI, PSI, nullptr, Ephemeral);
+    return getInlineCost(Call, Params, TTI, AC, TLI, BFI, PSI, nullptr,
+                         Ephemeral);
   };
   return shouldInline(CB, TTI, Cost, *QuietORE, Deferral);
 }

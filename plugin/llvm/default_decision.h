@@ -18,7 +18,8 @@ namespace passpilot {
 
 class DefaultDecision {
 public:
-  DefaultDecision(llvm::FunctionAnalysisManager &FAM, llvm::InlineParams Params);
+  DefaultDecision(llvm::FunctionAnalysisManager &FAM,
+                  llvm::InlineParams Params);
 
   /// What the default inliner would do with \p CB now; empty means no.
   std::optional<llvm::InlineCost> decide(llvm::CallBase &CB);

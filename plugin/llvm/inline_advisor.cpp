@@ -18,25 +18,30 @@ namespace {
 /// real runner itself, so evaluate() is not used.
 class FeatureBuffers final : public MLModelRunner {
 public:
-  FeatureBuffers(LLVMContext &Ctx, const std::vector<llvm::TensorSpec> &Specs, InlineSession &S)
+  FeatureBuffers(LLVMContext &Ctx, const std::vector<llvm::TensorSpec> &Specs,
+                 InlineSession &S)
       : MLModelRunner(Ctx, Kind::Release, Specs.size()) {
     // What LLVM may add to its 38 (embeddings) gets buffers that nobody reads.
     for (size_t I = 0; I < Specs.size(); ++I)
-      setUpBufferForTensor(I, Specs[I], I < inlineFeatures().size() ? S.feature(I) : nullptr);
+      setUpBufferForTensor(
+          I, Specs[I], I < inlineFeatures().size() ? S.feature(I) : nullptr);
   }
 
 private:
   void *evaluateUntyped() override { return nullptr; }
 };
 
-/// An inlining that LLVM's default wants and its ML advisor would not ask about.
+/// An inlining that LLVM's default wants and its ML advisor would not ask
+/// about.
 class UnaskedAdvice final : public InlineAdvice {
 public:
-  UnaskedAdvice(passpilot::InlineAdvisor &A, CallBase &CB, OptimizationRemarkEmitter &ORE,
-                const InlineCost &Cost)
+  UnaskedAdvice(passpilot::InlineAdvisor &A, CallBase &CB,
+                OptimizationRemarkEmitter &ORE, const InlineCost &Cost)
       : InlineAdvice(&A, CB, ORE, true), A(A), Cost(Cost),
-        EdgesBefore(A.getLocalCalls(*Caller) + (Callee == Caller ? 0 : A.getLocalCalls(*Callee))),
-        SizeBefore(A.getIRSize(*Caller) + (Callee == Caller ? 0 : A.getIRSize(*Callee))) {}
+        EdgesBefore(A.getLocalCalls(*Caller) +
+                    (Callee == Caller ? 0 : A.getLocalCalls(*Callee))),
+        SizeBefore(A.getIRSize(*Caller) +
+                   (Callee == Caller ? 0 : A.getIRSize(*Callee))) {}
 
 private:
   passpilot::InlineAdvisor &A;
@@ -47,24 +52,26 @@ private:
   void recordInliningWithCalleeDeletedImpl() override { inlined(true); }
   void recordUnsuccessfulInliningImpl(const InlineResult &R) override {
     ORE.emit([&] {
-      return OptimizationRemarkMissed(Advisor->getAnnotatedInlinePassName(), "NotInlined", DLoc,
-                                      Block)
+      return OptimizationRemarkMissed(Advisor->getAnnotatedInlinePassName(),
+                                      "NotInlined", DLoc, Block)
              << "'" << ore::NV("Callee", Callee) << "' is not inlined into '"
-             << ore::NV("Caller", Caller) << "': " << ore::NV("Reason", R.getFailureReason());
+             << ore::NV("Caller", Caller)
+             << "': " << ore::NV("Reason", R.getFailureReason());
     });
   }
   void inlined(bool CalleeWasDeleted) {
     emitInlinedIntoBasedOnCost(ORE, DLoc, Block, *Callee, *Caller, Cost, false,
                                Advisor->getAnnotatedInlinePassName());
-    A.onUnaskedInlining(*Caller, *Callee, EdgesBefore, SizeBefore, CalleeWasDeleted);
+    A.onUnaskedInlining(*Caller, *Callee, EdgesBefore, SizeBefore,
+                        CalleeWasDeleted);
   }
 };
 
 /// An inlining that the model was asked about; tells the session of changes.
 class AskedAdvice final : public MLInlineAdvice {
 public:
-  AskedAdvice(MLInlineAdvisor *A, CallBase &CB, OptimizationRemarkEmitter &ORE, bool Yes,
-              InlineSession &S)
+  AskedAdvice(MLInlineAdvisor *A, CallBase &CB, OptimizationRemarkEmitter &ORE,
+              bool Yes, InlineSession &S)
       : MLInlineAdvice(A, CB, ORE, Yes), Session(S) {}
 
 private:
@@ -81,15 +88,17 @@ private:
 
 } // namespace
 
-InlineAdvisor::InlineAdvisor(Module &M, ModuleAnalysisManager &MAM, InlineParams Params,
-                             InlineSession &Session)
+InlineAdvisor::InlineAdvisor(Module &M, ModuleAnalysisManager &MAM,
+                             InlineParams Params, InlineSession &Session)
     : MLInlineAdvisor(
           M, MAM,
           [&](const std::vector<llvm::TensorSpec> &Specs) {
-            return std::make_unique<FeatureBuffers>(M.getContext(), Specs, Session);
+            return std::make_unique<FeatureBuffers>(M.getContext(), Specs,
+                                                    Session);
           },
           [this](CallBase &CB) { return Default.decide(CB).has_value(); }),
-      Session(Session), Default(FAM, Params), CG(MAM.getResult<LazyCallGraphAnalysis>(M)) {
+      Session(Session), Default(FAM, Params),
+      CG(MAM.getResult<LazyCallGraphAnalysis>(M)) {
   Session.switchContext("");
 }
 
@@ -106,7 +115,8 @@ void InlineAdvisor::onPassExit(LazyCallGraph::SCC *SCC) {
 std::unique_ptr<InlineAdvice> InlineAdvisor::getAdviceImpl(CallBase &CB) {
   Asked = false;
   auto Advice = MLInlineAdvisor::getAdviceImpl(CB);
-  if (Asked || Advice->isInliningRecommended() || isForcedToStop() || Session.stopped())
+  if (Asked || Advice->isInliningRecommended() || isForcedToStop() ||
+      Session.stopped())
     return Advice;
   // LLVM's ML advisor said no of itself: the call is in an unreachable block,
   // recursive, forbidden, or beyond its features. The default knows better.
@@ -119,10 +129,12 @@ std::unique_ptr<InlineAdvice> InlineAdvisor::getAdviceImpl(CallBase &CB) {
 }
 
 std::unique_ptr<MLInlineAdvice>
-InlineAdvisor::getAdviceFromModel(CallBase &CB, OptimizationRemarkEmitter &ORE) {
+InlineAdvisor::getAdviceFromModel(CallBase &CB,
+                                  OptimizationRemarkEmitter &ORE) {
   Asked = true;
-  // The default inliner has the frequencies at every call site; with them always
-  // computed, whether somebody asks for the default does not show in the output.
+  // The default inliner has the frequencies at every call site; with them
+  // always computed, whether somebody asks for the default does not show in the
+  // output.
   FAM.getResult<BlockFrequencyAnalysis>(*CB.getCaller());
   auto DefaultDecision = [&] { return Default.decide(CB).has_value(); };
   const bool Yes = Session.ask(CB, DefaultDecision, overBudget());
@@ -135,8 +147,9 @@ bool InlineAdvisor::overBudget() {
                           Limit * privateMember(*this, InitialIRSizeTag());
 }
 
-void InlineAdvisor::onUnaskedInlining(Function &Caller, Function &Callee, int64_t EdgesBefore,
-                                      int64_t SizeBefore, bool CalleeWasDeleted) {
+void InlineAdvisor::onUnaskedInlining(Function &Caller, Function &Callee,
+                                      int64_t EdgesBefore, int64_t SizeBefore,
+                                      bool CalleeWasDeleted) {
   ++Session.Epoch;
   PreservedAnalyses PA = PreservedAnalyses::all();
   PA.abandon<FunctionPropertiesAnalysis>();
@@ -154,7 +167,8 @@ void InlineAdvisor::onUnaskedInlining(Function &Caller, Function &Callee, int64_
     Size += getIRSize(Callee);
   }
   privateMember(*this, EdgeCountTag()) += Edges - EdgesBefore;
-  privateMember(*this, CurrentIRSizeTag()) += static_cast<int32_t>(Size - SizeBefore);
+  privateMember(*this, CurrentIRSizeTag()) +=
+      static_cast<int32_t>(Size - SizeBefore);
 }
 
 //===-- Compilation -------------------------------------------------------===//
@@ -168,13 +182,15 @@ struct Entry {
 
 static thread_local DenseMap<Module *, Entry> Compilations;
 
-static llvm::InlineAdvisor *makeAdvisor(Module &M, FunctionAnalysisManager &, InlineParams Params,
-                                        InlineContext) {
+static llvm::InlineAdvisor *makeAdvisor(Module &M, FunctionAnalysisManager &,
+                                        InlineParams Params, InlineContext) {
   Entry E = Compilations.lookup(&M);
   return new passpilot::InlineAdvisor(M, *E.MAM, Params, *E.Inline);
 }
 
-Compilation::Compilation(Module &M, ModuleAnalysisManager &MAM, InlineSession &Inline) : M(M) {
+Compilation::Compilation(Module &M, ModuleAnalysisManager &MAM,
+                         InlineSession &Inline)
+    : M(M) {
   Compilations[&M] = {&MAM, &Inline};
   MAM.registerPass([] { return PluginInlineAdvisorAnalysis(makeAdvisor); });
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// LLVM's ML inline advisor with passpilot behind it. LLVM computes its features,
-// decides what is legal and keeps its books; the session answers.
+// LLVM's ML inline advisor with passpilot behind it. LLVM computes its
+// features, decides what is legal and keeps its books; the session answers.
 
 #ifndef PASSPILOT_LLVM_INLINE_ADVISOR_H
 #define PASSPILOT_LLVM_INLINE_ADVISOR_H
@@ -14,20 +14,23 @@ namespace passpilot {
 
 class InlineAdvisor final : public llvm::MLInlineAdvisor {
 public:
-  InlineAdvisor(llvm::Module &M, llvm::ModuleAnalysisManager &MAM, llvm::InlineParams Params,
-                InlineSession &Session);
+  InlineAdvisor(llvm::Module &M, llvm::ModuleAnalysisManager &MAM,
+                llvm::InlineParams Params, InlineSession &Session);
 
   void onPassEntry(llvm::LazyCallGraph::SCC *SCC) override;
   void onPassExit(llvm::LazyCallGraph::SCC *SCC) override;
   /// Brings the books up to date after an inlining that LLVM's ML advisor did
   /// not propose: of a call in an unreachable block, say.
-  void onUnaskedInlining(llvm::Function &Caller, llvm::Function &Callee, int64_t EdgesBefore,
-                         int64_t SizeBefore, bool CalleeWasDeleted);
+  void onUnaskedInlining(llvm::Function &Caller, llvm::Function &Callee,
+                         int64_t EdgesBefore, int64_t SizeBefore,
+                         bool CalleeWasDeleted);
 
 protected:
-  std::unique_ptr<llvm::InlineAdvice> getAdviceImpl(llvm::CallBase &CB) override;
+  std::unique_ptr<llvm::InlineAdvice>
+  getAdviceImpl(llvm::CallBase &CB) override;
   std::unique_ptr<llvm::MLInlineAdvice>
-  getAdviceFromModel(llvm::CallBase &CB, llvm::OptimizationRemarkEmitter &ORE) override;
+  getAdviceFromModel(llvm::CallBase &CB,
+                     llvm::OptimizationRemarkEmitter &ORE) override;
 
 private:
   InlineSession &Session;

@@ -38,7 +38,8 @@ const TensorSpec &inlineDefault() {
   return S;
 }
 
-static const TensorSpec *find(const std::vector<TensorSpec> &Specs, const std::string &Name) {
+static const TensorSpec *find(const std::vector<TensorSpec> &Specs,
+                              const std::string &Name) {
   for (const TensorSpec &S : Specs)
     if (S.Name == Name)
       return &S;
@@ -47,8 +48,8 @@ static const TensorSpec *find(const std::vector<TensorSpec> &Specs, const std::s
 
 /// The block's layout: the runner's inputs in its order, so that they are one
 /// contiguous frame, then what only LLVM or the log writes.
-static std::vector<TensorSpec> layOut(const Runner &R, const std::vector<CustomFeature> &Custom,
-                                      bool Logged) {
+static std::vector<TensorSpec>
+layOut(const Runner &R, const std::vector<CustomFeature> &Custom, bool Logged) {
   std::vector<TensorSpec> All;
   auto Add = [&](const TensorSpec &S) {
     if (!find(All, S.Name))
@@ -65,10 +66,13 @@ static std::vector<TensorSpec> layOut(const Runner &R, const std::vector<CustomF
   return All;
 }
 
-InlineSession::InlineSession(std::shared_ptr<Runner> R, std::vector<CustomFeature> Custom,
-                             InlineConfig C, bool Logged)
+InlineSession::InlineSession(std::shared_ptr<Runner> R,
+                             std::vector<CustomFeature> Custom, InlineConfig C,
+                             bool Logged)
     : Config(C), TheRunner(std::move(R)), Custom(std::move(Custom)),
-      Block(std::make_shared<TensorBlock>(layOut(*TheRunner, this->Custom, Logged))), Logged(Logged) {
+      Block(std::make_shared<TensorBlock>(
+          layOut(*TheRunner, this->Custom, Logged))),
+      Logged(Logged) {
   auto Buffer = [&](const std::string &Name) -> void * {
     for (size_t I = 0; I < Block->specs().size(); ++I)
       if (Block->specs()[I].Name == Name)
@@ -111,15 +115,19 @@ namespace {
 class Stopwatch {
 public:
   double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - Start).count();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
+                                         Start)
+        .count();
   }
 
 private:
-  const std::chrono::steady_clock::time_point Start = std::chrono::steady_clock::now();
+  const std::chrono::steady_clock::time_point Start =
+      std::chrono::steady_clock::now();
 };
 } // namespace
 
-bool InlineSession::ask(CallBase &CB, function_ref<bool()> DefaultFunction, bool OverBudget) {
+bool InlineSession::ask(CallBase &CB, function_ref<bool()> DefaultFunction,
+                        bool OverBudget) {
   if (Stopped)
     return false;
   Current = &CB;
@@ -129,11 +137,9 @@ bool InlineSession::ask(CallBase &CB, function_ref<bool()> DefaultFunction, bool
   Stopwatch Watch;
   int64_t Answer = 0;
   bool Answered = false;
-  if (!RunnerDead && !OverBudget) {
-    if (Pending)
-      Pending = Failure();
+  // A failure may be pending since the context was switched.
+  if (!RunnerDead && !OverBudget && !Pending)
     Answered = question(Answer);
-  }
   if (Answered) {
     ++Counts.Asked;
     Counts.Accepted += Answer;
@@ -146,13 +152,15 @@ bool InlineSession::ask(CallBase &CB, function_ref<bool()> DefaultFunction, bool
   }
   if (!Stopped && Log && !writeLog(Answer)) {
     noteFailure(FailureKind::Log, Log->error());
-    Config.DefaultOnError = false; // a log that cannot be written has no fallback
+    Config.DefaultOnError =
+        false; // a log that cannot be written has no fallback
     settleFailure();
     Answer = 0;
   }
   ++Ordinal;
   Current = nullptr;
-  Counts.AskSeconds += Watch.seconds() - (Counts.DefaultSeconds - DefaultBefore);
+  Counts.AskSeconds +=
+      Watch.seconds() - (Counts.DefaultSeconds - DefaultBefore);
   return Answer != 0;
 }
 
@@ -162,7 +170,8 @@ bool InlineSession::question(int64_t &Answer) {
     *DefaultBuffer = defaultDecision();
   for (size_t I = 0; I < Custom.size(); ++I)
     if (!Custom[I].Fill(CustomBuffers[I])) {
-      noteFailure(FailureKind::Feature, "feature " + Custom[I].Spec.Name + " failed");
+      noteFailure(FailureKind::Feature,
+                  "feature " + Custom[I].Spec.Name + " failed");
       return false;
     }
   if (!TheRunner->evaluate(RunnerInputs.data(), &Answer)) {
@@ -171,7 +180,8 @@ bool InlineSession::question(int64_t &Answer) {
   }
   if (Answer == 0 || Answer == 1)
     return true;
-  noteFailure(FailureKind::Advice, "expected 0 or 1, got " + std::to_string(Answer));
+  noteFailure(FailureKind::Advice,
+              "expected 0 or 1, got " + std::to_string(Answer));
   return false;
 }
 
@@ -179,15 +189,17 @@ bool InlineSession::question(int64_t &Answer) {
 bool InlineSession::settleFailure() {
   if (RunnerDead)
     return true;
-  Pending.Where = where();
-  if (Pending.Kind == FailureKind::Interrupt || !Config.DefaultOnError) {
-    TheFailure = Pending;
+  Failure Now;
+  std::swap(Now, Pending);
+  Now.Where = where();
+  if (Now.Kind == FailureKind::Interrupt || !Config.DefaultOnError) {
+    TheFailure = Now;
     Stopped = true;
     return false;
   }
   if (!FirstFallback)
-    FirstFallback = Pending;
-  RunnerDead = Pending.Fatal;
+    FirstFallback = Now;
+  RunnerDead = Now.Fatal;
   return true;
 }
 
@@ -226,7 +238,8 @@ static DecisionPlace placeOf(CallBase &CB) {
 }
 
 bool InlineSession::writeLog(int64_t Answer) {
-  // A fallback, or a runner that is dead, leaves what only the log wants undone.
+  // A fallback, or a runner that is dead, leaves what only the log wants
+  // undone.
   *DefaultBuffer = defaultDecision();
   Log->observation(Ordinal, placeOf(*Current));
   for (size_t I = 0; I < FeatureBuffers.size(); ++I)
@@ -241,8 +254,8 @@ bool InlineSession::writeLog(int64_t Answer) {
 
 std::string InlineSession::where() const {
   DecisionPlace P = placeOf(*Current);
-  std::string S = "decision " + std::to_string(Ordinal) + " (" + std::string(P.Caller) + " -> " +
-                  std::string(P.Callee);
+  std::string S = "decision " + std::to_string(Ordinal) + " (" +
+                  std::string(P.Caller) + " -> " + std::string(P.Callee);
   if (!P.File.empty())
     S += ", " + std::string(P.File) + ":" + std::to_string(P.Line) + ":" +
          std::to_string(P.Column);

@@ -31,20 +31,22 @@ enum class FailureKind { None, Model, Python, Advice, Feature, Log, Interrupt };
 /// stays with the one who caught it.
 struct Failure {
   FailureKind Kind = FailureKind::None;
-  std::string Text;  ///< what was expected and what came
-  std::string Where; ///< "decision 3 (main -> f, a.c:3:7)"
+  std::string Text;   ///< what was expected and what came
+  std::string Where;  ///< "decision 3 (main -> f, a.c:3:7)"
   bool Fatal = false; ///< the runner will never answer again
   explicit operator bool() const { return Kind != FailureKind::None; }
 };
 
 struct InlineCounts {
-  uint64_t Asked = 0;       ///< answered by the runner
-  uint64_t Accepted = 0;    ///< ... with yes
-  uint64_t Fallbacks = 0;   ///< taken by the default, for want of an answer
-  uint64_t NotAskable = 0;  ///< taken by the default: LLVM computes no features
-  uint64_t BudgetHits = 0;  ///< taken by the default: the module had grown too much
-  double AskSeconds = 0;    ///< in the runner, custom features and the log
-  double DefaultSeconds = 0; ///< in LLVM's own decision, where somebody wanted it
+  uint64_t Asked = 0;      ///< answered by the runner
+  uint64_t Accepted = 0;   ///< ... with yes
+  uint64_t Fallbacks = 0;  ///< taken by the default, for want of an answer
+  uint64_t NotAskable = 0; ///< taken by the default: LLVM computes no features
+  uint64_t BudgetHits =
+      0; ///< taken by the default: the module had grown too much
+  double AskSeconds = 0; ///< in the runner, custom features and the log
+  double DefaultSeconds =
+      0; ///< in LLVM's own decision, where somebody wanted it
 };
 
 struct InlineConfig {
@@ -70,8 +72,8 @@ const TensorSpec &inlineDefault();
 class InlineSession {
 public:
   /// \p Logged: whether setLog() will be called, which binds every feature.
-  InlineSession(std::shared_ptr<Runner> R, std::vector<CustomFeature> Custom, InlineConfig C,
-                bool Logged);
+  InlineSession(std::shared_ptr<Runner> R, std::vector<CustomFeature> Custom,
+                InlineConfig C, bool Logged);
 
   Runner &runner() { return *TheRunner; }
   /// Starts with the runner's inputs, in the runner's order.
@@ -89,7 +91,8 @@ public:
   /// \p Default gives LLVM's own decision. Never fails: after a failure the
   /// answers are no (and failure() is set), or the default's.
   /// \p OverBudget: do not ask the runner, take the default.
-  bool ask(llvm::CallBase &CB, llvm::function_ref<bool()> Default, bool OverBudget);
+  bool ask(llvm::CallBase &CB, llvm::function_ref<bool()> Default,
+           bool OverBudget);
 
   /// The decision in progress; null between decisions.
   llvm::CallBase *current() const { return Current; }
@@ -100,7 +103,8 @@ public:
   /// what they computed is out of date.
   uint64_t Epoch = 0;
 
-  /// Called by runners and features that live elsewhere, to say more than false.
+  /// Called by runners and features that live elsewhere, to say more than
+  /// false.
   void noteFailure(FailureKind K, std::string Text, bool Fatal = false);
   const Failure &failure() const { return TheFailure; }
   const Failure &firstFallback() const { return FirstFallback; }

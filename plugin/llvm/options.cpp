@@ -21,7 +21,8 @@ bool boolOption(StringRef Name) {
 }
 
 void liftGrowthLimit() {
-  auto *O = static_cast<cl::opt<float> *>(findOption("ml-advisor-size-increase-threshold"));
+  auto *O = static_cast<cl::opt<float> *>(
+      findOption("ml-advisor-size-increase-threshold"));
   if (O && O->getNumOccurrences() == 0)
     O->setValue(std::numeric_limits<float>::max());
 }

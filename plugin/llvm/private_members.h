@@ -12,7 +12,8 @@
 #include "llvm/Config/llvm-config.h"
 
 #if LLVM_VERSION_MAJOR != 22
-#error "passpilot is written for LLVM 22; check the members below against this version"
+#error                                                                         \
+    "passpilot is written for LLVM 22; check the members below against this version"
 #endif
 
 namespace passpilot {
@@ -39,8 +40,8 @@ struct CurrentIRSizeTag {
   friend Type member(CurrentIRSizeTag);
 };
 struct NodesInLastSCCTag {
-  using Type =
-      llvm::SmallPtrSet<const llvm::LazyCallGraph::Node *, 1> llvm::MLInlineAdvisor::*;
+  using Type = llvm::SmallPtrSet<const llvm::LazyCallGraph::Node *, 1>
+      llvm::MLInlineAdvisor::*;
   friend Type member(NodesInLastSCCTag);
 };
 struct DeadFunctionsTag {

@@ -66,7 +66,8 @@ bool DecisionLog::close() {
 }
 
 void DecisionLog::write(std::string_view Text) {
-  if (!Failed && std::fwrite(Text.data(), 1, Text.size(), File.get()) != Text.size())
+  if (!Failed &&
+      std::fwrite(Text.data(), 1, Text.size(), File.get()) != Text.size())
     fail();
 }
 

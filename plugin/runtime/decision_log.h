@@ -32,13 +32,16 @@ public:
   /// Takes over the open file descriptor \p FD.
   DecisionLog(int FD, const std::vector<TensorSpec> &Features);
 
-  /// The observations that follow belong to \p Name. Written before the first of
-  /// them: LLVM's reader wants an observation after each context line.
+  /// The observations that follow belong to \p Name. Written before the first
+  /// of them: LLVM's reader wants an observation after each context line.
   void context(std::string_view Name) { NextContext = Name; }
   void observation(uint64_t Ordinal, const DecisionPlace &Place);
-  void tensor(const void *Data, size_t Bytes) { write({static_cast<const char *>(Data), Bytes}); }
+  void tensor(const void *Data, size_t Bytes) {
+    write({static_cast<const char *>(Data), Bytes});
+  }
   void endObservation() { write("\n"); }
-  /// Flushes and closes. False if anything since the start could not be written.
+  /// Flushes and closes. False if anything since the start could not be
+  /// written.
   bool close();
   bool failed() const { return Failed; }
   /// The system's word on the failure.

@@ -16,7 +16,8 @@ struct ApiBase {
 
 const Api *Api::load(const std::string &Library, std::string &Error) {
   static std::mutex Mutex;
-  static Api *Loaded = nullptr; // lives as long as the process, like the library
+  static Api *Loaded =
+      nullptr; // lives as long as the process, like the library
   std::lock_guard<std::mutex> Lock(Mutex);
   if (Loaded)
     return Loaded;

@@ -32,7 +32,8 @@ public:
   /// Opens the library once per process; null with \p Error on failure.
   static const Api *load(const std::string &Library, std::string &Error);
 
-  template <size_t Place, typename R = Status *, typename... A> R call(A... Args) const {
+  template <size_t Place, typename R = Status *, typename... A>
+  R call(A... Args) const {
     return reinterpret_cast<R (*)(A...)>(Table[Place])(Args...);
   }
 
@@ -83,7 +84,18 @@ private:
 
 /// ONNX's numbers of the element types.
 enum ElementType : int {
-  Float = 1, UInt8, Int8, UInt16, Int16, Int32, Int64, String, Bool, Float16, Double, UInt32,
+  Float = 1,
+  UInt8,
+  Int8,
+  UInt16,
+  Int16,
+  Int32,
+  Int64,
+  String,
+  Bool,
+  Float16,
+  Double,
+  UInt32,
   UInt64
 };
 

@@ -23,11 +23,11 @@ struct TypePair {
   int Onnx;
 };
 const TypePair TypePairs[] = {
-    {ScalarType::Float, onnx::Float},   {ScalarType::Double, onnx::Double},
-    {ScalarType::Int8, onnx::Int8},     {ScalarType::UInt8, onnx::UInt8},
-    {ScalarType::Int16, onnx::Int16},   {ScalarType::UInt16, onnx::UInt16},
-    {ScalarType::Int32, onnx::Int32},   {ScalarType::UInt32, onnx::UInt32},
-    {ScalarType::Int64, onnx::Int64},   {ScalarType::UInt64, onnx::UInt64},
+    {ScalarType::Float, onnx::Float}, {ScalarType::Double, onnx::Double},
+    {ScalarType::Int8, onnx::Int8},   {ScalarType::UInt8, onnx::UInt8},
+    {ScalarType::Int16, onnx::Int16}, {ScalarType::UInt16, onnx::UInt16},
+    {ScalarType::Int32, onnx::Int32}, {ScalarType::UInt32, onnx::UInt32},
+    {ScalarType::Int64, onnx::Int64}, {ScalarType::UInt64, onnx::UInt64},
 };
 
 const TypePair *findOnnx(int Type) {
@@ -39,17 +39,28 @@ const TypePair *findOnnx(int Type) {
 
 double load(const void *Data, int Type, size_t I) {
   switch (Type) {
-  case onnx::Float: return static_cast<const float *>(Data)[I];
-  case onnx::Double: return static_cast<const double *>(Data)[I];
-  case onnx::Int8: return static_cast<const int8_t *>(Data)[I];
-  case onnx::UInt8: return static_cast<const uint8_t *>(Data)[I];
-  case onnx::Bool: return static_cast<const bool *>(Data)[I];
-  case onnx::Int16: return static_cast<const int16_t *>(Data)[I];
-  case onnx::UInt16: return static_cast<const uint16_t *>(Data)[I];
-  case onnx::Int32: return static_cast<const int32_t *>(Data)[I];
-  case onnx::UInt32: return static_cast<const uint32_t *>(Data)[I];
-  case onnx::UInt64: return static_cast<double>(static_cast<const uint64_t *>(Data)[I]);
-  default: return static_cast<double>(static_cast<const int64_t *>(Data)[I]);
+  case onnx::Float:
+    return static_cast<const float *>(Data)[I];
+  case onnx::Double:
+    return static_cast<const double *>(Data)[I];
+  case onnx::Int8:
+    return static_cast<const int8_t *>(Data)[I];
+  case onnx::UInt8:
+    return static_cast<const uint8_t *>(Data)[I];
+  case onnx::Bool:
+    return static_cast<const bool *>(Data)[I];
+  case onnx::Int16:
+    return static_cast<const int16_t *>(Data)[I];
+  case onnx::UInt16:
+    return static_cast<const uint16_t *>(Data)[I];
+  case onnx::Int32:
+    return static_cast<const int32_t *>(Data)[I];
+  case onnx::UInt32:
+    return static_cast<const uint32_t *>(Data)[I];
+  case onnx::UInt64:
+    return static_cast<double>(static_cast<const uint64_t *>(Data)[I]);
+  default:
+    return static_cast<double>(static_cast<const int64_t *>(Data)[I]);
   }
 }
 
@@ -60,11 +71,14 @@ int onnxType(ScalarType T) {
   return onnx::Int64;
 }
 
-/// Converts element \p J of \p From to element \p I of a float or double tensor.
-void store(void *Data, int Type, size_t I, const void *From, ScalarType FromType, size_t J) {
-  const double X = FromType == ScalarType::Int64
-                       ? static_cast<double>(static_cast<const int64_t *>(From)[J])
-                       : load(From, onnxType(FromType), J);
+/// Converts element \p J of \p From to element \p I of a float or double
+/// tensor.
+void store(void *Data, int Type, size_t I, const void *From,
+           ScalarType FromType, size_t J) {
+  const double X =
+      FromType == ScalarType::Int64
+          ? static_cast<double>(static_cast<const int64_t *>(From)[J])
+          : load(From, onnxType(FromType), J);
   if (Type == onnx::Float)
     static_cast<float *>(Data)[I] = static_cast<float>(X);
   else
@@ -75,7 +89,8 @@ enum class Meaning { Decision, Logits, Probability };
 
 class OnnxRunner final : public Runner {
 public:
-  OnnxRunner(const Api &A, TensorSpec Output) : Runner({}, std::move(Output)), A(A) {}
+  OnnxRunner(const Api &A, TensorSpec Output)
+      : Runner({}, std::move(Output)), A(A) {}
   ~OnnxRunner() override {
     for (Port &P : Ports)
       A.call<Api::ReleaseValue, void>(P.Value);
@@ -85,7 +100,8 @@ public:
   }
 
   bool open(std::string_view Model);
-  bool bindInputs(const std::vector<TensorSpec> &Offered, const OnnxOptions &Options);
+  bool bindInputs(const std::vector<TensorSpec> &Offered,
+                  const OnnxOptions &Options);
   bool chooseOutput(const OnnxOptions &Options);
   bool evaluate(const void *const *In, void *Out) override;
   bool Mismatch = false;
@@ -146,22 +162,25 @@ bool OnnxRunner::open(std::string_view Model) {
   if (!ok(A.call<Api::CreateSessionOptions>(&Options)))
     return false;
   const int AllOptimizations = 99;
-  bool Good = ok(A.call<Api::SetIntraOpNumThreads>(Options, 1)) &&
-              ok(A.call<Api::SetInterOpNumThreads>(Options, 1)) &&
-              ok(A.call<Api::SetGraphOptimizationLevel>(Options, AllOptimizations)) &&
-              ok(A.call<Api::CreateSessionFromArray>(
-                  A.env(), static_cast<const void *>(Model.data()), Model.size(),
-                  static_cast<const onnx::SessionOptions *>(Options), &Session)) &&
-              ok(A.call<Api::CreateCpuMemoryInfo>(CpuArena, CpuMemory, &Memory));
+  bool Good =
+      ok(A.call<Api::SetIntraOpNumThreads>(Options, 1)) &&
+      ok(A.call<Api::SetInterOpNumThreads>(Options, 1)) &&
+      ok(A.call<Api::SetGraphOptimizationLevel>(Options, AllOptimizations)) &&
+      ok(A.call<Api::CreateSessionFromArray>(
+          A.env(), static_cast<const void *>(Model.data()), Model.size(),
+          static_cast<const onnx::SessionOptions *>(Options), &Session)) &&
+      ok(A.call<Api::CreateCpuMemoryInfo>(CpuArena, CpuMemory, &Memory));
   A.call<Api::ReleaseSessionOptions, void>(Options);
   return Good;
 }
 
-template <Api::Place GetName> bool OnnxRunner::name(size_t I, std::string &Name) {
+template <Api::Place GetName>
+bool OnnxRunner::name(size_t I, std::string &Name) {
   onnx::Allocator *Alloc = nullptr; // the default one: not ours to release
   char *Text = nullptr;
   if (!ok(A.call<Api::GetAllocatorWithDefaultOptions>(&Alloc)) ||
-      !ok(A.call<GetName>(static_cast<const onnx::Session *>(Session), I, Alloc, &Text)))
+      !ok(A.call<GetName>(static_cast<const onnx::Session *>(Session), I, Alloc,
+                          &Text)))
     return false;
   Name = Text;
   return ok(A.call<Api::AllocatorFree>(Alloc, static_cast<void *>(Text)));
@@ -170,7 +189,8 @@ template <Api::Place GetName> bool OnnxRunner::name(size_t I, std::string &Name)
 template <Api::Place GetInfo>
 bool OnnxRunner::describe(size_t I, int &Type, std::vector<int64_t> &Shape) {
   onnx::TypeInfo *Info = nullptr;
-  if (!ok(A.call<GetInfo>(static_cast<const onnx::Session *>(Session), I, &Info)))
+  if (!ok(A.call<GetInfo>(static_cast<const onnx::Session *>(Session), I,
+                          &Info)))
     return false;
   const onnx::TensorInfo *Tensor = nullptr; // owned by Info; null: not a tensor
   size_t Rank = 0;
@@ -189,11 +209,13 @@ bool OnnxRunner::describe(size_t I, int &Type, std::vector<int64_t> &Shape) {
 std::string shapeText(const std::vector<int64_t> &Shape) {
   std::string S = "[";
   for (size_t I = 0; I < Shape.size(); ++I)
-    S += (I ? "," : "") + (Shape[I] < 0 ? std::string("?") : std::to_string(Shape[I]));
+    S += (I ? "," : "") +
+         (Shape[I] < 0 ? std::string("?") : std::to_string(Shape[I]));
   return S + "]";
 }
 
-const TensorSpec *find(const std::vector<TensorSpec> &Specs, const std::string &Name) {
+const TensorSpec *find(const std::vector<TensorSpec> &Specs,
+                       const std::string &Name) {
   for (const TensorSpec &S : Specs)
     if (S.Name == Name)
       return &S;
@@ -224,7 +246,8 @@ bool closeShape(std::vector<int64_t> &Shape, size_t N) {
 bool OnnxRunner::bindInputs(const std::vector<TensorSpec> &Offered,
                             const OnnxOptions &Options) {
   size_t N = 0;
-  if (!ok(A.call<Api::SessionGetInputCount>(static_cast<const onnx::Session *>(Session), &N)))
+  if (!ok(A.call<Api::SessionGetInputCount>(
+          static_cast<const onnx::Session *>(Session), &N)))
     return false;
   Ports.resize(N);
   for (size_t I = 0; I < N; ++I) {
@@ -232,8 +255,9 @@ bool OnnxRunner::bindInputs(const std::vector<TensorSpec> &Offered,
     if (!name<Api::SessionGetInputName>(I, P.Name) ||
         !describe<Api::SessionGetInputTypeInfo>(I, P.Type, P.Shape))
       return false;
-    auto Mapped = std::find_if(Options.Map.begin(), Options.Map.end(),
-                               [&](const auto &M) { return M.first == P.Name; });
+    auto Mapped =
+        std::find_if(Options.Map.begin(), Options.Map.end(),
+                     [&](const auto &M) { return M.first == P.Name; });
     if (Mapped != Options.Map.end()) {
       if (!concatenate(P, Mapped->second, Offered))
         return false;
@@ -241,9 +265,11 @@ bool OnnxRunner::bindInputs(const std::vector<TensorSpec> &Offered,
       if (!fit(P, *Spec))
         return false;
     } else {
-      return refuse("input '" + P.Name + "': expected a tensor that the compiler offers, got " +
-                    "none of that name; 'passpilot features' lists them, and map=" + P.Name +
-                    ":a,b concatenates several into one input");
+      return refuse(
+          "input '" + P.Name +
+          "': expected a tensor that the compiler offers, got " +
+          "none of that name; 'passpilot features' lists them, and map=" +
+          P.Name + ":a,b concatenates several into one input");
     }
     if (!makeValue(P))
       return false;
@@ -251,7 +277,8 @@ bool OnnxRunner::bindInputs(const std::vector<TensorSpec> &Offered,
   for (const auto &M : Options.Map)
     if (std::none_of(Ports.begin(), Ports.end(),
                      [&](const Port &P) { return P.Name == M.first; }))
-      return refuse("map=" + M.first + ": expected the name of a model input, got none of them");
+      return refuse("map=" + M.first +
+                    ": expected the name of a model input, got none of them");
   for (Port &P : Ports) {
     PortNames.push_back(P.Name.c_str());
     PortValues.push_back(P.Value);
@@ -263,9 +290,12 @@ bool OnnxRunner::fit(Port &P, const TensorSpec &Spec) {
   const TypePair *T = findOnnx(P.Type);
   std::vector<int64_t> Closed = P.Shape;
   if (!T || T->Ours != Spec.Type || !closeShape(Closed, Spec.elements()))
-    return refuse("input '" + P.Name + "': expected " + Spec.str() + " as the compiler offers, " +
-                  "got " + (T ? numpyName(T->Ours) : "another type") + shapeText(P.Shape) +
-                  " in the model; export the model with the compiler's spec, or use map=" +
+    return refuse("input '" + P.Name + "': expected " + Spec.str() +
+                  " as the compiler offers, " + "got " +
+                  (T ? numpyName(T->Ours) : "another type") +
+                  shapeText(P.Shape) +
+                  " in the model; export the model with the compiler's spec, "
+                  "or use map=" +
                   P.Name + ":...");
   P.Shape = Closed;
   P.First = Inputs.size();
@@ -278,14 +308,16 @@ bool OnnxRunner::fit(Port &P, const TensorSpec &Spec) {
 bool OnnxRunner::concatenate(Port &P, const std::vector<std::string> &Names,
                              const std::vector<TensorSpec> &Offered) {
   if (P.Type != onnx::Float && P.Type != onnx::Double)
-    return refuse("input '" + P.Name + "': expected a float or double tensor for map=, got another "
+    return refuse("input '" + P.Name +
+                  "': expected a float or double tensor for map=, got another "
                   "type; only float inputs are concatenated");
   P.First = Inputs.size();
   size_t N = 0;
   for (const std::string &Name : Names) {
     const TensorSpec *Spec = find(Offered, Name);
     if (!Spec)
-      return refuse("map=" + P.Name + ": expected names that the compiler offers, got '" + Name +
+      return refuse("map=" + P.Name +
+                    ": expected names that the compiler offers, got '" + Name +
                     "'; 'passpilot features' lists them");
     N += Spec->elements();
     P.Elements.push_back(Spec->elements());
@@ -294,8 +326,9 @@ bool OnnxRunner::concatenate(Port &P, const std::vector<std::string> &Names,
   P.Count = Names.size();
   std::vector<int64_t> Closed = P.Shape;
   if (!closeShape(Closed, N))
-    return refuse("input '" + P.Name + "': expected " + shapeText(P.Shape) + " as the model has, got " +
-                  std::to_string(N) + " elements from map=" + P.Name);
+    return refuse("input '" + P.Name + "': expected " + shapeText(P.Shape) +
+                  " as the model has, got " + std::to_string(N) +
+                  " elements from map=" + P.Name);
   P.Shape = Closed;
   return true;
 }
@@ -307,17 +340,21 @@ bool OnnxRunner::makeValue(Port &P) {
   size_t Bytes = N * scalarSize(findOnnx(P.Type)->Ours);
   P.Buffer.assign((Bytes + 7) / 8, 0);
   return ok(A.call<Api::CreateTensorWithDataAsOrtValue>(
-      static_cast<const onnx::MemoryInfo *>(Memory), static_cast<void *>(P.Buffer.data()), Bytes,
-      static_cast<const int64_t *>(P.Shape.data()), P.Shape.size(), P.Type, &P.Value));
+      static_cast<const onnx::MemoryInfo *>(Memory),
+      static_cast<void *>(P.Buffer.data()), Bytes,
+      static_cast<const int64_t *>(P.Shape.data()), P.Shape.size(), P.Type,
+      &P.Value));
 }
 
 bool OnnxRunner::chooseOutput(const OnnxOptions &Options) {
   size_t N = 0, Chosen = 0;
-  if (!ok(A.call<Api::SessionGetOutputCount>(static_cast<const onnx::Session *>(Session), &N)))
+  if (!ok(A.call<Api::SessionGetOutputCount>(
+          static_cast<const onnx::Session *>(Session), &N)))
     return false;
   std::string Names;
   bool Found = N == 1 && Options.OutputName.empty();
-  const std::string Wanted = Options.OutputName.empty() ? Output.Name : Options.OutputName;
+  const std::string Wanted =
+      Options.OutputName.empty() ? Output.Name : Options.OutputName;
   for (size_t I = 0; I < N; ++I) {
     std::string Name;
     if (!name<Api::SessionGetOutputName>(I, Name))
@@ -331,13 +368,15 @@ bool OnnxRunner::chooseOutput(const OnnxOptions &Options) {
     Names += (I ? ", " : "") + Name;
   }
   if (!Found)
-    return refuse("output: expected '" + Wanted + "', got " + Names + "; name one by output=");
+    return refuse("output: expected '" + Wanted + "', got " + Names +
+                  "; name one by output=");
   int Type = 0;
   std::vector<int64_t> Shape;
   if (!describe<Api::SessionGetOutputTypeInfo>(Chosen, Type, Shape))
     return false;
   if (Type != onnx::Bool && !findOnnx(Type))
-    return refuse("output '" + OutputName + "': expected a tensor of numbers, got another type");
+    return refuse("output '" + OutputName +
+                  "': expected a tensor of numbers, got another type");
   bool IsFloat = Type == onnx::Float || Type == onnx::Double;
   int64_t Last = Shape.empty() ? 1 : Shape.back();
   if (Options.As == "logits" || (Options.As.empty() && IsFloat && Last != 1))
@@ -373,8 +412,9 @@ bool OnnxRunner::run() {
   const char *Name = OutputName.c_str();
   const void *NoOptions = nullptr;
   auto Run = [&] {
-    return ok(A.call<Api::Run>(Session, NoOptions, PortNames.data(), PortValues.data(),
-                               PortValues.size(), &Name, size_t(1), &Result.Value));
+    return ok(A.call<Api::Run>(Session, NoOptions, PortNames.data(),
+                               PortValues.data(), PortValues.size(), &Name,
+                               size_t(1), &Result.Value));
   };
   if (Result.Value && Result.Reusable) {
     if (Run())
@@ -390,12 +430,13 @@ bool OnnxRunner::run() {
 bool OnnxRunner::describeResult() {
   onnx::TensorInfo *Info = nullptr;
   const onnx::Value *Value = Result.Value;
-  bool Good = ok(A.call<Api::GetTensorTypeAndShape>(Value, &Info)) &&
-              ok(A.call<Api::GetTensorElementType>(static_cast<const onnx::TensorInfo *>(Info),
-                                                   &Result.Type)) &&
-              ok(A.call<Api::GetTensorShapeElementCount>(
-                  static_cast<const onnx::TensorInfo *>(Info), &Result.Count)) &&
-              ok(A.call<Api::GetTensorMutableData>(Result.Value, &Result.Data));
+  bool Good =
+      ok(A.call<Api::GetTensorTypeAndShape>(Value, &Info)) &&
+      ok(A.call<Api::GetTensorElementType>(
+          static_cast<const onnx::TensorInfo *>(Info), &Result.Type)) &&
+      ok(A.call<Api::GetTensorShapeElementCount>(
+          static_cast<const onnx::TensorInfo *>(Info), &Result.Count)) &&
+      ok(A.call<Api::GetTensorMutableData>(Result.Value, &Result.Data));
   if (Info)
     A.call<Api::ReleaseTensorTypeAndShapeInfo, void>(Info);
   return Good;
@@ -411,7 +452,8 @@ bool OnnxRunner::decide(const void *Data, int Type, size_t N, void *Out) {
   const size_t Want = Means == Meaning::Logits ? 2 : 1;
   if (N != Want) {
     Error = "output '" + OutputName + "': expected " + std::to_string(Want) +
-            (Want == 1 ? " element" : " elements, one per choice") + ", got " + std::to_string(N);
+            (Want == 1 ? " element" : " elements, one per choice") + ", got " +
+            std::to_string(N);
     return false;
   }
   if (Means == Meaning::Logits) {
@@ -421,7 +463,8 @@ bool OnnxRunner::decide(const void *Data, int Type, size_t N, void *Out) {
   } else {
     double X = load(Data, Type, 0);
     // What is not a whole number must not become one: the core refuses 2.
-    Answer = X == std::floor(X) && std::fabs(X) < 9e15 ? static_cast<int64_t>(X) : 2;
+    Answer =
+        X == std::floor(X) && std::fabs(X) < 9e15 ? static_cast<int64_t>(X) : 2;
   }
   std::memcpy(Out, &Answer, sizeof Answer);
   return true;
@@ -429,16 +472,17 @@ bool OnnxRunner::decide(const void *Data, int Type, size_t N, void *Out) {
 
 } // namespace
 
-std::unique_ptr<Runner> makeOnnxRunner(const std::string &Path, std::string_view Model,
-                                       const std::vector<TensorSpec> &Offered,
-                                       TensorSpec Output, const OnnxOptions &Options,
-                                       std::string &Error, bool &Mismatch) {
+std::unique_ptr<Runner>
+makeOnnxRunner(const std::string &Path, std::string_view Model,
+               const std::vector<TensorSpec> &Offered, TensorSpec Output,
+               const OnnxOptions &Options, std::string &Error, bool &Mismatch) {
   Mismatch = false;
   const Api *A = Api::load(Options.Library, Error);
   if (!A)
     return nullptr;
   auto R = std::make_unique<OnnxRunner>(*A, std::move(Output));
-  if (R->open(Model) && R->bindInputs(Offered, Options) && R->chooseOutput(Options))
+  if (R->open(Model) && R->bindInputs(Offered, Options) &&
+      R->chooseOutput(Options))
     return R;
   Mismatch = R->Mismatch;
   Error = "model " + Path + ": " + R->error();

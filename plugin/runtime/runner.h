@@ -42,37 +42,43 @@ protected:
 std::unique_ptr<Runner> makeConstRunner(TensorSpec Output, int64_t Value);
 
 /// Copies its one input, the compiler's own decision.
-std::unique_ptr<Runner> makeDefaultRunner(TensorSpec Output, TensorSpec Default);
+std::unique_ptr<Runner> makeDefaultRunner(TensorSpec Output,
+                                          TensorSpec Default);
 
 /// A fair coin per (seed, context, ordinal in that context): the top bit of
 /// splitmix64(splitmix64(seed ^ fnv1a64(context)) + ordinal).
 std::unique_ptr<Runner> makeRandomRunner(TensorSpec Output, uint64_t Seed);
 
 /// The native runner ABI: 0 on success. `inputs` holds one pointer per input.
-extern "C" typedef int (*passpilot_evaluate)(void *ctx, const void *const *inputs,
+extern "C" typedef int (*passpilot_evaluate)(void *ctx,
+                                             const void *const *inputs,
                                              void *output);
 
 /// Calls \p Evaluate, which must outlive the runner.
-std::unique_ptr<Runner> makeFunctionRunner(std::vector<TensorSpec> Inputs, TensorSpec Output,
-                                           passpilot_evaluate Evaluate, void *Context);
+std::unique_ptr<Runner> makeFunctionRunner(std::vector<TensorSpec> Inputs,
+                                           TensorSpec Output,
+                                           passpilot_evaluate Evaluate,
+                                           void *Context);
 
 /// How an ONNX model's output becomes a decision.
 struct OnnxOptions {
-  std::string Library;    ///< path of libonnxruntime.so
-  std::string OutputName; ///< empty: the only output, or the one named as the advice
-  std::string As;         ///< "decision", "logits", "probability"; empty: by type and size
+  std::string Library; ///< path of libonnxruntime.so
+  std::string
+      OutputName; ///< empty: the only output, or the one named as the advice
+  std::string
+      As; ///< "decision", "logits", "probability"; empty: by type and size
   double Threshold = 0.5; ///< for a probability
   /// Model input -> the features concatenated into it, converted to its type.
   std::vector<std::pair<std::string, std::vector<std::string>>> Map;
 };
 
-/// Loads \p Model (the file's bytes) and binds its inputs by name to \p Offered.
-/// Null on failure, with \p Error set and \p Mismatch telling whether the
-/// model is sound but does not fit.
-std::unique_ptr<Runner> makeOnnxRunner(const std::string &Path, std::string_view Model,
-                                       const std::vector<TensorSpec> &Offered,
-                                       TensorSpec Output, const OnnxOptions &Options,
-                                       std::string &Error, bool &Mismatch);
+/// Loads \p Model (the file's bytes) and binds its inputs by name to \p
+/// Offered. Null on failure, with \p Error set and \p Mismatch telling whether
+/// the model is sound but does not fit.
+std::unique_ptr<Runner>
+makeOnnxRunner(const std::string &Path, std::string_view Model,
+               const std::vector<TensorSpec> &Offered, TensorSpec Output,
+               const OnnxOptions &Options, std::string &Error, bool &Mismatch);
 
 } // namespace passpilot
 

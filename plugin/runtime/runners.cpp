@@ -10,7 +10,8 @@ namespace {
 
 class ConstRunner final : public Runner {
 public:
-  ConstRunner(TensorSpec Output, int64_t Value) : Runner({}, std::move(Output)), Value(Value) {}
+  ConstRunner(TensorSpec Output, int64_t Value)
+      : Runner({}, std::move(Output)), Value(Value) {}
   bool evaluate(const void *const *, void *Out) override {
     std::memcpy(Out, &Value, sizeof Value);
     return true;
@@ -46,7 +47,8 @@ uint64_t fnv1a64(std::string_view S) {
 
 class RandomRunner final : public Runner {
 public:
-  RandomRunner(TensorSpec Output, uint64_t Seed) : Runner({}, std::move(Output)), Seed(Seed) {
+  RandomRunner(TensorSpec Output, uint64_t Seed)
+      : Runner({}, std::move(Output)), Seed(Seed) {
     RandomRunner::switchContext("");
   }
   bool evaluate(const void *const *, void *Out) override {
@@ -68,9 +70,10 @@ private:
 
 class FunctionRunner final : public Runner {
 public:
-  FunctionRunner(std::vector<TensorSpec> Inputs, TensorSpec Output, passpilot_evaluate Evaluate,
-                 void *Context)
-      : Runner(std::move(Inputs), std::move(Output)), Evaluate(Evaluate), Context(Context) {}
+  FunctionRunner(std::vector<TensorSpec> Inputs, TensorSpec Output,
+                 passpilot_evaluate Evaluate, void *Context)
+      : Runner(std::move(Inputs), std::move(Output)), Evaluate(Evaluate),
+        Context(Context) {}
   bool evaluate(const void *const *In, void *Out) override {
     int Status = Evaluate(Context, In, Out);
     if (Status == 0)
@@ -90,7 +93,8 @@ std::unique_ptr<Runner> makeConstRunner(TensorSpec Output, int64_t Value) {
   return std::make_unique<ConstRunner>(std::move(Output), Value);
 }
 
-std::unique_ptr<Runner> makeDefaultRunner(TensorSpec Output, TensorSpec Default) {
+std::unique_ptr<Runner> makeDefaultRunner(TensorSpec Output,
+                                          TensorSpec Default) {
   return std::make_unique<DefaultRunner>(std::move(Output), std::move(Default));
 }
 
@@ -98,10 +102,12 @@ std::unique_ptr<Runner> makeRandomRunner(TensorSpec Output, uint64_t Seed) {
   return std::make_unique<RandomRunner>(std::move(Output), Seed);
 }
 
-std::unique_ptr<Runner> makeFunctionRunner(std::vector<TensorSpec> Inputs, TensorSpec Output,
-                                           passpilot_evaluate Evaluate, void *Context) {
-  return std::make_unique<FunctionRunner>(std::move(Inputs), std::move(Output), Evaluate,
-                                          Context);
+std::unique_ptr<Runner> makeFunctionRunner(std::vector<TensorSpec> Inputs,
+                                           TensorSpec Output,
+                                           passpilot_evaluate Evaluate,
+                                           void *Context) {
+  return std::make_unique<FunctionRunner>(std::move(Inputs), std::move(Output),
+                                          Evaluate, Context);
 }
 
 } // namespace passpilot

@@ -11,10 +11,11 @@ struct TypeRow {
   const char *Numpy;
 };
 const TypeRow Types[] = {
-    {4, "float", "float32"},    {8, "double", "float64"},   {1, "int8_t", "int8"},
-    {1, "uint8_t", "uint8"},    {2, "int16_t", "int16"},    {2, "uint16_t", "uint16"},
-    {4, "int32_t", "int32"},    {4, "uint32_t", "uint32"},  {8, "int64_t", "int64"},
-    {8, "uint64_t", "uint64"},
+    {4, "float", "float32"}, {8, "double", "float64"},
+    {1, "int8_t", "int8"},   {1, "uint8_t", "uint8"},
+    {2, "int16_t", "int16"}, {2, "uint16_t", "uint16"},
+    {4, "int32_t", "int32"}, {4, "uint32_t", "uint32"},
+    {8, "int64_t", "int64"}, {8, "uint64_t", "uint64"},
 };
 const TypeRow &row(ScalarType T) { return Types[static_cast<int>(T) - 1]; }
 } // namespace

@@ -15,7 +15,16 @@ namespace passpilot {
 
 /// The scalar types, numbered as LLVM's TensorType.
 enum class ScalarType : int {
-  Float = 1, Double, Int8, UInt8, Int16, UInt16, Int32, UInt32, Int64, UInt64
+  Float = 1,
+  Double,
+  Int8,
+  UInt8,
+  Int16,
+  UInt16,
+  Int32,
+  UInt32,
+  Int64,
+  UInt64
 };
 
 /// Bytes of one scalar.
@@ -45,7 +54,9 @@ class TensorBlock {
 public:
   explicit TensorBlock(std::vector<TensorSpec> Specs);
   const std::vector<TensorSpec> &specs() const { return Specs; }
-  void *data(size_t I) { return reinterpret_cast<char *>(Words.data()) + Offsets[I]; }
+  void *data(size_t I) {
+    return reinterpret_cast<char *>(Words.data()) + Offsets[I];
+  }
   size_t offset(size_t I) const { return Offsets[I]; }
   char *begin() { return reinterpret_cast<char *>(Words.data()); }
   size_t bytes() const { return Words.size() * sizeof(uint64_t); }
