@@ -100,8 +100,8 @@ def main() -> None:
         f"Python echo to native echo: {to_native:.3f}; outputs {'equal' if len(outputs) == 1 else 'DIFFER'}"
     )
     console.print(
-        f"native echo: {asked:.0f} decisions; {extra:.2f} s over stock (fastest runs), of which {asking:.3f} s are ours "
-        f"and {deciding:.2f} s LLVM's default decisions (stock takes those, too); the rest is LLVM's feature "
+        f"native echo: {asked:.0f} decisions; {extra:.2f} s over stock (fastest runs), of which "
+        f"{asking:.3f} s are ours and {deciding:.2f} s LLVM's default decisions (stock takes those, too); the rest is LLVM's feature "
         "extraction and the start of Python"
     )
     results = ROOT / "bench/results"
