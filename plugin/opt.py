@@ -171,26 +171,37 @@ def _run(options: argparse.Namespace, llvm: list[str]) -> int:
 
 
 def _set_llvm_options(arguments: list[str]) -> None:
+    """Hand LLVM its options, tried in a child first.
+
+    LLVM writes what is wrong with a value to the standard error, and ends the process for some.
+    """
     from passpilot.plugin.module import llvm_options
 
-    failure: InputError | None = None
-    # LLVM writes what is wrong with a value to the standard error itself.
     with tempfile.TemporaryFile() as told:
-        stderr = os.dup(2)
-        os.dup2(told.fileno(), 2)
-        try:
-            llvm_options(arguments)
-        except InputError as error:
-            failure = error
-        finally:
-            os.dup2(stderr, 2)
-            os.close(stderr)
+        child = os.fork()
+        if child == 0:
+            _try_llvm_options(arguments, told.fileno())
+        _, status = os.waitpid(child, 0)
         told.seek(0)
-        text = told.read().decode("utf-8", "replace")
-    if failure is not None:
-        detail = text.strip().removeprefix("passpilot: ")
-        raise UsageError(f"opt: {failure}{detail}") from failure
-    sys.stderr.write(text)
+        text = told.read().decode("utf-8", "replace").strip()
+    if status:
+        text = text.removeprefix("passpilot: ").removeprefix("error: ")
+        raise UsageError(f"opt: {text or 'LLVM does not take ' + ' '.join(arguments)}")
+    llvm_options(arguments)
+
+
+def _try_llvm_options(arguments: list[str], told: int) -> NoReturn:
+    from passpilot.plugin.module import llvm_options
+
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(told, 2)
+        llvm_options(arguments)
+        os._exit(0)
+    except InputError as error:
+        os.write(2, str(error).removesuffix("LLVM option: ").encode())
+    finally:
+        os._exit(1)
 
 
 def _pipeline(options: argparse.Namespace) -> str:

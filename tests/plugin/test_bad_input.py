@@ -143,6 +143,8 @@ def test_names_of_outputs_that_are_no_text(source: Path, tmp_path: Path) -> None
         ("-no-such-flag",),
         ("-no-such-flag=3", "-also-none"),
         ("-inline-threshold",),
+        ("-inline-threshold=",),
+        ("-pass-remarks=(",),
         ("--inline",),
         ("-O2", "--timeout=soon", "--inline=const:1"),
         ("-O2", "--on-error=ignore", "--inline=const:1"),
