@@ -101,8 +101,8 @@ def main() -> None:
     )
     console.print(
         f"native echo: {asked:.0f} decisions; {extra:.2f} s over stock (fastest runs), of which "
-        f"{asking:.3f} s are ours and {deciding:.2f} s LLVM's default decisions (stock takes those, too); the rest is LLVM's feature "
-        "extraction and the start of Python"
+        f"{asking:.3f} s are ours and {deciding:.2f} s LLVM's default decisions (stock takes those, too); "
+        "the rest is LLVM's feature extraction and the start of Python"
     )
     results = ROOT / "bench/results"
     results.mkdir(exist_ok=True)
