@@ -76,13 +76,19 @@ bool readFlag(PyObject *Value, int64_t &Answer) {
   return Good;
 }
 
+/// Type and repr of a wrong answer, shortened; an object that cannot be shown
+/// is named by its type alone. Never raises: LLVM is below on the stack.
 std::string described(nb::handle Value) {
-  std::string Type =
-      nb::cast<std::string>(nb::str(Value.type().attr("__name__")));
-  std::string Text = nb::cast<std::string>(nb::str(nb::repr(Value)));
-  if (Text.size() > 60)
-    Text = Text.substr(0, 57) + "...";
-  return Type == "NoneType" ? Text : Type + " " + Text;
+  std::string Type;
+  try {
+    Type = nb::cast<std::string>(Value.type().attr("__name__"));
+    nb::object Text = nb::repr(Value);
+    if (PyUnicode_GetLength(Text.ptr()) > 60)
+      Text = nb::steal(PyUnicode_Substring(Text.ptr(), 0, 57)) + nb::str("...");
+    return (Value.is_none() ? "" : Type + " ") + nb::cast<std::string>(Text);
+  } catch (nb::python_error &) {
+    return Type.empty() ? "an object" : Type;
+  }
 }
 
 /// Calls a Python runner. GIL: taken for the call; the compiling thread runs
@@ -221,7 +227,7 @@ nb::object failureOf(const Failure &F, const nb::object &Exception) {
   const bool Raised = F.Kind == FailureKind::Python ||
                       F.Kind == FailureKind::Feature ||
                       F.Kind == FailureKind::Interrupt;
-  return nb::make_tuple(kindText(F.Kind), F.Text, F.Where,
+  return nb::make_tuple(kindText(F.Kind), text(F.Text), text(F.Where),
                         Raised && Exception.is_valid() ? Exception
                                                        : nb::none());
 }

@@ -61,11 +61,6 @@ std::vector<ArgumentView> argumentsOf(const CallSite &S) {
   return V;
 }
 
-nb::str text(const std::string &S) {
-  return nb::steal<nb::str>(PyUnicode_DecodeUTF8(
-      S.data(), static_cast<Py_ssize_t>(S.size()), "replace"));
-}
-
 /// A policy may keep a view, and the view keeps the advisor, which keeps the
 /// policy: the collector must see the cycle.
 template <typename T> int traverse(PyObject *Self, visitproc visit, void *arg) {
@@ -89,8 +84,9 @@ PyType_Slot Slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse<T>)},
 
 void bindCallSite(nb::module_ &M) {
   nb::class_<SourceLocation>(M, "SourceLocation")
-      .def_ro("file", &SourceLocation::File)
-      .def_ro("function", &SourceLocation::Function)
+      .def_prop_ro("file", [](SourceLocation &L) { return text(L.File); })
+      .def_prop_ro("function",
+                   [](SourceLocation &L) { return text(L.Function); })
       .def_ro("line", &SourceLocation::Line)
       .def_ro("column", &SourceLocation::Column)
       .def("__repr__", [](const SourceLocation &L) {

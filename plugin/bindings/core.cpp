@@ -10,6 +10,11 @@ void raiseError(const char *Name, const std::string &Text) {
   throw nb::python_error();
 }
 
+nb::str text(const std::string &S) {
+  return nb::steal<nb::str>(PyUnicode_DecodeUTF8(
+      S.data(), static_cast<Py_ssize_t>(S.size()), "replace"));
+}
+
 TensorSpec specOf(const SpecRow &Row) {
   const auto &[Name, Type, Shape] = Row;
   for (int T = 1; T <= static_cast<int>(ScalarType::UInt64); ++T)

@@ -66,6 +66,9 @@ struct PyInlineAdvisor {
   void noteException(FailureKind K);
 };
 
+/// Python text of bytes that need not be UTF-8.
+nb::str text(const std::string &S);
+
 /// Raises \p Name of passpilot.plugin.errors.
 [[noreturn]] void raiseError(const char *Name, const std::string &Text);
 

@@ -195,6 +195,8 @@ std::vector<std::string> HostedModule::optimize(const std::string &Text,
     if (P.print())
       return Warnings;
     P.MPM.run(*M, P.MAM);
+    if (TimePassesIsEnabled)
+      P.SI.getTimePasses().print();
   }
   throwDiagnosed();
   if (Interrupted || (Inline && Inline->stopped()))

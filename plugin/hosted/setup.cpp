@@ -66,9 +66,13 @@ void parseOptions(const std::vector<std::string> &Arguments) {
   if (cl::ParseCommandLineOptions(static_cast<int>(Argv.size()), Argv.data(),
                                   "", &OS))
     return;
-  StringRef Text = StringRef(OS.str()).trim();
-  Text.consume_front("passpilot: ");
-  throw InputError("LLVM option: " + Text.split('\n').first.str());
+  // Two lines: the complaint, whose end is about this program, and a guess.
+  auto [Complaint, Guess] = StringRef(OS.str()).trim().split('\n');
+  Complaint.consume_front("passpilot: ");
+  Complaint = Complaint.split("  Try: ").first;
+  Guess.consume_front("passpilot: ");
+  throw InputError("LLVM option: " + Complaint.str() +
+                   (Guess.empty() ? "" : " " + Guess.trim().str()));
 }
 
 OptionKind optionKind(const std::string &Name) {
@@ -80,7 +84,7 @@ OptionKind optionKind(const std::string &Name) {
 }
 
 std::string statistics() {
-  if (!AreStatisticsEnabled())
+  if (!AreStatisticsEnabled() || GetStatistics().empty())
     return "";
   std::string Text;
   raw_string_ostream OS(Text);

@@ -67,22 +67,43 @@ private:
   }
 };
 
-/// An inlining that the model was asked about; tells the session of changes.
+/// A decision that the runner was asked about. Tells the session of changes,
+/// and remarks what happened in the words of the default inliner, with the
+/// features beside it in remark files.
 class AskedAdvice final : public MLInlineAdvice {
 public:
   AskedAdvice(MLInlineAdvisor *A, CallBase &CB, OptimizationRemarkEmitter &ORE,
               bool Yes, InlineSession &S)
-      : MLInlineAdvice(A, CB, ORE, Yes), Session(S) {}
+      : MLInlineAdvice(A, CB, ORE, Yes), Books(*A), Session(S) {}
 
 private:
+  MLInlineAdvisor &Books;
   InlineSession &Session;
-  void recordInliningImpl() override {
+
+  void recordInliningImpl() override { inlined(false); }
+  void recordInliningWithCalleeDeletedImpl() override { inlined(true); }
+  void inlined(bool CalleeWasDeleted) {
     ++Session.Epoch;
-    MLInlineAdvice::recordInliningImpl();
+    remark<OptimizationRemark>("Inlined", "' inlined into '", "advised");
+    Books.onSuccessfulInlining(*this, CalleeWasDeleted);
   }
-  void recordInliningWithCalleeDeletedImpl() override {
-    ++Session.Epoch;
-    MLInlineAdvice::recordInliningWithCalleeDeletedImpl();
+  void recordUnattemptedInliningImpl() override {
+    remark<OptimizationRemarkMissed>("NotInlined", "' not inlined into '",
+                                     "advised against");
+  }
+
+  template <typename Remark>
+  void remark(const char *Name, const char *Verb, const char *Why) {
+    ORE.emit([&] {
+      Remark R(Advisor->getAnnotatedInlinePassName(), Name, DLoc, Block);
+      R << "'" << ore::NV("Callee", Callee) << Verb << ore::NV("Caller", Caller)
+        << "': " << ore::NV("Reason", Why);
+      R << ore::setExtraArgs();
+      for (size_t I = 0; I < inlineFeatures().size(); ++I)
+        R << ore::NV(inlineFeatures()[I].Name,
+                     *static_cast<int64_t *>(Session.feature(I)));
+      return R;
+    });
   }
 };
 

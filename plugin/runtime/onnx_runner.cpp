@@ -223,17 +223,19 @@ const TensorSpec *find(const std::vector<TensorSpec> &Specs,
 }
 
 /// Gives every open dimension of \p Shape its value so that it holds \p N
-/// elements: the last open one takes what is left, the others are 1.
+/// elements: the last one takes what is left, but the first of several
+/// dimensions is the batch, of one.
 bool closeShape(std::vector<int64_t> &Shape, size_t N) {
   size_t Known = 1;
   int64_t *Open = nullptr;
-  for (int64_t &D : Shape) {
-    if (D >= 0) {
-      Known *= static_cast<size_t>(D);
+  for (size_t I = 0; I < Shape.size(); ++I) {
+    if (Shape[I] >= 0) {
+      Known *= static_cast<size_t>(Shape[I]);
       continue;
     }
-    D = 1;
-    Open = &D;
+    Shape[I] = 1;
+    if (I > 0 || Shape.size() == 1)
+      Open = &Shape[I];
   }
   if (Open && Known && N % Known == 0)
     *Open = static_cast<int64_t>(N / Known);
@@ -290,8 +292,8 @@ bool OnnxRunner::fit(Port &P, const TensorSpec &Spec) {
   const TypePair *T = findOnnx(P.Type);
   std::vector<int64_t> Closed = P.Shape;
   if (!T || T->Ours != Spec.Type || !closeShape(Closed, Spec.elements()))
-    return refuse("input '" + P.Name + "': expected " + Spec.str() +
-                  " as the compiler offers, " + "got " +
+    return refuse("input '" + P.Name + "': expected " + numpyName(Spec.Type) +
+                  shapeText(Spec.Shape) + " as the compiler offers, " + "got " +
                   (T ? numpyName(T->Ours) : "another type") +
                   shapeText(P.Shape) +
                   " in the model; export the model with the compiler's spec, "

@@ -234,9 +234,6 @@ FEATURES = {
 }
 
 
-UNSHOWN = pytest.mark.xfail(reason="the core does not expect an answer without a repr")
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "p.py").write_text(POLICIES)
@@ -273,9 +270,7 @@ def test_a_policy_that_raises(folder: Path, name: str) -> None:
     assert told in falls_back(folder, name).replace(f"{folder}/", "")
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=UNSHOWN) if name == "shy" else name for name in ANSWERS]
-)
+@pytest.mark.parametrize("name", ANSWERS)
 def test_an_answer_outside_the_domain(folder: Path, name: str) -> None:
     line = refusal(folder, name)
     assert f"decision 0 (caller0 -> callee): expected True, False, 0 or 1, got {ANSWERS[name]}" in line
@@ -357,14 +352,12 @@ def test_some_decisions_fall_back(folder: Path) -> None:
     assert f"{CALLS} decisions, {CALLS // 3} inlined, {CALLS // 3} as LLVM's default" in shown
 
 
-@pytest.mark.xfail(reason="the core takes the names of functions for UTF-8 when it tells of a failure")
 def test_a_failure_at_a_name_that_is_no_text(folder: Path) -> None:
     text = (folder / "in.ll").read_text().replace("@callee(", '@"call\\E9e"(')
     (folder / "in.ll").write_text(text)
     assert "ValueError: no idea" in refusal(folder, "raises")
 
 
-@pytest.mark.xfail(reason="the core cuts a long repr between the bytes of a character")
 def test_an_answer_that_is_cut(folder: Path) -> None:
     (folder / "cut.py").write_text("def decide(obs):\n    return 'x' * 55 + '\u00e9' * 9\n")
     flags = ("opt", "in.ll", "-O2", "--inline=python:cut.py:decide", "-o", "out.bc")
