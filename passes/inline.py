@@ -7,6 +7,7 @@ it would refuse without asking (in unreachable blocks, recursive ones) get LLVM'
 
 from __future__ import annotations
 
+import threading
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
@@ -116,6 +117,7 @@ class InlineAdvisor:
         self._log_file: OutputFile | None = None
         self._logged = False
         self._core: _core.InlineAdvisor | None = None
+        self._in_use = threading.Lock()
         self._fallbacks_reported = self._budget_reported = 0
         self._size_budget = size_budget
         point = find_point("inline")
@@ -123,6 +125,8 @@ class InlineAdvisor:
         self.runner = self._make(runner, point, on_error, timeout)
         if runner == "default" and log is None:
             return  # nothing to ask and nothing to write: LLVM's inliner as it is
+        if not self.runner.budgeted:
+            size_budget = 0.0
         self._core = self._connect(point, on_error, size_budget)
 
     def _make(
@@ -199,18 +203,21 @@ class InlineAdvisor:
         """Get ready for one compilation; used by `optimize`.
 
         Raises:
+            InputError: it is advising another compilation.
             LogError: the log cannot be opened, or was written by a compilation before.
         """
-        if self._core is not None and self._log is not None:
-            if self._logged:
-                msg = f"decision log {self._log}: expected one compilation per log, got a second; "
-                raise LogError(f"{msg}use a new advisor")
-            try:
-                self._log_file = OutputFile(self._log)
-            except InputError as error:
-                msg = f"decision log {error}"
-                raise LogError(msg) from error
-            self._core.open_log(self._log_file.release())
+        if self._core is None:
+            return None
+        if not self._in_use.acquire(blocking=False):
+            raise InputError(
+                "inline advisor: expected it to be free, got one in use by another compilation; "
+                "give each thread its own"
+            )
+        try:
+            self._open_log(self._core)
+        except BaseException:
+            self._in_use.release()
+            raise
         return self._core
 
     def finish(self, error: BaseException | None) -> None:
@@ -223,14 +230,14 @@ class InlineAdvisor:
         if core is None:
             return
         failure = core.failure
+        good = error is None and failure is None
         try:
-            if error is None and failure is None:
-                self._close_log(core, keep=True)
-            else:
-                self._close_log(core, keep=False)
+            self._close_log(core, keep=good)
         except LogError as lost:
-            if error is None and failure is None:
+            if good:
                 raise LogError(f"decision log {self._log}: expected to write it, got: {lost}") from None
+        finally:
+            self._in_use.release()
         if failure is not None and error is None:
             raise self._error_of(failure)
         if error is None:
@@ -247,6 +254,19 @@ class InlineAdvisor:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _open_log(self, core: _core.InlineAdvisor) -> None:
+        if self._log is None:
+            return
+        if self._logged:
+            msg = f"decision log {self._log}: expected one compilation per log, got a second; "
+            raise LogError(f"{msg}use a new advisor")
+        try:
+            self._log_file = OutputFile(self._log)
+        except InputError as error:
+            msg = f"decision log {error}"
+            raise LogError(msg) from error
+        core.open_log(self._log_file.release())
 
     def _close_log(self, core: _core.InlineAdvisor, *, keep: bool) -> None:
         file, self._log_file = self._log_file, None
@@ -268,7 +288,8 @@ class InlineAdvisor:
         if stats.decisions == 0:
             msg = (
                 f"inline advisor: runner {self.name} was never asked: "
-                "the pipeline has no inliner, or the module no call that could be inlined"
+                "the pipeline has no inliner that asks (as default<O2> and inliner-wrapper do; a bare inline "
+                "does not), or the module no call that could be inlined"
             )
             warnings.warn(msg, PasspilotWarning, stacklevel=4)
         if stats.budget_hits > self._budget_reported:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol, TypeVar
 
 from passpilot.features.point import Flag, Point
 from passpilot.features.spec import TensorSpec, layout
@@ -71,6 +71,9 @@ class Runner(ABC):
 
     host: Host | None = None
     """The compiler, or None where it is in another process."""
+
+    budgeted: ClassVar[bool] = True
+    """Whether an advisor may decide in its place to keep to a budget; a replayed log has kept its own."""
 
     def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
         """Take the buffers of `inputs`. Called once, before the first question."""

@@ -31,6 +31,8 @@ class ReplayRunner(Runner):
         LogError: the log cannot be read, or does not hold this point's advice.
     """
 
+    budgeted = False
+
     def __init__(self, path: str, point: Point) -> None:
         from passpilot.features.log import read_log
 

@@ -9,6 +9,7 @@
 #include "llvm/IR/InstrTypes.h"
 
 #include <chrono>
+#include <cstring>
 
 using namespace llvm;
 
@@ -138,12 +139,15 @@ bool InlineSession::ask(CallBase &CB, function_ref<bool()> DefaultFunction,
   int64_t Answer = 0;
   bool Answered = false;
   // A failure may be pending since the context was switched.
-  if (!RunnerDead && !OverBudget && !Pending)
+  const bool Asking = !RunnerDead && !OverBudget && !Pending;
+  if (Asking || Log)
+    fillFeatures();
+  if (Asking && !Pending)
     Answered = question(Answer);
   if (Answered) {
     ++Counts.Asked;
     Counts.Accepted += Answer;
-  } else if (OverBudget) {
+  } else if (OverBudget && !Pending) {
     ++Counts.BudgetHits;
     Answer = defaultDecision();
   } else if (settleFailure()) {
@@ -164,16 +168,26 @@ bool InlineSession::ask(CallBase &CB, function_ref<bool()> DefaultFunction,
   return Answer != 0;
 }
 
-/// Fills what LLVM did not, and asks. False with Pending set on failure.
-bool InlineSession::question(int64_t &Answer) {
+/// Computes what LLVM did not, for the runner or the log. After a failure,
+/// which is then pending, the log gets zeros rather than another decision's
+/// values.
+void InlineSession::fillFeatures() {
   if (DefaultBuffer)
     *DefaultBuffer = defaultDecision();
-  for (size_t I = 0; I < Custom.size(); ++I)
-    if (!Custom[I].Fill(CustomBuffers[I])) {
+  bool Good = true;
+  for (size_t I = 0; I < Custom.size(); ++I) {
+    if (Good && !Custom[I].Fill(CustomBuffers[I])) {
+      Good = false;
       noteFailure(FailureKind::Feature,
                   "feature " + Custom[I].Spec.Name + " failed");
-      return false;
     }
+    if (!Good)
+      std::memset(CustomBuffers[I], 0, Custom[I].Spec.bytes());
+  }
+}
+
+/// Asks the runner. False with Pending set on failure.
+bool InlineSession::question(int64_t &Answer) {
   if (!TheRunner->evaluate(RunnerInputs.data(), &Answer)) {
     noteFailure(FailureKind::Model, TheRunner->error());
     return false;
@@ -187,7 +201,7 @@ bool InlineSession::question(int64_t &Answer) {
 
 /// Decides what follows from Pending. True: take the default for this decision.
 bool InlineSession::settleFailure() {
-  if (RunnerDead)
+  if (RunnerDead && !Pending)
     return true;
   Failure Now;
   std::swap(Now, Pending);
@@ -199,7 +213,7 @@ bool InlineSession::settleFailure() {
   }
   if (!FirstFallback)
     FirstFallback = Now;
-  RunnerDead = Now.Fatal;
+  RunnerDead |= Now.Fatal;
   return true;
 }
 
@@ -238,9 +252,6 @@ static DecisionPlace placeOf(CallBase &CB) {
 }
 
 bool InlineSession::writeLog(int64_t Answer) {
-  // A fallback, or a runner that is dead, leaves what only the log wants
-  // undone.
-  *DefaultBuffer = defaultDecision();
   Log->observation(Ordinal, placeOf(*Current));
   for (size_t I = 0; I < FeatureBuffers.size(); ++I)
     Log->tensor(FeatureBuffers[I], inlineFeatures()[I].bytes());

@@ -136,6 +136,7 @@ private:
   bool Stopped = false, RunnerDead = false;
   Failure Pending, TheFailure, FirstFallback;
 
+  void fillFeatures();
   bool question(int64_t &Answer);
   bool settleFailure();
   bool writeLog(int64_t Answer);
