@@ -108,7 +108,6 @@ def _add_advice(add: Callable[..., None]) -> None:
     add(
         "size-budget",
         type=float,
-        default=4.0,
         metavar="FACTOR",
         help="let the default decide once the module is FACTOR times its size (4); 0: no limit",
     )
@@ -238,13 +237,10 @@ def _advisor(options: argparse.Namespace) -> Advisor | None:
 
     point, runner = wanted[0]
     module, _, name = ADVISORS[point].partition(":")
-    advisor: Advisor = getattr(import_module(module), name)(
-        runner,
-        log=options.log,
-        on_error=options.on_error,
-        timeout=options.timeout,
-        size_budget=options.size_budget,
-    )
+    keywords = {"log": options.log, "on_error": options.on_error, "timeout": options.timeout}
+    if options.size_budget is not None:
+        keywords["size_budget"] = options.size_budget
+    advisor: Advisor = getattr(import_module(module), name)(runner, **keywords)
     return advisor
 
 
