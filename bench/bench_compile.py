@@ -55,7 +55,7 @@ def commands(folder: Path, bitcode: Path, pipeline: str) -> dict[str, list[str |
     (folder / "echo.py").write_text(POLICY)
     (folder / "native.py").write_text(NATIVE_ECHO)
     passpilot = Path(sys.executable).with_name("passpilot")
-    common = [bitcode, f"-passes={pipeline}"]
+    common: list[str | Path] = [bitcode, f"-passes={pipeline}"]
     return {
         "opt-22": ["opt-22", *common, "-o", folder / "stock.bc"],
         "passpilot opt": [passpilot, "opt", *common, "-o", folder / "plain.bc"],

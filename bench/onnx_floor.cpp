@@ -31,26 +31,30 @@ bool open(Floor &F, const char *Library, const char *Path, std::string &Error) {
   MemoryInfo *Memory = nullptr;
   auto Tensor = [&](std::vector<float> &Data, Value **To) {
     const int64_t Shape[] = {1, static_cast<int64_t>(Data.size())};
-    return F.A->ok(F.A->call<Api::CreateTensorWithDataAsOrtValue>(
-                       static_cast<const MemoryInfo *>(Memory), static_cast<void *>(Data.data()),
-                       Data.size() * sizeof(float), static_cast<const int64_t *>(Shape), size_t(2),
-                       int(Float), To),
-                   Error);
+    return F.A->ok(
+        F.A->call<Api::CreateTensorWithDataAsOrtValue>(
+            static_cast<const MemoryInfo *>(Memory),
+            static_cast<void *>(Data.data()), Data.size() * sizeof(float),
+            static_cast<const int64_t *>(Shape), size_t(2), int(Float), To),
+        Error);
   };
   return F.A->ok(F.A->call<Api::CreateSessionOptions>(&Options), Error) &&
          F.A->ok(F.A->call<Api::SetIntraOpNumThreads>(Options, 1), Error) &&
-         F.A->ok(F.A->call<Api::SetGraphOptimizationLevel>(Options, 99), Error) &&
-         F.A->ok(F.A->call<Api::CreateSessionFromArray>(
-                     F.A->env(), static_cast<const void *>(Model.data()), Model.size(),
-                     static_cast<const SessionOptions *>(Options), &F.S),
+         F.A->ok(F.A->call<Api::SetGraphOptimizationLevel>(Options, 99),
                  Error) &&
-         F.A->ok(F.A->call<Api::CreateCpuMemoryInfo>(1, 0, &Memory), Error) && Tensor(F.In, &F.X) &&
-         Tensor(F.Out, &F.Y);
+         F.A->ok(F.A->call<Api::CreateSessionFromArray>(
+                     F.A->env(), static_cast<const void *>(Model.data()),
+                     Model.size(), static_cast<const SessionOptions *>(Options),
+                     &F.S),
+                 Error) &&
+         F.A->ok(F.A->call<Api::CreateCpuMemoryInfo>(1, 0, &Memory), Error) &&
+         Tensor(F.In, &F.X) && Tensor(F.Out, &F.Y);
 }
 } // namespace
 
 /// A context for decide(); null after a message if the model cannot be opened.
-extern "C" void *floor_open(const char *Library, const char *Model, int Inputs, int Outputs) {
+extern "C" void *floor_open(const char *Library, const char *Model, int Inputs,
+                            int Outputs) {
   auto *F = new Floor;
   F->In.assign(Inputs, 1.0f);
   F->Out.assign(Outputs, 0.0f);
@@ -66,7 +70,8 @@ extern "C" int floor_decide(void *Context, const void *const *, void *Output) {
   const char *InName = "x", *OutName = "logits";
   const Value *In = F.X;
   Status *S = F.A->call<Api::Run>(
-      F.S, static_cast<const void *>(nullptr), static_cast<const char *const *>(&InName),
+      F.S, static_cast<const void *>(nullptr),
+      static_cast<const char *const *>(&InName),
       static_cast<const Value *const *>(&In), size_t(1),
       static_cast<const char *const *>(&OutName), size_t(1), &F.Y);
   *static_cast<int64_t *>(Output) = 0;
