@@ -29,8 +29,8 @@ from passpilot.runners.spec import make_runner
 
 CALLERS: Final = 50
 CALLS: Final = 40
-WARM_UP: Final = 40
-"""Compilations before the first look at the memory; an allocator takes that long to settle."""
+WARM_UP: Final = 3
+"""Compilations before the first look at the memory; with an advisor each, the allocator settles later."""
 
 
 def module_text() -> str:
@@ -90,7 +90,7 @@ def main(count: int, name: str, log: str | None = None) -> None:
             mine.close()
         return mine.stats.decisions - before
 
-    for _ in range(1 if log else WARM_UP):
+    for _ in range(1 if log else 10 * WARM_UP if again else WARM_UP):
         compile_once()
     if log:
         return

@@ -66,7 +66,7 @@ def test_whole_program(
     assert same_as_stock(corpus(name, level), f"default<{level}>", kind, tmp_path)
 
 
-@pytest.mark.parametrize(("name", "level"), [("lz4", "Oz"), ("libsvm", "O2")])
+@pytest.mark.parametrize(("name", "level"), [("picosat", "Oz"), ("libsvm", "O2")])
 def test_default_without_a_log(
     corpus: Callable[[str, str], Path], tmp_path: Path, name: str, level: str
 ) -> None:

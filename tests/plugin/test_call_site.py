@@ -220,7 +220,7 @@ def test_a_c_unit_with_debug_information(tmp_path: Path) -> None:
 def test_a_cpp_unit_with_debug_information(tmp_path: Path) -> None:
     unit = of_corpus("re2", "vendor/re2/prog.cc", tmp_path / "unit.bc")
     picked = every(131, lambda site: len(site.inlined_at) > 4 or "invoke" in str(site)[:40])
-    taken = snapshots(unit, "default<O2>", lambda site: picked(site) and site.ordinal % 3 == 0)
+    taken = snapshots(unit, "default<O2>", lambda site: picked(site) and site.ordinal % 9 == 0)
     check(taken, tmp_path)
     assert any("invoke " in snapshot.line for snapshot in taken)
     assert any(snapshot.view["inlined_at"] for snapshot in taken)
