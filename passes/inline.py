@@ -26,6 +26,7 @@ from passpilot.plugin.errors import (
     PeerError,
     PolicyError,
     UsageError,
+    restated,
 )
 from passpilot.plugin.files import OutputFile
 from passpilot.runners.base import Runner
@@ -158,7 +159,7 @@ class InlineAdvisor:
         )
         host.core = core
         if custom or not isinstance(runner, NativeRunner):
-            host.views = core.views()
+            host.views, host.buffers = core.views(False), core.views(True)
         if not isinstance(runner, NativeRunner):
             runner.bind({spec.name: host.views[spec.name] for spec in runner.inputs}, core.frame(), host)
             core.set_python(runner.evaluate, runner.switch_context)
@@ -312,14 +313,12 @@ class InlineAdvisor:
         if kind == "interrupt" and not isinstance(exception, SystemExit):
             return exception or KeyboardInterrupt()
         who = f"inline advisor at {where}"
-        if isinstance(exception, Error):
-            wrapped = type(exception)(f"{who}: {exception}")
-            wrapped.__cause__ = exception
-            return wrapped
         if exception is not None:
-            from passpilot.runners.python import describe_exception
+            from passpilot.runners.python import describe_failure
 
-            told = f"{who}: {describe_exception(exception)}"
+            told = f"{who}: {describe_failure(exception)}"
+            if isinstance(exception, Error):
+                return restated(exception, told)
             raised = FeatureError(told) if kind == "feature" else PolicyError(told)
             raised.__cause__ = exception
             return raised
@@ -333,10 +332,13 @@ class InlineAdvisor:
 class _Host:
     """The compiler as a runner in this process sees it: one per advisor, for its life."""
 
-    __slots__ = ("_offered", "core", "views")
+    __slots__ = ("_offered", "buffers", "core", "views")
 
     core: _core.InlineAdvisor
     views: dict[str, Tensor]
+    """What runners see: read-only."""
+    buffers: dict[str, Tensor]
+    """The same tensors for those who fill them."""
 
     def __init__(self, point: Point) -> None:
         self._offered = {spec.name: spec for spec in point.features}
@@ -369,16 +371,18 @@ class _Host:
     def filler(self, feature: CustomFeature) -> Callable[[], None]:
         """What the core calls to compute a bound custom feature into its buffer."""
         name = feature.spec.name
+        who = f"feature {name!r}"
 
         def fill() -> None:
             try:
-                feature.store(self.site, self.views[name])
-            except Error:
-                raise
+                feature.store(self.site, self.buffers[name])
             except Exception as error:
-                from passpilot.runners.python import describe_exception
+                from passpilot.runners.python import describe_failure
 
-                raise FeatureError(f"feature {name!r}: {describe_exception(error)}") from error
+                told = describe_failure(error)
+                if isinstance(error, Error):
+                    raise error if told.startswith(who) else restated(error, f"{who}: {told}")  # noqa: B904
+                raise FeatureError(f"{who}: {told}") from error
 
         return fill
 
@@ -392,4 +396,4 @@ class _AbsentPeer(Runner):
         self._error = error
 
     def evaluate(self) -> object:
-        raise self._error
+        raise self._error.with_traceback(None)

@@ -95,3 +95,14 @@ class PeerError(RunnerError):
 
 class ConformanceError(RunnerError):
     """`check_runner` found rules of the runner contract broken."""
+
+
+def restated(error: Error, text: str) -> Error:
+    """An error with `text` for what `error` says, which is its cause; always of a class above."""
+    kind = next(each for each in type(error).__mro__ if each.__module__ == __name__)
+    assert issubclass(kind, Error), "the first class of ours that an error derives from"
+    made = kind(text)
+    if isinstance(error, RunnerError) and isinstance(made, RunnerError):
+        made.fatal = error.fatal
+    made.__cause__ = error
+    return made

@@ -252,6 +252,11 @@ def describe_exception(error: BaseException) -> str:
     return f"{head} ({where})" if where else head
 
 
+def describe_failure(error: BaseException) -> str:
+    """Our own words for an error of ours; type, text and place for whatever came out of the user's code."""
+    return str(error) if isinstance(error, Error) and not _user_place(error) else describe_exception(error)
+
+
 def _user_place(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return "" if f"line {error.lineno})" in str(error) else f"{error.filename}:{error.lineno}"

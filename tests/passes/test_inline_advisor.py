@@ -22,8 +22,10 @@ from passpilot.plugin.errors import (
     AdviceError,
     FeatureError,
     PasspilotWarning,
+    PeerError,
     PolicyError,
     SpecMismatchError,
+    StaleViewError,
     UsageError,
 )
 from passpilot.plugin.module import Module, optimize
@@ -297,6 +299,57 @@ def test_an_exception_is_told_with_its_place(program: Path) -> None:
     place = r"inline advisor at decision 2 \(\w+ -> \w+, \S+in\.c:\d+:\d+\): "
     assert re.fullmatch(f"{place}ValueError: no idea \\({__file__}:{line}\\)", str(caught.value))
     assert isinstance(caught.value.__cause__, ValueError)
+
+
+def test_an_error_of_passpilot_names_the_line_of_the_user(program: Path) -> None:
+    def decide(obs: Observation) -> bool:
+        return bool(obs["cost_estimat"])  # there
+
+    source, first = inspect.getsourcelines(decide)
+    line = first + next(i for i, text in enumerate(source) if "# there" in text)
+    with pytest.raises(FeatureError) as caught:
+        decided(program, decide)
+    assert "at decision 0" in str(caught.value)
+    assert "FeatureError: obs['cost_estimat']: " in str(caught.value)
+    assert str(caught.value).endswith(f" ({__file__}:{line})")
+
+
+class OddError(PeerError):
+    """An error of somebody else's, which cannot be made of a text."""
+
+    def __init__(self, number: int, text: str) -> None:
+        super().__init__(f"{text} {number}")
+        self.fatal = False
+
+
+def test_an_error_derived_from_ours_stays_the_cause(program: Path) -> None:
+    def decide(obs: Observation) -> bool:
+        raise OddError(7, "number")
+
+    with pytest.raises(PeerError, match=r"at decision 0 .*: OddError: number 7 \(.*\.py:\d+\)") as caught:
+        decided(program, decide)
+    assert type(caught.value) is PeerError
+    assert not caught.value.fatal
+    assert isinstance(caught.value.__cause__, OddError)
+
+
+def test_an_error_of_ours_within_a_feature_names_the_feature(program: Path) -> None:
+    kept: list[_core.CallSite] = []
+
+    @feature("int64[1]")
+    def keeps(site: _core.CallSite) -> int:
+        kept.append(site)
+        return kept[0].loop_depth
+
+    def decide(obs: Observation) -> bool:
+        return True
+
+    decide.features = ("keeps",)  # type: ignore[attr-defined]
+    try:
+        with pytest.raises(StaleViewError, match=r"at decision 1 .*: feature 'keeps': .*\(.*\.py:\d+\)"):
+            decided(program, decide)
+    finally:
+        unregister("keeps")
 
 
 def test_an_exception_of_a_feature_is_a_feature_error(program: Path) -> None:
