@@ -314,7 +314,7 @@ class InlineAdvisor:
     def set_python(self, evaluate: Callable[[], object], switch_context: Callable[[str], object]) -> None:
         """What to call for a Python runner, once it is bound to the views."""
 
-    def views(self) -> dict[str, NDArray[numpy.integer | numpy.floating]]:
+    def views(self, writable: bool) -> dict[str, NDArray[numpy.integer | numpy.floating]]:
         """Numpy views of all tensors, by name."""
 
     def frame(self) -> NDArray[numpy.uint8]:

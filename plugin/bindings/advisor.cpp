@@ -85,10 +85,33 @@ std::string described(nb::handle Value) {
     nb::object Text = nb::repr(Value);
     if (PyUnicode_GetLength(Text.ptr()) > 60)
       Text = nb::steal(PyUnicode_Substring(Text.ptr(), 0, 57)) + nb::str("...");
-    return (Value.is_none() ? "" : Type + " ") + nb::cast<std::string>(Text);
-  } catch (nb::python_error &) {
+    Text = nb::steal(
+        PyUnicode_AsEncodedString(Text.ptr(), "utf-8", "backslashreplace"));
+    return (Value.is_none() ? "" : Type + " ") +
+           nb::borrow<nb::bytes>(Text).c_str();
+  } catch (std::exception &) {
+    PyErr_Clear();
     return Type.empty() ? "an object" : Type;
   }
+}
+
+/// Runs \p Body, which calls into Python, with the GIL. LLVM is below on the
+/// stack, so nothing is thrown past this; what is becomes the session's
+/// failure, and the result false.
+template <typename F> bool guarded(PyInlineAdvisor &A, FailureKind K, F Body) {
+  if (interpreterEnds()) {
+    A.Session->noteFailure(FailureKind::Interrupt, "the interpreter ends");
+    return false;
+  }
+  nb::gil_scoped_acquire GIL;
+  try {
+    return Body();
+  } catch (nb::python_error &E) {
+    A.noteException(K, E);
+  } catch (std::exception &E) {
+    A.Session->noteFailure(K, E.what());
+  }
+  return false;
 }
 
 /// Calls a Python runner. GIL: taken for the call; the compiling thread runs
@@ -100,46 +123,29 @@ public:
       : Runner(std::move(Inputs), std::move(Output)), A(A) {}
 
   bool evaluate(const void *const *, void *Out) override {
-    nb::gil_scoped_acquire GIL;
-    PyObject *Value = PyObject_CallNoArgs(A.Evaluate.ptr());
-    if (!Value) {
-      A.noteException(FailureKind::Python);
+    return guarded(A, FailureKind::Python, [&] {
+      nb::object Value = nb::steal(PyObject_CallNoArgs(A.Evaluate.ptr()));
+      if (!Value.is_valid())
+        throw nb::python_error();
+      auto &Answer = *static_cast<int64_t *>(Out);
+      if (readFlag(Value.ptr(), Answer) && (Answer == 0 || Answer == 1))
+        return true;
+      A.Session->noteFailure(FailureKind::Advice,
+                             "expected True, False, 0 or 1, got " +
+                                 described(Value));
       return false;
-    }
-    nb::object Owner = nb::steal(Value);
-    if (readFlag(Value, *static_cast<int64_t *>(Out)))
-      return checkRange(Value, *static_cast<int64_t *>(Out));
-    refuse(Value);
-    return false;
+    });
   }
 
   void switchContext(std::string_view Name) override {
-    nb::gil_scoped_acquire GIL;
-    if (!A.SwitchContext.is_valid())
-      return;
-    PyObject *Text = PyUnicode_DecodeUTF8(
-        Name.data(), static_cast<Py_ssize_t>(Name.size()), "replace");
-    nb::object Argument = nb::steal(Text);
-    PyObject *Value = PyObject_CallOneArg(A.SwitchContext.ptr(), Text);
-    if (!Value)
-      A.noteException(FailureKind::Python);
-    Py_XDECREF(Value);
+    guarded(A, FailureKind::Python, [&] {
+      A.SwitchContext(text(std::string(Name)));
+      return true;
+    });
   }
 
 private:
   PyInlineAdvisor &A;
-
-  bool checkRange(PyObject *Value, int64_t Answer) {
-    if (Answer == 0 || Answer == 1)
-      return true;
-    refuse(Value);
-    return false;
-  }
-  void refuse(PyObject *Value) {
-    A.Session->noteFailure(FailureKind::Advice,
-                           "expected True, False, 0 or 1, got " +
-                               described(Value));
-  }
 };
 
 } // namespace
@@ -153,14 +159,19 @@ const FunctionShape &PyInlineAdvisor::shapeOf(llvm::Function &F) {
   return *Shape;
 }
 
-void PyInlineAdvisor::noteException(FailureKind K) {
-  nb::python_error E; // takes the error that is set
+/// Whether \p Value is an error of passpilot's that ends its runner for good.
+static bool isFatal(nb::handle Value) {
+  nb::object Type =
+      nb::module_::import_("passpilot.plugin.errors").attr("RunnerError");
+  return nb::isinstance(Value, Type) && Value.attr("fatal").is(Py_True);
+}
+
+void PyInlineAdvisor::noteException(FailureKind K, nb::python_error &E) {
   nb::object Value = nb::borrow(E.value());
   if (!PyErr_GivenExceptionMatches(Value.ptr(), PyExc_Exception))
     K = FailureKind::Interrupt; // KeyboardInterrupt, SystemExit
-  const bool Fatal = nb::hasattr(Value, "fatal") &&
-                     nb::cast<bool>(nb::bool_(Value.attr("fatal")));
-  Session->noteFailure(K, "the policy raised", Fatal);
+  if (!Session->noteFailure(K, "Python raised", isFatal(Value)))
+    return; // the first failure is the cause
   Exception = Value;
   if (!FallbackException.is_valid())
     FallbackException = Value;
@@ -187,13 +198,10 @@ void create(PyInlineAdvisor *Self, nb::object Native,
     const size_t I = A->Fills.size();
     A->Fills.push_back(Fill);
     Features.push_back({specOf(Row), [A, I](void *) {
-                          nb::gil_scoped_acquire GIL;
-                          PyObject *Done =
-                              PyObject_CallNoArgs(A->Fills[I].ptr());
-                          if (!Done)
-                            A->noteException(FailureKind::Feature);
-                          Py_XDECREF(Done);
-                          return Done != nullptr;
+                          return guarded(*A, FailureKind::Feature, [&] {
+                            A->Fills[I]();
+                            return true;
+                          });
                         }});
   }
   A->Session = std::make_unique<InlineSession>(
@@ -245,11 +253,11 @@ nb::dict countsOf(PyInlineAdvisor &A) {
   return D;
 }
 
-nb::dict viewsOf(PyInlineAdvisor &A) {
+nb::dict viewsOf(PyInlineAdvisor &A, bool Writable) {
   nb::dict D;
   const auto &Block = A.Session->block();
   for (size_t I = 0; I < Block->specs().size(); ++I)
-    D[Block->specs()[I].Name.c_str()] = viewOf(Block, I);
+    D[Block->specs()[I].Name.c_str()] = viewOf(Block, I, Writable);
   return D;
 }
 
@@ -333,8 +341,9 @@ void bindAdvisor(nb::module_ &M) {
                   "object], switch_context: "
                   "collections.abc.Callable[[str], object]) -> None"),
           "What to call for a Python runner, once it is bound to the views.")
-      .def("views", &viewsOf,
-           nb::sig("def views(self) -> dict[str, NDArray[numpy.integer | "
+      .def("views", &viewsOf, nb::arg("writable"),
+           nb::sig("def views(self, writable: bool) -> dict[str, "
+                   "NDArray[numpy.integer | "
                    "numpy.floating]]"),
            "Numpy views of all tensors, by name.")
       .def("frame", &frame, nb::sig("def frame(self) -> NDArray[numpy.uint8]"),

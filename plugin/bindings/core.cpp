@@ -2,7 +2,36 @@
 
 #include "core.h"
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 namespace passpilot {
+
+static std::atomic<bool> Ending{false};
+static std::atomic<int> Runs{0};
+
+Running::Running() { ++Runs; }
+Running::~Running() { --Runs; }
+
+bool interpreterEnds() {
+#if PY_VERSION_HEX >= 0x030d0000
+  return Ending || Py_IsFinalizing();
+#else
+  return Ending || _Py_IsFinalizing();
+#endif
+}
+
+/// Called at exit: ends what daemon threads compile, for a thread that asked
+/// for the GIL of an ended interpreter would be torn out of LLVM.
+static void endRuns() {
+  Ending = true;
+  if (Runs > 0) // what those threads hold is not ours to free any more
+    nb::set_leak_warnings(false);
+  nb::gil_scoped_release NoGIL;
+  for (int Wait = 0; Runs > 0 && Wait < 1000; ++Wait)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
 
 void raiseError(const char *Name, const std::string &Text) {
   nb::object Type = nb::module_::import_("passpilot.plugin.errors").attr(Name);
@@ -68,18 +97,23 @@ static nb::capsule keep(const std::shared_ptr<TensorBlock> &Block) {
                      });
 }
 
-nb::object viewOf(const std::shared_ptr<TensorBlock> &Block, size_t I) {
+nb::object viewOf(const std::shared_ptr<TensorBlock> &Block, size_t I,
+                  bool Writable) {
   const TensorSpec &S = Block->specs()[I];
   std::vector<size_t> Shape(S.Shape.begin(), S.Shape.end());
-  return nb::cast(nb::ndarray<nb::numpy>(Block->data(I), Shape.size(),
-                                         Shape.data(), keep(Block), nullptr,
-                                         dtypeOf(S.Type)));
+  void *Data = Block->data(I);
+  if (Writable)
+    return nb::cast(nb::ndarray<nb::numpy>(Data, Shape.size(), Shape.data(),
+                                           keep(Block), nullptr,
+                                           dtypeOf(S.Type)));
+  return nb::cast(nb::ndarray<nb::numpy, nb::ro>(
+      Data, Shape.size(), Shape.data(), keep(Block), nullptr, dtypeOf(S.Type)));
 }
 
 nb::object frameOf(const std::shared_ptr<TensorBlock> &Block, size_t Count) {
   const size_t Bytes =
       Count < Block->specs().size() ? Block->offset(Count) : Block->bytes();
-  return nb::cast(nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>>(
+  return nb::cast(nb::ndarray<nb::numpy, const uint8_t, nb::ndim<1>>(
       Block->begin(), {Bytes}, keep(Block)));
 }
 
@@ -90,6 +124,7 @@ NB_MODULE(_core, M) {
   M.doc() = "The native core: LLVM hosted in this process. Use it through "
             "passpilot's modules.";
   initializeLLVM();
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&endRuns));
   nb::register_exception_translator([](const std::exception_ptr &P, void *) {
     try {
       std::rethrow_exception(P);

@@ -35,8 +35,9 @@ SpecRow rowOf(const TensorSpec &Spec);
 std::vector<SpecRow> rowsOf(const std::vector<TensorSpec> &Specs);
 
 /// A numpy view of tensor \p I of \p Block, which it keeps alive.
-nb::object viewOf(const std::shared_ptr<TensorBlock> &Block, size_t I);
-/// A numpy view of the bytes of the tensors [0, Count).
+nb::object viewOf(const std::shared_ptr<TensorBlock> &Block, size_t I,
+                  bool Writable);
+/// A read-only numpy view of the bytes of the tensors [0, Count).
 nb::object frameOf(const std::shared_ptr<TensorBlock> &Block, size_t Count);
 
 /// A runner in C++ that Python can hold and call.
@@ -55,15 +56,23 @@ struct PyInlineAdvisor {
   nb::object Exception;         ///< what failure() is about, if Python raised
   nb::object FallbackException; ///< likewise, the first fallback
   std::unique_ptr<DecisionLog> Log;
-  bool Busy = false;
   // Loops and frequencies of the caller last looked at.
   std::unique_ptr<FunctionShape> Shape;
   const llvm::Function *ShapeOf = nullptr;
   uint64_t ShapeEpoch = 0;
 
   const FunctionShape &shapeOf(llvm::Function &F);
-  /// Takes the Python error that is set and notes it in the session.
-  void noteException(FailureKind K);
+  /// Notes what Python raised in the session.
+  void noteException(FailureKind K, nb::python_error &E);
+};
+
+/// Whether the interpreter is about to end: its GIL must not be asked for.
+bool interpreterEnds();
+
+/// One piece of work that the end of the interpreter waits for.
+struct Running {
+  Running();
+  ~Running();
 };
 
 /// Python text of bytes that need not be UTF-8.

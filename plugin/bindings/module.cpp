@@ -13,6 +13,8 @@ namespace {
 class SignalPoll {
 public:
   bool operator()() {
+    if (interpreterEnds())
+      return true;
     const auto Now = std::chrono::steady_clock::now();
     if (Raised || Now < Next)
       return Raised.has_value();
@@ -25,6 +27,8 @@ public:
   void check() {
     if (Raised)
       throw *Raised;
+    if (interpreterEnds())
+      throw CompilationError("compilation: the interpreter ends");
   }
 
 private:
@@ -32,32 +36,45 @@ private:
   std::optional<nb::python_error> Raised;
 };
 
-/// Holds the advisor for one compilation.
-class InUse {
+[[noreturn]] void refuseBusy(HostedModule &H) {
+  throw InputError("module " + H.module().getModuleIdentifier() +
+                   ": expected it to be free, got one that is being compiled; "
+                   "copy it first");
+}
+
+/// Holds the module, and the advisor if there is one, for one compilation. The
+/// GIL is the lock: it is held here, and given up in between.
+class Compiling {
 public:
-  explicit InUse(PyInlineAdvisor *A) : A(A) {
+  Compiling(HostedModule &H, PyInlineAdvisor *A) : H(H), A(A) {
+    if (H.Worker != std::thread::id())
+      refuseBusy(H);
+    H.Worker = std::this_thread::get_id();
     if (!A)
       return;
-    if (A->Busy)
-      raiseError(
-          "InputError",
-          "inline advisor: expected it to be free, got one in use by another "
-          "compilation; give each thread its own");
-    A->Busy = true;
-    A->Exception = nb::object();
+    A->Exception = A->FallbackException = nb::object();
     A->Session->restart();
   }
-  ~InUse() {
+  ~Compiling() {
+    H.Worker = std::thread::id();
     if (!A)
       return;
-    A->Busy = false;
     A->Shape.reset();
     A->ShapeOf = nullptr;
   }
 
 private:
+  HostedModule &H;
   PyInlineAdvisor *A;
+  Running Mine;
 };
+
+/// The module, unless another thread is changing it now.
+HostedModule &readable(HostedModule &H) {
+  if (H.Worker != std::thread::id() && H.Worker != std::this_thread::get_id())
+    refuseBusy(H);
+  return H;
+}
 
 nb::bytes bytesOf(const llvm::SmallVector<char, 0> &V) {
   return nb::bytes(V.data(), V.size());
@@ -66,7 +83,7 @@ nb::bytes bytesOf(const llvm::SmallVector<char, 0> &V) {
 std::vector<std::string> optimize(HostedModule &H, const std::string &Pipeline,
                                   PyInlineAdvisor *Inline,
                                   const PipelineOptions &O) {
-  InUse Mine(Inline);
+  Compiling Mine(H, Inline);
   SignalPoll Poll;
   std::vector<std::string> Warnings;
   {
@@ -79,6 +96,7 @@ std::vector<std::string> optimize(HostedModule &H, const std::string &Pipeline,
 }
 
 nb::bytes emit(HostedModule &H, const EmitOptions &O) {
+  Compiling Mine(H, nullptr);
   SignalPoll Poll;
   llvm::SmallVector<char, 0> Bytes;
   {
@@ -145,23 +163,28 @@ void bindModule(nb::module_ &M) {
                                             O);
           },
           nb::arg("data"), nb::arg("name"), nb::arg("options"))
-      .def_prop_ro(
-          "name",
-          [](HostedModule &H) { return H.module().getModuleIdentifier(); })
-      .def_prop_ro(
-          "triple",
-          [](HostedModule &H) { return H.module().getTargetTriple().str(); })
-      .def_prop_ro(
-          "data_layout",
-          [](HostedModule &H) { return H.module().getDataLayoutStr(); })
-      .def("verify", &HostedModule::verify,
-           "The verifier's complaints; empty if sound.")
+      .def_prop_ro("name",
+                   [](HostedModule &H) {
+                     return readable(H).module().getModuleIdentifier();
+                   })
+      .def_prop_ro("triple",
+                   [](HostedModule &H) {
+                     return readable(H).module().getTargetTriple().str();
+                   })
+      .def_prop_ro("data_layout",
+                   [](HostedModule &H) {
+                     return readable(H).module().getDataLayoutStr();
+                   })
+      .def(
+          "verify", [](HostedModule &H) { return readable(H).verify(); },
+          "The verifier's complaints; empty if sound.")
       .def("assembly",
            [](HostedModule &H) {
-             std::string Text = H.assembly();
+             std::string Text = readable(H).assembly();
              return nb::bytes(Text.data(), Text.size());
            })
-      .def("bitcode", [](HostedModule &H) { return bytesOf(H.bitcode()); })
+      .def("bitcode",
+           [](HostedModule &H) { return bytesOf(readable(H).bitcode()); })
       .def("optimize", &optimize, nb::arg("pipeline"), nb::arg("inline").none(),
            nb::arg("options"))
       .def("emit", &emit, nb::arg("options"));

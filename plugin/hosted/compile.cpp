@@ -28,21 +28,6 @@ using namespace llvm;
 
 namespace passpilot {
 
-/// Marks a module as being worked on; a second user of it gets an error.
-class Occupied {
-public:
-  explicit Occupied(HostedModule &H) : H(H) {
-    if (H.Busy.exchange(true))
-      throw InputError("module " + H.M->getModuleIdentifier() +
-                       ": expected it to be free, got one that is being "
-                       "compiled; copy it first");
-  }
-  ~Occupied() { H.Busy = false; }
-
-private:
-  HostedModule &H;
-};
-
 std::unique_ptr<TargetMachine>
 HostedModule::target(const TargetOptions &O, CodeGenOptLevel Level,
                      std::optional<Reloc::Model> Relocation,
@@ -160,7 +145,6 @@ std::vector<std::string> HostedModule::optimize(const std::string &Text,
                                                 InlineSession *Inline,
                                                 const PipelineOptions &O,
                                                 const StopPoll &Poll) {
-  Occupied Mine(*this);
   std::vector<std::string> Warnings;
   const Triple &T = M->getTargetTriple();
   std::unique_ptr<TargetMachine> TM;
@@ -198,9 +182,9 @@ std::vector<std::string> HostedModule::optimize(const std::string &Text,
     if (TimePassesIsEnabled)
       P.SI.getTimePasses().print();
   }
-  throwDiagnosed();
   if (Interrupted || (Inline && Inline->stopped()))
     return Warnings;
+  throwDiagnosed();
   if (O.Verify)
     if (std::string Errors = verify(); !Errors.empty())
       throw CompilationError(
@@ -232,7 +216,6 @@ static std::optional<Reloc::Model> relocation(const std::string &Name) {
 
 SmallVector<char, 0> HostedModule::emit(const EmitOptions &O,
                                         const StopPoll &Poll) {
-  Occupied Mine(*this);
   std::string Error;
   auto Level = CodeGenOpt::getLevel(static_cast<int>(O.OptLevel));
   if (!Level)

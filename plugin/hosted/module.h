@@ -12,12 +12,12 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace passpilot {
@@ -87,6 +87,10 @@ public:
                                     const StopPoll &Poll);
   llvm::SmallVector<char, 0> emit(const EmitOptions &O, const StopPoll &Poll);
 
+  /// The thread that compiles the module now; none between compilations. The
+  /// caller sets and reads it, under a lock of its own.
+  std::thread::id Worker;
+
 private:
   HostedModule();
   void parse(std::unique_ptr<llvm::MemoryBuffer> Buffer, const ParseOptions &O);
@@ -100,8 +104,6 @@ private:
   std::unique_ptr<llvm::LLVMContext> Context; // before M: outlives it
   std::unique_ptr<llvm::Module> M;
   std::string Diagnosed;
-  std::atomic<bool> Busy{false};
-  friend class Occupied;
 };
 
 /// Registers targets and passes, and the handler of LLVM's fatal errors; once.

@@ -56,16 +56,46 @@ void initializeLLVM() {
   });
 }
 
+/// "-name", "--name=value" -> "name".
+static StringRef optionName(StringRef Argument) {
+  return Argument.ltrim('-').split('=').first;
+}
+
+/// \p Earlier without the options that \p Later names again. An argument
+/// without a dash is the value of the one before it.
+static std::vector<std::string>
+withoutRepeats(const std::vector<std::string> &Earlier,
+               const std::vector<std::string> &Later) {
+  std::vector<std::string> Kept;
+  bool Keep = true;
+  for (const std::string &A : Earlier) {
+    if (StringRef(A).starts_with("-"))
+      Keep = none_of(Later, [&](const std::string &L) {
+        return StringRef(L).starts_with("-") && optionName(L) == optionName(A);
+      });
+    if (Keep)
+      Kept.push_back(A);
+  }
+  return Kept;
+}
+
 void parseOptions(const std::vector<std::string> &Arguments) {
+  // LLVM's parser starts from its defaults each time; earlier options are
+  // repeated to it.
+  static std::vector<std::string> Accepted;
+  std::vector<std::string> All = withoutRepeats(Accepted, Arguments);
+  All.insert(All.end(), Arguments.begin(), Arguments.end());
   std::vector<const char *> Argv = {"passpilot"};
-  for (const std::string &A : Arguments)
+  for (const std::string &A : All)
     Argv.push_back(A.c_str());
   std::string Errors;
   raw_string_ostream OS(Errors);
   cl::ResetAllOptionOccurrences();
   if (cl::ParseCommandLineOptions(static_cast<int>(Argv.size()), Argv.data(),
-                                  "", &OS))
+                                  "", &OS)) {
+    Accepted = std::move(All);
     return;
+  }
   // Two lines: the complaint, whose end is about this program, and a guess.
   auto [Complaint, Guess] = StringRef(OS.str()).trim().split('\n');
   Complaint.consume_front("passpilot: ");

@@ -136,6 +136,8 @@ void InlineAdvisor::onPassExit(LazyCallGraph::SCC *SCC) {
 std::unique_ptr<InlineAdvice> InlineAdvisor::getAdviceImpl(CallBase &CB) {
   Asked = false;
   auto Advice = MLInlineAdvisor::getAdviceImpl(CB);
+  if (!Asked && Advice->isInliningRecommended())
+    ++Session.Epoch; // an inlining that LLVM takes upon itself
   if (Asked || Advice->isInliningRecommended() || isForcedToStop() ||
       Session.stopped())
     return Advice;

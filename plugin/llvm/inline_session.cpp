@@ -2,6 +2,7 @@
 
 #include "inline_session.h"
 
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Analysis/InlineModelFeatureMaps.h"
 #include "llvm/Analysis/MLInlineAdvisor.h"
 #include "llvm/IR/DebugInfoMetadata.h"
@@ -72,8 +73,7 @@ InlineSession::InlineSession(std::shared_ptr<Runner> R,
                              bool Logged)
     : Config(C), TheRunner(std::move(R)), Custom(std::move(Custom)),
       Block(std::make_shared<TensorBlock>(
-          layOut(*TheRunner, this->Custom, Logged))),
-      Logged(Logged) {
+          layOut(*TheRunner, this->Custom, Logged))) {
   auto Buffer = [&](const std::string &Name) -> void * {
     for (size_t I = 0; I < Block->specs().size(); ++I)
       if (Block->specs()[I].Name == Name)
@@ -100,7 +100,7 @@ std::vector<TensorSpec> InlineSession::logSpecs() const {
 
 void InlineSession::restart() {
   Stopped = false;
-  TheFailure = Pending = Failure();
+  TheFailure = Pending = FirstFallback = Failure();
   Current = nullptr;
 }
 
@@ -132,6 +132,7 @@ bool InlineSession::ask(CallBase &CB, function_ref<bool()> DefaultFunction,
   if (Stopped)
     return false;
   Current = &CB;
+  scope_exit Leave([this] { Current = nullptr; });
   AskDefault = DefaultFunction;
   Default.reset();
   const double DefaultBefore = Counts.DefaultSeconds;
@@ -162,7 +163,6 @@ bool InlineSession::ask(CallBase &CB, function_ref<bool()> DefaultFunction,
     Answer = 0;
   }
   ++Ordinal;
-  Current = nullptr;
   Counts.AskSeconds +=
       Watch.seconds() - (Counts.DefaultSeconds - DefaultBefore);
   return Answer != 0;
@@ -231,12 +231,13 @@ void InlineSession::interrupt() {
   Stopped = true;
 }
 
-void InlineSession::noteFailure(FailureKind K, std::string Text, bool Fatal) {
+bool InlineSession::noteFailure(FailureKind K, std::string Text, bool Fatal) {
   if (Pending)
-    return; // the first one is the cause
+    return false;
   Pending.Kind = K;
   Pending.Text = std::move(Text);
   Pending.Fatal = Fatal;
+  return true;
 }
 
 static DecisionPlace placeOf(CallBase &CB) {

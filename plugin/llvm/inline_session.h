@@ -105,7 +105,8 @@ public:
 
   /// Called by runners and features that live elsewhere, to say more than
   /// false.
-  void noteFailure(FailureKind K, std::string Text, bool Fatal = false);
+  /// False: another failure came first, and stays.
+  bool noteFailure(FailureKind K, std::string Text, bool Fatal = false);
   const Failure &failure() const { return TheFailure; }
   const Failure &firstFallback() const { return FirstFallback; }
   /// True once nothing more shall be asked and passes may be skipped.
@@ -124,7 +125,6 @@ private:
   std::vector<const void *> RunnerInputs;
   std::vector<void *> FeatureBuffers;
   int64_t *DefaultBuffer = nullptr; // set if the runner or the log wants it
-  bool Logged;
   DecisionLog *Log = nullptr;
 
   llvm::CallBase *Current = nullptr;

@@ -3,87 +3,27 @@
 // Runs an ONNX model through onnxruntime's C API: one thread, no interpreter,
 // input values created once over buffers that stay.
 
-#include "onnx_api.h"
+#include "onnx_tensor.h"
 #include "runner.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <sstream>
 
 namespace passpilot {
 
 using onnx::Api;
+using onnx::closeShape;
+using onnx::findOnnx;
+using onnx::load;
+using onnx::shapeText;
+using onnx::store;
+using onnx::TypePair;
 
 namespace {
 
 const int CpuArena = 1, CpuMemory = 0; // OrtArenaAllocator, OrtMemTypeDefault
-
-struct TypePair {
-  ScalarType Ours;
-  int Onnx;
-};
-const TypePair TypePairs[] = {
-    {ScalarType::Float, onnx::Float}, {ScalarType::Double, onnx::Double},
-    {ScalarType::Int8, onnx::Int8},   {ScalarType::UInt8, onnx::UInt8},
-    {ScalarType::Int16, onnx::Int16}, {ScalarType::UInt16, onnx::UInt16},
-    {ScalarType::Int32, onnx::Int32}, {ScalarType::UInt32, onnx::UInt32},
-    {ScalarType::Int64, onnx::Int64}, {ScalarType::UInt64, onnx::UInt64},
-};
-
-const TypePair *findOnnx(int Type) {
-  for (const TypePair &P : TypePairs)
-    if (P.Onnx == Type)
-      return &P;
-  return nullptr;
-}
-
-double load(const void *Data, int Type, size_t I) {
-  switch (Type) {
-  case onnx::Float:
-    return static_cast<const float *>(Data)[I];
-  case onnx::Double:
-    return static_cast<const double *>(Data)[I];
-  case onnx::Int8:
-    return static_cast<const int8_t *>(Data)[I];
-  case onnx::UInt8:
-    return static_cast<const uint8_t *>(Data)[I];
-  case onnx::Bool:
-    return static_cast<const bool *>(Data)[I];
-  case onnx::Int16:
-    return static_cast<const int16_t *>(Data)[I];
-  case onnx::UInt16:
-    return static_cast<const uint16_t *>(Data)[I];
-  case onnx::Int32:
-    return static_cast<const int32_t *>(Data)[I];
-  case onnx::UInt32:
-    return static_cast<const uint32_t *>(Data)[I];
-  case onnx::UInt64:
-    return static_cast<double>(static_cast<const uint64_t *>(Data)[I]);
-  default:
-    return static_cast<double>(static_cast<const int64_t *>(Data)[I]);
-  }
-}
-
-int onnxType(ScalarType T) {
-  for (const TypePair &P : TypePairs)
-    if (P.Ours == T)
-      return P.Onnx;
-  return onnx::Int64;
-}
-
-/// Converts element \p J of \p From to element \p I of a float or double
-/// tensor.
-void store(void *Data, int Type, size_t I, const void *From,
-           ScalarType FromType, size_t J) {
-  const double X =
-      FromType == ScalarType::Int64
-          ? static_cast<double>(static_cast<const int64_t *>(From)[J])
-          : load(From, onnxType(FromType), J);
-  if (Type == onnx::Float)
-    static_cast<float *>(Data)[I] = static_cast<float>(X);
-  else
-    static_cast<double *>(Data)[I] = X;
-}
 
 enum class Meaning { Decision, Logits, Probability };
 
@@ -206,43 +146,12 @@ bool OnnxRunner::describe(size_t I, int &Type, std::vector<int64_t> &Shape) {
   return Good;
 }
 
-std::string shapeText(const std::vector<int64_t> &Shape) {
-  std::string S = "[";
-  for (size_t I = 0; I < Shape.size(); ++I)
-    S += (I ? "," : "") +
-         (Shape[I] < 0 ? std::string("?") : std::to_string(Shape[I]));
-  return S + "]";
-}
-
 const TensorSpec *find(const std::vector<TensorSpec> &Specs,
                        const std::string &Name) {
   for (const TensorSpec &S : Specs)
     if (S.Name == Name)
       return &S;
   return nullptr;
-}
-
-/// Gives every open dimension of \p Shape its value so that it holds \p N
-/// elements: the last one takes what is left, but the first of several
-/// dimensions is the batch, of one.
-bool closeShape(std::vector<int64_t> &Shape, size_t N) {
-  size_t Known = 1;
-  int64_t *Open = nullptr;
-  for (size_t I = 0; I < Shape.size(); ++I) {
-    if (Shape[I] >= 0) {
-      Known *= static_cast<size_t>(Shape[I]);
-      continue;
-    }
-    Shape[I] = 1;
-    if (I > 0 || Shape.size() == 1)
-      Open = &Shape[I];
-  }
-  if (Open && Known && N % Known == 0)
-    *Open = static_cast<int64_t>(N / Known);
-  size_t Total = 1;
-  for (int64_t D : Shape)
-    Total *= static_cast<size_t>(D);
-  return Total == N;
 }
 
 bool OnnxRunner::bindInputs(const std::vector<TensorSpec> &Offered,
@@ -270,7 +179,9 @@ bool OnnxRunner::bindInputs(const std::vector<TensorSpec> &Offered,
       return refuse(
           "input '" + P.Name +
           "': expected a tensor that the compiler offers, got " +
-          "none of that name; 'passpilot features' lists them, and map=" +
+          (findOnnx(P.Type) ? numpyName(findOnnx(P.Type)->Ours) : "a tensor") +
+          shapeText(P.Shape) +
+          ", which nobody offers; 'passpilot features' lists them, and map=" +
           P.Name + ":a,b concatenates several into one input");
     }
     if (!makeValue(P))
@@ -386,6 +297,15 @@ bool OnnxRunner::chooseOutput(const OnnxOptions &Options) {
   else if (Options.As == "probability" || (Options.As.empty() && IsFloat))
     Means = Meaning::Probability;
   Threshold = Options.Threshold;
+  std::vector<int64_t> Closed = Shape;
+  const size_t Want = Means == Meaning::Logits ? 2 : 1;
+  const bool Known =
+      std::all_of(Shape.begin(), Shape.end(), [](int64_t D) { return D >= 0; });
+  if (Known && !closeShape(Closed, Want))
+    return refuse("output '" + OutputName + "': expected " +
+                  std::to_string(Want) +
+                  (Want == 1 ? " element" : " elements, one per choice") +
+                  ", got " + shapeText(Shape) + "; see as=");
   return true;
 }
 
@@ -463,10 +383,15 @@ bool OnnxRunner::decide(const void *Data, int Type, size_t N, void *Out) {
   } else if (Means == Meaning::Probability) {
     Answer = load(Data, Type, 0) >= Threshold;
   } else {
-    double X = load(Data, Type, 0);
-    // What is not a whole number must not become one: the core refuses 2.
-    Answer =
-        X == std::floor(X) && std::fabs(X) < 9e15 ? static_cast<int64_t>(X) : 2;
+    const double X = load(Data, Type, 0);
+    Answer = static_cast<int64_t>(X == 1);
+    if (X != 0 && X != 1) {
+      std::ostringstream OS;
+      OS << "output '" << OutputName << "': expected 0 or 1, got " << X
+         << "; as=probability&threshold= makes a decision of a probability";
+      Error = OS.str();
+      return false;
+    }
   }
   std::memcpy(Out, &Answer, sizeof Answer);
   return true;

@@ -156,15 +156,26 @@ def at_a_decision(folder: Path, options: str = "") -> str:
         ([2.0], "?as=decision", "expected 0 or 1, got 2"),
         ([-1.0], "?as=decision", "expected 0 or 1, got -1"),
         ([float("inf")], "?as=decision", "expected 0 or 1"),
-        ([1.0, 2.0, 3.0], "", "3"),
-        ([1.0, 2.0], "?as=probability", "2"),
-        ([1.0], "?as=logits", "1"),
     ],
 )
 def test_an_answer_that_is_none(folder: Path, values: list[float], options: str, told: str) -> None:
     node = onnx.helper.make_node("Identity", ["c"], ["y"])
     model(folder / "m.onnx", [], [node], [("y", FLOAT, [len(values)])], c=values)
     assert told in at_a_decision(folder, options)
+
+
+@pytest.mark.parametrize(
+    ("count", "options", "told"),
+    [
+        (3, "", "expected 2 elements, one per choice, got [3]"),
+        (2, "?as=probability", "expected 1 element, got [2]"),
+        (1, "?as=logits", "expected 2 elements, one per choice, got [1]"),
+    ],
+)
+def test_an_output_of_another_size(folder: Path, count: int, options: str, told: str) -> None:
+    node = onnx.helper.make_node("Identity", ["c"], ["y"])
+    model(folder / "m.onnx", [], [node], [("y", FLOAT, [count])], c=[1.0] * count)
+    assert told in refusal(folder, options)
 
 
 def test_a_model_that_fails_while_it_runs(folder: Path) -> None:
