@@ -25,6 +25,7 @@ from passpilot.plugin.errors import (
     PasspilotWarning,
     PeerError,
     PolicyError,
+    RunnerSpecError,
     UsageError,
     restated,
 )
@@ -119,7 +120,7 @@ class InlineAdvisor:
         self._logged = False
         self._core: _core.InlineAdvisor | None = None
         self._in_use = threading.Lock()
-        self._fallbacks_reported = self._budget_reported = 0
+        self._before = InlineStats(0, 0, 0, 0, 0, 0, 0.0)
         self._size_budget = size_budget
         point = find_point("inline")
         self.name = runner if isinstance(runner, str) else getattr(runner, "__name__", type(runner).__name__)
@@ -148,6 +149,10 @@ class InlineAdvisor:
             for name, feature in registered(self.point).items()
             if name in wanted or self._log is not None
         ]
+        if runner.advised:
+            msg = f"runner {self.name}: expected one of its own for the advisor, got one that another has"
+            raise RunnerSpecError(msg)
+        runner.advised = True
         host = _Host(point)
         core = _core.InlineAdvisor(
             runner.core if isinstance(runner, NativeRunner) else None,
@@ -219,6 +224,7 @@ class InlineAdvisor:
         except BaseException:
             self._in_use.release()
             raise
+        self._before = self.stats
         return self._core
 
     def finish(self, error: BaseException | None) -> None:
@@ -285,28 +291,27 @@ class InlineAdvisor:
             file.discard()
 
     def _report(self, core: _core.InlineAdvisor) -> None:
-        stats = self.stats
-        if stats.decisions == 0:
+        stats, before = self.stats, self._before
+        decisions = stats.decisions - before.decisions
+        if decisions == 0:
             msg = (
                 f"inline advisor: runner {self.name} was never asked: "
                 "the pipeline has no inliner that asks (as default<O2> and inliner-wrapper do; a bare inline "
                 "does not), or the module no call that could be inlined"
             )
             warnings.warn(msg, PasspilotWarning, stacklevel=4)
-        if stats.budget_hits > self._budget_reported:
-            count = stats.budget_hits - self._budget_reported
+        if (count := stats.budget_hits - before.budget_hits) > 0:
             msg = (
-                f"inline advisor: {count} of {stats.decisions} decisions went to the default, because the "
+                f"inline advisor: {count} of {decisions} decisions went to the default, because the "
                 f"module had grown over {self._size_budget:g} times its size; --size-budget (size_budget=) "
                 "sets the limit"
             )
             warnings.warn(msg, PasspilotWarning, stacklevel=4)
-            self._budget_reported = stats.budget_hits
-        if (first := core.first_fallback) is not None and stats.fallbacks > self._fallbacks_reported:
-            count = stats.fallbacks - self._fallbacks_reported
-            msg = f"inline advisor: {count} of {stats.decisions} decisions fell back to the default"
-            warnings.warn(f"{msg}; the first: {self._error_of(first)}", PasspilotWarning, stacklevel=4)
-            self._fallbacks_reported = stats.fallbacks
+        if (count := stats.fallbacks - before.fallbacks) > 0:
+            msg = f"inline advisor: {count} of {decisions} decisions fell back to the default"
+            first = core.first_fallback
+            why = f"the first: {self._error_of(first)}" if first else "the runner had failed for good before"
+            warnings.warn(f"{msg}; {why}", PasspilotWarning, stacklevel=4)
 
     def _error_of(self, failure: Failure) -> BaseException:
         kind, text, where, exception = failure
@@ -354,11 +359,12 @@ class _Host:
         """An offered tensor that is not bound; one that is computed for this question alone."""
         import numpy as np
 
-        view = self.views.get(name)
-        if view is not None and name not in registered("inline"):
-            return view
+        if (view := self.views.get(name)) is not None:
+            return view  # filled before the question
         if name not in self._offered:
-            msg = f"obs[{name!r}]: expected a feature of the point inline, got none of this name; "
+            late = name in registered("inline")
+            got = "one registered after the advisor was made" if late else "none of this name"
+            msg = f"obs[{name!r}]: expected a feature of the point inline, got {got}; "
             raise FeatureError(f"{msg}`passpilot features` lists them")
         spec = self._offered[name]
         out: Tensor = np.zeros(spec.shape, spec.numpy_dtype)

@@ -44,9 +44,15 @@ class OutputFile:
             return os.open(self.path, flags)
         self._target = os.path.realpath(self.path)
         with contextlib.suppress(OSError):  # the file system has no nameless files; other trouble comes again
-            return os.open(os.path.dirname(self._target), flags | os.O_TMPFILE, 0o666)
+            return self._same_mode(os.open(os.path.dirname(self._target), flags | os.O_TMPFILE, 0o666))
         fd = os.open(self._beside(), flags | os.O_CREAT | os.O_EXCL, 0o666)
         self._temporary = self._beside()
+        return self._same_mode(fd)
+
+    def _same_mode(self, fd: int) -> int:
+        """Give the new file the permissions of the one that it replaces, if there is one."""
+        with contextlib.suppress(FileNotFoundError):
+            os.fchmod(fd, stat.S_IMODE(os.stat(self._target).st_mode))
         return fd
 
     def _beside(self) -> str:

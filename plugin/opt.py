@@ -103,8 +103,8 @@ def _add_advice(add: Callable[..., None]) -> None:
         "load", action="append", default=[], metavar="FILE.py", help="register the features and runners in it"
     )
     add("log", metavar="F", help="write every decision to a log (see passpilot log)")
-    add("on-error", choices=("fail", "default"), default="fail", help="what a failing runner does")
-    add("timeout", type=float, default=10.0, metavar="S", help="seconds to wait for another process (10)")
+    add("on-error", choices=("fail", "default"), help="what a failing runner does")
+    add("timeout", type=float, metavar="S", help="seconds to wait for another process (10)")
     add(
         "size-budget",
         type=float,
@@ -158,6 +158,7 @@ def _run(options: argparse.Namespace, llvm: list[str]) -> int:
         print(_core.pass_names(), end="")
         return 0
     pipeline = _pipeline(options)
+    _check_outputs(options)
     if llvm:
         _set_llvm_options(llvm)
     advisor = _advisor(options)
@@ -228,20 +229,37 @@ def _advisor(options: argparse.Namespace) -> Advisor | None:
     if len(wanted) > 1:
         raise UsageError("opt: expected one runner for the point inline, got two")
     if not wanted:
-        if options.log is not None:
+        if given := _advice_keywords(options):
+            flag = f"--{next(iter(given)).replace('_', '-')}"
             raise UsageError(
-                "opt: --log: expected an advisor whose decisions to log, got none; add --inline=default"
+                f"opt: {flag}: expected an advisor that it is for, got none; add --inline=default"
             )
         return None
     from importlib import import_module
 
     point, runner = wanted[0]
     module, _, name = ADVISORS[point].partition(":")
-    keywords = {"log": options.log, "on_error": options.on_error, "timeout": options.timeout}
-    if options.size_budget is not None:
-        keywords["size_budget"] = options.size_budget
-    advisor: Advisor = getattr(import_module(module), name)(runner, **keywords)
+    advisor: Advisor = getattr(import_module(module), name)(runner, **_advice_keywords(options))
     return advisor
+
+
+def _advice_keywords(options: argparse.Namespace) -> dict[str, object]:
+    """The keywords of the advisor that are on the command line."""
+    names = ("log", "on_error", "timeout", "size_budget")
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+
+
+def _check_outputs(options: argparse.Namespace) -> None:
+    """Make sure that no two outputs are one file."""
+    output = None if options.disable_output else options.output or "-"
+    outputs = [("-o", output), ("--log", options.log), ("-pass-remarks-output", options.pass_remarks_output)]
+    owners: dict[str, str] = {}
+    for flag, path in outputs:
+        if not path or (path != "-" and os.path.exists(path) and not os.path.isfile(path)):
+            continue
+        place = path if path == "-" else os.path.realpath(path)
+        if (owner := owners.setdefault(place, flag)) != flag:
+            raise UsageError(f"opt: {flag}: expected a file of its own, got {path}, which {owner} writes")
 
 
 def _compile(options: argparse.Namespace, pipeline: str, advisor: Advisor | None) -> None:
@@ -270,6 +288,8 @@ def _compile(options: argparse.Namespace, pipeline: str, advisor: Advisor | None
             remarks_format=options.pass_remarks_format,
             remarks_with_hotness=options.pass_remarks_with_hotness,
         )
+    if advisor is not None:
+        advisor.close()  # what fails here must fail before anything is written
     _write(options, module)
     if options.stats:
         from passpilot.plugin import _core

@@ -69,6 +69,9 @@ class Runner(ABC):
     frame: NDArray[np.uint8]
     """The one block that holds the inputs, as `passpilot.features.spec.layout` places them."""
 
+    advised: bool = False
+    """Whether an advisor has taken it; a runner serves one."""
+
     host: Host | None = None
     """The compiler, or None where it is in another process."""
 

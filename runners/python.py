@@ -147,7 +147,13 @@ class PythonRunner(Runner):
         if not self._closed:
             self._closed = True
             if callable(close := getattr(self.policy, "close", None)):
-                close()
+                try:
+                    close()
+                except Error:
+                    raise
+                except (Exception, SystemExit) as error:
+                    msg = f"policy {self.name}: expected close() to end, got {describe_exception(error)}"
+                    raise PolicyError(msg) from error
 
 
 @runner_keys("features")
@@ -203,7 +209,7 @@ def _instance(policy: object, name: str) -> object:
         made = cast("Callable[[], object]", policy)()
     except Error:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         msg = f"policy {name}: expected it to be made without arguments, got {describe_exception(error)}"
         raise PolicyError(msg) from error
     return made if isinstance(policy, type) else _instance(made, name)
