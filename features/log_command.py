@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from passpilot.features.inline import DECISION, DEFAULT
 from passpilot.features.log import read_log
+from passpilot.plugin.arguments import Parser
 from passpilot.plugin.output import quiet_pipe
 
 if TYPE_CHECKING:
@@ -42,28 +43,19 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        "passpilot log",
-        description="Look into decision logs.",
-        epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def _parser() -> Parser:
+    parser = Parser("passpilot log", description="Look into decision logs.", epilog=_EXAMPLE)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     show = commands.add_parser(
         "show",
         help="print one line per decision, and a summary",
         description="Print one line per decision of a log, and a summary.",
         epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     show.add_argument("file", metavar="LOG", help="a decision log of passpilot or of MLGO")
-    show.add_argument(
-        "--json", "-json", action="store_true", help="print one JSON object per decision, no summary"
-    )
-    show.add_argument("--limit", "-limit", type=_count, metavar="N", help="stop after N decisions")
-    show.add_argument("--traceback", "-traceback", action="store_true", help="show where an error comes from")
+    show.option("json", action="store_true", help="print one JSON object per decision, no summary")
+    show.option("limit", type=_count, metavar="N", help="stop after N decisions")
+    show.traceback_option()
     return parser
 
 

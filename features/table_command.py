@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from typing import TYPE_CHECKING
 
 from passpilot.features.point import POINTS, find_point, find_table
+from passpilot.plugin.arguments import Parser
 from passpilot.plugin.load import load_file
 from passpilot.plugin.output import quiet_pipe
 
@@ -38,31 +38,18 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         "passpilot features",
         description="Print what a decision point offers to a model: name, type and shape, meaning.",
         epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
-    parser.add_argument(
-        "--point", "-point", choices=tuple(POINTS), default="inline", help="inline is the default"
+    parser.option("point", choices=tuple(POINTS), default="inline", help="inline is the default")
+    parser.option("json", action="store_true", help="print one JSON object, specs in LLVM's form")
+    parser.option(
+        "load", metavar="FILE.py", action="append", default=[], help="run this file first, list its features"
     )
-    parser.add_argument(
-        "--json", "-json", action="store_true", help="print one JSON object, specs in LLVM's form"
-    )
-    parser.add_argument(
-        "--load",
-        "-load",
-        metavar="FILE.py",
-        action="append",
-        default=[],
-        help="run this file first, list its features",
-    )
-    parser.add_argument(
-        "--traceback", "-traceback", action="store_true", help="show where an error comes from"
-    )
+    parser.traceback_option()
     return parser
 
 

@@ -14,6 +14,7 @@ import tempfile
 import warnings
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from passpilot.plugin.arguments import Parser
 from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
 
 if TYPE_CHECKING:
@@ -47,28 +48,15 @@ def main(argv: Sequence[str]) -> int:
     return _run(options, llvm)
 
 
-class _Parser(argparse.ArgumentParser):
-    """Reports a wrong command line as all errors are: in one line."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"opt: {message}; see `{self.prog} --help`")
-
-
-def make_parser() -> argparse.ArgumentParser:
+def make_parser() -> Parser:
     """The parser of our options and of those that opt itself has; each with one or two dashes."""
-    parser = _Parser(
-        prog="passpilot opt",
+    parser = Parser(
+        "passpilot opt",
         description="Optimize LLVM IR as opt does, with the decisions of its passes advised.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
         add_help=False,
     )
-
-    def add(name: str, *more: str, **keywords: object) -> None:
-        names = [dashes + each for each in (name, *more) for dashes in ("-", "--")]
-        parser.add_argument(*names, **keywords)  # type: ignore[arg-type]
-
+    add = parser.option
     parser.add_argument("input", nargs="?", default="-", metavar="IN", help="a .ll or .bc file; - for stdin")
     add("help", "h", action="help", help="show this text")
     add("version", action="store_true", help="passpilot's version and LLVM's")
@@ -93,6 +81,7 @@ def make_parser() -> argparse.ArgumentParser:
     add("pass-remarks-with-hotness", action="store_true", help="remarks with profile counts")
     add("print-passes", action="store_true", help="list LLVM's passes")
     _add_advice(add)
+    parser.traceback_option()
     return parser
 
 
@@ -112,7 +101,6 @@ def _add_advice(add: Callable[..., None]) -> None:
         help="let the default decide once the module is FACTOR times its size (4); 0: no limit",
     )
     add("stats", action="store_true", help="print decisions and times, and LLVM's statistics")
-    add("traceback", action="store_true", help="show the whole traceback of an error")
 
 
 def split_options(argv: list[str], parser: argparse.ArgumentParser) -> tuple[list[str], list[str]]:

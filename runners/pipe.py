@@ -43,9 +43,10 @@ class PipeRunner(Runner):
         self._timeout = timeout
         self._who = f"pipe:{base}"
         self._broken = ""
-        self._channel = connect(base, time.monotonic() + timeout)
+        deadline = time.monotonic() + timeout  # one for the whole of the beginning
+        self._channel = connect(base, deadline)
         try:
-            greeting = self._greet(point)
+            greeting = self._greet(point, deadline)
             self.inputs: tuple[TensorSpec, ...] = self._wanted(greeting, point)
         except BaseException:
             self._channel.close()
@@ -61,8 +62,7 @@ class PipeRunner(Runner):
         self._read_into = self._channel.reader.readinto
         self._watch = Watch(self._channel, timeout)
 
-    def _greet(self, point: Point) -> wire.Welcome:
-        deadline = time.monotonic() + self._timeout
+    def _greet(self, point: Point, deadline: float) -> wire.Welcome:
         self._channel.write(wire.hello(point), deadline, "the handshake")
         return wire.read_welcome(self._channel.read_line(deadline, "a handshake"), self._who)
 

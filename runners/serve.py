@@ -7,7 +7,6 @@ byte, costs no more than its session; a runner's error goes back to it as text, 
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import signal
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from passpilot.features.point import POINTS, Point, find_point
+from passpilot.plugin.arguments import Parser
 from passpilot.plugin.errors import Error, PeerError, PolicyError, SpecMismatchError
 from passpilot.plugin.load import load_file
 from passpilot.runners import wire
@@ -259,22 +259,20 @@ def _stop_on_signals() -> Iterator[threading.Event]:
         os.close(writer)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="passpilot serve",
+def _parser() -> Parser:
+    parser = Parser(
+        "passpilot serve",
         description="Serve a runner to compilers on this machine, which ask it as pipe:BASE.",
-        epilog="example: passpilot serve python:policy.py:decide --pipe /tmp/ch &  "
-        "passpilot opt a.bc -passes='default<Oz>' --inline=pipe:/tmp/ch -o b.bc",
-        allow_abbrev=False,
+        epilog="example:\n  passpilot serve python:policy.py:decide --pipe /tmp/ch &\n"
+        "  passpilot opt a.bc -passes='default<Oz>' --inline=pipe:/tmp/ch -o b.bc",
     )
     parser.add_argument("runner", metavar="RUNNER", help="what to serve, such as python:policy.py:decide")
-    parser.add_argument("--pipe", metavar="BASE", required=True, help="make the FIFOs BASE.in and BASE.out")
-    parser.add_argument("--load", metavar="FILE.py", action="append", default=[], help="run this file first")
-    parser.add_argument("--once", action="store_true", help="end after one client")
-    parser.add_argument(
-        "--point", choices=tuple(POINTS), default="inline", help="the decision point (inline)"
-    )
-    parser.add_argument("--timeout", metavar="S", type=float, default=10.0, help="seconds per message (10)")
+    parser.option("pipe", metavar="BASE", required=True, help="make the FIFOs BASE.in and BASE.out")
+    parser.option("load", metavar="FILE.py", action="append", default=[], help="run this file first")
+    parser.option("once", action="store_true", help="end after one client")
+    parser.option("point", choices=tuple(POINTS), default="inline", help="the decision point (inline)")
+    parser.option("timeout", metavar="S", type=float, default=10.0, help="seconds per message (10)")
+    parser.traceback_option()
     return parser
 
 

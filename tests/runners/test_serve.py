@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from passpilot.plugin.errors import InputError, ModelError, PeerError, RunnerSpecError
+from passpilot.plugin.errors import InputError, ModelError, PeerError, RunnerSpecError, UsageError
 from passpilot.runners.serve import Server, main
 from tests.runners.serving import GENEROUS, client, names_at, process, served
 
@@ -223,11 +223,10 @@ def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--inline=pipe:/tmp/ch" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arguments", [[], ["const:1"], ["const:1", "--pipe", "x", "--point", "evict"]])
+@pytest.mark.parametrize("arguments", [[], ["const:1"], ["const:1", "-pipe", "x", "-point", "evict"]])
 def test_usage_errors(arguments: list[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
+    with pytest.raises(UsageError, match=r"^serve: "):
         main(arguments)
-    assert caught.value.code == 2
 
 
 def test_killed_client_process(base: str) -> None:
