@@ -78,7 +78,7 @@ public:
   Runner &runner() { return *TheRunner; }
   /// Starts with the runner's inputs, in the runner's order.
   const std::shared_ptr<TensorBlock> &block() const { return Block; }
-  /// The specs of a log of this session: features, default, decision.
+  /// The specs of a log: features, default, decision.
   std::vector<TensorSpec> logSpecs() const;
   void setLog(DecisionLog *L) { Log = L; }
   /// Forgets the failure of the compilation before.
