@@ -1,106 +1,169 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# ruff: noqa: ARG001
-"""`InlineAdvisor`: what of a runner, a feature and the counts belongs to whom."""
+"""Advisors and runners that are used again, or that end badly; outputs that would share a file."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from passpilot.features.custom import feature, unregister
-from passpilot.features.inline import DECISION
+from passpilot.features.log import read_log
 from passpilot.features.point import find_point
 from passpilot.passes.inline import InlineAdvisor
-from passpilot.plugin import _core
-from passpilot.plugin.errors import FeatureError, PasspilotWarning, RunnerSpecError
+from passpilot.plugin.errors import PasspilotWarning, PolicyError, RunnerSpecError
 from passpilot.plugin.module import Module, optimize
-from passpilot.runners.base import Runner, Tensor
-from passpilot.runners.python import Observation
+from passpilot.runners.base import Runner
+from passpilot.runners.python import Observation, PythonRunner
 from passpilot.runners.spec import make_runner
+from tests.command import passpilot, refused
 
-PIPELINE = "default<O2>"
-
-
-class Yes(Runner):
-    """A runner of somebody else's."""
-
-    inputs = ()
-    output = DECISION
-
-    def evaluate(self) -> bool:
-        return True
-
-
-def const() -> Runner:
-    return make_runner("const:1", find_point("inline"))
+IR = """
+define i32 @leaf(i32 %x) {
+  %y = add i32 %x, 1
+  ret i32 %y
+}
+define i32 @root(i32 %x) {
+  %a = call i32 @leaf(i32 %x)
+  %b = call i32 @leaf(i32 %a)
+  ret i32 %b
+}
+"""
 
 
-@pytest.mark.parametrize("make", [const, Yes])
-def test_a_runner_has_one_advisor(make: Callable[[], Runner]) -> None:
-    runner = make()
+def compile_ir(advisor: InlineAdvisor, pipeline: str = "default<O2>") -> None:
+    optimize(Module.read(IR.encode()), pipeline, [advisor])
+
+
+@pytest.mark.parametrize("spec", ["random:1", "python"])
+def test_a_runner_serves_one_advisor(spec: str) -> None:
+    point = find_point("inline")
+    runner: Runner = PythonRunner(lambda obs: False, point) if spec == "python" else make_runner(spec, point)  # noqa: ARG005
     InlineAdvisor(runner)
-    with pytest.raises(RunnerSpecError, match="expected one that no advisor has had"):
+    with pytest.raises(RunnerSpecError, match="expected one of its own"):
         InlineAdvisor(runner)
 
 
-def test_warnings_are_about_their_own_compilation(program: Path) -> None:
-    asked: list[Observation] = []
+def test_each_compilation_that_asks_nothing_is_warned_of() -> None:
+    advisor = InlineAdvisor("const:0")
+    compile_ir(advisor)
+    with pytest.warns(PasspilotWarning, match="never asked"):
+        compile_ir(advisor, "default<O0>")
 
-    def decide(obs: Observation) -> bool:
-        asked.append(obs)
-        if len(asked) == 3:
-            raise ValueError
+
+def test_fallbacks_are_told_per_compilation() -> None:
+    failing = [True, False, False, True]
+
+    def decide(obs: Observation) -> bool:  # noqa: ARG001
+        if failing.pop(0):
+            raise ValueError(f"with {len(failing)} to go")
         return False
 
     advisor = InlineAdvisor(decide, on_error="default")
-    with pytest.warns(PasspilotWarning, match="1 of "):
-        optimize(Module.read(program), PIPELINE, [advisor])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        optimize(Module.read(program), PIPELINE, [advisor])
-    with pytest.warns(PasspilotWarning, match="was never asked"):
-        optimize(Module.read(program), "instcombine", [advisor])
+    with pytest.warns(PasspilotWarning, match=r"1 of 2 decisions .*: ValueError: with 3 to go"):
+        compile_ir(advisor)
+    with pytest.warns(PasspilotWarning, match=r"1 of 2 decisions .*: ValueError: with 0 to go"):
+        compile_ir(advisor)
 
 
-@pytest.fixture
-def computed() -> Iterator[list[int]]:
-    """What the custom feature `name_length` gave."""
-    values: list[int] = []
+def test_a_logged_feature_is_computed_once_and_the_policy_sees_what_the_log_has(tmp_path: Path) -> None:
+    calls = []
 
     @feature("int64[1]")
-    def name_length(site: _core.CallSite) -> int:
-        values.append(len(site.callee.name))
-        return values[-1]
+    def counter(site: object) -> int:  # noqa: ARG001
+        calls.append(1)
+        return len(calls)
 
-    yield values
-    unregister("name_length")
-
-
-def test_a_logged_feature_is_computed_once(program: Path, tmp_path: Path, computed: list[int]) -> None:
-    kept: list[Tensor] = []
+    seen = []
 
     def decide(obs: Observation) -> bool:
-        kept.append(obs["name_length"])
-        return obs.default()
-
-    advisor = InlineAdvisor(decide, log=str(tmp_path / "log"))
-    optimize(Module.read(program), PIPELINE, [advisor])
-    assert len(computed) == advisor.stats.decisions > 1
-    assert [int(each[0]) for each in kept] == computed
-
-
-def test_a_feature_registered_too_late(program: Path) -> None:
-    advisor = InlineAdvisor(lambda obs: bool(obs["late"][0]))
-
-    @feature("int64[1]")
-    def late(site: _core.CallSite) -> int:
-        return 1
+        seen.append(int(obs["counter"].item()))
+        return False
 
     try:
-        with pytest.raises(FeatureError, match="registered after the advisor was made"):
-            optimize(Module.read(program), PIPELINE, [advisor])
+        compile_ir(InlineAdvisor(decide, log=str(tmp_path / "log")))
+        logged = read_log(tmp_path / "log").to_arrays(["counter"])["counter"]
     finally:
-        unregister("late")
+        unregister("counter")
+    assert seen == logged.ravel().tolist() == [1, 2]
+
+
+POLICIES = """
+class Closing:
+    def decide(self, obs):
+        return False
+    def close(self):
+        raise OSError("no more")
+class Leaving:
+    def __init__(self):
+        raise SystemExit(0)
+    def decide(self, obs):
+        return False
+"""
+
+
+@pytest.mark.parametrize(("name", "told"), [("Closing", "OSError: no more"), ("Leaving", "SystemExit: 0")])
+def test_a_policy_that_ends_badly_leaves_no_output(tmp_path: Path, name: str, told: str) -> None:
+    (tmp_path / "in.ll").write_text(IR)
+    (tmp_path / "p.py").write_text(POLICIES)
+    line = refused("opt", "in.ll", "-O2", f"--inline=python:p.py:{name}", "-o", "out.bc", cwd=tmp_path)
+    assert told in line
+    assert "p.py:" in line
+
+
+def test_close_of_a_policy_is_called_once() -> None:
+    closed = []
+
+    class Policy:
+        def decide(self, obs: Observation) -> bool:  # noqa: ARG002
+            return False
+
+        def close(self) -> None:
+            closed.append(1)
+            raise ValueError
+
+    runner = PythonRunner(Policy, find_point("inline"))
+    with pytest.raises(PolicyError):
+        runner.close()
+    runner.close()
+    assert closed == [1]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--inline=const:0", "--log=x", "-o", "x"),
+        ("--inline=const:0", "--log=x", "-o", "./x"),
+        ("--inline=const:0", "--log=-"),
+        ("--inline=const:0", "--log=x", "-pass-remarks-output=x", "-o", "y"),
+        ("--timeout=1", "-o", "y"),
+        ("--on-error=default", "-o", "y"),
+        ("--size-budget=2", "-o", "y"),
+    ],
+)
+def test_flags_that_cannot_be(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    (tmp_path / "in.ll").write_text(IR)
+    done = passpilot("opt", "in.ll", "-O2", *flags, cwd=tmp_path)
+    assert done.code == 2
+    assert done.err.startswith("passpilot: error: opt: ")
+    assert [path.name for path in tmp_path.iterdir()] == ["in.ll"]
+
+
+def test_an_output_keeps_the_mode_of_the_file_it_replaces(tmp_path: Path) -> None:
+    (tmp_path / "in.ll").write_text(IR)
+    out = tmp_path / "out.bc"
+    out.write_text("old")
+    out.chmod(0o600)
+    assert passpilot("opt", "in.ll", "-O2", "-o", "out.bc", cwd=tmp_path).code == 0
+    assert out.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_public_names_agree() -> None:
+    import passpilot as package
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name in package.__all__:
+            assert getattr(package, name) is not None
+    assert {*package._HOMES, "__version__"} == {*package.__all__}
