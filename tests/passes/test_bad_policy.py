@@ -164,19 +164,6 @@ class CannotBeMade:
         raise OSError("no weights")
 
 
-class LeavesAtOnce:
-    def __init__(self):
-        sys.exit(0)
-
-
-class ClosesBadly:
-    def decide(self, obs):
-        return obs.default()
-
-    def close(self):
-        raise OSError("not saved")
-
-
 class NeedsArguments:
     def __init__(self, path):
         pass
@@ -310,7 +297,6 @@ def test_a_feature_that_fails_beside_a_log(folder: Path) -> None:
     ("name", "told"),
     [
         ("CannotBeMade", "OSError: no weights"),
-        ("LeavesAtOnce", "SystemExit: 0"),
         ("NeedsArguments", "path"),
         ("two_arguments", "two_arguments(obs, more)"),
         ("coroutine", "coroutine"),
@@ -329,11 +315,6 @@ def test_what_is_no_policy(folder: Path, name: str, told: str, on_error: str) ->
 def test_a_policy_that_leaves(folder: Path, on_error: str) -> None:
     line = refused(*compile_flags("leaves"), f"--on-error={on_error}", cwd=folder)
     assert "SystemExit" in line
-
-
-def test_a_policy_that_fails_at_its_end(folder: Path) -> None:
-    told = "policy python:p.py:ClosesBadly: expected its close() to return, got OSError: not saved"
-    assert told in refused(*compile_flags("ClosesBadly"), cwd=folder)
 
 
 def test_the_whole_traceback(folder: Path) -> None:
