@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "advice.h"
 #include "core.h"
 
 #include <algorithm>
@@ -7,74 +8,6 @@
 namespace passpilot {
 
 namespace {
-
-/// Reads a Flag from what a policy returned: a bool, an int, or a numpy boolean
-/// or integer of one element. False: it is none of these; -1 in \p Answer
-/// stands for an integer that is out of any domain.
-bool readFlag(PyObject *Value, int64_t &Answer) {
-  if (PyBool_Check(Value)) {
-    Answer = Value == Py_True;
-    return true;
-  }
-  if (PyLong_Check(Value)) {
-    int Overflow = 0;
-    long long X = PyLong_AsLongLongAndOverflow(Value, &Overflow);
-    Answer = Overflow ? -1 : X;
-    return true;
-  }
-  if (!PyObject_CheckBuffer(Value) || PyBytes_Check(Value) ||
-      PyByteArray_Check(Value) || PyMemoryView_Check(Value))
-    return false;
-  Py_buffer View;
-  if (PyObject_GetBuffer(Value, &View, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
-    PyErr_Clear();
-    return false;
-  }
-  const char *F = View.format ? View.format : "B";
-  bool Good = View.len == View.itemsize && F[0] && !F[1];
-  if (Good) {
-    switch (*F) {
-    case '?':
-      Answer = *static_cast<bool *>(View.buf);
-      break;
-    case 'b':
-      Answer = *static_cast<signed char *>(View.buf);
-      break;
-    case 'B':
-      Answer = *static_cast<unsigned char *>(View.buf);
-      break;
-    case 'h':
-      Answer = *static_cast<short *>(View.buf);
-      break;
-    case 'H':
-      Answer = *static_cast<unsigned short *>(View.buf);
-      break;
-    case 'i':
-      Answer = *static_cast<int *>(View.buf);
-      break;
-    case 'I':
-      Answer = *static_cast<unsigned *>(View.buf);
-      break;
-    case 'l':
-      Answer = *static_cast<long *>(View.buf);
-      break;
-    case 'q':
-      Answer = *static_cast<long long *>(View.buf);
-      break;
-    case 'L':
-    case 'Q':
-      Answer =
-          *static_cast<unsigned long *>(View.buf) > 1
-              ? -1
-              : static_cast<int64_t>(*static_cast<unsigned long *>(View.buf));
-      break;
-    default:
-      Good = false;
-    }
-  }
-  PyBuffer_Release(&View);
-  return Good;
-}
 
 /// Type and repr of a wrong answer, shortened; an object that cannot be shown
 /// is named by its type alone. Never raises: LLVM is below on the stack.
@@ -98,7 +31,7 @@ std::string described(nb::handle Value) {
 /// Runs \p Body, which calls into Python, with the GIL. LLVM is below on the
 /// stack, so nothing is thrown past this; what is becomes the session's
 /// failure, and the result false.
-template <typename F> bool guarded(PyInlineAdvisor &A, FailureKind K, F Body) {
+template <typename F> bool guarded(PyAdvisor &A, FailureKind K, F Body) {
   if (interpreterEnds()) {
     A.Session->noteFailure(FailureKind::Interrupt, "the interpreter ends");
     return false;
@@ -118,8 +51,7 @@ template <typename F> bool guarded(PyInlineAdvisor &A, FailureKind K, F Body) {
 /// without it. Lifetime: owned by the advisor's session, so A outlives it.
 class PythonRunner final : public Runner {
 public:
-  PythonRunner(PyInlineAdvisor &A, std::vector<TensorSpec> Inputs,
-               TensorSpec Output)
+  PythonRunner(PyAdvisor &A, std::vector<TensorSpec> Inputs, TensorSpec Output)
       : Runner(std::move(Inputs), std::move(Output)), A(A) {}
 
   bool evaluate(const void *const *, void *Out) override {
@@ -127,12 +59,15 @@ public:
       nb::object Value = nb::steal(PyObject_CallNoArgs(A.Evaluate.ptr()));
       if (!Value.is_valid())
         throw nb::python_error();
-      auto &Answer = *static_cast<int64_t *>(Out);
-      if (readFlag(Value.ptr(), Answer) && (Answer == 0 || Answer == 1))
+      const Domain &D = A.Session->point().Domain;
+      Advice &Answer = *static_cast<Advice *>(Out);
+      if (readAdvice(Value.ptr(), D, Answer) && D.inRange(Answer))
         return true;
-      A.Session->noteFailure(FailureKind::Advice,
-                             "expected True, False, 0 or 1, got " +
-                                 described(Value));
+      A.Session->noteFailure(
+          FailureKind::Advice,
+          std::string("expected ") +
+              (D.Kind == DomainKind::Flag ? "True, False, " : "") +
+              D.expected() + ", got " + described(Value));
       return false;
     });
   }
@@ -145,12 +80,12 @@ public:
   }
 
 private:
-  PyInlineAdvisor &A;
+  PyAdvisor &A;
 };
 
 } // namespace
 
-const FunctionShape &PyInlineAdvisor::shapeOf(llvm::Function &F) {
+const FunctionShape &PyAdvisor::shapeOf(llvm::Function &F) {
   if (!Shape || ShapeOf != &F || ShapeEpoch != Session->Epoch) {
     Shape = std::make_unique<FunctionShape>(F);
     ShapeOf = &F;
@@ -166,7 +101,7 @@ static bool isFatal(nb::handle Value) {
   return nb::isinstance(Value, Type) && Value.attr("fatal").is(Py_True);
 }
 
-void PyInlineAdvisor::noteException(FailureKind K, nb::python_error &E) {
+void PyAdvisor::noteException(FailureKind K, nb::python_error &E) {
   nb::object Value = nb::borrow(E.value());
   if (!PyErr_GivenExceptionMatches(Value.ptr(), PyExc_Exception))
     K = FailureKind::Interrupt; // KeyboardInterrupt, SystemExit
@@ -179,11 +114,12 @@ void PyInlineAdvisor::noteException(FailureKind K, nb::python_error &E) {
 
 namespace {
 
-void create(PyInlineAdvisor *Self, nb::object Native,
+void create(PyAdvisor *Self, const std::string &PointName, nb::object Native,
             const std::vector<SpecRow> &Inputs,
             const std::vector<std::pair<SpecRow, nb::object>> &Custom,
-            bool DefaultOnError, double SizeBudget, bool Logged) {
-  auto *A = new (Self) PyInlineAdvisor;
+            bool DefaultOnError, double Limit, bool Logged) {
+  const Point &P = pointOf(PointName);
+  auto *A = new (Self) PyAdvisor;
   std::shared_ptr<Runner> R;
   if (!Native.is_none()) {
     R = nb::cast<NativeRunner &>(Native).Impl;
@@ -191,7 +127,7 @@ void create(PyInlineAdvisor *Self, nb::object Native,
     std::vector<TensorSpec> Specs;
     for (const SpecRow &Row : Inputs)
       Specs.push_back(specOf(Row));
-    R = std::make_shared<PythonRunner>(*A, std::move(Specs), inlineDecision());
+    R = std::make_shared<PythonRunner>(*A, std::move(Specs), P.Decision);
   }
   std::vector<CustomFeature> Features;
   for (const auto &[Row, Fill] : Custom) {
@@ -204,9 +140,9 @@ void create(PyInlineAdvisor *Self, nb::object Native,
                           });
                         }});
   }
-  A->Session = std::make_unique<InlineSession>(
-      std::move(R), std::move(Features),
-      InlineConfig{DefaultOnError, SizeBudget}, Logged);
+  A->Session = std::make_unique<Session>(P, std::move(R), std::move(Features),
+                                         DefaultOnError, Logged);
+  A->Session->Limit = Limit;
 }
 
 const char *kindText(FailureKind K) {
@@ -240,11 +176,13 @@ nb::object failureOf(const Failure &F, const nb::object &Exception) {
                                                        : nb::none());
 }
 
-nb::dict countsOf(PyInlineAdvisor &A) {
-  const InlineCounts &C = A.Session->Counts;
+nb::dict countsOf(PyAdvisor &A) {
+  const Counts &C = A.Session->Counts;
   nb::dict D;
   D["asked"] = C.Asked;
   D["accepted"] = C.Accepted;
+  D["agreed"] = C.Agreed;
+  D["compared"] = C.Compared;
   D["fallbacks"] = C.Fallbacks;
   D["not_askable"] = C.NotAskable;
   D["budget_hits"] = C.BudgetHits;
@@ -253,7 +191,7 @@ nb::dict countsOf(PyInlineAdvisor &A) {
   return D;
 }
 
-nb::dict viewsOf(PyInlineAdvisor &A, bool Writable) {
+nb::dict viewsOf(PyAdvisor &A, bool Writable) {
   nb::dict D;
   const auto &Block = A.Session->block();
   for (size_t I = 0; I < Block->specs().size(); ++I)
@@ -261,7 +199,7 @@ nb::dict viewsOf(PyInlineAdvisor &A, bool Writable) {
   return D;
 }
 
-nb::object frame(PyInlineAdvisor &A) {
+nb::object frame(PyAdvisor &A) {
   std::vector<std::string> Names;
   for (const TensorSpec &S : A.Session->runner().inputs())
     if (std::find(Names.begin(), Names.end(), S.Name) == Names.end())
@@ -269,15 +207,27 @@ nb::object frame(PyInlineAdvisor &A) {
   return frameOf(A.Session->block(), Names.size());
 }
 
-bool defaultDecision(PyInlineAdvisor &A) {
+nb::object defaultDecision(PyAdvisor &A) {
   if (!A.Session->current())
     raiseError("StaleViewError",
                "obs.default(): expected to be called within a decision, got a "
                "call outside");
-  return A.Session->defaultDecision();
+  const Advice D = A.Session->defaultAdvice();
+  const Point &P = A.Session->point();
+  return P.Domain.Kind == DomainKind::Flag ? nb::object(nb::bool_(D.Integer))
+                                           : adviceOf(P.Decision, D);
 }
 
-bool closeLog(PyInlineAdvisor &A) {
+nb::object currentSite(nb::object Owner) {
+  auto &A = nb::cast<PyAdvisor &>(Owner);
+  if (!A.Session->current())
+    raiseError("StaleViewError", "obs.site: expected to be read within a "
+                                 "decision, got a read outside");
+  return A.Session->point().Name == "inline" ? callSiteOf(Owner, A)
+                                             : liveRangeSiteOf(Owner, A);
+}
+
+bool closeLog(PyAdvisor &A) {
   A.Session->setLog(nullptr);
   const bool Good = !A.Log || A.Log->close();
   const std::string Error = A.Log ? A.Log->error() : "";
@@ -291,7 +241,7 @@ int traverse(PyObject *Self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE(Self));
   if (!nb::inst_ready(Self))
     return 0;
-  auto *A = nb::inst_ptr<PyInlineAdvisor>(Self);
+  auto *A = nb::inst_ptr<PyAdvisor>(Self);
   Py_VISIT(A->Evaluate.ptr());
   Py_VISIT(A->SwitchContext.ptr());
   Py_VISIT(A->Exception.ptr());
@@ -302,7 +252,7 @@ int traverse(PyObject *Self, visitproc visit, void *arg) {
 }
 
 int clear(PyObject *Self) {
-  auto *A = nb::inst_ptr<PyInlineAdvisor>(Self);
+  auto *A = nb::inst_ptr<PyAdvisor>(Self);
   A->Evaluate.reset();
   A->SwitchContext.reset();
   A->Exception.reset();
@@ -319,20 +269,20 @@ PyType_Slot Slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)},
 } // namespace
 
 void bindAdvisor(nb::module_ &M) {
-  nb::class_<PyInlineAdvisor>(M, "InlineAdvisor", nb::type_slots(Slots))
-      .def("__init__", &create, nb::arg("native").none(), nb::arg("inputs"),
-           nb::arg("custom"), nb::arg("default_on_error"),
-           nb::arg("size_budget"), nb::arg("logged"),
-           nb::sig("def __init__(self, native: NativeRunner | None, "
-                   "inputs: Sequence[tuple[str, str, Sequence[int]]], "
-                   "custom: Sequence[tuple[tuple[str, str, Sequence[int]], "
-                   "collections.abc.Callable[[], None]]], "
-                   "default_on_error: bool, size_budget: float, logged: bool) "
-                   "-> None"))
+  nb::class_<PyAdvisor>(M, "Advisor", nb::type_slots(Slots))
+      .def(
+          "__init__", &create, nb::arg("point"), nb::arg("native").none(),
+          nb::arg("inputs"), nb::arg("custom"), nb::arg("default_on_error"),
+          nb::arg("limit"), nb::arg("logged"),
+          nb::sig("def __init__(self, point: str, native: NativeRunner | None, "
+                  "inputs: Sequence[tuple[str, str, Sequence[int]]], "
+                  "custom: Sequence[tuple[tuple[str, str, Sequence[int]], "
+                  "collections.abc.Callable[[], None]]], "
+                  "default_on_error: bool, limit: float, logged: bool) "
+                  "-> None"))
       .def(
           "set_python",
-          [](PyInlineAdvisor &A, nb::object Evaluate,
-             nb::object SwitchContext) {
+          [](PyAdvisor &A, nb::object Evaluate, nb::object SwitchContext) {
             A.Evaluate = std::move(Evaluate);
             A.SwitchContext = std::move(SwitchContext);
           },
@@ -350,7 +300,7 @@ void bindAdvisor(nb::module_ &M) {
            "The runner's inputs as one block of bytes.")
       .def(
           "open_log",
-          [](PyInlineAdvisor &A, int FD) {
+          [](PyAdvisor &A, int FD) {
             A.Log = std::make_unique<DecisionLog>(FD, A.Session->logSpecs());
             A.Session->setLog(A.Log.get());
           },
@@ -358,26 +308,36 @@ void bindAdvisor(nb::module_ &M) {
           "Starts a decision log on a descriptor, which it takes over.")
       .def("close_log", &closeLog)
       .def("default", &defaultDecision,
-           "LLVM's own decision for the current call site.")
+           nb::sig("def default(self) -> bool | int | float"),
+           "LLVM's own decision for the current question.")
       .def_prop_ro("counts", &countsOf,
                    nb::sig("def counts(self) -> dict[str, float]"))
       .def_prop_ro(
           "failure",
-          [](PyInlineAdvisor &A) {
+          [](PyAdvisor &A) {
             return failureOf(A.Session->failure(), A.Exception);
           },
           nb::sig("def failure(self) -> tuple[str, str, str, BaseException | "
                   "None] | None"))
       .def_prop_ro(
           "first_fallback",
-          [](PyInlineAdvisor &A) {
+          [](PyAdvisor &A) {
             return failureOf(A.Session->firstFallback(), A.FallbackException);
           },
           nb::sig("def first_fallback(self) -> "
                   "tuple[str, str, str, BaseException | None] | None"));
-  M.def("inline_features", [] { return rowsOf(inlineFeatures()); });
-  M.def("inline_decision", [] { return rowOf(inlineDecision()); });
-  M.def("inline_default", [] { return rowOf(inlineDefault()); });
+  M.def("current_site", &currentSite, nb::arg("advisor"),
+        nb::sig("def current_site(advisor: Advisor) -> "
+                "CallSite | EvictionSite | PrioritySite"));
+  M.def(
+      "point",
+      [](const std::string &Name) {
+        const Point &P = pointOf(Name);
+        return std::make_tuple(rowsOf(P.Features), rowOf(P.Default),
+                               rowOf(P.Decision));
+      },
+      nb::arg("name"),
+      "The features of a decision point, its default and its advice.");
 }
 
 } // namespace passpilot

@@ -9,39 +9,28 @@ namespace passpilot {
 
 namespace {
 
-/// Part of the IR, valid during one decision of one advisor.
-struct View {
-  nb::object Owner; ///< the PyInlineAdvisor, kept alive
-  PyInlineAdvisor *A;
-  uint64_t Ordinal;
-  llvm::CallBase *Site;
-
+struct CallSite : View {
+  using View::View;
   llvm::CallBase &site() const {
-    if (A->Session->current() != Site || A->Session->ordinal() != Ordinal)
-      raiseError("StaleViewError",
-                 "call-site view of decision " + std::to_string(Ordinal) +
-                     ": expected to be read during that decision, got a read "
-                     "after it; copy what "
-                     "you need");
-    return *Site;
+    return static_cast<CallQuestion &>(question("call-site")).Site;
   }
 };
-
-struct CallSite : View {};
-struct FunctionView : View {
+struct FunctionView : CallSite {
   llvm::Function *F;
+  FunctionView(const CallSite &S, llvm::Function *F) : CallSite(S), F(F) {}
   llvm::Function &function() const {
     site();
     return *F;
   }
 };
-struct ArgumentView : View {
+struct ArgumentView : CallSite {
   unsigned Index;
+  ArgumentView(const CallSite &S, unsigned I) : CallSite(S), Index(I) {}
   llvm::Value &value() const { return *site().getArgOperand(Index); }
 };
 
 FunctionView functionOf(const CallSite &S, llvm::Function *F) {
-  return FunctionView{{S}, F};
+  return FunctionView(S, F);
 }
 
 nb::object integerOf(const llvm::Value &V) {
@@ -57,28 +46,9 @@ nb::object integerOf(const llvm::Value &V) {
 std::vector<ArgumentView> argumentsOf(const CallSite &S) {
   std::vector<ArgumentView> V;
   for (unsigned I = 0, E = S.site().arg_size(); I < E; ++I)
-    V.push_back(ArgumentView{{S}, I});
+    V.push_back(ArgumentView(S, I));
   return V;
 }
-
-/// A policy may keep a view, and the view keeps the advisor, which keeps the
-/// policy: the collector must see the cycle.
-template <typename T> int traverse(PyObject *Self, visitproc visit, void *arg) {
-  Py_VISIT(Py_TYPE(Self));
-  if (nb::inst_ready(Self))
-    Py_VISIT(nb::inst_ptr<T>(Self)->Owner.ptr());
-  return 0;
-}
-
-template <typename T> int clear(PyObject *Self) {
-  nb::inst_ptr<T>(Self)->Owner.reset();
-  return 0;
-}
-
-template <typename T>
-PyType_Slot Slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse<T>)},
-                       {Py_tp_clear, reinterpret_cast<void *>(clear<T>)},
-                       {0, nullptr}};
 
 } // namespace
 
@@ -94,7 +64,8 @@ void bindCallSite(nb::module_ &M) {
                std::to_string(L.Column);
       });
 
-  nb::class_<FunctionView>(M, "Function", nb::type_slots(Slots<FunctionView>))
+  nb::class_<FunctionView>(M, "Function",
+                           nb::type_slots(ViewSlots<FunctionView>))
       .def_prop_ro(
           "name",
           [](FunctionView &V) { return text(V.function().getName().str()); })
@@ -122,7 +93,8 @@ void bindCallSite(nb::module_ &M) {
         return text("<function " + V.function().getName().str() + ">");
       });
 
-  nb::class_<ArgumentView>(M, "Argument", nb::type_slots(Slots<ArgumentView>))
+  nb::class_<ArgumentView>(M, "Argument",
+                           nb::type_slots(ViewSlots<ArgumentView>))
       .def_ro("index", &ArgumentView::Index)
       .def_prop_ro(
           "is_constant",
@@ -138,7 +110,7 @@ void bindCallSite(nb::module_ &M) {
       .def("__str__",
            [](ArgumentView &V) { return text(printedOperand(V.value())); });
 
-  nb::class_<CallSite>(M, "CallSite", nb::type_slots(Slots<CallSite>))
+  nb::class_<CallSite>(M, "CallSite", nb::type_slots(ViewSlots<CallSite>))
       .def_prop_ro(
           "caller",
           [](CallSite &S) { return functionOf(S, S.site().getCaller()); })
@@ -184,20 +156,10 @@ void bindCallSite(nb::module_ &M) {
              return text(Text);
            })
       .def("__str__", [](CallSite &S) { return text(printed(S.site())); });
+}
 
-  // Here, because it makes the views.
-  M.def(
-      "current_site",
-      [](nb::object Owner) {
-        auto &A = nb::cast<PyInlineAdvisor &>(Owner);
-        if (!A.Session->current())
-          raiseError("StaleViewError", "obs.site: expected to be read within a "
-                                       "decision, got a read outside");
-        return CallSite{
-            {Owner, &A, A.Session->ordinal(), A.Session->current()}};
-      },
-      nb::arg("advisor"),
-      nb::sig("def current_site(advisor: InlineAdvisor) -> CallSite"));
+nb::object callSiteOf(nb::object Owner, PyAdvisor &A) {
+  return nb::cast(CallSite(std::move(Owner), A));
 }
 
 } // namespace passpilot

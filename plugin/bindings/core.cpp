@@ -64,6 +64,48 @@ std::vector<SpecRow> rowsOf(const std::vector<TensorSpec> &Specs) {
   return Rows;
 }
 
+Domain domainOf(const DomainRow &Row) {
+  const auto &[Kind, Count, Mask, Low, High] = Row;
+  const std::pair<const char *, DomainKind> Kinds[] = {
+      {"flag", DomainKind::Flag},
+      {"choice", DomainKind::Choice},
+      {"number", DomainKind::Number}};
+  for (const auto &[Name, K] : Kinds)
+    if (Kind == Name)
+      return {K, Count, Mask, Low, High};
+  throw nb::value_error(
+      ("domain: expected flag, choice or number, got " + Kind).c_str());
+}
+
+const Point &pointOf(const std::string &Name) {
+  const Point *P = nullptr;
+  try {
+    P = findPoint(Name);
+  } catch (const std::runtime_error &E) {
+    throw CompilationError(E.what());
+  }
+  if (!P)
+    throw nb::value_error(
+        ("decision point: expected one of LLVM's, got " + Name).c_str());
+  return *P;
+}
+
+nb::object adviceOf(const TensorSpec &Spec, Advice A) {
+  return Spec.Type == ScalarType::Double ? nb::object(nb::float_(A.Number))
+                                         : nb::object(nb::int_(A.Integer));
+}
+
+Question &View::question(const char *What) const {
+  if (A->Session->current() != Asked || A->Session->ordinal() != Ordinal)
+    raiseError("StaleViewError",
+               std::string(What) + " view of decision " +
+                   std::to_string(Ordinal) +
+                   ": expected to be read during that decision, got a read "
+                   "after it; copy what "
+                   "you need");
+  return *Asked;
+}
+
 static nb::dlpack::dtype dtypeOf(ScalarType T) {
   switch (T) {
   case ScalarType::Float:
@@ -143,5 +185,6 @@ NB_MODULE(_core, M) {
   bindModule(M);
   bindRunner(M);
   bindCallSite(M);
+  bindLiveRange(M);
   bindAdvisor(M);
 }

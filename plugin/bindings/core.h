@@ -7,7 +7,9 @@
 
 #include "../hosted/module.h"
 #include "../llvm/call_site.h"
-#include "../llvm/inline_session.h"
+#include "../llvm/points.h"
+#include "../llvm/register_allocation.h"
+#include "../runtime/session.h"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -30,9 +32,19 @@ namespace passpilot {
 /// A tensor spec as Python gives and takes it: name, numpy's type name, shape.
 using SpecRow = std::tuple<std::string, std::string, std::vector<int64_t>>;
 
+/// A domain: kind, count, mask's name, low, high.
+using DomainRow = std::tuple<std::string, int64_t, std::string, double, double>;
+
 TensorSpec specOf(const SpecRow &Row);
 SpecRow rowOf(const TensorSpec &Spec);
 std::vector<SpecRow> rowsOf(const std::vector<TensorSpec> &Specs);
+
+/// Throws for a kind that there is not.
+Domain domainOf(const DomainRow &Row);
+/// The point's own; throws for a name that there is not.
+const Point &pointOf(const std::string &Name);
+/// An advice as Python has it: by the type of its tensor.
+nb::object adviceOf(const TensorSpec &Spec, Advice A);
 
 /// A numpy view of tensor \p I of \p Block, which it keeps alive.
 nb::object viewOf(const std::shared_ptr<TensorBlock> &Block, size_t I,
@@ -47,10 +59,10 @@ struct NativeRunner {
   nb::object Frame; ///< keeps what Inputs point into
 };
 
-/// An inline advisor as Python configures it, with the objects it must keep.
+/// An advisor as Python configures it, with the objects it must keep.
 /// GIL: held to change any member but Session, which the compiling thread uses.
-struct PyInlineAdvisor {
-  std::unique_ptr<InlineSession> Session;
+struct PyAdvisor {
+  std::unique_ptr<passpilot::Session> Session;
   nb::object Evaluate, SwitchContext; ///< of a Python runner; else none
   std::vector<nb::object> Fills;      ///< one per custom feature
   nb::object Exception;         ///< what failure() is about, if Python raised
@@ -85,6 +97,44 @@ void bindModule(nb::module_ &M);
 void bindRunner(nb::module_ &M);
 void bindAdvisor(nb::module_ &M);
 void bindCallSite(nb::module_ &M);
+void bindLiveRange(nb::module_ &M);
+
+/// The views of the present decision; see current_site.
+nb::object callSiteOf(nb::object Owner, PyAdvisor &A);
+nb::object liveRangeSiteOf(nb::object Owner, PyAdvisor &A);
+
+/// A policy may keep a view, and the view keeps the advisor, which keeps the
+/// policy: the collector must see the cycle. \p T has a member Owner.
+template <typename T>
+int traverseView(PyObject *Self, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE(Self));
+  if (nb::inst_ready(Self))
+    Py_VISIT(nb::inst_ptr<T>(Self)->Owner.ptr());
+  return 0;
+}
+template <typename T> int clearView(PyObject *Self) {
+  nb::inst_ptr<T>(Self)->Owner.reset();
+  return 0;
+}
+template <typename T>
+inline PyType_Slot ViewSlots[] = {
+    {Py_tp_traverse, reinterpret_cast<void *>(traverseView<T>)},
+    {Py_tp_clear, reinterpret_cast<void *>(clearView<T>)},
+    {0, nullptr}};
+
+/// Part of the compiler's state, valid during one decision of one advisor.
+struct View {
+  nb::object Owner; ///< the PyAdvisor, kept alive
+  PyAdvisor *A;
+  uint64_t Ordinal;
+  Question *Asked;
+
+  View(nb::object Owner, PyAdvisor &A)
+      : Owner(std::move(Owner)), A(&A), Ordinal(A.Session->ordinal()),
+        Asked(A.Session->current()) {}
+  /// The question, unless its decision is over: raises StaleViewError then.
+  Question &question(const char *What) const;
+};
 
 } // namespace passpilot
 

@@ -42,32 +42,37 @@ private:
                    "copy it first");
 }
 
-/// Holds the module, and the advisor if there is one, for one compilation. The
-/// GIL is the lock: it is held here, and given up in between.
+/// Holds the module, and the advisors, for one compilation. The GIL is the
+/// lock: it is held here, and given up in between.
 class Compiling {
 public:
-  Compiling(HostedModule &H, PyInlineAdvisor *A) : H(H), A(A) {
+  Compiling(HostedModule &H, std::initializer_list<PyAdvisor *> All) : H(H) {
     if (H.Worker != std::thread::id())
       refuseBusy(H);
     H.Worker = std::this_thread::get_id();
-    if (!A)
-      return;
-    A->Exception = A->FallbackException = nb::object();
-    A->Session->restart();
+    for (PyAdvisor *A : All)
+      if (A)
+        Advisors.push_back(A);
+    for (PyAdvisor *A : Advisors) {
+      A->Exception = A->FallbackException = nb::object();
+      A->Session->restart();
+    }
   }
   ~Compiling() {
     H.Worker = std::thread::id();
-    if (!A)
-      return;
-    A->Shape.reset();
-    A->ShapeOf = nullptr;
+    for (PyAdvisor *A : Advisors) {
+      A->Shape.reset();
+      A->ShapeOf = nullptr;
+    }
   }
 
 private:
   HostedModule &H;
-  PyInlineAdvisor *A;
+  std::vector<PyAdvisor *> Advisors;
   Running Mine;
 };
+
+Session *sessionOf(PyAdvisor *A) { return A ? A->Session.get() : nullptr; }
 
 /// The module, unless another thread is changing it now.
 HostedModule &readable(HostedModule &H) {
@@ -81,27 +86,26 @@ nb::bytes bytesOf(const llvm::SmallVector<char, 0> &V) {
 }
 
 std::vector<std::string> optimize(HostedModule &H, const std::string &Pipeline,
-                                  PyInlineAdvisor *Inline,
-                                  const PipelineOptions &O) {
-  Compiling Mine(H, Inline);
+                                  PyAdvisor *Inline, const PipelineOptions &O) {
+  Compiling Mine(H, {Inline});
   SignalPoll Poll;
   std::vector<std::string> Warnings;
   {
     nb::gil_scoped_release NoGIL;
-    Warnings = H.optimize(Pipeline, Inline ? Inline->Session.get() : nullptr, O,
-                          std::ref(Poll));
+    Warnings = H.optimize(Pipeline, sessionOf(Inline), O, std::ref(Poll));
   }
   Poll.check();
   return Warnings;
 }
 
-nb::bytes emit(HostedModule &H, const EmitOptions &O) {
-  Compiling Mine(H, nullptr);
+nb::bytes emit(HostedModule &H, const EmitOptions &O, PyAdvisor *Evict,
+               PyAdvisor *Priority) {
+  Compiling Mine(H, {Evict, Priority});
   SignalPoll Poll;
   llvm::SmallVector<char, 0> Bytes;
   {
     nb::gil_scoped_release NoGIL;
-    Bytes = H.emit(O, std::ref(Poll));
+    Bytes = H.emit(O, sessionOf(Evict), sessionOf(Priority), std::ref(Poll));
   }
   Poll.check();
   return bytesOf(Bytes);
@@ -187,7 +191,8 @@ void bindModule(nb::module_ &M) {
            [](HostedModule &H) { return bytesOf(readable(H).bitcode()); })
       .def("optimize", &optimize, nb::arg("pipeline"), nb::arg("inline").none(),
            nb::arg("options"))
-      .def("emit", &emit, nb::arg("options"));
+      .def("emit", &emit, nb::arg("options"), nb::arg("evict").none(),
+           nb::arg("priority").none());
 
   nb::enum_<OptionKind>(M, "OptionKind")
       .value("UNKNOWN", OptionKind::Unknown)

@@ -22,14 +22,14 @@ std::vector<TensorSpec> specsOf(const std::vector<SpecRow> &Rows) {
 std::unique_ptr<NativeRunner>
 onnx(const std::string &Path, nb::bytes Model,
      const std::vector<SpecRow> &Offered, const SpecRow &Output,
-     const std::string &Library, const std::string &OutputName,
-     const std::string &As, double Threshold,
+     const DomainRow &D, const std::string &Library,
+     const std::string &OutputName, const std::string &As, double Threshold,
      std::vector<std::pair<std::string, std::vector<std::string>>> Map) {
   OnnxOptions O{Library, OutputName, As, Threshold, std::move(Map)};
   std::string Error;
   bool Mismatch = false;
   auto R = makeOnnxRunner(Path, {Model.c_str(), Model.size()}, specsOf(Offered),
-                          specOf(Output), O, Error, Mismatch);
+                          specOf(Output), domainOf(D), O, Error, Mismatch);
   if (!R)
     raiseError(Mismatch ? "SpecMismatchError" : "ModelError", Error);
   return wrap(std::move(R));
@@ -59,11 +59,11 @@ void bind(NativeRunner &N,
   N.Frame = nb::cast(Frame);
 }
 
-int64_t evaluate(NativeRunner &N) {
+nb::object evaluate(NativeRunner &N) {
   if (N.Inputs.size() != N.Impl->inputs().size())
     raiseError("RunnerError",
                "native runner: expected bind() before evaluate(), got none");
-  int64_t Answer = 0;
+  Advice Answer{0};
   bool Good;
   {
     nb::gil_scoped_release NoGIL;
@@ -71,7 +71,7 @@ int64_t evaluate(NativeRunner &N) {
   }
   if (!Good)
     raiseError("ModelError", N.Impl->error());
-  return Answer;
+  return adviceOf(N.Impl->output(), Answer);
 }
 
 } // namespace
@@ -80,8 +80,14 @@ void bindRunner(nb::module_ &M) {
   nb::class_<NativeRunner>(M, "NativeRunner")
       .def_static(
           "constant",
-          [](const SpecRow &Output, int64_t Value) {
-            return wrap(makeConstRunner(specOf(Output), Value));
+          [](const SpecRow &Output, double Value) {
+            const TensorSpec Spec = specOf(Output);
+            Advice A;
+            if (Spec.Type == ScalarType::Double)
+              A.Number = Value;
+            else
+              A.Integer = static_cast<int64_t>(Value);
+            return wrap(makeConstRunner(Spec, A));
           },
           nb::arg("output"), nb::arg("value"))
       .def_static(
@@ -92,10 +98,14 @@ void bindRunner(nb::module_ &M) {
           nb::arg("output"), nb::arg("default"))
       .def_static(
           "random",
-          [](const SpecRow &Output, uint64_t Seed) {
-            return wrap(makeRandomRunner(specOf(Output), Seed));
+          [](const SpecRow &Output, const DomainRow &D,
+             const std::optional<SpecRow> &Mask, uint64_t Seed) {
+            const TensorSpec M = Mask ? specOf(*Mask) : TensorSpec();
+            return wrap(makeRandomRunner(specOf(Output), domainOf(D),
+                                         Mask ? &M : nullptr, Seed));
           },
-          nb::arg("output"), nb::arg("seed"))
+          nb::arg("output"), nb::arg("domain"), nb::arg("mask").none(),
+          nb::arg("seed"))
       .def_static(
           "function",
           [](const std::vector<SpecRow> &Inputs, const SpecRow &Output,
@@ -108,15 +118,15 @@ void bindRunner(nb::module_ &M) {
           nb::arg("inputs"), nb::arg("output"), nb::arg("evaluate"),
           nb::arg("context"))
       .def_static("onnx", &onnx, nb::arg("path"), nb::arg("model"),
-                  nb::arg("offered"), nb::arg("output"), nb::arg("library"),
-                  nb::arg("output_name"), nb::arg("as_"), nb::arg("threshold"),
-                  nb::arg("map"))
+                  nb::arg("offered"), nb::arg("output"), nb::arg("domain"),
+                  nb::arg("library"), nb::arg("output_name"), nb::arg("as_"),
+                  nb::arg("threshold"), nb::arg("map"))
       .def_prop_ro("inputs",
                    [](NativeRunner &N) { return rowsOf(N.Impl->inputs()); })
       .def_prop_ro("output",
                    [](NativeRunner &N) { return rowOf(N.Impl->output()); })
       .def("bind", &bind, nb::arg("frame"))
-      .def("evaluate", &evaluate)
+      .def("evaluate", &evaluate, nb::sig("def evaluate(self) -> int | float"))
       .def(
           "switch_context",
           [](NativeRunner &N, const std::string &Name) {

@@ -5,8 +5,8 @@
 #include "module.h"
 
 #include "../llvm/compilation.h"
-#include "../llvm/inline_session.h"
 #include "../llvm/options.h"
+#include "../llvm/register_allocation.h"
 #include "llvm/Analysis/AliasAnalysis.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
@@ -109,7 +109,7 @@ public:
 };
 
 /// Lets passes be skipped once the compilation has failed or shall end.
-void stopOn(PassInstrumentationCallbacks &PIC, InlineSession *Inline,
+void stopOn(PassInstrumentationCallbacks &PIC, Session *Inline,
             const StopPoll &Poll, bool &Interrupted) {
   PIC.registerShouldRunOptionalPassCallback(
       [Inline, &Poll, &Interrupted](StringRef, Any) {
@@ -142,7 +142,7 @@ Expected<LLVMRemarkFileHandle> openRemarks(LLVMContext &Context,
 } // namespace
 
 std::vector<std::string> HostedModule::optimize(const std::string &Text,
-                                                InlineSession *Inline,
+                                                Session *Inline,
                                                 const PipelineOptions &O,
                                                 const StopPoll &Poll) {
   std::vector<std::string> Warnings;
@@ -214,7 +214,8 @@ static std::optional<Reloc::Model> relocation(const std::string &Name) {
       Name + "'");
 }
 
-SmallVector<char, 0> HostedModule::emit(const EmitOptions &O,
+SmallVector<char, 0> HostedModule::emit(const EmitOptions &O, Session *Evict,
+                                        Session *Priority,
                                         const StopPoll &Poll) {
   std::string Error;
   auto Level = CodeGenOpt::getLevel(static_cast<int>(O.OptLevel));
@@ -234,7 +235,13 @@ SmallVector<char, 0> HostedModule::emit(const EmitOptions &O,
   SmallVector<char, 0> Bytes;
   {
     raw_svector_ostream OS(Bytes);
+    std::optional<RegisterAllocation> Advised;
     legacy::PassManager PM;
+    if (Evict || Priority) {
+      liftEvictionLimit();
+      Advised.emplace(*Context, Evict, Priority);
+      Advised->install(PM);
+    }
     PM.add(new TargetLibraryInfoWrapperPass(
         TargetLibraryInfoImpl(M->getTargetTriple())));
     if (TM->addPassesToEmitFile(PM, OS, nullptr,

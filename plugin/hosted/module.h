@@ -22,7 +22,7 @@
 
 namespace passpilot {
 
-class InlineSession;
+class Session;
 
 /// The input (module, pipeline text, option) cannot be used.
 struct InputError : std::runtime_error {
@@ -82,10 +82,11 @@ public:
   /// Runs \p Pipeline. \p Inline may be null. Returns warnings. Throws
   /// InputError or CompilationError; a session's failure is left in it.
   std::vector<std::string> optimize(const std::string &Pipeline,
-                                    InlineSession *Inline,
-                                    const PipelineOptions &O,
+                                    Session *Inline, const PipelineOptions &O,
                                     const StopPoll &Poll);
-  llvm::SmallVector<char, 0> emit(const EmitOptions &O, const StopPoll &Poll);
+  /// Generates code; each session advises its point, or is null.
+  llvm::SmallVector<char, 0> emit(const EmitOptions &O, Session *Evict,
+                                  Session *Priority, const StopPoll &Poll);
 
   /// The thread that compiles the module now; none between compilations. The
   /// caller sets and reads it, under a lock of its own.

@@ -16,6 +16,18 @@ using namespace llvm;
 
 namespace passpilot {
 
+DecisionPlace CallQuestion::place() {
+  DecisionPlace P;
+  P.Caller = Site.getCaller()->getName();
+  P.Callee = Site.getCalledFunction()->getName();
+  if (const DILocation *Loc = Site.getDebugLoc().get()) {
+    P.File = Loc->getFilename();
+    P.Line = Loc->getLine();
+    P.Column = Loc->getColumn();
+  }
+  return P;
+}
+
 std::vector<SourceLocation> locationChain(const CallBase &CB) {
   std::vector<SourceLocation> Chain;
   for (const DILocation *L = CB.getDebugLoc().get(); L; L = L->getInlinedAt())

@@ -7,6 +7,7 @@
 #ifndef PASSPILOT_LLVM_CALL_SITE_H
 #define PASSPILOT_LLVM_CALL_SITE_H
 
+#include "../runtime/session.h"
 #include "llvm/IR/InstrTypes.h"
 
 #include <cstdint>
@@ -20,6 +21,19 @@ class DILocation;
 }
 
 namespace passpilot {
+
+/// The question about one call site.
+class CallQuestion final : public Question {
+public:
+  CallQuestion(llvm::CallBase &Site, std::function<bool()> Default)
+      : Site(Site), Default(std::move(Default)) {}
+  llvm::CallBase &Site;
+  Advice defaultAdvice() override { return Advice{Default()}; }
+  DecisionPlace place() override;
+
+private:
+  std::function<bool()> Default;
+};
 
 struct SourceLocation {
   std::string File, Function;

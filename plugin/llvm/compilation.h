@@ -14,7 +14,7 @@
 
 namespace passpilot {
 
-class InlineSession;
+class Session;
 
 /// Makes \p Inline the inline advisor of \p M's compilation on this thread
 /// while the object lives. Construct it before the analyses are registered with
@@ -22,7 +22,7 @@ class InlineSession;
 class Compilation {
 public:
   Compilation(llvm::Module &M, llvm::ModuleAnalysisManager &MAM,
-              InlineSession &Inline);
+              Session &Inline);
   ~Compilation();
   Compilation(const Compilation &) = delete;
 

@@ -2,7 +2,9 @@
 
 #include "inline_advisor.h"
 
+#include "call_site.h"
 #include "compilation.h"
+#include "points.h"
 #include "private_members.h"
 #include "llvm/Analysis/BlockFrequencyInfo.h"
 #include "llvm/Analysis/LoopInfo.h"
@@ -19,12 +21,13 @@ namespace {
 class FeatureBuffers final : public MLModelRunner {
 public:
   FeatureBuffers(LLVMContext &Ctx, const std::vector<llvm::TensorSpec> &Specs,
-                 InlineSession &S)
+                 Session &S)
       : MLModelRunner(Ctx, Kind::Release, Specs.size()) {
     // What LLVM may add to its 38 (embeddings) gets buffers that nobody reads.
     for (size_t I = 0; I < Specs.size(); ++I)
-      setUpBufferForTensor(
-          I, Specs[I], I < inlineFeatures().size() ? S.feature(I) : nullptr);
+      setUpBufferForTensor(I, Specs[I],
+                           I < inlinePoint().Features.size() ? S.feature(I)
+                                                             : nullptr);
   }
 
 private:
@@ -73,12 +76,12 @@ private:
 class AskedAdvice final : public MLInlineAdvice {
 public:
   AskedAdvice(MLInlineAdvisor *A, CallBase &CB, OptimizationRemarkEmitter &ORE,
-              bool Yes, InlineSession &S)
+              bool Yes, Session &S)
       : MLInlineAdvice(A, CB, ORE, Yes), Books(*A), Session(S) {}
 
 private:
   MLInlineAdvisor &Books;
-  InlineSession &Session;
+  passpilot::Session &Session;
 
   void recordInliningImpl() override { inlined(false); }
   void recordInliningWithCalleeDeletedImpl() override { inlined(true); }
@@ -99,8 +102,8 @@ private:
       R << "'" << ore::NV("Callee", Callee) << Verb << ore::NV("Caller", Caller)
         << "': " << ore::NV("Reason", Why);
       R << ore::setExtraArgs();
-      for (size_t I = 0; I < inlineFeatures().size(); ++I)
-        R << ore::NV(inlineFeatures()[I].Name,
+      for (size_t I = 0; I < inlinePoint().Features.size(); ++I)
+        R << ore::NV(inlinePoint().Features[I].Name,
                      *static_cast<int64_t *>(Session.feature(I)));
       return R;
     });
@@ -110,15 +113,14 @@ private:
 } // namespace
 
 InlineAdvisor::InlineAdvisor(Module &M, ModuleAnalysisManager &MAM,
-                             InlineParams Params, InlineSession &Session)
+                             InlineParams Params, passpilot::Session &S)
     : MLInlineAdvisor(
           M, MAM,
           [&](const std::vector<llvm::TensorSpec> &Specs) {
-            return std::make_unique<FeatureBuffers>(M.getContext(), Specs,
-                                                    Session);
+            return std::make_unique<FeatureBuffers>(M.getContext(), Specs, S);
           },
           [this](CallBase &CB) { return Default.decide(CB).has_value(); }),
-      Session(Session), Default(FAM, Params),
+      Session(S), Default(FAM, Params),
       CG(MAM.getResult<LazyCallGraphAnalysis>(M)) {
   Session.switchContext("");
 }
@@ -159,13 +161,14 @@ InlineAdvisor::getAdviceFromModel(CallBase &CB,
   // always computed, whether somebody asks for the default does not show in the
   // output.
   FAM.getResult<BlockFrequencyAnalysis>(*CB.getCaller());
-  auto DefaultDecision = [&] { return Default.decide(CB).has_value(); };
-  const bool Yes = Session.ask(CB, DefaultDecision, overBudget());
+  CallQuestion Question(CB, [&] { return Default.decide(CB).has_value(); });
+  const auto Answer = Session.ask(Question, overBudget());
+  const bool Yes = Answer && Answer->Integer;
   return std::make_unique<AskedAdvice>(this, CB, ORE, Yes, Session);
 }
 
 bool InlineAdvisor::overBudget() {
-  const double Limit = Session.Config.SizeBudget;
+  const double Limit = Session.Limit;
   return Limit > 0 && privateMember(*this, CurrentIRSizeTag()) >
                           Limit * privateMember(*this, InitialIRSizeTag());
 }
@@ -199,7 +202,7 @@ void InlineAdvisor::onUnaskedInlining(Function &Caller, Function &Callee,
 namespace {
 struct Entry {
   ModuleAnalysisManager *MAM;
-  InlineSession *Inline;
+  Session *Inline;
 };
 } // namespace
 
@@ -211,8 +214,7 @@ static llvm::InlineAdvisor *makeAdvisor(Module &M, FunctionAnalysisManager &,
   return new passpilot::InlineAdvisor(M, *E.MAM, Params, *E.Inline);
 }
 
-Compilation::Compilation(Module &M, ModuleAnalysisManager &MAM,
-                         InlineSession &Inline)
+Compilation::Compilation(Module &M, ModuleAnalysisManager &MAM, Session &Inline)
     : M(M) {
   Compilations[&M] = {&MAM, &Inline};
   MAM.registerPass([] { return PluginInlineAdvisorAnalysis(makeAdvisor); });

@@ -6,8 +6,8 @@
 #ifndef PASSPILOT_LLVM_INLINE_ADVISOR_H
 #define PASSPILOT_LLVM_INLINE_ADVISOR_H
 
+#include "../runtime/session.h"
 #include "default_decision.h"
-#include "inline_session.h"
 #include "llvm/Analysis/MLInlineAdvisor.h"
 
 namespace passpilot {
@@ -15,7 +15,7 @@ namespace passpilot {
 class InlineAdvisor final : public llvm::MLInlineAdvisor {
 public:
   InlineAdvisor(llvm::Module &M, llvm::ModuleAnalysisManager &MAM,
-                llvm::InlineParams Params, InlineSession &Session);
+                llvm::InlineParams Params, passpilot::Session &S);
 
   void onPassEntry(llvm::LazyCallGraph::SCC *SCC) override;
   void onPassExit(llvm::LazyCallGraph::SCC *SCC) override;
@@ -33,7 +33,7 @@ protected:
                      llvm::OptimizationRemarkEmitter &ORE) override;
 
 private:
-  InlineSession &Session;
+  passpilot::Session &Session;
   DefaultDecision Default;
   llvm::LazyCallGraph &CG;
   bool Asked = false;

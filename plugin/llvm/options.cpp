@@ -27,4 +27,11 @@ void liftGrowthLimit() {
     O->setValue(std::numeric_limits<float>::max());
 }
 
+void liftEvictionLimit() {
+  auto *O = static_cast<cl::opt<unsigned> *>(
+      findOption("mlregalloc-max-eviction-count"));
+  if (O && O->getNumOccurrences() == 0)
+    O->setValue(std::numeric_limits<unsigned>::max());
+}
+
 } // namespace passpilot

@@ -17,6 +17,10 @@ bool boolOption(llvm::StringRef Name);
 /// user gave on the command line stays.
 void liftGrowthLimit();
 
+/// Likewise for the limit of evictions per live range: a session keeps its own,
+/// which does not count the default's.
+void liftEvictionLimit();
+
 } // namespace passpilot
 
 #endif

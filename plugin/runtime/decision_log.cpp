@@ -43,10 +43,15 @@ void DecisionLog::observation(uint64_t Ordinal, const DecisionPlace &Place) {
   }
   write("{\"observation\":");
   number(Ordinal);
-  write(",\"caller\":");
-  quoted(Place.Caller);
-  write(",\"callee\":");
-  quoted(Place.Callee);
+  if (Place.Register.empty()) {
+    write(",\"caller\":");
+    quoted(Place.Caller);
+    write(",\"callee\":");
+    quoted(Place.Callee);
+  } else {
+    write(",\"register\":");
+    quoted(Place.Register);
+  }
   if (!Place.File.empty()) {
     write(",\"location\":\"");
     escaped(Place.File);

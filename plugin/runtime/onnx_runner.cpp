@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <sstream>
 
 namespace passpilot {
@@ -27,10 +28,18 @@ const int CpuArena = 1, CpuMemory = 0; // OrtArenaAllocator, OrtMemTypeDefault
 
 enum class Meaning { Decision, Logits, Probability };
 
+const TensorSpec *find(const std::vector<TensorSpec> &Specs,
+                       const std::string &Name) {
+  for (const TensorSpec &S : Specs)
+    if (S.Name == Name)
+      return &S;
+  return nullptr;
+}
+
 class OnnxRunner final : public Runner {
 public:
-  OnnxRunner(const Api &A, TensorSpec Output)
-      : Runner({}, std::move(Output)), A(A) {}
+  OnnxRunner(const Api &A, TensorSpec Output, const Domain &D)
+      : Runner({}, std::move(Output)), A(A), TheDomain(D) {}
   ~OnnxRunner() override {
     for (Port &P : Ports)
       A.call<Api::ReleaseValue, void>(P.Value);
@@ -43,6 +52,7 @@ public:
   bool bindInputs(const std::vector<TensorSpec> &Offered,
                   const OnnxOptions &Options);
   bool chooseOutput(const OnnxOptions &Options);
+  void bindMask(const std::vector<TensorSpec> &Offered);
   bool evaluate(const void *const *In, void *Out) override;
   bool Mismatch = false;
 
@@ -61,6 +71,8 @@ private:
   };
 
   const Api &A;
+  const Domain TheDomain;
+  std::optional<size_t> MaskInput; ///< of our inputs; for logits of a Choice
   onnx::Session *Session = nullptr;
   onnx::MemoryInfo *Memory = nullptr;
   /// What the model answered last.
@@ -94,7 +106,11 @@ private:
   void fill(Port &P, const void *const *In);
   bool run();
   bool describeResult();
-  bool decide(const void *Data, int Type, size_t N, void *Out);
+  size_t wanted() const {
+    return Means == Meaning::Logits ? static_cast<size_t>(TheDomain.Count) : 1;
+  }
+  bool decide(const int64_t *Mask, void *Out);
+  bool decision(double X, Advice &A);
 };
 
 bool OnnxRunner::open(std::string_view Model) {
@@ -144,14 +160,6 @@ bool OnnxRunner::describe(size_t I, int &Type, std::vector<int64_t> &Shape) {
   }
   A.call<Api::ReleaseTypeInfo, void>(Info);
   return Good;
-}
-
-const TensorSpec *find(const std::vector<TensorSpec> &Specs,
-                       const std::string &Name) {
-  for (const TensorSpec &S : Specs)
-    if (S.Name == Name)
-      return &S;
-  return nullptr;
 }
 
 bool OnnxRunner::bindInputs(const std::vector<TensorSpec> &Offered,
@@ -292,13 +300,17 @@ bool OnnxRunner::chooseOutput(const OnnxOptions &Options) {
                   "': expected a tensor of numbers, got another type");
   bool IsFloat = Type == onnx::Float || Type == onnx::Double;
   int64_t Last = Shape.empty() ? 1 : Shape.back();
-  if (Options.As == "logits" || (Options.As.empty() && IsFloat && Last != 1))
+  const bool Guess = Options.As.empty() && IsFloat;
+  if (TheDomain.Kind == DomainKind::Number)
+    Means = Meaning::Decision;
+  else if (Options.As == "logits" || (Guess && Last != 1))
     Means = Meaning::Logits;
-  else if (Options.As == "probability" || (Options.As.empty() && IsFloat))
+  else if (Options.As == "probability" ||
+           (Guess && TheDomain.Kind == DomainKind::Flag))
     Means = Meaning::Probability;
   Threshold = Options.Threshold;
   std::vector<int64_t> Closed = Shape;
-  const size_t Want = Means == Meaning::Logits ? 2 : 1;
+  const size_t Want = wanted();
   const bool Known =
       std::all_of(Shape.begin(), Shape.end(), [](int64_t D) { return D >= 0; });
   if (Known && !closeShape(Closed, Want))
@@ -314,7 +326,8 @@ bool OnnxRunner::evaluate(const void *const *In, void *Out) {
     fill(P, In);
   if (!run())
     return false;
-  return decide(Result.Data, Result.Type, Result.Count, Out);
+  return decide(
+      MaskInput ? static_cast<const int64_t *>(In[*MaskInput]) : nullptr, Out);
 }
 
 void OnnxRunner::fill(Port &P, const void *const *In) {
@@ -364,53 +377,82 @@ bool OnnxRunner::describeResult() {
   return Good;
 }
 
-bool OnnxRunner::decide(const void *Data, int Type, size_t N, void *Out) {
-  int64_t Answer = 0;
+bool OnnxRunner::decide(const int64_t *Mask, void *Out) {
+  const size_t N = Result.Count, Want = wanted();
+  auto Value = [&](size_t I) { return load(Result.Data, Result.Type, I); };
   for (size_t I = 0; I < N; ++I)
-    if (std::isnan(load(Data, Type, I))) {
+    if (std::isnan(Value(I))) {
       Error = "output '" + OutputName + "': expected numbers, got NaN";
       return false;
     }
-  const size_t Want = Means == Meaning::Logits ? 2 : 1;
   if (N != Want) {
     Error = "output '" + OutputName + "': expected " + std::to_string(Want) +
             (Want == 1 ? " element" : " elements, one per choice") + ", got " +
             std::to_string(N);
     return false;
   }
+  Advice A{0};
   if (Means == Meaning::Logits) {
-    Answer = load(Data, Type, 1) > load(Data, Type, 0);
+    size_t Best = N; // the first of the largest, among the legal
+    for (size_t I = 0; I < N; ++I)
+      if ((!Mask || Mask[I]) && (Best == N || Value(I) > Value(Best)))
+        Best = I;
+    A.Integer = static_cast<int64_t>(Best);
   } else if (Means == Meaning::Probability) {
-    Answer = load(Data, Type, 0) >= Threshold;
-  } else {
-    const double X = load(Data, Type, 0);
-    Answer = static_cast<int64_t>(X == 1);
-    if (X != 0 && X != 1) {
-      std::ostringstream OS;
-      OS << "output '" << OutputName << "': expected 0 or 1, got " << X
-         << "; as=probability&threshold= makes a decision of a probability";
-      Error = OS.str();
-      return false;
-    }
+    A.Integer = Value(0) >= Threshold;
+  } else if (!decision(Value(0), A)) {
+    return false;
   }
-  std::memcpy(Out, &Answer, sizeof Answer);
+  std::memcpy(Out, &A, sizeof A);
   return true;
+}
+
+/// The output as the decision itself; the legality of a number or a column is
+/// the caller's to check.
+bool OnnxRunner::decision(double X, Advice &A) {
+  if (TheDomain.Kind == DomainKind::Number) {
+    A.Number = X;
+    return true;
+  }
+  if (X >= 0 && X < static_cast<double>(TheDomain.Count) &&
+      X == std::floor(X)) {
+    A.Integer = static_cast<int64_t>(X);
+    return true;
+  }
+  std::ostringstream OS;
+  OS << "output '" << OutputName << "': expected " << TheDomain.expected()
+     << ", got " << X;
+  if (TheDomain.Kind == DomainKind::Flag)
+    OS << "; as=probability&threshold= makes a decision of a probability";
+  Error = OS.str();
+  return false;
+}
+
+void OnnxRunner::bindMask(const std::vector<TensorSpec> &Offered) {
+  if (Means != Meaning::Logits || TheDomain.Kind != DomainKind::Choice)
+    return;
+  MaskInput = Inputs.size();
+  Inputs.push_back(*find(Offered, TheDomain.Mask));
 }
 
 } // namespace
 
-std::unique_ptr<Runner>
-makeOnnxRunner(const std::string &Path, std::string_view Model,
-               const std::vector<TensorSpec> &Offered, TensorSpec Output,
-               const OnnxOptions &Options, std::string &Error, bool &Mismatch) {
+std::unique_ptr<Runner> makeOnnxRunner(const std::string &Path,
+                                       std::string_view Model,
+                                       const std::vector<TensorSpec> &Offered,
+                                       TensorSpec Output, const Domain &D,
+                                       const OnnxOptions &Options,
+                                       std::string &Error, bool &Mismatch) {
   Mismatch = false;
   const Api *A = Api::load(Options.Library, Error);
   if (!A)
     return nullptr;
-  auto R = std::make_unique<OnnxRunner>(*A, std::move(Output));
+  auto R = std::make_unique<OnnxRunner>(*A, std::move(Output), D);
   if (R->open(Model) && R->bindInputs(Offered, Options) &&
-      R->chooseOutput(Options))
+      R->chooseOutput(Options)) {
+    R->bindMask(Offered);
     return R;
+  }
   Mismatch = R->Mismatch;
   Error = "model " + Path + ": " + R->error();
   return nullptr;

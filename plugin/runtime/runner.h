@@ -9,7 +9,7 @@
 #ifndef PASSPILOT_RUNTIME_RUNNER_H
 #define PASSPILOT_RUNTIME_RUNNER_H
 
-#include "tensor_spec.h"
+#include "point.h"
 
 #include <memory>
 #include <string_view>
@@ -39,15 +39,19 @@ protected:
 };
 
 /// Always the same answer.
-std::unique_ptr<Runner> makeConstRunner(TensorSpec Output, int64_t Value);
+std::unique_ptr<Runner> makeConstRunner(TensorSpec Output, Advice Value);
 
 /// Copies its one input, the compiler's own decision.
 std::unique_ptr<Runner> makeDefaultRunner(TensorSpec Output,
                                           TensorSpec Default);
 
-/// A fair coin per (seed, context, ordinal in that context): the top bit of
-/// splitmix64(splitmix64(seed ^ fnv1a64(context)) + ordinal).
-std::unique_ptr<Runner> makeRandomRunner(TensorSpec Output, uint64_t Seed);
+/// A fair draw among the legal answers per (seed, context, ordinal in that
+/// context), from x = splitmix64(splitmix64(seed ^ fnv1a64(context)) +
+/// ordinal): the top bit of x for a Flag; for a Choice, of which \p Mask is the
+/// mask, the legal column number (x >> 32) * legal >> 32; for a Number x >> 32,
+/// a 32-bit integer.
+std::unique_ptr<Runner> makeRandomRunner(TensorSpec Output, const Domain &D,
+                                         const TensorSpec *Mask, uint64_t Seed);
 
 /// The native runner ABI: 0 on success. `inputs` holds one pointer per input.
 extern "C" typedef int (*passpilot_evaluate)(void *ctx,
@@ -74,11 +78,14 @@ struct OnnxOptions {
 
 /// Loads \p Model (the file's bytes) and binds its inputs by name to \p
 /// Offered. Null on failure, with \p Error set and \p Mismatch telling whether
-/// the model is sound but does not fit.
-std::unique_ptr<Runner>
-makeOnnxRunner(const std::string &Path, std::string_view Model,
-               const std::vector<TensorSpec> &Offered, TensorSpec Output,
-               const OnnxOptions &Options, std::string &Error, bool &Mismatch);
+/// the model is sound but does not fit. Logits of a Choice are compared at the
+/// columns that its mask, one of the offered, allows.
+std::unique_ptr<Runner> makeOnnxRunner(const std::string &Path,
+                                       std::string_view Model,
+                                       const std::vector<TensorSpec> &Offered,
+                                       TensorSpec Output, const Domain &D,
+                                       const OnnxOptions &Options,
+                                       std::string &Error, bool &Mismatch);
 
 } // namespace passpilot
 

@@ -10,7 +10,7 @@ namespace {
 
 class ConstRunner final : public Runner {
 public:
-  ConstRunner(TensorSpec Output, int64_t Value)
+  ConstRunner(TensorSpec Output, Advice Value)
       : Runner({}, std::move(Output)), Value(Value) {}
   bool evaluate(const void *const *, void *Out) override {
     std::memcpy(Out, &Value, sizeof Value);
@@ -18,7 +18,7 @@ public:
   }
 
 private:
-  const int64_t Value;
+  const Advice Value;
 };
 
 class DefaultRunner final : public Runner {
@@ -47,13 +47,28 @@ uint64_t fnv1a64(std::string_view S) {
 
 class RandomRunner final : public Runner {
 public:
-  RandomRunner(TensorSpec Output, uint64_t Seed)
-      : Runner({}, std::move(Output)), Seed(Seed) {
+  RandomRunner(TensorSpec Output, const Domain &D, const TensorSpec *Mask,
+               uint64_t Seed)
+      : Runner(Mask ? std::vector<TensorSpec>{*Mask}
+                    : std::vector<TensorSpec>{},
+               std::move(Output)),
+        D(D), Seed(Seed) {
     RandomRunner::switchContext("");
   }
-  bool evaluate(const void *const *, void *Out) override {
-    int64_t Bit = splitmix64(Key + (*Ordinal)++) >> 63;
-    std::memcpy(Out, &Bit, sizeof Bit);
+  bool evaluate(const void *const *In, void *Out) override {
+    const uint64_t X = splitmix64(Key + (*Ordinal)++);
+    Advice A{0};
+    switch (D.Kind) {
+    case DomainKind::Flag:
+      A.Integer = X >> 63;
+      break;
+    case DomainKind::Choice:
+      A.Integer = legal(static_cast<const int64_t *>(In[0]), X >> 32);
+      break;
+    case DomainKind::Number:
+      A.Number = static_cast<double>(X >> 32);
+    }
+    std::memcpy(Out, &A, sizeof A);
     return true;
   }
   void switchContext(std::string_view Name) override {
@@ -62,7 +77,19 @@ public:
   }
 
 private:
+  const Domain D;
   const uint64_t Seed;
+  /// One of the legal columns, by the 32 bits of \p X.
+  int64_t legal(const int64_t *Mask, uint64_t X) const {
+    uint64_t Legal = 0;
+    for (int64_t I = 0; I < D.Count; ++I)
+      Legal += Mask[I] != 0;
+    uint64_t Left = X * Legal >> 32;
+    for (int64_t I = 0; I < D.Count; ++I)
+      if (Mask[I] && Left-- == 0)
+        return I;
+    return 0;
+  }
   uint64_t Key = 0;
   uint64_t *Ordinal = nullptr; // into Ordinals, whose nodes do not move
   std::unordered_map<std::string, uint64_t> Ordinals;
@@ -89,7 +116,7 @@ private:
 
 } // namespace
 
-std::unique_ptr<Runner> makeConstRunner(TensorSpec Output, int64_t Value) {
+std::unique_ptr<Runner> makeConstRunner(TensorSpec Output, Advice Value) {
   return std::make_unique<ConstRunner>(std::move(Output), Value);
 }
 
@@ -98,8 +125,10 @@ std::unique_ptr<Runner> makeDefaultRunner(TensorSpec Output,
   return std::make_unique<DefaultRunner>(std::move(Output), std::move(Default));
 }
 
-std::unique_ptr<Runner> makeRandomRunner(TensorSpec Output, uint64_t Seed) {
-  return std::make_unique<RandomRunner>(std::move(Output), Seed);
+std::unique_ptr<Runner> makeRandomRunner(TensorSpec Output, const Domain &D,
+                                         const TensorSpec *Mask,
+                                         uint64_t Seed) {
+  return std::make_unique<RandomRunner>(std::move(Output), D, Mask, Seed);
 }
 
 std::unique_ptr<Runner> makeFunctionRunner(std::vector<TensorSpec> Inputs,

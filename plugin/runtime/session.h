@@ -1,27 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One inline advisor of the user's during one compilation: its buffers, its
-// runner, its log, its error policy, its counts. LLVM may build several
-// MLInlineAdvisors meanwhile (a pipeline with two inliners): they share it.
+// One advisor of the user's during one compilation: its buffers, its runner,
+// its log, its error policy, its counts. The compiler's hook asks it once per
+// decision; the hook may be built several times meanwhile (a pipeline with two
+// inliners, a register allocator per function): they share the session.
 //
-// Lifetime: outlives every advisor of the compilation; buffers never move.
+// Lifetime: outlives every hook of the compilation; buffers never move.
 // Threads: used by the compiling thread only.
 
-#ifndef PASSPILOT_LLVM_INLINE_SESSION_H
-#define PASSPILOT_LLVM_INLINE_SESSION_H
+#ifndef PASSPILOT_RUNTIME_SESSION_H
+#define PASSPILOT_RUNTIME_SESSION_H
 
-#include "../runtime/decision_log.h"
-#include "../runtime/runner.h"
-#include "llvm/Analysis/TensorSpec.h"
+#include "decision_log.h"
+#include "point.h"
+#include "runner.h"
 
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-
-namespace llvm {
-class CallBase;
-}
 
 namespace passpilot {
 
@@ -37,23 +34,17 @@ struct Failure {
   explicit operator bool() const { return Kind != FailureKind::None; }
 };
 
-struct InlineCounts {
+struct Counts {
   uint64_t Asked = 0;      ///< answered by the runner
-  uint64_t Accepted = 0;   ///< ... with yes
+  uint64_t Accepted = 0;   ///< ... with yes, or with a column to evict
+  uint64_t Agreed = 0;     ///< ... as the default, where somebody wanted that
+  uint64_t Compared = 0;   ///< answered where the default was known as well
   uint64_t Fallbacks = 0;  ///< taken by the default, for want of an answer
   uint64_t NotAskable = 0; ///< taken by the default: LLVM computes no features
-  uint64_t BudgetHits =
-      0; ///< taken by the default: the module had grown too much
-  double AskSeconds = 0; ///< in the runner, custom features and the log
-  double DefaultSeconds =
-      0; ///< in LLVM's own decision, where somebody wanted it
-};
-
-struct InlineConfig {
-  bool DefaultOnError = false;
-  /// Once the module has this many times its size at the start, in LLVM's count
-  /// of instructions, the default decides; 0: no limit.
-  double SizeBudget = 0;
+  uint64_t BudgetHits = 0; ///< taken by the default: over the budget
+  double AskSeconds = 0;   ///< in the runner, custom features and the log
+  double DefaultSeconds = 0; ///< in LLVM's own decision, where somebody wanted
+                             ///< it
 };
 
 /// A feature that is computed by the caller's code into its buffer. False on
@@ -63,18 +54,25 @@ struct CustomFeature {
   std::function<bool(void *Buffer)> Fill;
 };
 
-/// LLVM's own 38 inputs of the inliner, as passpilot specs.
-const std::vector<TensorSpec> &inlineFeatures();
-/// "inlining_decision" and "inlining_default".
-const TensorSpec &inlineDecision();
-const TensorSpec &inlineDefault();
+/// One decision, as the hook that has come to it knows it.
+class Question {
+public:
+  virtual ~Question() = default;
+  /// The compiler's own decision; called at most once per question.
+  virtual Advice defaultAdvice() = 0;
+  /// The texts stay valid until the next call.
+  virtual DecisionPlace place() = 0;
+  /// What is wrong with an advice within the range that the mask forbids.
+  virtual std::string forbidden(Advice) { return ""; }
+};
 
-class InlineSession {
+class Session {
 public:
   /// \p Logged: whether setLog() will be called, which binds every feature.
-  InlineSession(std::shared_ptr<Runner> R, std::vector<CustomFeature> Custom,
-                InlineConfig C, bool Logged);
+  Session(const Point &P, std::shared_ptr<Runner> R,
+          std::vector<CustomFeature> Custom, bool DefaultOnError, bool Logged);
 
+  const Point &point() const { return ThePoint; }
   Runner &runner() { return *TheRunner; }
   /// Starts with the runner's inputs, in the runner's order.
   const std::shared_ptr<TensorBlock> &block() const { return Block; }
@@ -84,28 +82,32 @@ public:
   /// Forgets the failure of the compilation before.
   void restart();
 
+  /// The buffer of the point's own feature \p I.
   void *feature(size_t I) { return FeatureBuffers[I]; }
-  void switchContext(llvm::StringRef Name);
+  /// The mask of a Choice, int64[Count].
+  int64_t *mask() { return Mask; }
+  void switchContext(std::string_view Name);
 
-  /// Asks the runner about \p CB, whose LLVM features are in the buffers.
-  /// \p Default gives LLVM's own decision. Never fails: after a failure the
-  /// answers are no (and failure() is set), or the default's.
+  /// Asks the runner, with the point's features in the buffers. Never fails:
+  /// after a failure the answers are the default's, or nothing, and failure()
+  /// is set.
   /// \p OverBudget: do not ask the runner, take the default.
-  bool ask(llvm::CallBase &CB, llvm::function_ref<bool()> Default,
-           bool OverBudget);
+  std::optional<Advice> ask(Question &Q, bool OverBudget = false);
 
   /// The decision in progress; null between decisions.
-  llvm::CallBase *current() const { return Current; }
+  Question *current() const { return Current; }
   uint64_t ordinal() const { return Ordinal; }
-  /// LLVM's decision for current(), computed at most once.
-  bool defaultDecision();
-  /// Grows with every change of the IR by the inliner, so that views know when
+  /// The compiler's decision for current(), computed at most once.
+  Advice defaultAdvice();
+  /// Grows with every change of the IR by the compiler, so that views know when
   /// what they computed is out of date.
   uint64_t Epoch = 0;
+  /// The point's budget; 0: none. Of inline: how many times its size the module
+  /// may reach. Of evict: how often one live range may be evicted.
+  double Limit = 0;
 
   /// Called by runners and features that live elsewhere, to say more than
-  /// false.
-  /// False: another failure came first, and stays.
+  /// false. False: another failure came first, and stays.
   bool noteFailure(FailureKind K, std::string Text, bool Fatal = false);
   const Failure &failure() const { return TheFailure; }
   const Failure &firstFallback() const { return FirstFallback; }
@@ -114,32 +116,34 @@ public:
   /// The user wants the compilation to end.
   void interrupt();
 
-  InlineConfig Config;
-  InlineCounts Counts;
+  passpilot::Counts Counts;
 
 private:
+  const Point &ThePoint;
   std::shared_ptr<Runner> TheRunner;
   std::vector<CustomFeature> Custom;
   std::vector<void *> CustomBuffers;
   std::shared_ptr<TensorBlock> Block; // shared with the views that Python keeps
   std::vector<const void *> RunnerInputs;
   std::vector<void *> FeatureBuffers;
-  int64_t *DefaultBuffer = nullptr; // set if the runner or the log wants it
+  void *DefaultBuffer = nullptr; // set if the runner or the log wants it
+  int64_t *Mask = nullptr;
   DecisionLog *Log = nullptr;
 
-  llvm::CallBase *Current = nullptr;
-  llvm::function_ref<bool()> AskDefault;
-  std::optional<bool> Default;
+  Question *Current = nullptr;
+  std::optional<Advice> Default;
   uint64_t Ordinal = 0;
   std::string Context;
 
+  const bool DefaultOnError;
   bool Stopped = false, RunnerDead = false;
   Failure Pending, TheFailure, FirstFallback;
 
   void fillFeatures();
-  bool question(int64_t &Answer);
-  bool settleFailure();
-  bool writeLog(int64_t Answer);
+  bool question(Advice &Answer);
+  void countAnswer(Advice Answer);
+  bool settleFailure(bool MayFallBack);
+  bool writeLog(Advice Answer);
   std::string where() const;
 };
 

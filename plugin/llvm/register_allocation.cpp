@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "register_allocation.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/CodeGen/LiveInterval.h"
+#include "llvm/CodeGen/LiveIntervalUnion.h"
+#include "llvm/CodeGen/LiveIntervals.h"
+#include "llvm/CodeGen/LiveRegMatrix.h"
+#include "llvm/CodeGen/MachineFunction.h"
+#include "llvm/CodeGen/MachineRegisterInfo.h"
+#include "llvm/CodeGen/RegisterClassInfo.h"
+#include "llvm/CodeGen/TargetRegisterInfo.h"
+#include "llvm/CodeGen/VirtRegMap.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+
+using namespace llvm;
+
+namespace passpilot {
+
+//===-- Questions ---------------------------------------------------------===//
+
+DecisionPlace LiveRangeQuestion::place() {
+  Name = "%" + std::to_string(Range.reg().virtRegIndex());
+  DecisionPlace P;
+  P.Register = Name;
+  return P;
+}
+
+Advice EvictQuestion::defaultAdvice() { return Advice{column(Default())}; }
+
+int64_t EvictQuestion::column(MCRegister Register) const {
+  const auto *Found = find(Registers, Register);
+  return Register.isValid() && Found != Registers.end()
+             ? Found - Registers.begin()
+             : DoNotEvict;
+}
+
+std::string EvictQuestion::forbidden(Advice A) {
+  const size_t Column = static_cast<size_t>(A.Integer);
+  std::string Got = "column " + std::to_string(Column);
+  if (Column == DoNotEvict)
+    Got += " (do not evict)";
+  else if (Column < Registers.size())
+    Got +=
+        " (" + StringRef(Function.TRI.getName(Registers[Column])).lower() + ")";
+  std::string Legal;
+  for (int64_t I = 0; I < EvictColumns; ++I)
+    if (Mask[I])
+      Legal += (Legal.empty() ? "" : ", ") + std::to_string(I);
+  return "expected a column that the mask allows (" + Legal + "), got " + Got;
+}
+
+SmallVector<const LiveInterval *, 8>
+EvictQuestion::interferences(size_t Column) const {
+  SmallVector<const LiveInterval *, 8> Ranges;
+  if (Column >= Registers.size())
+    return Ranges;
+  // Queries of our own: LLVM's keep what they found for its later use.
+  LiveIntervalUnion *Unions = Function.Matrix.getLiveUnions();
+  for (MCRegUnit Unit : Function.TRI.regunits(Registers[Column])) {
+    LiveIntervalUnion::Query Q(Range, Unions[static_cast<unsigned>(Unit)]);
+    for (const LiveInterval *LI : Q.interferingVRegs())
+      if (!is_contained(Ranges, LI))
+        Ranges.push_back(LI);
+  }
+  return Ranges;
+}
+
+//===-- Eviction ----------------------------------------------------------===//
+
+namespace {
+
+class EvictionAdvisor final : public RegAllocEvictionAdvisor {
+public:
+  EvictionAdvisor(const MachineFunction &MF, const RAGreedy &RA,
+                  RegisterAllocation &All,
+                  std::unique_ptr<RegAllocEvictionAdvisor> Release,
+                  MachineBlockFrequencyInfo *Frequencies,
+                  MachineLoopInfo *Loops)
+      : RegAllocEvictionAdvisor(MF, RA), All(All), Release(std::move(Release)),
+        Default(std::make_unique<DefaultEvictionAdvisor>(MF, RA)) {
+    All.Current.reset(new FunctionAllocation{
+        MF, *LIS, *VRM, *Matrix, *MRI, *TRI, RegClassInfo, Frequencies, Loops});
+  }
+  ~EvictionAdvisor() override { All.Current.reset(); }
+
+private:
+  RegisterAllocation &All;
+  const std::unique_ptr<RegAllocEvictionAdvisor> Release, Default;
+  mutable bool ContextTold = false;
+  // How often each live range was evicted, or asked about in vain.
+  mutable DenseMap<Register, unsigned> Evictions;
+  mutable unsigned MostEvictions = 0;
+
+  MCRegister
+  tryFindEvictionCandidate(const LiveInterval &VirtReg,
+                           const AllocationOrder &Order, uint8_t CostLimit,
+                           const SmallVirtRegSet &Fixed) const override;
+  bool canEvictHintInterference(const LiveInterval &VirtReg, MCRegister Reg,
+                                const SmallVirtRegSet &Fixed) const override {
+    return Default->canEvictHintInterference(VirtReg, Reg, Fixed);
+  }
+
+  bool findColumns(EvictQuestion &Q, const AllocationOrder &Order,
+                   uint8_t CostLimit) const;
+  int64_t answer(EvictQuestion &Q, std::optional<MCRegister> &Chosen) const;
+  void applyLimit(EvictQuestion &Q) const;
+  bool overLimit(const EvictQuestion &Q, int64_t Column) const;
+  void count(const EvictQuestion &Q, int64_t Column) const;
+};
+
+MCRegister EvictionAdvisor::tryFindEvictionCandidate(
+    const LiveInterval &VirtReg, const AllocationOrder &Order,
+    uint8_t CostLimit, const SmallVirtRegSet &Fixed) const {
+  auto ByDefault = [&] {
+    return Default->tryFindEvictionCandidate(VirtReg, Order, CostLimit, Fixed);
+  };
+  if (!Release || All.Evict->stopped())
+    return ByDefault();
+  const bool MustEvict = !VirtReg.isSpillable() && CostLimit == 0xff;
+  EvictQuestion Q(*All.Current, VirtReg, All.Evict->mask(), MustEvict);
+  if (!findColumns(Q, Order, CostLimit)) {
+    ++All.Evict->Counts.NotAskable;
+    return ByDefault();
+  }
+  Q.Default = ByDefault;
+  // Set where LLVM's advisor is not to have the last word.
+  std::optional<MCRegister> Chosen;
+  All.Receiver->Answer = [&] { return answer(Q, Chosen); };
+  const MCRegister Found =
+      Release->tryFindEvictionCandidate(VirtReg, Order, CostLimit, Fixed);
+  All.Receiver->Answer = nullptr;
+  return Chosen ? *Chosen : Found;
+}
+
+/// Lists the registers as LLVM's model counts them. False if it must not be
+/// asked: it writes past its columns where there are more registers, and reads
+/// the ends of a range that has none.
+bool EvictionAdvisor::findColumns(EvictQuestion &Q,
+                                  const AllocationOrder &Order,
+                                  uint8_t CostLimit) const {
+  if (Q.Range.empty())
+    return false;
+  auto Limit = getOrderLimit(Q.Range, Order, CostLimit);
+  ArrayRef<MCPhysReg> Class =
+      RegClassInfo.getOrder(MRI->getRegClass(Q.Range.reg()));
+  SmallVector<MCPhysReg, 16> Hints;
+  const bool OnlyHints =
+      TRI->getRegAllocationHints(Q.Range.reg(), Class, Hints, MF, VRM, Matrix);
+  Q.Registers.append(Hints.begin(), Hints.end());
+  Q.HintCount = Hints.size();
+  if (!OnlyHints)
+    for (MCPhysReg Reg : Class.take_front(Limit.value_or(0)))
+      if (!is_contained(Hints, Reg))
+        Q.Registers.push_back(Reg);
+  return Q.Registers.size() < EvictColumns;
+}
+
+/// Answers LLVM, whose tensors are in the session's buffers.
+int64_t EvictionAdvisor::answer(EvictQuestion &Q,
+                                std::optional<MCRegister> &Chosen) const {
+  Session &S = *All.Evict;
+  if (!ContextTold)
+    S.switchContext(MF.getName());
+  ContextTold = true;
+  if (S.Limit > 0 && MostEvictions > S.Limit)
+    applyLimit(Q);
+  std::optional<Advice> Answer = S.ask(Q);
+  if (Answer && Q.Mask[Answer->Integer]) {
+    count(Q, Answer->Integer);
+    return Answer->Integer;
+  }
+  // The session has stopped, or fell back on a default that LLVM's ML advisor
+  // would not consider: LLVM's default decides over its head.
+  Chosen = Q.Default();
+  return Q.MustEvict ? find(ArrayRef(Q.Mask, EvictColumns), 1) - Q.Mask
+                     : DoNotEvict;
+}
+
+/// Takes columns out of the mask whose live ranges have been evicted too often.
+/// The default's choice stays, and so does at least one.
+void EvictionAdvisor::applyLimit(EvictQuestion &Q) const {
+  int64_t *Mask = All.Evict->mask();
+  const std::vector<int64_t> Before(Mask, Mask + EvictColumns);
+  bool Any = Mask[DoNotEvict];
+  for (int64_t I = 0; I < DoNotEvict; ++I) {
+    Mask[I] &= !overLimit(Q, I);
+    Any |= Mask[I];
+  }
+  const int64_t Default = Q.column(Q.Default());
+  Mask[Default] = Before[Default];
+  if (!Any && !Mask[Default])
+    std::copy(Before.begin(), Before.end(), Mask);
+}
+
+bool EvictionAdvisor::overLimit(const EvictQuestion &Q, int64_t Column) const {
+  auto Allocatable = [&](const LiveInterval &LI) {
+    return RegClassInfo.getNumAllocatableRegs(MRI->getRegClass(LI.reg()));
+  };
+  return any_of(Q.interferences(Column), [&](const LiveInterval *LI) {
+    const bool Urgent =
+        !Q.Range.isSpillable() &&
+        (LI->isSpillable() || Allocatable(Q.Range) < Allocatable(*LI));
+    return !Urgent && Evictions.lookup(LI->reg()) > All.Evict->Limit;
+  });
+}
+
+void EvictionAdvisor::count(const EvictQuestion &Q, int64_t Column) const {
+  auto Count = [&](const LiveInterval &LI) {
+    MostEvictions = std::max(MostEvictions, ++Evictions[LI.reg()]);
+  };
+  if (Column == DoNotEvict)
+    return Count(Q.Range);
+  for (const LiveInterval *LI : Q.interferences(Column))
+    Count(*LI);
+}
+
+class EvictionProvider final : public RegAllocEvictionAdvisorProvider {
+public:
+  EvictionProvider(LLVMContext &C, RegisterAllocation &All)
+      : RegAllocEvictionAdvisorProvider(AdvisorMode::Release, C), All(All) {}
+
+  std::unique_ptr<RegAllocEvictionAdvisor>
+  getAdvisor(const MachineFunction &MF, const RAGreedy &RA,
+             MachineBlockFrequencyInfo *Frequencies,
+             MachineLoopInfo *Loops) override {
+    std::unique_ptr<RegAllocEvictionAdvisor> Release;
+    if (All.Evict)
+      Release = All.Eviction.provider().getAdvisor(MF, RA, Frequencies, Loops);
+    return std::make_unique<EvictionAdvisor>(MF, RA, All, std::move(Release),
+                                             Frequencies, Loops);
+  }
+
+private:
+  RegisterAllocation &All;
+};
+
+//===-- Priority ----------------------------------------------------------===//
+
+class PriorityAdvisor final : public RegAllocPriorityAdvisor {
+public:
+  PriorityAdvisor(const MachineFunction &MF, const RAGreedy &RA,
+                  SlotIndexes &Indexes, RegisterAllocation &All,
+                  std::unique_ptr<RegAllocPriorityAdvisor> Release)
+      : RegAllocPriorityAdvisor(MF, RA, &Indexes), MF(MF), All(All),
+        Release(std::move(Release)),
+        Default(std::make_unique<DefaultPriorityAdvisor>(MF, RA, &Indexes)) {}
+
+  unsigned getPriority(const LiveInterval &LI) const override {
+    if (!Release || All.Priority->stopped())
+      return Default->getPriority(LI);
+    Release->getPriority(LI); // for its tensors alone
+    if (!ContextTold)
+      All.Priority->switchContext(MF.getName());
+    ContextTold = true;
+    PriorityQuestion Q(*All.Current, LI);
+    Q.Default = [&] { return Default->getPriority(LI); };
+    std::optional<Advice> Answer = All.Priority->ask(Q);
+    return Answer ? static_cast<unsigned>(Answer->Number)
+                  : Default->getPriority(LI);
+  }
+
+private:
+  const MachineFunction &MF;
+  RegisterAllocation &All;
+  // The base class has the method public; LLVM's own have it private.
+  const std::unique_ptr<RegAllocPriorityAdvisor> Release, Default;
+  mutable bool ContextTold = false;
+};
+
+class PriorityProvider final : public RegAllocPriorityAdvisorProvider {
+public:
+  explicit PriorityProvider(RegisterAllocation &All)
+      : RegAllocPriorityAdvisorProvider(AdvisorMode::Release), All(All) {}
+
+  std::unique_ptr<RegAllocPriorityAdvisor>
+  getAdvisor(const MachineFunction &MF, const RAGreedy &RA,
+             SlotIndexes &Indexes) override {
+    std::unique_ptr<RegAllocPriorityAdvisor> Release;
+    if (All.Priority)
+      Release = All.Priorities.provider().getAdvisor(MF, RA, Indexes);
+    return std::make_unique<PriorityAdvisor>(MF, RA, Indexes, All,
+                                             std::move(Release));
+  }
+
+private:
+  RegisterAllocation &All;
+};
+
+//===-- Analyses of the legacy pass manager -------------------------------===//
+
+class EvictionAnalysis final : public RegAllocEvictionAdvisorAnalysisLegacy {
+public:
+  explicit EvictionAnalysis(RegisterAllocation &All)
+      : RegAllocEvictionAdvisorAnalysisLegacy(AdvisorMode::Release), All(All) {}
+  bool doInitialization(Module &M) override {
+    Provider = std::make_unique<EvictionProvider>(M.getContext(), All);
+    return false;
+  }
+
+private:
+  RegisterAllocation &All;
+};
+
+class PriorityAnalysis final : public RegAllocPriorityAdvisorAnalysisLegacy {
+public:
+  explicit PriorityAnalysis(RegisterAllocation &All)
+      : RegAllocPriorityAdvisorAnalysisLegacy(AdvisorMode::Release), All(All) {}
+  bool doInitialization(Module &) override {
+    Provider = std::make_unique<PriorityProvider>(All);
+    return false;
+  }
+
+private:
+  RegisterAllocation &All;
+};
+
+} // namespace
+
+RegisterAllocation::RegisterAllocation(LLVMContext &C, Session *Evict,
+                                       Session *Priority)
+    : Evict(Evict), Priority(Priority), Eviction(C), Context(C) {}
+
+RegisterAllocation::~RegisterAllocation() = default;
+
+void RegisterAllocation::install(legacy::PassManagerBase &PM) {
+  if (Evict)
+    Receiver = &Eviction.receive(
+        Context, [this](size_t I) { return Evict->feature(I); });
+  if (Priority)
+    Priorities.receive(Context,
+                       [this](size_t I) { return Priority->feature(I); });
+  PM.add(new EvictionAnalysis(*this));
+  PM.add(new PriorityAnalysis(*this));
+}
+
+bool RegisterAllocation::stopped() const {
+  return (Evict && Evict->stopped()) || (Priority && Priority->stopped());
+}
+
+} // namespace passpilot

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "release_advisors.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Config/llvm-config.h"
+
+#include <stdexcept>
+#include <string>
+#include <typeinfo>
+
+#if LLVM_VERSION_MAJOR != 22
+#error                                                                         \
+    "passpilot is written for LLVM 22; check the members below against this version"
+#endif
+
+using namespace llvm;
+
+namespace passpilot {
+
+namespace {
+
+// The members of LLVM's two providers, as in MLRegAllocEvictAdvisor.cpp and
+// MLRegAllocPriorityAdvisor.cpp.
+struct EvictionMembers : RegAllocEvictionAdvisorProvider {
+  std::vector<llvm::TensorSpec> InputFeatures;
+  std::unique_ptr<MLModelRunner> Runner;
+};
+struct PriorityMembers : RegAllocPriorityAdvisorProvider {
+  std::unique_ptr<MLModelRunner> Runner;
+};
+
+template <typename Members, typename Provider>
+Members &membersOf(Provider &P, StringRef Class) {
+  auto &M = static_cast<Members &>(P);
+  if (!StringRef(typeid(P).name()).contains(Class) || M.Runner)
+    throw std::runtime_error(
+        "register allocation: expected LLVM's " + Class.str() +
+        " of version 22 without a model, got " + typeid(P).name() +
+        "; use the LLVM that passpilot was built with");
+  return M;
+}
+
+EvictionMembers &evictionMembers(RegAllocEvictionAdvisorProvider &P) {
+  return membersOf<EvictionMembers>(P, "ReleaseModeEvictionAdvisorProvider");
+}
+
+} // namespace
+
+TensorReceiver::TensorReceiver(LLVMContext &C,
+                               const std::vector<llvm::TensorSpec> &Specs,
+                               const TensorBuffers &Buffers)
+    : MLModelRunner(C, Kind::Release, Specs.size()) {
+  for (size_t I = 0; I < Specs.size(); ++I)
+    setUpBufferForTensor(I, Specs[I], Buffers(I));
+}
+
+void *TensorReceiver::evaluateUntyped() {
+  if (Answer)
+    Column = Answer();
+  return &Column;
+}
+
+ReleaseEviction::ReleaseEviction(LLVMContext &C)
+    : Provider(createReleaseModeAdvisorProvider(C)) {
+  const auto &Specs = evictionMembers(*Provider).InputFeatures;
+  if (Specs.size() != 21 || Specs[0].name() != "mask" ||
+      Specs[0].shape() != std::vector<int64_t>{1, EvictColumns})
+    throw std::runtime_error(
+        "register allocation: expected LLVM's 21 eviction features of 33 "
+        "columns, got others; use the LLVM that passpilot was built with");
+}
+
+const std::vector<llvm::TensorSpec> &ReleaseEviction::features() const {
+  return static_cast<EvictionMembers &>(*Provider).InputFeatures;
+}
+
+TensorReceiver &ReleaseEviction::receive(LLVMContext &C,
+                                         const TensorBuffers &Buffers) {
+  EvictionMembers &M = evictionMembers(*Provider);
+  auto R = std::make_unique<TensorReceiver>(C, M.InputFeatures, Buffers);
+  TensorReceiver &Receiver = *R;
+  M.Runner = std::move(R);
+  return Receiver;
+}
+
+ReleasePriority::ReleasePriority()
+    : Provider(createReleaseModePriorityAdvisorProvider()) {}
+
+const std::vector<llvm::TensorSpec> &ReleasePriority::features() {
+  static const std::vector<llvm::TensorSpec> Specs = {
+      llvm::TensorSpec::createSpec<int64_t>("li_size", {1}),
+      llvm::TensorSpec::createSpec<int64_t>("stage", {1}),
+      llvm::TensorSpec::createSpec<float>("weight", {1})};
+  return Specs;
+}
+
+void ReleasePriority::receive(LLVMContext &C, const TensorBuffers &Buffers) {
+  auto &M = membersOf<PriorityMembers>(*Provider,
+                                       "ReleaseModePriorityAdvisorProvider");
+  M.Runner = std::make_unique<TensorReceiver>(C, features(), Buffers);
+}
+
+} // namespace passpilot

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A decision point: the tensors it offers, and the domain of the advice that it
+// takes. Every answer is checked against the domain before it is used.
+
+#ifndef PASSPILOT_RUNTIME_POINT_H
+#define PASSPILOT_RUNTIME_POINT_H
+
+#include "tensor_spec.h"
+
+namespace passpilot {
+
+/// An advice: of type int64 or double, as the decision point's spec says.
+union Advice {
+  int64_t Integer;
+  double Number;
+};
+static_assert(sizeof(Advice) == 8, "runners write eight bytes");
+
+enum class DomainKind {
+  Flag,   ///< 0 or 1
+  Choice, ///< one of Count columns that the mask allows
+  Number  ///< finite, between Low and High
+};
+
+struct Domain {
+  DomainKind Kind = DomainKind::Flag;
+  int64_t Count = 2;
+  std::string Mask; ///< of a Choice: the name of the tensor int64[1, Count]
+  double Low = 0, High = 0;
+
+  /// Whether it is one of the answers that expected() tells.
+  bool inRange(Advice A) const;
+  /// \p MaskData: the mask's buffer; only a Choice reads it.
+  bool allows(Advice A, const int64_t *MaskData) const;
+  /// "0 or 1", "an integer of 0 to 32", "a number of 0 to 4294967295".
+  std::string expected() const;
+  std::string text(Advice A) const;
+  bool same(Advice A, Advice B) const;
+};
+
+struct Point {
+  std::string Name;
+  std::vector<TensorSpec> Features; ///< the compiler's own
+  TensorSpec Default;               ///< the compiler's own decision
+  TensorSpec Decision;              ///< the advice
+  passpilot::Domain Domain;
+};
+
+} // namespace passpilot
+
+#endif

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "session.h"
+
+#include <chrono>
+#include <cstring>
+
+namespace passpilot {
+
+/// The block's layout: the runner's inputs in its order, so that they are one
+/// contiguous frame, then what only the compiler or the log writes.
+static std::vector<TensorSpec> layOut(const Point &P, const Runner &R,
+                                      const std::vector<CustomFeature> &Custom,
+                                      bool Logged) {
+  std::vector<TensorSpec> All;
+  auto Add = [&](const TensorSpec &S) {
+    for (const TensorSpec &Known : All)
+      if (Known.Name == S.Name)
+        return;
+    All.push_back(S);
+  };
+  for (const TensorSpec &S : R.inputs())
+    Add(S);
+  for (const TensorSpec &S : P.Features)
+    Add(S);
+  if (Logged)
+    Add(P.Default);
+  for (const CustomFeature &C : Custom)
+    Add(C.Spec);
+  return All;
+}
+
+Session::Session(const Point &P, std::shared_ptr<Runner> R,
+                 std::vector<CustomFeature> Custom, bool DefaultOnError,
+                 bool Logged)
+    : ThePoint(P), TheRunner(std::move(R)), Custom(std::move(Custom)),
+      Block(std::make_shared<TensorBlock>(
+          layOut(P, *TheRunner, this->Custom, Logged))),
+      DefaultOnError(DefaultOnError) {
+  auto Buffer = [&](const std::string &Name) -> void * {
+    for (size_t I = 0; I < Block->specs().size(); ++I)
+      if (Block->specs()[I].Name == Name)
+        return Block->data(I);
+    return nullptr;
+  };
+  for (const TensorSpec &S : TheRunner->inputs())
+    RunnerInputs.push_back(Buffer(S.Name));
+  for (const TensorSpec &S : P.Features)
+    FeatureBuffers.push_back(Buffer(S.Name));
+  for (const CustomFeature &F : this->Custom)
+    CustomBuffers.push_back(Buffer(F.Spec.Name));
+  DefaultBuffer = Buffer(P.Default.Name);
+  if (P.Domain.Kind == DomainKind::Choice)
+    Mask = static_cast<int64_t *>(Buffer(P.Domain.Mask));
+}
+
+std::vector<TensorSpec> Session::logSpecs() const {
+  std::vector<TensorSpec> Specs = ThePoint.Features;
+  for (const CustomFeature &F : Custom)
+    Specs.push_back(F.Spec);
+  Specs.push_back(ThePoint.Default);
+  Specs.push_back(ThePoint.Decision);
+  return Specs;
+}
+
+void Session::restart() {
+  Stopped = false;
+  TheFailure = Pending = FirstFallback = Failure();
+  Current = nullptr;
+}
+
+void Session::switchContext(std::string_view Name) {
+  Context = Name;
+  if (!RunnerDead && !Stopped)
+    TheRunner->switchContext(Context);
+  if (Log)
+    Log->context(Context);
+}
+
+namespace {
+class Stopwatch {
+public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
+                                         Start)
+        .count();
+  }
+
+private:
+  const std::chrono::steady_clock::time_point Start =
+      std::chrono::steady_clock::now();
+};
+} // namespace
+
+std::optional<Advice> Session::ask(Question &Q, bool OverBudget) {
+  if (Stopped)
+    return std::nullopt;
+  Current = &Q;
+  Default.reset();
+  const double DefaultBefore = Counts.DefaultSeconds;
+  Stopwatch Watch;
+  Advice Answer{0};
+  bool Answered = false;
+  // A failure may be pending since the context was switched.
+  const bool Asking = !RunnerDead && !OverBudget && !Pending;
+  if (Asking || Log)
+    fillFeatures();
+  if (Asking && !Pending)
+    Answered = question(Answer);
+  if (Answered) {
+    countAnswer(Answer);
+  } else if (OverBudget && !Pending) {
+    ++Counts.BudgetHits;
+    Answer = defaultAdvice();
+  } else if (settleFailure(DefaultOnError)) {
+    ++Counts.Fallbacks;
+    Answer = defaultAdvice();
+  }
+  if (!Stopped && Log && !writeLog(Answer)) {
+    noteFailure(FailureKind::Log, Log->error());
+    settleFailure(/*MayFallBack=*/false);
+  }
+  ++Ordinal;
+  Counts.AskSeconds +=
+      Watch.seconds() - (Counts.DefaultSeconds - DefaultBefore);
+  Current = nullptr;
+  return Stopped ? std::nullopt : std::optional(Answer);
+}
+
+void Session::countAnswer(Advice Answer) {
+  ++Counts.Asked;
+  const DomainKind Kind = ThePoint.Domain.Kind;
+  if (Kind == DomainKind::Flag)
+    Counts.Accepted += Answer.Integer;
+  else if (Kind == DomainKind::Choice) // the last column: leave it as it is
+    Counts.Accepted += Answer.Integer != ThePoint.Domain.Count - 1;
+  if (Default) {
+    ++Counts.Compared;
+    Counts.Agreed += ThePoint.Domain.same(Answer, *Default);
+  }
+}
+
+/// Computes what the compiler did not, for the runner or the log. After a
+/// failure, which is then pending, the log gets zeros rather than another
+/// decision's values.
+void Session::fillFeatures() {
+  if (DefaultBuffer) {
+    const Advice D = defaultAdvice();
+    std::memcpy(DefaultBuffer, &D, sizeof D);
+  }
+  bool Good = true;
+  for (size_t I = 0; I < Custom.size(); ++I) {
+    if (Good && !Custom[I].Fill(CustomBuffers[I])) {
+      Good = false;
+      noteFailure(FailureKind::Feature,
+                  "feature " + Custom[I].Spec.Name + " failed");
+    }
+    if (!Good)
+      std::memset(CustomBuffers[I], 0, Custom[I].Spec.bytes());
+  }
+}
+
+/// Asks the runner. False with Pending set on failure.
+bool Session::question(Advice &Answer) {
+  if (!TheRunner->evaluate(RunnerInputs.data(), &Answer)) {
+    noteFailure(FailureKind::Model, TheRunner->error());
+    return false;
+  }
+  const Domain &D = ThePoint.Domain;
+  if (D.allows(Answer, Mask))
+    return true;
+  noteFailure(FailureKind::Advice,
+              D.inRange(Answer)
+                  ? Current->forbidden(Answer)
+                  : "expected " + D.expected() + ", got " + D.text(Answer));
+  return false;
+}
+
+/// Decides what follows from Pending. True: take the default for this decision.
+bool Session::settleFailure(bool MayFallBack) {
+  if (RunnerDead && !Pending)
+    return true;
+  Failure Now;
+  std::swap(Now, Pending);
+  Now.Where = where();
+  if (Now.Kind == FailureKind::Interrupt || !MayFallBack) {
+    TheFailure = Now;
+    Stopped = true;
+    return false;
+  }
+  if (!FirstFallback)
+    FirstFallback = Now;
+  RunnerDead |= Now.Fatal;
+  return true;
+}
+
+Advice Session::defaultAdvice() {
+  if (!Default) {
+    Stopwatch Watch;
+    Default = Current->defaultAdvice();
+    Counts.DefaultSeconds += Watch.seconds();
+  }
+  return *Default;
+}
+
+void Session::interrupt() {
+  TheFailure.Kind = FailureKind::Interrupt;
+  Stopped = true;
+}
+
+bool Session::noteFailure(FailureKind K, std::string Text, bool Fatal) {
+  if (Pending)
+    return false;
+  Pending.Kind = K;
+  Pending.Text = std::move(Text);
+  Pending.Fatal = Fatal;
+  return true;
+}
+
+bool Session::writeLog(Advice Answer) {
+  Log->observation(Ordinal, Current->place());
+  for (size_t I = 0; I < FeatureBuffers.size(); ++I)
+    Log->tensor(FeatureBuffers[I], ThePoint.Features[I].bytes());
+  for (size_t I = 0; I < Custom.size(); ++I)
+    Log->tensor(CustomBuffers[I], Custom[I].Spec.bytes());
+  Log->tensor(DefaultBuffer, sizeof(Advice));
+  Log->tensor(&Answer, sizeof Answer);
+  Log->endObservation();
+  return !Log->failed();
+}
+
+std::string Session::where() const {
+  const DecisionPlace P = Current->place();
+  std::string S = "decision " + std::to_string(Ordinal) + " (";
+  if (!P.Register.empty())
+    S += "function " + Context + ", " + std::string(P.Register);
+  else
+    S += std::string(P.Caller) + " -> " + std::string(P.Callee);
+  if (!P.File.empty())
+    S += ", " + std::string(P.File) + ":" + std::to_string(P.Line) + ":" +
+         std::to_string(P.Column);
+  return S + ")";
+}
+
+} // namespace passpilot
