@@ -85,7 +85,12 @@ public:
     All.Current.reset(new FunctionAllocation{
         MF, *LIS, *VRM, *Matrix, *MRI, *TRI, RegClassInfo, Frequencies, Loops});
   }
-  ~EvictionAdvisor() override { All.Current.reset(); }
+  /// The end of the function's allocation.
+  ~EvictionAdvisor() override {
+    if (All.Costs)
+      addCost();
+    All.Current.reset();
+  }
 
 private:
   RegisterAllocation &All;
@@ -110,6 +115,7 @@ private:
   void applyLimit(EvictQuestion &Q) const;
   bool overLimit(const EvictQuestion &Q, int64_t Column) const;
   void count(const EvictQuestion &Q, int64_t Column) const;
+  void addCost();
 };
 
 MCRegister EvictionAdvisor::tryFindEvictionCandidate(
@@ -216,6 +222,13 @@ void EvictionAdvisor::count(const EvictQuestion &Q, int64_t Column) const {
     return Count(Q.Range);
   for (const LiveInterval *LI : Q.interferences(Column))
     Count(*LI);
+}
+
+void EvictionAdvisor::addCost() {
+  std::vector<AllocationCost> &Costs = *All.Costs;
+  if (!Costs.empty() && MF.getName() == Costs.back().Function)
+    Costs.pop_back();
+  Costs.push_back(allocationCost(*All.Current));
 }
 
 class EvictionProvider final : public RegAllocEvictionAdvisorProvider {

@@ -9,6 +9,7 @@
 #define PASSPILOT_LLVM_REGISTER_ALLOCATION_H
 
 #include "../runtime/session.h"
+#include "allocation_cost.h"
 #include "release_advisors.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/CodeGen/Register.h"
@@ -105,6 +106,9 @@ public:
   ReleaseEviction Eviction;
   ReleasePriority Priorities;
   TensorReceiver *Receiver = nullptr; ///< of LLVM's eviction tensors
+  /// If set, gets the cost of each function that has been allocated. Where the
+  /// allocator runs more than once over a function (AMDGPU), the last counts.
+  std::vector<AllocationCost> *Costs = nullptr;
   /// The function in allocation now, if there is one.
   std::unique_ptr<FunctionAllocation> Current;
 
