@@ -5,6 +5,10 @@
     def callee_is_recursive(site):
         return site.caller == site.callee
 
+    @feature("int64[1]", point="evict")
+    def holes(site):
+        return len(site.candidate.segments) - 1
+
 A registered feature is offered by its decision point after LLVM's own, and computed only when a runner or a
 log binds it. What does not fit is refused at registration; what a function returns is checked each time.
 """
@@ -17,7 +21,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from passpilot.features.point import POINTS, find_point
+from passpilot.features.point import POINTS, Feature, find_point
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import FeatureError
 
@@ -86,6 +90,11 @@ def feature(spec: str, *, point: str = "inline", name: str | None = None) -> Cal
 def registered(point: str) -> Mapping[str, CustomFeature]:
     """The custom features of a decision point by name, in the order of registration; a live view."""
     return MappingProxyType(_REGISTRY.setdefault(point, {}))
+
+
+def custom_rows(point: str) -> tuple[Feature, ...]:
+    """The custom features of a decision point as rows of its table."""
+    return tuple(Feature(row.spec, row.doc, row.origin) for row in registered(point).values())
 
 
 def unregister(name: str, *, point: str = "inline") -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from passpilot.features.custom import registered
+from passpilot.features.custom import custom_rows
 from passpilot.features.point import Feature, Flag, Point
 from passpilot.features.spec import TensorSpec
 
@@ -73,10 +73,9 @@ DEFAULT: Final = TensorSpec("inlining_default", "int64", (1,))
 def table() -> tuple[Feature, ...]:
     """What `inline` offers: the 38 rows, then the default decision, then the custom features of now."""
     default = Feature(DEFAULT, "1 if LLVM's own heuristic would inline; computed only if asked for")
-    custom = (Feature(row.spec, row.doc, row.origin) for row in registered("inline").values())
-    return (*FEATURES, default, *custom)
+    return (*FEATURES, default, *custom_rows("inline"))
 
 
 def point() -> Point:
     """The decision point `inline`."""
-    return Point("inline", tuple(row.spec for row in table()), DECISION, Flag())
+    return Point("inline", tuple(row.spec for row in table()), DECISION, DEFAULT, Flag())

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Reads decision logs: the files of LLVM's TrainingLogger, ours and MLGO's alike, as numpy arrays.
 
-The last feature of our own logs is the advice; `inlining_default` before it is LLVM's own decision. The
-docstring of `log_stream.py` describes the format.
+The last feature of our own logs is the advice; the one before it is LLVM's own decision (`inlining_default`,
+`evict_default`, `priority_default`). The docstring of `log_stream.py` describes the format.
 """
 
 from __future__ import annotations
@@ -60,13 +60,18 @@ class Tensors(Mapping[str, "NDArray[np.generic]"]):
 
 @dataclass(slots=True, eq=False)  # not frozen: that would double the cost of reading
 class Observation:
-    """One decision of a log; the texts are empty where the log does not name them."""
+    """One decision of a log; the texts are empty where the log does not name them.
+
+    Of `inline`, the log names caller, callee and location; where registers are allocated, the function is the
+    context, and `register` the candidate.
+    """
 
     context: str
     index: int
     caller: str
     callee: str
     location: str
+    register: str
     tensors: Tensors
     score: NDArray[np.generic] | None
 
@@ -97,6 +102,7 @@ class LogReader:
                 event.text("caller"),
                 event.text("callee"),
                 event.text("location"),
+                event.text("register"),
                 Tensors(self._table, record.tensors),
                 score,
             )

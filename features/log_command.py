@@ -7,17 +7,17 @@ import argparse
 import json
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal
 
-from passpilot.features.inline import DECISION, DEFAULT
+from passpilot.features import evict, inline, priority
 from passpilot.features.log import read_log
 from passpilot.plugin.arguments import Parser
 from passpilot.plugin.output import quiet_pipe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -68,13 +68,52 @@ def _count(text: str) -> int:
 
 def _show(options: argparse.Namespace) -> None:
     reader = read_log(options.file)
-    advice = reader.features[-1].name
-    decisions = (_Decision(observation, advice) for observation in islice(reader, options.limit))
+    style = _style_of(reader.features[-1].name)
+    decisions = (_Decision(observation, style) for observation in islice(reader, options.limit))
     if options.json:
         for decision in decisions:
             print(decision.to_json())
     else:
-        _print_table(decisions)
+        _print_table(decisions, style)
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How the decisions of one point are shown: `words` stand for some of its advice."""
+
+    advice: str
+    default: str = ""
+    place: Literal["call", "register"] = "call"
+    width: int = 8
+    words: Mapping[int, str] = field(default_factory=dict)
+    idle: str = ""
+    """The word for doing nothing."""
+    done: str = ""
+    """What the summary says of all other decisions."""
+
+
+_STYLES: Final = (
+    _Style(
+        inline.DECISION.name,
+        inline.DEFAULT.name,
+        words={0: "no", 1: "inline"},
+        idle="no",
+        done="inlined",
+    ),
+    _Style(
+        evict.DECISION.name,
+        evict.DEFAULT.name,
+        "register",
+        words={evict.DO_NOT_EVICT: "keep"},
+        idle="keep",
+        done="evicted",
+    ),
+    _Style(priority.DECISION.name, priority.DEFAULT.name, "register", width=10),
+)
+
+
+def _style_of(advice: str) -> _Style:
+    return next((style for style in _STYLES if style.advice == advice), _Style(advice))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,31 +121,38 @@ class _Decision:
     """An observation for people: which tensor is its advice, and what LLVM would have done."""
 
     observation: Observation
-    advice_name: str
+    style: _Style
 
     @property
     def advice(self) -> str:
-        return self._shown(self.advice_name)
+        return self._shown(self.style.advice)
 
     @property
     def default(self) -> str:
-        return self._shown(DEFAULT.name) if DEFAULT.name in self.observation.tensors else ""
+        return self._shown(self.style.default) if self.style.default in self.observation.tensors else ""
 
     def __str__(self) -> str:
-        seen = self.observation
-        call = f"{seen.caller or '?'} -> {seen.callee or '?'}" if seen.caller or seen.callee else ""
-        line = f"{seen.index:8} {self.default or '-':8} {self.advice:8} {call}  {seen.location}"
+        width = self.style.width
+        line = (
+            f"{self.observation.index:8} {self.default or '-':{width}} {self.advice:{width}} {self._place()}"
+        )
         return line.rstrip()
+
+    def _place(self) -> str:
+        seen = self.observation
+        if self.style.place == "register":
+            return seen.register
+        call = f"{seen.caller or '?'} -> {seen.callee or '?'}" if seen.caller or seen.callee else ""
+        return f"{call}  {seen.location}"
 
     def to_json(self) -> str:
         """All of the observation as one JSON object; what is not finite is null."""
         seen = self.observation
+        names = ("register",) if self.style.place == "register" else ("caller", "callee", "location")
         fields: dict[str, object] = {
             "context": seen.context,
             "observation": seen.index,
-            "caller": seen.caller,
-            "callee": seen.callee,
-            "location": seen.location,
+            **{name: getattr(seen, name) for name in names},
             "tensors": {name: _plain(tensor) for name, tensor in seen.tensors.items()},
         }
         if seen.score is not None:
@@ -115,13 +161,13 @@ class _Decision:
 
     def _shown(self, name: str) -> str:
         value = _plain(self.observation.tensors[name])
-        if name in (DEFAULT.name, DECISION.name) and isinstance(value, int):
-            return "inline" if value else "no"
-        return str(value)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        return self.style.words.get(value, str(value)) if isinstance(value, int) else str(value)
 
 
-def _print_table(decisions: Iterable[_Decision]) -> None:
-    print("decision default  advice   call")
+def _print_table(decisions: Iterable[_Decision], style: _Style) -> None:
+    print(f"decision {'default':{style.width}} {'advice':{style.width}} {style.place}")
     advices: Counter[str] = Counter()
     agreed = compared = 0
     context = ""
@@ -133,14 +179,14 @@ def _print_table(decisions: Iterable[_Decision]) -> None:
         advices[decision.advice] += 1
         compared += decision.default != ""
         agreed += decision.default == decision.advice
-    print(_summary(advices, agreed, compared))
+    print(_summary(style, advices, agreed, compared))
 
 
-def _summary(advices: Counter[str], agreed: int, compared: int) -> str:
+def _summary(style: _Style, advices: Counter[str], agreed: int, compared: int) -> str:
     total = advices.total()
     parts = [f"{total} decision{'s' if total != 1 else ''}"]
-    if set(advices) <= {"inline", "no"}:
-        parts.append(f"{advices['inline']} inlined")
+    if style.done:
+        parts.append(f"{total - advices[style.idle]} {style.done}")
     if compared:
         parts.append(f"{agreed} as LLVM's default ({100 * agreed / compared:.1f} %)")
     return ", ".join(parts)

@@ -8,7 +8,8 @@ r"""The framing of a decision log: lines of JSON, and blocks of tensors between 
     {"outcome":0}\n
     <the score>\n                                      this and the outcome only if the header has a score
 
-`caller`, `callee` and `location` are ours, each left out where unknown; MLGO's readers look only at
+`caller`, `callee` and `location` are ours, each left out where unknown; where registers are allocated,
+`"register":"%12"` stands for them, and the context is the function. MLGO's readers look only at
 `observation`. Our writer escapes bytes above ASCII one by one, as names in LLVM need not be UTF-8; here they
 become UTF-8 again.
 

@@ -8,18 +8,32 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, cast
 
 from passpilot.plugin.errors import AdviceError, SpecMismatchError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from types import ModuleType
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from passpilot.features.spec import TensorSpec
 
-POINTS: Final = {"inline": "passpilot.features.inline"}
+    DomainRow: TypeAlias = tuple[str, int, str, float, float]
+    """Kind, number of choices, name of the mask, least and largest number."""
+
+    Tensors: TypeAlias = Mapping[str, NDArray[np.generic]]
+
+POINTS: Final = {
+    "inline": "passpilot.features.inline",
+    "evict": "passpilot.features.evict",
+    "priority": "passpilot.features.priority",
+}
 """The decision points by name, with the module of each."""
+
+_LONGEST: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +49,15 @@ class Feature:
 class Flag:
     """The advice domain of a yes-or-no decision."""
 
-    def accept(self, answer: object) -> int:
+    expected: ClassVar[str] = "0 or 1"
+    """The domain in words."""
+
+    @property
+    def row(self) -> DomainRow:
+        """The domain as the core takes it."""
+        return "flag", 2, "", 0.0, 0.0
+
+    def accept(self, answer: object, tensors: Tensors | None = None) -> int:  # noqa: ARG002
         """The answer as 0 or 1.
 
         Takes bool, int, numpy's bool and integer scalars, and arrays of one such element.
@@ -48,9 +70,80 @@ class Flag:
         plain = _plain(answer)
         if isinstance(plain, int) and plain in (0, 1):
             return int(plain)
-        got = f"{type(answer).__name__} {answer!r}"
-        msg = f"advice: expected a bool or an integer 0 or 1, got {got}; return the decision itself"
-        raise AdviceError(msg)
+        raise _refused(f"a bool or an integer {self.expected}", answer, "return the decision itself")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The advice domain of a choice among `count` columns; the tensor `mask` tells which are legal."""
+
+    count: int
+    mask: str
+
+    @property
+    def expected(self) -> str:
+        """The domain in words."""
+        return f"an integer of 0 to {self.count - 1}"
+
+    @property
+    def row(self) -> DomainRow:
+        """The domain as the core takes it."""
+        return "choice", self.count, self.mask, 0.0, 0.0
+
+    def accept(self, answer: object, tensors: Tensors | None = None) -> int:
+        """The answer as the number of a column, a legal one if `tensors` have the mask.
+
+        Takes int, numpy's integer scalars, and arrays of one integer; no bool, which names no column.
+
+        Raises:
+            AdviceError: anything else.
+        """
+        plain = _plain(answer)
+        if not isinstance(plain, int) or isinstance(plain, bool) or not 0 <= plain < self.count:
+            raise _refused(self.expected, answer, "return the number of a column")
+        if tensors is not None and self.mask in tensors:
+            mask = tensors[self.mask].reshape(-1)
+            if not mask[plain]:
+                legal = ", ".join(str(column) for column in range(self.count) if mask[column]) or "none"
+                expected = f"a column that {self.mask!r} allows ({legal})"
+                raise _refused(expected, answer, "return the number of one of these")
+        return int(plain)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """The advice domain of a finite number from `low` to `high`."""
+
+    low: float
+    high: float
+
+    @property
+    def expected(self) -> str:
+        """The domain in words."""
+        return f"a number of {self.low:.17g} to {self.high:.17g}"
+
+    @property
+    def row(self) -> DomainRow:
+        """The domain as the core takes it."""
+        return "number", 0, "", self.low, self.high
+
+    def accept(self, answer: object, tensors: Tensors | None = None) -> float:  # noqa: ARG002
+        """The answer as a float.
+
+        Takes int, float, numpy's scalars of such, and arrays of one number; no bool.
+
+        Raises:
+            AdviceError: anything else.
+        """
+        plain = _plain(answer)
+        if not isinstance(plain, (int, float)) or isinstance(plain, bool):
+            raise _refused(self.expected, answer, "return the number itself")
+        if not self.low <= plain <= self.high:  # NaN is not
+            raise _refused(self.expected, answer, "return the number itself")
+        return float(plain)
+
+
+Domain: TypeAlias = Flag | Choice | Number
 
 
 def _plain(answer: object) -> object:
@@ -61,14 +154,26 @@ def _plain(answer: object) -> object:
     return answer
 
 
+def _refused(expected: str, answer: object, hint: str) -> AdviceError:
+    try:
+        text = repr(answer)
+    except Exception:  # noqa: BLE001  (an answer that cannot be shown is still a wrong one)
+        text = "that cannot be shown"
+    text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return AdviceError(f"advice: expected {expected}, got {type(answer).__name__} {text}; {hint}")
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One decision point: its name, the tensors it offers in order, the spec and the domain of the advice."""
+    """One decision point: its name, the tensors it offers in order, the advice and its domain."""
 
     name: str
     features: tuple[TensorSpec, ...]
+    """Its own table, the default decision, and the custom features."""
     advice: TensorSpec
-    domain: Flag
+    default: TensorSpec
+    """The compiler's own decision."""
+    domain: Domain
 
     def find(self, name: str) -> TensorSpec | None:
         """The offered tensor of this name, or None."""

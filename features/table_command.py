@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _EXAMPLE = """\
 example:
   passpilot features --load policy.py --json
+  passpilot features --point evict
 """
 
 
@@ -44,7 +45,7 @@ def _parser() -> Parser:
         description="Print what a decision point offers to a model: name, type and shape, meaning.",
         epilog=_EXAMPLE,
     )
-    parser.option("point", choices=tuple(POINTS), default="inline", help="inline is the default")
+    parser.option("point", choices=tuple(POINTS), default="inline", help="the decision point (inline)")
     parser.option("json", action="store_true", help="print one JSON object, specs in LLVM's form")
     parser.option(
         "load", metavar="FILE.py", action="append", default=[], help="run this file first, list its features"

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
-from passpilot.features.point import Flag, Point
+from passpilot.features.point import Choice, Flag, Number, Point
 from passpilot.features.spec import TensorSpec, layout
 
 if TYPE_CHECKING:
@@ -32,10 +32,7 @@ if TYPE_CHECKING:
 
     Tensor: TypeAlias = NDArray[np.integer | np.floating]
 
-__all__ = ["Flag", "Host", "Point", "Runner", "TensorSpec", "allocate", "tensor_views"]
-
-DEFAULT_TENSOR: Final = "inlining_default"
-"""The tensor with the compiler's own decision; a decision point offers it after its own features."""
+__all__ = ["Choice", "Flag", "Host", "Number", "Point", "Runner", "TensorSpec", "allocate", "tensor_views"]
 
 AnyRunner = TypeVar("AnyRunner", bound="Runner")
 
@@ -45,10 +42,10 @@ class Host(Protocol):
 
     @property
     def site(self) -> object:
-        """The view of the place of the decision; for `inline`, the call site."""
+        """The view of the place of the decision: a call site, the candidate of an eviction, a live range."""
 
-    def default(self) -> bool:
-        """The compiler's own decision; computed when asked for."""
+    def default(self) -> bool | int | float:
+        """The compiler's own decision, of the type of the advice; computed when asked for."""
 
     def feature(self, name: str) -> Tensor:
         """An offered tensor that is not among the runner's inputs; computed when asked for."""
@@ -128,4 +125,5 @@ def tensor_views(specs: Sequence[TensorSpec], frame: NDArray[np.uint8]) -> dict[
 def own_features(point: Point) -> tuple[TensorSpec, ...]:
     """The point's own table: what it offers before the default decision and custom features."""
     names = [spec.name for spec in point.features]
-    return point.features[: names.index(DEFAULT_TENSOR)] if DEFAULT_TENSOR in names else point.features
+    end = names.index(point.default.name) if point.default.name in names else len(names)
+    return point.features[:end]

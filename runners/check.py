@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from passpilot.features.point import Point, find_point
+from passpilot.features.point import Choice, Flag, Point, find_point
 from passpilot.features.spec import TensorSpec, layout
 from passpilot.plugin.errors import AdviceError, ConformanceError, SpecMismatchError
-from passpilot.runners.base import DEFAULT_TENSOR, Runner, tensor_views
+from passpilot.runners.base import Runner, tensor_views
 from passpilot.runners.python import describe_exception
 from passpilot.runners.spec import make_runner
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from passpilot.runners.base import Host, Tensor
+    from passpilot.runners.spec import RunnerLike
 
     Values = Mapping[str, NDArray[np.generic] | int | float]
 
@@ -39,7 +40,7 @@ _SEED: Final = 1
 
 
 def check_runner(
-    runner: str | Callable[..., object] | Runner,
+    runner: RunnerLike,
     point: str | Point = "inline",
     decisions: int = 100,
     *,
@@ -74,9 +75,7 @@ def check_runner(
         raise ConformanceError(msg)
 
 
-def _maker(
-    runner: str | Callable[..., object] | Runner, point: Point, timeout: float
-) -> Callable[[], object]:
+def _maker(runner: RunnerLike, point: Point, timeout: float) -> Callable[[], object]:
     """What makes the runner; nothing is checked yet that `make_runner` checks."""
     if isinstance(runner, Runner):
         return lambda: runner
@@ -101,15 +100,30 @@ def _takes_nothing(function: Callable[..., object]) -> bool:
 
 
 def _made_up(point: Point, count: int) -> list[Values]:
-    """Small numbers of all signs; only zeros first."""
+    """Small numbers of all signs, with a default that is legal; first only zeros, with all choices legal."""
     generator = np.random.default_rng(_SEED)
-    made_up = ({spec.name: _numbers(spec, generator) for spec in point.features} for _ in range(count - 1))
-    return [{}, *made_up]
+    made_up = (_question(point, generator) for _ in range(count - 1))
+    zeros = {point.domain.mask: 1} if isinstance(point.domain, Choice) else {}
+    return [zeros, *made_up]
+
+
+def _question(point: Point, generator: np.random.Generator) -> Values:
+    values: dict[str, NDArray[np.generic] | int | float]
+    values = {spec.name: _numbers(spec, generator) for spec in point.features}
+    domain = point.domain
+    if isinstance(domain, Flag):
+        default = float(generator.integers(2))
+    elif isinstance(domain, Choice):
+        default = float(generator.integers(domain.count))
+        legal = generator.integers(0, 2, domain.count)
+        legal[int(default)] = 1
+        values[domain.mask] = legal
+    else:
+        default = float(generator.integers(int(domain.low), int(domain.high) + 1))
+    return {**values, point.default.name: default}
 
 
 def _numbers(spec: TensorSpec, generator: np.random.Generator) -> NDArray[np.generic]:
-    if spec.name == DEFAULT_TENSOR:
-        return generator.integers(0, 2, spec.shape).astype(spec.numpy_dtype)
     if spec.dtype.startswith("float"):
         return generator.normal(0, 100, spec.shape).astype(spec.numpy_dtype)
     low = 0 if spec.dtype.startswith("u") else -100
@@ -122,7 +136,7 @@ class _Trace:
 
     inputs: object
     output: object
-    answers: list[int]
+    answers: list[int | float]
 
 
 @dataclass(slots=True)
@@ -206,14 +220,14 @@ class _Check:
             if number % _CONTEXT_EVERY == 0:
                 context = _CONTEXTS[number // _CONTEXT_EVERY % len(_CONTEXTS)]
                 self._guarded("switch_context", partial(runner.switch_context, context))
-            if not self._answer(runner, number, trace):
+            if not self._answer(runner, number, values, trace):
                 return
             if kept and frame.tobytes() != asked:
                 kept = self.expect(False, f"inputs are left as they are: not at decision {number}")
 
-    def _answer(self, runner: Runner, number: int, trace: _Trace) -> bool:
+    def _answer(self, runner: Runner, number: int, values: Values, trace: _Trace) -> bool:
         try:
-            trace.answers.append(self.point.domain.accept(runner.evaluate()))
+            trace.answers.append(self.point.domain.accept(runner.evaluate(), self._mask(values)))
         except AdviceError as error:
             return self.expect(False, f"evaluate() answers within the domain: at decision {number}, {error}")
         except Exception as error:  # noqa: BLE001  (it is what we look for)
@@ -221,6 +235,14 @@ class _Check:
                 False, f"evaluate() answers: at decision {number}, {describe_exception(error)}"
             )
         return True
+
+    def _mask(self, values: Values) -> dict[str, NDArray[np.generic]]:
+        """The mask of a question, which the runner need not read."""
+        domain = self.point.domain
+        if not isinstance(domain, Choice) or domain.mask not in values:
+            return {}
+        mask = np.asarray(values[domain.mask]).reshape(-1)
+        return {domain.mask: np.broadcast_to(mask, (domain.count,))}
 
     def _close(self, runner: Runner) -> None:
         before = len(self.broken)

@@ -10,21 +10,25 @@ elements; `map=x:a,b` concatenates tensors into the one float input `x` instead 
 table of the point), and several maps are joined by ';'. `output` names the output that decides, where the
 model has several. It is read as
 
-* `decision`: one element, 0 or 1; the default for integers and booleans;
-* `logits`: one element per choice, the largest wins; the default for several floats;
-* `probability`: one float, yes from `threshold` (0.5) on; the default for one float.
+* `decision`: one element, the advice itself; the default for integers and booleans, and of `priority`;
+* `logits`: one element per choice, the largest wins, of `evict` among the legal ones; the default for
+  several floats;
+* `probability`: one float, yes from `threshold` (0.5) on; the default for one float; only for `inline`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from passpilot.features.point import Choice, Flag, Number
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin import _core
-from passpilot.plugin.errors import ModelError, RunnerSpecError
-from passpilot.runners.base import DEFAULT_TENSOR, Runner, own_features
+from passpilot.plugin.errors import AdviceError, ModelError, RunnerSpecError
+from passpilot.runners.base import Runner, own_features
 from passpilot.runners.spec import runner_keys
 
 if TYPE_CHECKING:
@@ -38,7 +42,14 @@ if TYPE_CHECKING:
 
     Row = tuple[str, str, Sequence[int]]
 
-MEANINGS: Final = ("decision", "logits", "probability")
+MEANINGS: Final = {
+    Flag: ("decision", "logits", "probability"),
+    Choice: ("decision", "logits"),
+    Number: ("decision",),
+}
+"""How the output of a model can be read, by the domain of the advice."""
+
+_NUMBER: Final = re.compile(r"[0-9]+(\.[0-9]*)?([eE]\+?[0-9]+)?")
 
 
 class NativeRunner(Runner):
@@ -55,7 +66,7 @@ class NativeRunner(Runner):
         super().bind(tensors, frame, host)
         self.core.bind(frame)
 
-    def evaluate(self) -> int:
+    def evaluate(self) -> int | float:
         return self.core.evaluate()
 
     def switch_context(self, name: str) -> None:
@@ -82,10 +93,18 @@ def function_runner(
 
 def const_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:
     """`const:N`: always the same answer."""
-    if target not in ("0", "1"):
-        msg = f"runner const:{target}: expected const:0 or const:1, got {target!r}"
-        raise RunnerSpecError(msg)
-    return NativeRunner(_core.NativeRunner.constant(row_of(point.advice), int(target)))
+    value = _constant(target, point)
+    return NativeRunner(_core.NativeRunner.constant(row_of(point.advice), value))
+
+
+def _constant(target: str, point: Point) -> int | float:
+    if _NUMBER.fullmatch(target):
+        with contextlib.suppress(ValueError, AdviceError):
+            return point.domain.accept(float(target) if isinstance(point.domain, Number) else int(target))
+    flag = isinstance(point.domain, Flag)
+    expected = "const:0 or const:1" if flag else f"const:N with {point.domain.expected}"
+    msg = f"runner const:{target}: expected {expected}, got {target!r}"
+    raise RunnerSpecError(msg)
 
 
 def default_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:
@@ -93,16 +112,28 @@ def default_runner(target: str, options: dict[str, str], point: Point, timeout: 
     if target:
         msg = f"runner default:{target}: expected default alone, got a target"
         raise RunnerSpecError(msg)
-    (default,) = point.select([DEFAULT_TENSOR])
+    (default,) = point.select([point.default.name])
     return NativeRunner(_core.NativeRunner.default(row_of(point.advice), row_of(default)))
 
 
 def random_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:
-    """`random:SEED`: a coin per context and ordinal, the same on every machine and transport."""
+    """`random:SEED`: drawn per context and ordinal from what is legal, on every machine and transport alike.
+
+    Of `priority`, integers of 32 bits are drawn.
+    """
     if not (target.isascii() and target.isdigit() and int(target) < 1 << 64):
         msg = f"runner random:{target}: expected random:SEED with a 64-bit unsigned seed, got {target!r}"
         raise RunnerSpecError(msg)
-    return NativeRunner(_core.NativeRunner.random(row_of(point.advice), int(target)))
+    output, domain, mask = row_of(point.advice), point.domain.row, _mask_of(point)
+    return NativeRunner(_core.NativeRunner.random(output, domain, mask, int(target)))
+
+
+def _mask_of(point: Point) -> Row | None:
+    """The tensor that tells the legal choices, if the domain has one."""
+    if not isinstance(point.domain, Choice):
+        return None
+    (mask,) = point.select([point.domain.mask])
+    return row_of(mask)
 
 
 @runner_keys("output", "as", "threshold", "map")
@@ -114,18 +145,15 @@ def onnx_runner(target: str, options: dict[str, str], point: Point, timeout: flo
         ModelError: the model or onnxruntime cannot be loaded.
         SpecMismatchError: the model's inputs or outputs do not fit the decision point.
     """
-    meaning = options.get("as", "")
-    if meaning and meaning not in MEANINGS:
-        msg = f"runner onnx:{target}: expected as={'|'.join(MEANINGS)}, got {meaning!r}"
-        raise RunnerSpecError(msg)
     core = _core.NativeRunner.onnx(
         target,
         _read(target),
         [row_of(spec) for spec in point.features],
         row_of(point.advice),
+        point.domain.row,
         _library(),
         options.get("output", ""),
-        meaning,
+        _meaning(target, options, point),
         _threshold(target, options),
         _map(target, options, point),
     )
@@ -138,6 +166,14 @@ def _read(path: str) -> bytes:
     except OSError as error:
         msg = f"model {path}: expected an ONNX file, got: {error.strerror}"
         raise ModelError(msg) from error
+
+
+def _meaning(target: str, options: dict[str, str], point: Point) -> str:
+    meaning, known = options.get("as", ""), MEANINGS[type(point.domain)]
+    if meaning and meaning not in known:
+        msg = f"runner onnx:{target}: expected as={'|'.join(known)} for {point.name}, got {meaning!r}"
+        raise RunnerSpecError(msg)
+    return known[0] if len(known) == 1 else meaning
 
 
 def _threshold(target: str, options: dict[str, str]) -> float:

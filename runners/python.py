@@ -16,7 +16,9 @@ NAME is one of
 the decision point's own features. Fewer of them are cheaper only where they travel to another process or have
 to be computed (custom features). A policy with `switch_context(name)` or `close()` has them called.
 
-A spec naming a file runs that file once per process, so that two policies in it share their module.
+A spec naming a file runs that file once per process, so that two policies in it share their module. One
+policy object may serve several advisors: each has a runner and an observation of its own, and `obs.point`
+tells which it is.
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
+from passpilot.features.point import Flag, find_point
 from passpilot.plugin.errors import Error, PolicyError, RunnerSpecError
-from passpilot.runners.base import DEFAULT_TENSOR, Runner, own_features
+from passpilot.runners.base import Runner, own_features
 from passpilot.runners.spec import runner_keys
 
 if TYPE_CHECKING:
@@ -49,20 +52,32 @@ AnyFunction = TypeVar("AnyFunction", bound="Callable[[], object]")
 class Observation(dict[str, "Tensor"]):
     """One decision as a policy sees it: the bound tensors by name, as numpy views that stay the same objects.
 
-    An offered tensor that is not bound is computed when it is asked for, and its value is that of the present
-    decision; a policy in another process has only what it declared.
+    `context` is what the compiler works on: the function, where registers are allocated. An offered tensor
+    that is not bound is computed when it is asked for, and its value is that of the present decision; a
+    policy in another process has only what it declared.
     """
 
-    __slots__ = ("_host", "context")
+    __slots__ = ("_host", "_point", "context")
 
-    def __init__(self, tensors: Mapping[str, Tensor] | None = None, host: Host | None = None) -> None:
+    def __init__(
+        self,
+        tensors: Mapping[str, Tensor] | None = None,
+        host: Host | None = None,
+        point: Point | None = None,
+    ) -> None:
         super().__init__(tensors or {})
         self._host = host
+        self._point = point or find_point("inline")
         self.context = ""
 
     @property
+    def point(self) -> str:
+        """The name of the decision point: ``inline``, ``evict`` or ``priority``."""
+        return self._point.name
+
+    @property
     def site(self) -> object:
-        """The view of the decision's place in the compiler's IR; for `inline`, the call site.
+        """The view of the decision's place in the compiler: a call site, an eviction, or a live range.
 
         Raises:
             PolicyError: the policy is not in the compiler's process.
@@ -75,19 +90,21 @@ class Observation(dict[str, "Tensor"]):
             raise PolicyError(msg)
         return self._host.site
 
-    def default(self) -> bool:
-        """The compiler's own decision, computed when asked for.
+    def default(self) -> bool | int | float:
+        """The compiler's own decision, computed when asked for: whether to inline, a column, or a priority.
 
         Raises:
             PolicyError: the policy is in another process and did not declare the tensor that holds it.
         """
         if self._host is not None:
             return self._host.default()
-        if DEFAULT_TENSOR in self:
-            return bool(self[DEFAULT_TENSOR])
+        name = self._point.default.name
+        if name in self:
+            value: int | float = self[name].item()
+            return bool(value) if isinstance(self._point.domain, Flag) else value
         msg = (
-            f"obs.default(): expected the tensor {DEFAULT_TENSOR!r} from the other end of the pipe, "
-            f"got none; declare it: decide.features = (..., {DEFAULT_TENSOR!r})"
+            f"obs.default(): expected the tensor {name!r} from the other end of the pipe, "
+            f"got none; declare it: decide.features = (..., {name!r})"
         )
         raise PolicyError(msg)
 
@@ -125,13 +142,14 @@ class PythonRunner(Runner):
         )
         self.inputs = own_features(point) if wanted is None else point.select(wanted)
         self.output = point.advice
-        self._observation = Observation()
+        self._point = point
+        self._observation = Observation(point=point)
         self._closed = False
 
     def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
         super().bind(tensors, frame, host)
         context = self._observation.context
-        self._observation = Observation(tensors, host)
+        self._observation = Observation(tensors, host, self._point)
         self._observation.context = context
         self.__dict__["evaluate"] = partial(self._decide, self._observation)
 

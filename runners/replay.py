@@ -57,7 +57,7 @@ class ReplayRunner(Runner):
         self._live = [(spec.name, tensors[spec.name]) for spec in self.inputs]
         self._unfinished = True
 
-    def evaluate(self) -> int:
+    def evaluate(self) -> int | float:
         """The logged advice.
 
         Raises:
@@ -79,16 +79,14 @@ class ReplayRunner(Runner):
             if then.tobytes() != live.tobytes():
                 raise self._differs(logged, name, then, live)
         self._unfinished = unfinished
-        return self._accept(tensors[self.output.name])
+        return self._accept(tensors[self.output.name], tensors)
 
     def _differs(
         self, logged: Observation, name: str, then: NDArray[np.generic], live: Tensor
     ) -> AdviceError:
-        place = f" ({logged.location})" if logged.location else ""
-        call = f", {logged.caller} -> {logged.callee}{place}" if logged.caller or logged.callee else place
-        old, new = (" ".join(str(values.tolist()).split()) for values in (then, live))
+        where = f"decision {self._asked - 1}{_place(logged)}"
         return AdviceError(
-            f"replay {self.path} at decision {self._asked - 1}{call}: expected {name} = {old}, got {new}; "
+            f"replay {self.path} at {where}: expected {_difference(name, then, live)}; "
             "replay with the input and the pipeline that the log was taken from"
         )
 
@@ -104,6 +102,22 @@ class ReplayRunner(Runner):
                 f"replay {self.path}: the log has more decisions than the {self._asked} that were asked for"
             )
             warnings.warn(text, PasspilotWarning, stacklevel=2)
+
+
+def _place(logged: Observation) -> str:
+    if logged.register:
+        return f", function {logged.context}, {logged.register}"
+    location = f" ({logged.location})" if logged.location else ""
+    return f", {logged.caller} -> {logged.callee}{location}" if logged.caller or logged.callee else location
+
+
+def _difference(name: str, then: NDArray[np.generic], live: Tensor) -> str:
+    """The two values of a tensor, or of the first of its elements that differs."""
+    old, new = then.reshape(-1), live.reshape(-1)
+    if old.size == 1:
+        return f"{name} = {then.tolist()}, got {live.tolist()}"
+    first = next(i for i in range(old.size) if old[i].tobytes() != new[i].tobytes())
+    return f"{name}[{first}] = {old[first].item()}, got {new[first].item()}"
 
 
 def replay_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> ReplayRunner:  # noqa: ARG001

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from passpilot.features.point import POINTS, Point, find_point
+from passpilot.features.point import POINTS, Flag, Point, find_point
 from passpilot.plugin.arguments import Parser
 from passpilot.plugin.errors import Error, PeerError, PolicyError, SpecMismatchError
 from passpilot.plugin.load import load_file
@@ -128,12 +128,14 @@ class _Session:
         self._channel = channel
         self._runner = runner
         self._domain = point.domain
+        self._yes = wire.answer_struct(point.advice).pack(0, 1) if isinstance(point.domain, Flag) else b""
         self._pack = wire.answer_struct(point.advice).pack
         self._timeout = timeout
         self._notice: Callable[[str], object] | None = notice
         self._request = bytearray(len(wire.EVALUATE)) + bytes(wire.frame_size(runner.inputs))
         frame = np.frombuffer(self._request, np.uint8)[len(wire.EVALUATE) :]
-        runner.bind(tensor_views(runner.inputs, frame), frame)
+        self._tensors = tensor_views(runner.inputs, frame)
+        runner.bind(self._tensors, frame)
 
     def run(self, stopping: Callable[[], bool]) -> None:
         """Answer until the client ends the session, or the server is stopping.
@@ -143,8 +145,8 @@ class _Session:
         """
         read_into, write = self._channel.reader.readinto, self._channel.writer.write
         evaluate, accept, pack = self._runner.evaluate, self._domain.accept, self._pack
-        request, evaluation = self._request, wire.EVALUATE
-        size, yes = len(request), pack(0, accept(True))
+        request, evaluation, tensors = self._request, wire.EVALUATE, self._tensors
+        size, yes = len(request), self._yes
         while not stopping():
             got = read_into(request)
             if got != size:
@@ -158,7 +160,7 @@ class _Session:
                 continue
             try:
                 advice = evaluate()
-                answer = yes if advice is True else pack(0, accept(advice))
+                answer = (advice is True and yes) or pack(0, accept(advice, tensors))
             except (Exception, SystemExit) as error:  # noqa: BLE001  (it goes back to the compiler)
                 self._fail(error)
                 continue

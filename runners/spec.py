@@ -20,7 +20,7 @@ import re
 import sys
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import quote, unquote
 
 from passpilot.plugin.errors import Error, RunnerSpecError, SpecMismatchError
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from passpilot.features.point import Point
+    from passpilot.runners.python import Observation
 
 GROUP: Final = "passpilot.runners"
 """The entry-point group for schemes of other distributions."""
@@ -46,6 +47,17 @@ BUILT_IN: Final = {
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9+_-]*", re.ASCII)
 _FACTORIES: Final[dict[str, tuple[RunnerFactory, str]]] = {}
+
+
+class Decider(Protocol):
+    """A policy that is an object; see `passpilot.runners.python`."""
+
+    def decide(self, obs: Observation, /) -> object:
+        """The advice on one decision."""
+
+
+RunnerLike: TypeAlias = "str | Callable[..., object] | Decider | Runner"
+"""What `make_runner` makes a runner of."""
 
 
 class RunnerFactory(Protocol):
@@ -100,7 +112,7 @@ def _parse_options(text: str, query: str) -> dict[str, str]:
     return options
 
 
-def make_runner(spec: str | Callable[..., object] | Runner, point: Point, *, timeout: float = 10.0) -> Runner:
+def make_runner(spec: RunnerLike, point: Point, *, timeout: float = 10.0) -> Runner:
     """The runner that `spec` names, built for `point` and checked against what it offers.
 
     `spec` is a spec text, a Python policy (see `passpilot.runners.python`), or a runner, which is returned as

@@ -4,7 +4,7 @@ r"""The messages between a compiler and a model server; this docstring is their 
 Both ends are on one machine: numbers are in its byte order. A session is a handshake and then questions, each
 answered before the next is sent.
 
-    handshake   compiler  {"passpilot": 1, "point": "inline", "offered": [SPEC...], "advice": SPEC}\n
+    handshake   compiler  {"passpilot": 1, "point": NAME, "offered": [SPEC...], "advice": SPEC}\n
                 server    {"inputs": [NAME...], "runner": TEXT}\n  or  {"error": TEXT, "kind": CLASS}\n
     request     u64 kind, then the frame: the wanted tensors as `passpilot.features.spec.layout` places them
                     1  evaluate
@@ -21,10 +21,10 @@ from __future__ import annotations
 
 import json
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NoReturn
 
-from passpilot.features.point import POINTS, Flag, Point
+from passpilot.features.point import POINTS, Point, find_point
 from passpilot.features.spec import TensorSpec, by_name, layout
 from passpilot.plugin import errors
 from passpilot.plugin.errors import Error, PeerError
@@ -91,12 +91,18 @@ def read_hello(line: bytes) -> Point:
     if not isinstance(name, str) or name not in POINTS or not isinstance(offered, list):
         msg = f"handshake: expected a decision point among {', '.join(POINTS)} and its tensors, got {name!r}"
         raise PeerError(msg)
+    known = find_point(name)
     try:
         specs = tuple(by_name(TensorSpec.from_json(each) for each in offered).values())
-        return Point(name, specs, TensorSpec.from_json(row.get("advice")), Flag())
+        advice = TensorSpec.from_json(row.get("advice"))
     except Error as error:
         msg = f"handshake: {error}"
         raise PeerError(msg) from error
+    if advice != known.advice:
+        wanted = f"{known.advice.name} as {known.advice}"
+        msg = f"handshake: expected the advice {wanted}, got {advice.name} as {advice}; "
+        raise PeerError(f"{msg}use one version at both ends")
+    return replace(known, features=specs)
 
 
 def welcome(inputs: tuple[TensorSpec, ...], runner: str) -> bytes:

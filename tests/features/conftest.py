@@ -4,12 +4,14 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from passpilot.features import custom
+from passpilot.features.point import POINTS
 
 
 @pytest.fixture
 def registry() -> Iterator[Mapping[str, custom.CustomFeature]]:
-    """Custom features may be registered in the test; they are gone after it."""
-    before = set(custom.registered("inline"))
+    """Custom features may be registered in the test; they are gone after it. Yields those of `inline`."""
+    before = {point: set(custom.registered(point)) for point in POINTS}
     yield custom.registered("inline")
-    for name in set(custom.registered("inline")) - before:
-        custom.unregister(name)
+    for point, names in before.items():
+        for name in set(custom.registered(point)) - names:
+            custom.unregister(name, point=point)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from passpilot.features import inline
 from passpilot.features.custom import CustomFeature, feature, registered, unregister
+from passpilot.features.point import find_point, find_table
 from passpilot.features.spec import DTYPES, TensorSpec
 from passpilot.plugin.errors import FeatureError
 
@@ -130,7 +131,7 @@ def test_function_without_name_needs_one() -> None:
 
 
 def test_unknown_point_is_refused() -> None:
-    with pytest.raises(FeatureError, match="a decision point among inline, got 'outline'"):
+    with pytest.raises(FeatureError, match="a decision point among inline, evict, priority, got 'outline'"):
         feature("int64[1]", point="outline")(len)
 
 
@@ -138,6 +139,21 @@ def test_unknown_point_is_refused() -> None:
 def test_name_of_a_built_in_row_is_refused(name: str) -> None:
     with pytest.raises(FeatureError, match="the table of the decision point 'inline' owns"):
         feature("int64[1]", name=name)(len)
+
+
+@pytest.mark.parametrize(
+    ("point", "name"), [("evict", "mask"), ("evict", "evict_default"), ("priority", "li_size")]
+)
+def test_every_point_has_features_of_its_own(point: str, name: str, registry: Registry) -> None:
+    with pytest.raises(FeatureError, match=f"the table of the decision point '{point}' owns"):
+        feature("int64[1]", name=name, point=point)(len)
+    feature("int64[1]", name=name)(len)
+    feature("float32[33]", name="of_columns", point=point)(len)
+    assert list(registry) == [name]
+    assert [str(spec) for spec in find_point(point).features if spec.name == "of_columns"] == ["float32[33]"]
+    assert find_table(point)[-1].spec.name == "of_columns"
+    with pytest.raises(FeatureError, match="'of_columns' at point 'inline'"):
+        unregister("of_columns")
 
 
 def test_same_name_twice_is_refused_naming_both_owners(registry: Registry) -> None:

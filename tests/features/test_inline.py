@@ -7,6 +7,7 @@ import pytest
 
 from passpilot.features import inline
 from passpilot.features.spec import DTYPES, TensorSpec
+from passpilot.plugin import _core
 
 ROW = re.compile(r"M\(\s*(\w+)\s*,\s*\{([\d,\s]*)\}\s*,\s*(\w+)\s*,")
 
@@ -62,4 +63,12 @@ def test_point_offers_the_table_and_then_the_default() -> None:
     point = inline.point()
     assert point.name == "inline"
     assert point.features[:39] == (*(row.spec for row in inline.FEATURES), inline.DEFAULT)
+    assert point.default == inline.DEFAULT
     assert point.advice == TensorSpec("inlining_decision", "int64", (1,))
+
+
+def test_table_is_that_of_the_core() -> None:
+    features, default, advice = _core.point("inline")
+    assert features == [(row.spec.name, row.spec.dtype, list(row.spec.shape)) for row in inline.FEATURES]
+    assert default == (inline.DEFAULT.name, "int64", [1])
+    assert advice == (inline.DECISION.name, "int64", [1])

@@ -74,6 +74,13 @@ def test_decisions_in_order_with_their_places(log: Path) -> None:
     assert found[0].score is None
 
 
+def test_register_of_an_allocation(tmp_path: Path) -> None:
+    rows = [row("index_to_evict")]
+    data = header(rows) + line(context="f") + observation(rows, 5, [3], register="%12")
+    (found,) = read_log(written(tmp_path / "log", data))
+    assert (found.context, found.index, found.register, found.caller) == ("f", 5, "%12", "")
+
+
 def test_each_iteration_starts_anew(log: Path) -> None:
     reader = read_log(log)
     first = itertools.islice(reader, 2)

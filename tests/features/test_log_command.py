@@ -2,6 +2,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,64 @@ def test_show_json(log: str, capsys: Capture) -> None:
     ]
 
 
+def allocator_log(advice: str, llvm: str, decisions: Sequence[tuple[str, str, float, float]]) -> bytes:
+    """A log as the core writes it of register allocation: context, register, default, advice."""
+    default = {"index_to_evict": "evict_default", "priority": "priority_default"}[advice]
+    rows = [row("size"), row(default, llvm), row(advice, llvm)]
+    parts, context = [header(rows)], ""
+    for number, (function, register, by_llvm, answer) in enumerate(decisions):
+        if function != context:
+            parts.append(line(context=function))
+            context = function
+        parts.append(observation(rows, number, [16, by_llvm, answer], register=register))
+    return b"".join(parts)
+
+
+@pytest.fixture
+def evictions(tmp_path: Path) -> str:
+    path = tmp_path / "evict.log"
+    decisions = [("main", "%12", 3, 3), ("main", "%7", 32, 0), ("other", "%12", 32, 32)]
+    path.write_bytes(allocator_log("index_to_evict", "int64_t", decisions))
+    return str(path)
+
+
+def test_show_evictions(evictions: str, capsys: Capture) -> None:
+    assert main(["show", evictions]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "decision default  advice   register",
+        "context main:",
+        "       0 3        3        %12",
+        "       1 keep     0        %7",
+        "context other:",
+        "       2 keep     keep     %12",
+        "3 decisions, 2 evicted, 2 as LLVM's default (66.7 %)",
+    ]
+
+
+def test_show_priorities(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "log"
+    decisions = [("f", "%0", 3221225984.0, 3221225984.0), ("f", "%1", 16.0, 0.25)]
+    path.write_bytes(allocator_log("priority", "double", decisions))
+    assert main(["show", str(path)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "decision default    advice     register",
+        "context f:",
+        "       0 3221225984 3221225984 %0",
+        "       1 16         0.25       %1",
+        "2 decisions, 1 as LLVM's default (50.0 %)",
+    ]
+
+
+def test_json_of_evictions(evictions: str, capsys: Capture) -> None:
+    assert main(["show", "--json", "--limit=1", evictions]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "context": "main",
+        "observation": 0,
+        "register": "%12",
+        "tensors": {"size": 16, "evict_default": 3, "index_to_evict": 3},
+    }
+
+
 @pytest.fixture
 def eviction_log(tmp_path: Path) -> str:
     rows, score = [row("density", "float", (1, 2)), row("index_to_evict")], row("reward", "float")
@@ -85,15 +144,23 @@ def eviction_log(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_show_log_of_another_decision(eviction_log: str, capsys: Capture) -> None:
+def test_show_log_of_mlgo(eviction_log: str, capsys: Capture) -> None:
     assert main(["show", eviction_log]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == [
         "context f:",
-        "       0 -        32",
+        "       0 -        keep",
         "context g:",
         "       0 -        4",
-        "2 decisions",
+        "2 decisions, 1 evicted",
     ]
+
+
+def test_show_log_of_another_decision(tmp_path: Path, capsys: Capture) -> None:
+    rows = [row("size"), row("unroll_count")]
+    path = tmp_path / "log"
+    path.write_bytes(header(rows) + observation(rows, 0, [3, 8]))
+    assert main(["show", str(path)]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["       0 -        8", "1 decision"]
 
 
 def test_json_has_null_for_what_is_not_finite(eviction_log: str, capsys: Capture) -> None:

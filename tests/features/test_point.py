@@ -4,7 +4,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from passpilot.features.point import Flag, find_point, find_table
+from passpilot.features.point import POINTS, Choice, Domain, Flag, Number, find_point, find_table
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import AdviceError, SpecMismatchError, UsageError
 
@@ -52,6 +52,127 @@ def test_flag_refuses_by_name(answer: object, got: str) -> None:
         Flag().accept(answer)
 
 
+EVICT = Choice(33, mask="mask")
+PRIORITY = Number(0.0, 4294967295.0)
+
+
+@pytest.mark.parametrize(
+    "answer", [7, np.int8(7), np.uint64(7), np.array([7]), np.array([[7]], np.uint8), np.array(7, np.int32)]
+)
+def test_choice_accepts(answer: object) -> None:
+    accepted = EVICT.accept(answer)
+    assert (type(accepted), accepted) == (int, 7)
+
+
+def test_choice_takes_every_column() -> None:
+    assert [EVICT.accept(column) for column in range(33)] == list(range(33))
+
+
+NO_NUMBERS: list[tuple[object, str]] = [
+    (None, "NoneType None"),
+    (True, "bool True"),
+    (np.bool_(False), "bool"),
+    (np.array([True]), "ndarray"),
+    (-1, "int -1"),
+    (np.int64(-1), "int64"),
+    (1 << 70, f"int {1 << 70}"),
+    (10**400, "int 1000"),
+    (float("nan"), "float nan"),
+    (np.float32("nan"), "float32"),
+    (float("inf"), "float inf"),
+    (np.array([np.inf]), "ndarray"),
+    ("1", "str '1'"),
+    (np.str_("1"), "str_ np.str_"),
+    (np.array([0, 1]), "ndarray"),
+    (np.array([]), "ndarray"),
+    ([1], r"list \[1\]"),
+    (1j, "complex 1j"),
+    (np.array([None]), "ndarray"),
+]
+
+
+@pytest.mark.parametrize(
+    ("answer", "got"),
+    [*NO_NUMBERS, (33, "int 33"), (10**6, "int 1000000"), (7.0, "float 7.0"), (np.float32(7), "float32")],
+)
+def test_choice_refuses_by_name(answer: object, got: str) -> None:
+    with pytest.raises(AdviceError, match=f"^advice: expected an integer of 0 to 32, got {got}"):
+        EVICT.accept(answer)
+
+
+def test_choice_refuses_what_the_mask_forbids() -> None:
+    mask = np.zeros((1, 33), np.int64)
+    mask[0, [2, 32]] = 1
+    assert [EVICT.accept(column, {"mask": mask}) for column in (2, 32)] == [2, 32]
+    with pytest.raises(AdviceError) as caught:
+        EVICT.accept(np.int64(3), {"mask": mask})
+    assert str(caught.value) == (
+        "advice: expected a column that 'mask' allows (2, 32), got int64 np.int64(3); "
+        "return the number of one of these"
+    )
+    assert EVICT.accept(3, {"other": mask}) == 3
+    with pytest.raises(AdviceError, match=r"allows \(none\), got int 3"):
+        EVICT.accept(3, {"mask": np.zeros(33)})
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (0, 0.0),
+        (3.5, 3.5),
+        (4294967295, 4294967295.0),
+        (-0.0, 0.0),
+        (np.float32(0.5), 0.5),
+        (np.float16(2), 2.0),
+        (np.int64(7), 7.0),
+        (np.array([[1.5]]), 1.5),
+        (np.array(3, np.uint8), 3.0),
+    ],
+)
+def test_number_accepts(answer: object, expected: float) -> None:
+    accepted = PRIORITY.accept(answer)
+    assert (type(accepted), accepted) == (float, expected)
+
+
+@pytest.mark.parametrize(
+    ("answer", "got"),
+    [*NO_NUMBERS, (4294967296, "int 4294967296"), (4294967295.5, "float 4294967295.5"), (-0.5, "float -0.5")],
+)
+def test_number_refuses_by_name(answer: object, got: str) -> None:
+    with pytest.raises(AdviceError, match=f"^advice: expected a number of 0 to 4294967295, got {got}"):
+        PRIORITY.accept(answer)
+
+
+@pytest.mark.parametrize("domain", [Flag(), EVICT, PRIORITY])
+def test_answers_that_cannot_be_shown_are_refused_all_the_same(domain: Domain) -> None:
+    class Shy:
+        def __repr__(self) -> str:
+            raise ValueError
+
+    with pytest.raises(AdviceError, match="got Shy that cannot be shown"):
+        domain.accept(Shy())
+    with pytest.raises(AdviceError) as caught:
+        domain.accept("x" * 1000)
+    assert len(str(caught.value)) < 200
+
+
+def test_rows_for_the_core() -> None:
+    assert [find_point(name).domain.row for name in POINTS] == [
+        ("flag", 2, "", 0, 0),
+        ("choice", 33, "mask", 0, 0),
+        ("number", 0, "", 0.0, 4294967295.0),
+    ]
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_every_point_offers_its_default(name: str) -> None:
+    point = find_point(name)
+    assert (point.name, point.find(point.default.name)) == (name, point.default)
+    assert str(point.default) == str(point.advice)
+    assert point.find(point.advice.name) is None
+    assert [row.spec for row in find_table(name)] == list(point.features)
+
+
 def test_select_keeps_the_order_asked_for() -> None:
     specs = find_point("inline").select(["threshold", "inlining_default", "sroa_savings"])
     assert [spec.name for spec in specs] == ["threshold", "inlining_default", "sroa_savings"]
@@ -84,5 +205,5 @@ def test_check_names_both_specs() -> None:
 
 @pytest.mark.parametrize("find", [find_point, find_table])
 def test_unknown_point_is_refused(find: Callable[[str], object]) -> None:
-    with pytest.raises(UsageError, match="expected one of inline, got 'outline'"):
+    with pytest.raises(UsageError, match="expected one of inline, evict, priority, got 'outline'"):
         find("outline")

@@ -50,6 +50,21 @@ def test_json(capsys: Capture) -> None:
     assert table["features"][0] == expected
 
 
+@pytest.mark.parametrize(
+    ("point", "rows", "last", "advice"),
+    [
+        ("evict", 22, "evict_default", "index_to_evict int64[1]"),
+        ("priority", 4, "priority_default", "priority float64[1]"),
+    ],
+)
+def test_other_points(point: str, rows: int, last: str, advice: str, capsys: Capture) -> None:
+    assert main(["--point", point]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == rows + 1
+    assert lines[-2].split()[0] == last
+    assert lines[-1] == f"advice: {advice}"
+
+
 @pytest.mark.usefixtures("registry")
 def test_loaded_features_are_listed(policy: Path, capsys: Capture) -> None:
     assert main(["--load", str(policy)]) == 0

@@ -14,7 +14,7 @@ from passpilot.runners.python import Observation
 from passpilot.runners.spec import make_runner
 
 
-def echo(obs: Observation) -> bool:
+def echo(obs: Observation) -> object:
     """The shortest policy."""
     return obs.default()
 

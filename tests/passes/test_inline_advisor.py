@@ -123,7 +123,7 @@ def test_refused_answers(program: Path, case: str) -> None:
 def test_features_are_those_that_stock_opt_tells(program: Path, tmp_path: Path) -> None:
     seen: list[dict[str, int]] = []
 
-    def decide(obs: Observation) -> bool:
+    def decide(obs: Observation) -> object:
         values = {name: int(obs[name][0]) for name in obs}
         seen.append({**values, "inlining_default": int(obs["inlining_default"][0])})
         return obs.default()
@@ -151,7 +151,7 @@ def test_features_of_a_real_program(
 
 
 def test_the_default_is_computed_only_when_called(program: Path) -> None:
-    def asks(obs: Observation) -> bool:
+    def asks(obs: Observation) -> object:
         return obs.default()
 
     def reads(obs: Observation) -> bool:
@@ -170,7 +170,7 @@ def test_the_default_is_computed_only_when_called(program: Path) -> None:
 
 
 def test_a_tensor_that_is_not_bound_is_computed_when_asked_for(program: Path, custom: list[str]) -> None:
-    def decide(obs: Observation) -> bool:
+    def decide(obs: Observation) -> object:
         assert "callee_name_length" not in obs
         if not custom:
             assert obs["callee_name_length"] == [len(obs.site.callee.name)]  # type: ignore[attr-defined]
@@ -191,7 +191,7 @@ def test_bound_custom_features_are_filled_before_each_question(program: Path, cu
     class Decide:
         features = ("shape_pair", "callee_users", "callee_name_length", "inlining_default")
 
-        def decide(self, obs: Observation) -> bool:
+        def decide(self, obs: Observation) -> object:
             site = obs.site
             assert isinstance(site, _core.CallSite)
             assert tuple(obs) == self.features
@@ -282,7 +282,7 @@ def test_wrong_settings(keywords: dict[str, object]) -> None:
 def raises_at(number: int) -> Policy:
     left = [number]
 
-    def decide(obs: Observation) -> bool:
+    def decide(obs: Observation) -> object:
         left[0] -= 1
         if left[0] == 0:
             raise ValueError("no idea")  # here
@@ -410,7 +410,7 @@ def test_closing_closes_the_policy_once(program: Path) -> None:
     closed: list[int] = []
 
     class Decide:
-        def __call__(self, obs: Observation) -> bool:
+        def __call__(self, obs: Observation) -> object:
             return obs.default()
 
         def close(self) -> None:

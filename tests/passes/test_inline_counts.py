@@ -41,7 +41,7 @@ def test_counts_agree_with_a_fresh_count(name: str, unasked: bool, pipeline: str
     seen: list[tuple[int, int]] = []
     fresh: list[tuple[int, int]] = []
 
-    def decide(obs: Observation) -> bool:
+    def decide(obs: Observation) -> object:
         assert isinstance(obs.site, _core.CallSite)
         seen.append((int(obs["node_count"][0]), int(obs["edge_count"][0])))
         fresh.append(counted(obs.site.module_text()))

@@ -212,7 +212,7 @@ def test_a_custom_feature_is_logged_of_its_own_decision(program: Path, log: Path
     decisions: list[tuple[int, list[list[float]]]] = []
     for name, budget, answer in (("asked", 0, False), ("failed", 0, True), ("over", 0.01, False)):
 
-        def decide(obs: Observation, fails: bool = answer) -> bool:
+        def decide(obs: Observation, fails: bool = answer) -> object:
             if fails:
                 raise ValueError("no answer")
             return obs.default()

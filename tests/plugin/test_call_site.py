@@ -67,7 +67,7 @@ def snapshots(source: Path, pipeline: str, wanted: Callable[[_core.CallSite], bo
     """The call sites of a compilation that are `wanted`."""
     taken = []
 
-    def decide(obs: Observation) -> bool:
+    def decide(obs: Observation) -> object:
         site = obs.site
         assert isinstance(site, _core.CallSite)
         if wanted(site):
@@ -294,8 +294,8 @@ def read_everything(obs: Observation) -> None:
 def test_looking_changes_nothing(tmp_path: Path) -> None:
     unit = stock.clang(stock.MANY_CALLS, tmp_path / "in.bc", "-g")
 
-    def made(look: Callable[[Observation], object], answer: Callable[[Observation], bool]) -> bytes:
-        def decide(obs: Observation) -> bool:
+    def made(look: Callable[[Observation], object], answer: Callable[[Observation], object]) -> bytes:
+        def decide(obs: Observation) -> object:
             look(obs)
             return answer(obs)
 
@@ -306,7 +306,7 @@ def test_looking_changes_nothing(tmp_path: Path) -> None:
     def odd(obs: Observation) -> bool:
         return bool(obs["callee_users"] % 2)
 
-    def default(obs: Observation) -> bool:
+    def default(obs: Observation) -> object:
         return obs.default()
 
     for answer in (odd, default):
@@ -320,7 +320,7 @@ def test_a_view_is_stale_after_its_decision(tmp_path: Path) -> None:
     kept: list[object] = []
     checked = 0
 
-    def decide(obs: Observation) -> bool:
+    def decide(obs: Observation) -> object:
         nonlocal checked
         if not kept:
             site = obs.site

@@ -40,7 +40,7 @@ def never(obs: Observation) -> bool:
     return False
 
 
-def default(obs: Observation) -> bool:
+def default(obs: Observation) -> object:
     return obs.default()
 
 

@@ -58,6 +58,16 @@ def custom(obs):
 
 custom.features = ("for_test_pipe",)
 
+def largest(obs):
+    return obs["liverange_size"][0].argmax() if obs.context == "main" else obs.default()
+
+largest.features = ("liverange_size", "mask", "evict_default")
+
+def halves(obs):
+    return obs.default() / 2
+
+halves.features = ("priority_default",)
+
 def forever(obs):
     print("asked", flush=True)
     while True:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-import numpy as np
+from dataclasses import replace
+
 import pytest
 
-from passpilot.features.point import find_point
+from passpilot.features.point import POINTS, find_point
 from passpilot.features.spec import TensorSpec
 from passpilot.runners.base import Runner, allocate, own_features
 
@@ -67,6 +68,13 @@ def test_with_closes() -> None:
 
 
 def test_own_features_end_before_the_default() -> None:
-    point = find_point("inline")
-    assert len(own_features(point)) == 38
-    assert np.all([spec.name != "inlining_default" for spec in own_features(point)])
+    own = {name: own_features(find_point(name)) for name in POINTS}
+    assert {name: len(specs) for name, specs in own.items()} == {"inline": 38, "evict": 21, "priority": 3}
+    assert not {"inlining_default", "evict_default", "priority_default"} & {
+        spec.name for specs in own.values() for spec in specs
+    }
+
+
+def test_own_features_of_a_point_without_its_default() -> None:
+    point = replace(find_point("priority"), features=find_point("priority").features[:2])
+    assert own_features(point) == point.features

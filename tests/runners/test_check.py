@@ -262,6 +262,23 @@ def test_our_runners_pass(spec: str | Callable[..., object]) -> None:
     check_runner(spec)
 
 
+def first_legal(obs: Observation) -> object:
+    return obs["mask"].argmax() if obs.point == "evict" else obs["li_size"].clip(0)
+
+
+@pytest.mark.parametrize("point", ["evict", "priority"])
+@pytest.mark.parametrize("spec", ["random:7", "default", first_legal])
+def test_our_runners_pass_at_other_points(spec: str | Callable[..., object], point: str) -> None:
+    check_runner(spec, point)
+
+
+def test_constants_at_other_points() -> None:
+    check_runner("const:2147483648.5", "priority")
+    with pytest.raises(ConformanceError, match=r"within the domain: at decision \d+, .* 'mask' allows"):
+        check_runner("const:32", "evict")  # there are evictions that cannot be refused
+    check_runner("const:32", "evict", observations=[{}, {"mask": 1}])
+
+
 def test_policy_in_a_file_passes_and_so_does_the_pipe_to_it(tmp_path: Path) -> None:
     path = tmp_path / "policy.py"
     path.write_text("def decide(obs):\n    return obs.default() and obs['node_count'] > 0\n")

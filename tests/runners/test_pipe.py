@@ -52,6 +52,39 @@ def test_contexts_and_the_default_travel(base: str) -> None:
         assert runner.evaluate() == 0
 
 
+def test_evictions_travel(base: str) -> None:
+    with served(spec(base, "largest"), base, "--point", "evict"):
+        with pytest.raises(SpecMismatchError, match="a client of the decision point evict, got"):
+            client(base)
+        with allocate(PipeRunner(base, find_point("evict"), GENEROUS)) as runner:
+            assert [str(each) for each in runner.inputs] == ["float32[1,33]", "int64[1,33]", "int64[1]"]
+            runner.tensors["mask"][0, [3, 32]] = 1
+            runner.tensors["evict_default"][...] = 32
+            assert runner.evaluate() == 32
+            runner.switch_context("main")
+            runner.tensors["liverange_size"][0, 3] = 1
+            answer = runner.evaluate()
+            assert (type(answer), answer) == (int, 3)
+            runner.tensors["liverange_size"][0, 4] = 2
+            with pytest.raises(ModelError, match=r"'mask' allows \(3, 32\), got int64 np.int64\(4\)"):
+                runner.evaluate()
+            runner.tensors["mask"][0, 4] = 1
+            assert runner.evaluate() == 4
+
+
+def test_priorities_travel_exactly(base: str) -> None:
+    with (
+        served(spec(base, "halves"), base, "--point=priority"),
+        allocate(PipeRunner(base, find_point("priority"), GENEROUS)) as runner,
+    ):
+        for value in (2.0**32 - 1, 3221225985.0, 0.2):
+            runner.tensors["priority_default"][...] = value
+            assert runner.evaluate() == value / 2
+        runner.tensors["priority_default"][...] = 2.0**34
+        with pytest.raises(ModelError, match="expected a number of 0 to 4294967295, got float 8589934592"):
+            runner.evaluate()
+
+
 def test_every_client_gets_a_runner_of_its_own(base: str) -> None:
     with served(spec(base, "Contexts"), base):
         for _ in range(3):

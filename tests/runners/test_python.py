@@ -12,7 +12,7 @@ import pytest
 
 from passpilot.features.custom import feature, unregister
 from passpilot.features.inline import FEATURES
-from passpilot.features.point import find_point
+from passpilot.features.point import POINTS, find_point
 from passpilot.plugin.errors import InputError, PolicyError, RunnerSpecError, SpecMismatchError
 from passpilot.runners.base import Runner, allocate
 from passpilot.runners.python import Observation, PythonRunner, describe_exception, policy_factory
@@ -152,7 +152,7 @@ def test_views_are_stable_and_writable_by_the_owner_only_through_the_frame() -> 
 def test_compiler_is_asked_for_what_is_not_bound() -> None:
     compiler = Compiler()
 
-    def decide(obs: Observation) -> bool:
+    def decide(obs: Observation) -> object:
         return (
             obs.site == "a call site" and obs.default() and obs["elsewhere"] == 7 and "elsewhere" not in obs
         )
@@ -177,6 +177,32 @@ def test_without_a_compiler_the_errors_tell_what_to_do() -> None:
 def test_default_without_a_compiler_is_the_tensor(default: int) -> None:
     obs = Observation({"inlining_default": np.array([default])})
     assert obs.default() is bool(default)
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor", "default"), [("evict", "evict_default", 32), ("priority", "priority_default", 2.0**31)]
+)
+def test_default_of_the_other_points(name: str, tensor: str, default: float) -> None:
+    point = find_point(name)
+    obs = Observation({tensor: np.array([default])}, point=point)
+    assert (type(obs.default()), obs.default(), obs.point) == (type(default), default, name)
+    with pytest.raises(PolicyError, match=rf"declare it: decide\.features = \(\.\.\., '{tensor}'\)"):
+        Observation({}, point=point).default()
+
+
+def test_one_policy_for_several_points() -> None:
+    class Policy:
+        def __init__(self) -> None:
+            self.seen: list[tuple[str, int]] = []
+
+        def decide(self, obs: Observation) -> int:
+            self.seen.append((obs.point, len(obs)))
+            return 0
+
+    policy = Policy()
+    for name in POINTS:
+        allocate(make_runner(policy, find_point(name))).evaluate()
+    assert policy.seen == [("inline", 38), ("evict", 21), ("priority", 3)]
 
 
 def test_evaluation_adds_no_python_frame() -> None:

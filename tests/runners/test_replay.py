@@ -37,7 +37,7 @@ def made(log: Path) -> ReplayRunner:
     return allocate(runner)
 
 
-def ask(runner: ReplayRunner, users: int, default: int) -> int:
+def ask(runner: ReplayRunner, users: int, default: int) -> float:
     runner.tensors["callee_users"][...] = users
     runner.tensors["inlining_default"][...] = default
     return runner.evaluate()
@@ -149,6 +149,46 @@ def test_logged_advice_outside_the_domain(tmp_path: Path) -> None:
     path.write_bytes(inline_log([(0, 0, 2, {})]))
     with made(path) as runner, pytest.raises(AdviceError, match="got ndarray"):
         ask(runner, 0, 0)
+
+
+def eviction_log(path: Path, column: int) -> Path:
+    """One decision of `main` about %12, in which 2 and 32 are legal and the default is 2."""
+    rows = [row("mask", shape=(1, 33)), row("evict_default"), row("index_to_evict")]
+    mask = [int(column in (2, 32)) for column in range(33)]
+    decision = observation(rows, 0, [mask, 2, column], register="%12")
+    path.write_bytes(header(rows) + line(context="main") + decision)
+    return path
+
+
+def ask_evict(log: Path, legal: tuple[int, ...]) -> float:
+    with allocate(make_runner(f"replay:{log}", find_point("evict"))) as runner:
+        runner.tensors["mask"][0, list(legal)] = 1
+        runner.tensors["evict_default"][...] = 2
+        answer = runner.evaluate()
+        assert isinstance(answer, (int, float))
+        return answer
+
+
+def test_evictions(tmp_path: Path) -> None:
+    log = eviction_log(tmp_path / "log", 32)
+    assert ask_evict(log, (2, 32)) == 32
+    with pytest.raises(AdviceError) as caught:
+        ask_evict(log, (2, 7, 32))
+    assert "log at decision 0, function main, %12: expected mask[7] = 0, got 1; " in str(caught.value)
+    with pytest.raises(AdviceError, match=r"allows \(2, 32\), got ndarray array\(\[3\]\)"):
+        ask_evict(eviction_log(tmp_path / "log", 3), (2, 32))
+
+
+def test_priorities_are_replayed_exactly(tmp_path: Path) -> None:
+    rows = [row("li_size"), row("priority", "double")]
+    values = [3221225985.0, 0.1, 2.0**32 - 1]
+    path = tmp_path / "log"
+    path.write_bytes(header(rows) + b"".join(observation(rows, n, [0, v]) for n, v in enumerate(values)))
+    with allocate(make_runner(f"replay:{path}", find_point("priority"))) as runner:
+        assert [runner.evaluate() for _ in values] == values
+    path.write_bytes(header([row("li_size"), row("priority", "float")]))
+    with pytest.raises(LogError, match=r"advice priority as float64\[1\], got it as float32\[1\]"):
+        make_runner(f"replay:{path}", find_point("priority"))
 
 
 def test_cut_off_log(log: Path) -> None:

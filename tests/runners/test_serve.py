@@ -223,7 +223,7 @@ def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--inline=pipe:/tmp/ch" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arguments", [[], ["const:1"], ["const:1", "-pipe", "x", "-point", "evict"]])
+@pytest.mark.parametrize("arguments", [[], ["const:1"], ["const:1", "-pipe", "x", "-point", "outline"]])
 def test_usage_errors(arguments: list[str]) -> None:
     with pytest.raises(UsageError, match=r"^serve: "):
         main(arguments)

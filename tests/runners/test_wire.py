@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passpilot.features.point import Flag, Point, find_point
+from passpilot.features.point import POINTS, find_point
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import ModelError, PeerError, SpecMismatchError
 from passpilot.runners import wire
@@ -20,11 +21,28 @@ JSON = st.recursive(
 
 
 def test_handshake_says_the_whole_point() -> None:
-    custom = (*POINT.features, TensorSpec("mine", "float32", (1, 33), 2))
-    point = Point("inline", custom, POINT.advice, Flag())
+    point = replace(POINT, features=(*POINT.features, TensorSpec("mine", "float32", (1, 33), 2)))
     line = wire.hello(point)
     assert line.count(b"\n") == 1
     assert wire.read_hello(line) == point
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_every_point_travels_with_its_domain_and_default(name: str) -> None:
+    assert wire.read_hello(wire.hello(find_point(name))) == find_point(name)
+
+
+@pytest.mark.parametrize(
+    ("advice", "told"),
+    [
+        (TensorSpec("index_to_evict", "float32", (1,)), r"got index_to_evict as float32\[1\]"),
+        (TensorSpec("priority", "float64", (1,)), r"got priority as float64\[1\]"),
+    ],
+)
+def test_another_advice_is_refused(advice: TensorSpec, told: str) -> None:
+    line = wire.hello(replace(find_point("evict"), advice=advice))
+    with pytest.raises(PeerError, match=f"expected the advice index_to_evict as int64.*{told}"):
+        wire.read_hello(line)
 
 
 def test_welcome_and_refusal() -> None:
