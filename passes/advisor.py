@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`Advisor`: connects one decision point to one runner, for one compilation after the other.
+
+It owns the runner, the custom features that somebody wants, the log, the error policy and the counts. Each
+decision point has a module here with its own advisor, which adds its limit and its counts.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
+
+from passpilot.features.custom import registered
+from passpilot.features.point import find_point
+from passpilot.plugin import _core
+from passpilot.plugin.errors import (
+    AdviceError,
+    Error,
+    FeatureError,
+    InputError,
+    LogError,
+    ModelError,
+    PasspilotWarning,
+    PeerError,
+    PolicyError,
+    RunnerSpecError,
+    UsageError,
+    restated,
+)
+from passpilot.plugin.files import OutputFile
+from passpilot.runners.base import Runner
+from passpilot.runners.native import NativeRunner, row_of
+from passpilot.runners.spec import make_runner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import TracebackType
+    from typing import Self
+
+    from passpilot.features.custom import CustomFeature
+    from passpilot.features.point import Point
+    from passpilot.features.spec import TensorSpec
+    from passpilot.runners.base import Tensor
+    from passpilot.runners.spec import RunnerLike
+
+    Failure = tuple[str, str, str, BaseException | None]
+
+OnError = Literal["fail", "default"]
+
+_COUNTS: Final = ("asked", "accepted", "agreed", "fallbacks", "not_askable", "budget_hits")
+
+
+def mean_microseconds(seconds: float, decisions: int) -> float:
+    """The mean time of one decision; 0 if there was none."""
+    return 1e6 * seconds / decisions if decisions else 0.0
+
+
+class Advisor(ABC):
+    """Advises the compiler at one decision point by a runner.
+
+    Args:
+        runner: a Python policy, a runner spec such as ``onnx:model.onnx``, or a `Runner`.
+        log: path of a decision log to write; one compilation per log.
+        on_error: what a failing runner does: ``fail`` ends the compilation with its error; ``default`` lets
+            LLVM's own heuristic decide instead, and counts and reports it.
+        timeout: seconds that each wait for another process may take.
+        limit: what the core keeps to at this point; 0 for no limit.
+
+    Raises:
+        RunnerError: the runner cannot be made, or does not fit the decision point.
+    """
+
+    point: ClassVar[str]
+    """The decision point."""
+
+    _hint: ClassVar[str]
+    """What a policy should have done instead of answering nonsense."""
+
+    _nobody: ClassVar[str]
+    """What decides where there is nobody to ask."""
+
+    _unasked: ClassVar[str]
+    """Why a runner may never be asked."""
+
+    def __init__(
+        self,
+        runner: RunnerLike,
+        *,
+        log: str | None,
+        on_error: OnError,
+        timeout: float,
+        limit: float,
+    ) -> None:
+        self._who = f"{self.point} advisor"
+        if on_error not in ("fail", "default"):
+            msg = f"{self._who}: expected on_error 'fail' or 'default', got {on_error!r}"
+            raise UsageError(msg)
+        self._log = log
+        self._log_file: OutputFile | None = None
+        self._logged = False
+        self._core: _core.Advisor | None = None
+        self._in_use = threading.Lock()
+        point = find_point(self.point)
+        self.name = runner if isinstance(runner, str) else getattr(runner, "__name__", type(runner).__name__)
+        self.runner = self._make(runner, point, on_error, timeout)
+        if runner != "default" or log is not None:  # else nothing to ask or write: LLVM as it is
+            self._core = self._connect(point, on_error, limit)
+        self._before = self._counts()
+
+    def _make(self, runner: RunnerLike, point: Point, on_error: OnError, timeout: float) -> Runner:
+        try:
+            return make_runner(runner, point, timeout=timeout)
+        except PeerError as error:
+            if on_error == "fail":
+                raise
+            return _AbsentPeer(error, point.advice)
+
+    def _connect(self, point: Point, on_error: OnError, limit: float) -> _core.Advisor:
+        runner = self.runner
+        wanted = {spec.name for spec in runner.inputs}
+        custom = [
+            feature
+            for name, feature in registered(self.point).items()
+            if name in wanted or self._log is not None
+        ]
+        if runner.advised:
+            msg = f"runner {self.name}: expected one of its own for the advisor, got one that another has"
+            raise RunnerSpecError(msg)
+        runner.advised = True
+        host = _Host(point)
+        core = _core.Advisor(
+            self.point,
+            runner.core if isinstance(runner, NativeRunner) else None,
+            [row_of(spec) for spec in runner.inputs],
+            [(row_of(feature.spec), host.filler(feature)) for feature in custom],
+            on_error == "default",
+            self._limit_of(limit),
+            self._log is not None,
+        )
+        host.core = core
+        if custom or not isinstance(runner, NativeRunner):
+            host.views, host.buffers = core.views(False), core.views(True)
+        if not isinstance(runner, NativeRunner):
+            runner.bind({spec.name: host.views[spec.name] for spec in runner.inputs}, core.frame(), host)
+            core.set_python(runner.evaluate, runner.switch_context)
+        return core
+
+    def _limit_of(self, limit: float) -> float:
+        """The limit that the core is to keep to with this runner."""
+        return limit
+
+    @abstractmethod
+    def _rows(self) -> list[tuple[int, str]]:
+        """The counts and what they count, for people."""
+
+    def _counts(self) -> dict[str, int]:
+        """The counts of the core, and its decisions in whatever way; all 0 where nothing is asked."""
+        told = self._core.counts if self._core is not None else {}
+        counts = {name: int(told.get(name, 0)) for name in _COUNTS}
+        return {**counts, "decisions": sum(counts[name] for name in ("asked", "fallbacks", "budget_hits"))}
+
+    def _new_counts(self) -> dict[str, int]:
+        """The counts since the present compilation began."""
+        return {name: count - self._before[name] for name, count in self._counts().items()}
+
+    @property
+    def _seconds(self) -> float:
+        return self._core.counts["ask_seconds"] if self._core is not None else 0.0
+
+    def report(self) -> str:
+        """The counts for people, in the manner of `--stats`."""
+        if self._core is None:
+            return f"{self._who} {self.name}: LLVM's own {self._nobody}; nothing was asked"
+        lines = [f"{count:10d} {what}" for count, what in self._rows()]
+        mean = mean_microseconds(self._seconds, self._counts()["decisions"])
+        lines.append(f"{mean:10.2f} microseconds per decision")
+        return "\n".join([f"{self._who} {self.name}:", *lines])
+
+    def start(self) -> _core.Advisor | None:
+        """Get ready for one compilation; used by `optimize` and `emit`.
+
+        None means that LLVM is to decide as if there were no advisor.
+
+        Raises:
+            InputError: it is advising another compilation.
+            LogError: the log cannot be opened, or was written by a compilation before.
+        """
+        if self._core is None:
+            return None
+        if not self._in_use.acquire(blocking=False):
+            raise InputError(
+                f"{self._who}: expected it to be free, got one in use by another compilation; "
+                "give each thread its own"
+            )
+        try:
+            self._open_log(self._core)
+        except BaseException:
+            self._in_use.release()
+            raise
+        self._before = self._counts()
+        return self._core
+
+    def finish(self, error: BaseException | None) -> None:
+        """End one compilation; used by `optimize` and `emit`.
+
+        Raises:
+            Error: the advisor's failure, if that is what ended the compilation.
+        """
+        core = self._core
+        if core is None:
+            return
+        failure = core.failure
+        good = error is None and failure is None
+        try:
+            self._close_log(core, keep=good)
+        except LogError as lost:
+            if good:
+                raise LogError(f"decision log {self._log}: expected to write it, got: {lost}") from None
+        finally:
+            self._in_use.release()
+        if failure is not None and error is None:
+            raise self._error_of(failure)
+        if error is None:
+            for text in self._complaints(core):
+                warnings.warn(text, PasspilotWarning, stacklevel=3)
+
+    def close(self) -> None:
+        """Let go of the runner. Idempotent."""
+        self.runner.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _open_log(self, core: _core.Advisor) -> None:
+        if self._log is None:
+            return
+        if self._logged:
+            msg = f"decision log {self._log}: expected one compilation per log, got a second; "
+            raise LogError(f"{msg}use a new advisor")
+        try:
+            self._log_file = OutputFile(self._log)
+        except InputError as error:
+            msg = f"decision log {error}"
+            raise LogError(msg) from error
+        core.open_log(self._log_file.release())
+
+    def _close_log(self, core: _core.Advisor, *, keep: bool) -> None:
+        file, self._log_file = self._log_file, None
+        if file is None:
+            return
+        try:
+            core.close_log()
+        except LogError:
+            file.discard()
+            raise
+        if keep:
+            file.commit()
+            self._logged = True
+        else:
+            file.discard()
+
+    def _complaints(self, core: _core.Advisor) -> Iterator[str]:
+        """What the user should know of a compilation that went well."""
+        new = self._new_counts()
+        if new["decisions"] == 0:
+            yield f"{self._who}: runner {self.name} was never asked: {self._unasked}"
+        if (count := new["fallbacks"]) > 0:
+            first = core.first_fallback
+            why = f"the first: {self._error_of(first)}" if first else "the runner had failed for good before"
+            yield f"{self._who}: {count} of {new['decisions']} decisions fell back to the default; {why}"
+
+    def _error_of(self, failure: Failure) -> BaseException:
+        kind, text, where, exception = failure
+        if kind == "interrupt" and not isinstance(exception, SystemExit):
+            return exception or KeyboardInterrupt()
+        who = f"{self._who} at {where}"
+        if exception is not None:
+            from passpilot.runners.python import describe_failure
+
+            told = f"{who}: {describe_failure(exception)}"
+            if isinstance(exception, Error):
+                return restated(exception, told)
+            raised = FeatureError(told) if kind == "feature" else PolicyError(told)
+            raised.__cause__ = exception
+            return raised
+        if kind == "log":
+            return LogError(f"decision log {self._log} at {where}: expected to write it, got: {text}")
+        if kind == "advice":
+            return AdviceError(f"{who}: {text}; {self._hint}")
+        return ModelError(f"{who}: {text}")
+
+
+class _Host:
+    """The compiler as a runner in this process sees it: one per advisor, for its life."""
+
+    __slots__ = ("_default", "_offered", "_point", "buffers", "core", "views")
+
+    core: _core.Advisor
+    views: dict[str, Tensor]
+    """What runners see: read-only."""
+    buffers: dict[str, Tensor]
+    """The same tensors for those who fill them."""
+
+    def __init__(self, point: Point) -> None:
+        self._point = point.name
+        self._default = point.default.name
+        self._offered = {spec.name: spec for spec in point.features}
+
+    @property
+    def site(self) -> _core.CallSite | _core.EvictionSite | _core.PrioritySite:
+        return _core.current_site(self.core)
+
+    def default(self) -> bool | int | float:
+        return self.core.default()
+
+    def feature(self, name: str) -> Tensor:
+        """An offered tensor that is not bound; one that is computed for this question alone."""
+        import numpy as np
+
+        if (view := self.views.get(name)) is not None:
+            return view  # filled before the question
+        if name not in self._offered:
+            raise self._unknown(name)
+        spec = self._offered[name]
+        out: Tensor = np.zeros(spec.shape, spec.numpy_dtype)
+        if name == self._default:
+            out[...] = self.default()
+        else:
+            registered(self._point)[name].store(self.site, out)
+        return out
+
+    def _unknown(self, name: str) -> FeatureError:
+        late = name in registered(self._point)
+        got = "one registered after the advisor was made" if late else "none of this name"
+        msg = f"obs[{name!r}]: expected a feature of the point {self._point}, got {got}; "
+        return FeatureError(f"{msg}`passpilot features` lists them")
+
+    def filler(self, feature: CustomFeature) -> Callable[[], None]:
+        """What the core calls to compute a bound custom feature into its buffer."""
+        name = feature.spec.name
+        who = f"feature {name!r}"
+
+        def fill() -> None:
+            try:
+                feature.store(self.site, self.buffers[name])
+            except Exception as error:
+                from passpilot.runners.python import describe_failure
+
+                told = describe_failure(error)
+                if isinstance(error, Error):
+                    raise error if told.startswith(who) else restated(error, f"{who}: {told}")  # noqa: B904
+                raise FeatureError(f"{who}: {told}") from error
+
+        return fill
+
+
+class _AbsentPeer(Runner):
+    """Stands for a runner whose peer could not be reached; every question fails alike."""
+
+    def __init__(self, error: PeerError, output: TensorSpec) -> None:
+        self.inputs = ()
+        self.output = output
+        self._error = error
+
+    def evaluate(self) -> object:
+        raise self._error.with_traceback(None)
