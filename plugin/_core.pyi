@@ -324,7 +324,12 @@ class Operand:
     def is_def(self) -> bool: ...
 
     @property
-    def is_use(self) -> bool: ...
+    def is_use(self) -> bool:
+        """Also true for the definition of a part, which reads the rest."""
+
+    @property
+    def position(self) -> int:
+        """Of the instruction: 16 per instruction, as in segments."""
 
     def __str__(self) -> str: ...
 
@@ -374,7 +379,7 @@ class LiveRange:
 
     @property
     def operands(self) -> list[Operand]:
-        """The instructions that define or use it."""
+        """The operands of instructions that define or use it."""
 
     def __repr__(self) -> str: ...
 
@@ -407,6 +412,12 @@ class Column:
 
     @property
     def is_hint(self) -> bool: ...
+
+    @property
+    def unit_interferences(self) -> list[list[LiveRange]]:
+        """
+        The same per register unit. LLVM's features count a live range once per unit in which it interferes.
+        """
 
     @property
     def interferences(self) -> list[LiveRange]:

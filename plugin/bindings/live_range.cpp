@@ -44,11 +44,15 @@ struct LiveRangeView : SiteView {
 };
 
 struct OperandView : SiteView {
-  Operand O;
-  OperandView(const SiteView &S, const Operand &O) : SiteView(S), O(O) {}
-  const llvm::MachineInstr &instruction() const {
+  const llvm::MachineOperand *O;
+  OperandView(const SiteView &S, const llvm::MachineOperand &O)
+      : SiteView(S), O(&O) {}
+  const llvm::MachineOperand &operand() const {
     asked();
-    return *O.Instruction;
+    return *O;
+  }
+  const llvm::MachineInstr &instruction() const {
+    return *operand().getParent();
   }
   const llvm::MachineBasicBlock &block() const {
     return *instruction().getParent();
@@ -66,6 +70,16 @@ std::vector<LiveRangeView> interferencesOf(const ColumnView &C) {
   return V;
 }
 
+std::vector<std::vector<LiveRangeView>> unitsOf(const ColumnView &C) {
+  std::vector<std::vector<LiveRangeView>> Units;
+  for (const auto &Ranges : C.evict().unitInterferences(C.Index)) {
+    Units.emplace_back();
+    for (const llvm::LiveInterval *LI : Ranges)
+      Units.back().emplace_back(C, *LI);
+  }
+  return Units;
+}
+
 std::vector<ColumnView> columnsOf(const EvictionSite &S) {
   std::vector<ColumnView> V;
   for (size_t I = 0, E = S.evict().Registers.size(); I < E; ++I)
@@ -75,8 +89,8 @@ std::vector<ColumnView> columnsOf(const EvictionSite &S) {
 
 std::vector<OperandView> operandsOf(const LiveRangeView &V) {
   std::vector<OperandView> All;
-  for (const Operand &O : operands(V.function(), V.range()))
-    All.emplace_back(V, O);
+  for (const llvm::MachineOperand *O : operands(V.function(), V.range()))
+    All.emplace_back(V, *O);
   return All;
 }
 
@@ -100,8 +114,16 @@ void bindRange(nb::module_ &M) {
       .def_prop_ro(
           "loop_depth",
           [](OperandView &V) { return loopDepth(V.function(), V.block()); })
-      .def_prop_ro("is_def", [](OperandView &V) { return V.O.IsDef; })
-      .def_prop_ro("is_use", [](OperandView &V) { return V.O.IsUse; })
+      .def_prop_ro("is_def", [](OperandView &V) { return V.operand().isDef(); })
+      .def_prop_ro(
+          "is_use", [](OperandView &V) { return V.operand().readsReg(); },
+          "Also true for the definition of a part, which reads the rest.")
+      .def_prop_ro(
+          "position",
+          [](OperandView &V) {
+            return position(V.function(), V.instruction());
+          },
+          "Of the instruction: 16 per instruction, as in segments.")
       .def("__str__",
            [](OperandView &V) { return text(printed(V.instruction())); });
 
@@ -146,7 +168,7 @@ void bindRange(nb::module_ &M) {
           [](LiveRangeView &V) { return loopDepth(V.function(), V.range()); },
           "Of the deepest loop in which it is defined or used.")
       .def_prop_ro("operands", &operandsOf,
-                   "The instructions that define or use it.")
+                   "The operands of instructions that define or use it.")
       .def("__repr__", [](LiveRangeView &V) {
         return "<live range " + rangeName(V.range().reg()) + ">";
       });
@@ -194,6 +216,9 @@ void bindLiveRange(nb::module_ &M) {
                    [](ColumnView &C) { return C.evict().Mask[C.Index] != 0; })
       .def_prop_ro("is_hint",
                    [](ColumnView &C) { return C.Index < C.evict().HintCount; })
+      .def_prop_ro("unit_interferences", &unitsOf,
+                   "The same per register unit. LLVM's features count a live "
+                   "range once per unit in which it interferes.")
       .def_prop_ro("interferences", &interferencesOf,
                    "The live ranges that would be evicted.");
 

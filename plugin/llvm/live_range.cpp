@@ -82,14 +82,17 @@ unsigned loopDepth(const FunctionAllocation &F, const LiveInterval &LI) {
   return Depth;
 }
 
-std::vector<Operand> operands(const FunctionAllocation &F,
-                              const LiveInterval &LI) {
-  std::vector<Operand> V;
-  for (const MachineInstr &I : F.MRI.reg_nodbg_instructions(LI.reg())) {
-    auto [Reads, Writes] = I.readsWritesVirtualRegister(LI.reg());
-    V.push_back({&I, Writes, Reads});
-  }
+std::vector<const MachineOperand *> operands(const FunctionAllocation &F,
+                                             const LiveInterval &LI) {
+  std::vector<const MachineOperand *> V;
+  for (const MachineOperand &O : F.MRI.reg_nodbg_operands(LI.reg()))
+    V.push_back(&O);
   return V;
+}
+
+int64_t position(const FunctionAllocation &F, const MachineInstr &I) {
+  return F.LIS.getSlotIndexes()->getZeroIndex().distance(
+      F.LIS.getInstructionIndex(I));
 }
 
 std::string opcodeName(const FunctionAllocation &F, const MachineInstr &I) {

@@ -39,14 +39,12 @@ bool isLocal(const FunctionAllocation &F, const llvm::LiveInterval &LI);
 /// The deepest loop in which the range is defined or used.
 unsigned loopDepth(const FunctionAllocation &F, const llvm::LiveInterval &LI);
 
-/// One instruction that defines or uses a range.
-struct Operand {
-  const llvm::MachineInstr *Instruction;
-  bool IsDef, IsUse;
-};
-/// In the order of the function's use lists; debug instructions are left out.
-std::vector<Operand> operands(const FunctionAllocation &F,
-                              const llvm::LiveInterval &LI);
+/// The operands that are the range's register, in the order of LLVM's use list;
+/// debug instructions are left out.
+std::vector<const llvm::MachineOperand *>
+operands(const FunctionAllocation &F, const llvm::LiveInterval &LI);
+/// Where the instruction is, in slot index units.
+int64_t position(const FunctionAllocation &F, const llvm::MachineInstr &I);
 std::string opcodeName(const FunctionAllocation &F,
                        const llvm::MachineInstr &I);
 /// Executions of the block per execution of the function's entry.

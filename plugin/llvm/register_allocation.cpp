@@ -53,20 +53,28 @@ std::string EvictQuestion::forbidden(Advice A) {
   return "expected a column that the mask allows (" + Legal + "), got " + Got;
 }
 
-SmallVector<const LiveInterval *, 8>
-EvictQuestion::interferences(size_t Column) const {
-  SmallVector<const LiveInterval *, 8> Ranges;
+SmallVector<EvictQuestion::Ranges, 4>
+EvictQuestion::unitInterferences(size_t Column) const {
+  SmallVector<Ranges, 4> Units;
   if (Column >= Registers.size())
-    return Ranges;
+    return Units;
   // Queries of our own: LLVM's keep what they found for its later use.
   LiveIntervalUnion *Unions = Function.Matrix.getLiveUnions();
   for (MCRegUnit Unit : Function.TRI.regunits(Registers[Column])) {
     LiveIntervalUnion::Query Q(Range, Unions[static_cast<unsigned>(Unit)]);
-    for (const LiveInterval *LI : Q.interferingVRegs())
-      if (!is_contained(Ranges, LI))
-        Ranges.push_back(LI);
+    const auto &Found = Q.interferingVRegs();
+    Units.emplace_back(Found.begin(), Found.end());
   }
-  return Ranges;
+  return Units;
+}
+
+EvictQuestion::Ranges EvictQuestion::interferences(size_t Column) const {
+  Ranges All;
+  for (const Ranges &Unit : unitInterferences(Column))
+    for (const LiveInterval *LI : Unit)
+      if (!is_contained(All, LI))
+        All.push_back(LI);
+  return All;
 }
 
 //===-- Eviction ----------------------------------------------------------===//

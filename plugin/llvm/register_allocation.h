@@ -74,8 +74,11 @@ public:
   std::string forbidden(Advice A) override;
   /// The column of \p Register; DoNotEvict for none.
   int64_t column(llvm::MCRegister Register) const;
-  llvm::SmallVector<const llvm::LiveInterval *, 8>
-  interferences(size_t Column) const;
+  using Ranges = llvm::SmallVector<const llvm::LiveInterval *, 8>;
+  /// The live ranges in the way, each once.
+  Ranges interferences(size_t Column) const;
+  /// The same for each unit of the column's register.
+  llvm::SmallVector<Ranges, 4> unitInterferences(size_t Column) const;
 };
 
 class PriorityQuestion final : public LiveRangeQuestion {
