@@ -32,6 +32,7 @@ std::unique_ptr<TargetMachine>
 HostedModule::target(const TargetOptions &O, CodeGenOptLevel Level,
                      std::optional<Reloc::Model> Relocation,
                      std::string &Error) {
+  forgetTargets();
   const Triple &T = M->getTargetTriple();
   const Target *Found = TargetRegistry::lookupTarget(T, Error);
   if (!Found)
