@@ -136,7 +136,10 @@ MCRegister EvictionAdvisor::tryFindEvictionCandidate(
     return ByDefault();
   const bool MustEvict = !VirtReg.isSpillable() && CostLimit == 0xff;
   EvictQuestion Q(*All.Current, VirtReg, All.Evict->mask(), MustEvict);
-  if (!findColumns(Q, Order, CostLimit)) {
+  Stopwatch Watch;
+  const bool Askable = findColumns(Q, Order, CostLimit);
+  All.Evict->Counts.AskSeconds += Watch.seconds();
+  if (!Askable) {
     ++All.Evict->Counts.NotAskable;
     return ByDefault();
   }
