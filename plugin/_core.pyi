@@ -39,6 +39,45 @@ class ParseOptions:
     @strip_debug.setter
     def strip_debug(self, arg: bool, /) -> None: ...
 
+    @property
+    def discard_value_names(self) -> bool: ...
+
+    @discard_value_names.setter
+    def discard_value_names(self, arg: bool, /) -> None: ...
+
+    @property
+    def for_codegen(self) -> bool: ...
+
+    @for_codegen.setter
+    def for_codegen(self, arg: bool, /) -> None: ...
+
+class RemarkOptions:
+    def __init__(self) -> None: ...
+
+    @property
+    def file(self) -> str: ...
+
+    @file.setter
+    def file(self, arg: str, /) -> None: ...
+
+    @property
+    def filter(self) -> str: ...
+
+    @filter.setter
+    def filter(self, arg: str, /) -> None: ...
+
+    @property
+    def format(self) -> str: ...
+
+    @format.setter
+    def format(self, arg: str, /) -> None: ...
+
+    @property
+    def with_hotness(self) -> bool: ...
+
+    @with_hotness.setter
+    def with_hotness(self, arg: bool, /) -> None: ...
+
 class PipelineOptions:
     def __init__(self) -> None: ...
 
@@ -53,6 +92,12 @@ class PipelineOptions:
 
     @features.setter
     def features(self, arg: str, /) -> None: ...
+
+    @property
+    def remarks(self) -> RemarkOptions: ...
+
+    @remarks.setter
+    def remarks(self, arg: RemarkOptions, /) -> None: ...
 
     @property
     def aa_pipeline(self) -> str: ...
@@ -84,29 +129,12 @@ class PipelineOptions:
     @pass_plugins.setter
     def pass_plugins(self, arg: Sequence[str], /) -> None: ...
 
-    @property
-    def remarks_file(self) -> str: ...
+class FileType(enum.Enum):
+    ASM = 0
 
-    @remarks_file.setter
-    def remarks_file(self, arg: str, /) -> None: ...
+    OBJ = 1
 
-    @property
-    def remarks_filter(self) -> str: ...
-
-    @remarks_filter.setter
-    def remarks_filter(self, arg: str, /) -> None: ...
-
-    @property
-    def remarks_format(self) -> str: ...
-
-    @remarks_format.setter
-    def remarks_format(self, arg: str, /) -> None: ...
-
-    @property
-    def remarks_with_hotness(self) -> bool: ...
-
-    @remarks_with_hotness.setter
-    def remarks_with_hotness(self, arg: bool, /) -> None: ...
+    NULL = 2
 
 class EmitOptions:
     def __init__(self) -> None: ...
@@ -124,10 +152,16 @@ class EmitOptions:
     def features(self, arg: str, /) -> None: ...
 
     @property
-    def assembly(self) -> bool: ...
+    def remarks(self) -> RemarkOptions: ...
 
-    @assembly.setter
-    def assembly(self, arg: bool, /) -> None: ...
+    @remarks.setter
+    def remarks(self, arg: RemarkOptions, /) -> None: ...
+
+    @property
+    def filetype(self) -> FileType: ...
+
+    @filetype.setter
+    def filetype(self, arg: FileType, /) -> None: ...
 
     @property
     def opt_level(self) -> int: ...
@@ -140,6 +174,84 @@ class EmitOptions:
 
     @relocation_model.setter
     def relocation_model(self, arg: str, /) -> None: ...
+
+    @property
+    def verify(self) -> bool: ...
+
+    @verify.setter
+    def verify(self, arg: bool, /) -> None: ...
+
+    @property
+    def simplify_libcalls(self) -> bool: ...
+
+    @simplify_libcalls.setter
+    def simplify_libcalls(self, arg: bool, /) -> None: ...
+
+    @property
+    def asm_verbose(self) -> bool: ...
+
+    @asm_verbose.setter
+    def asm_verbose(self, arg: bool, /) -> None: ...
+
+    @property
+    def preserve_as_comments(self) -> bool: ...
+
+    @preserve_as_comments.setter
+    def preserve_as_comments(self, arg: bool, /) -> None: ...
+
+    @property
+    def show_mc_encoding(self) -> bool: ...
+
+    @show_mc_encoding.setter
+    def show_mc_encoding(self, arg: bool, /) -> None: ...
+
+    @property
+    def dwarf_directory(self) -> bool | None: ...
+
+    @dwarf_directory.setter
+    def dwarf_directory(self, arg: bool | None, /) -> None: ...
+
+    @property
+    def output_asm_variant(self) -> int | None: ...
+
+    @output_asm_variant.setter
+    def output_asm_variant(self, arg: int | None, /) -> None: ...
+
+    @property
+    def include_paths(self) -> list[str]: ...
+
+    @include_paths.setter
+    def include_paths(self, arg: Sequence[str], /) -> None: ...
+
+    @property
+    def printer_options(self) -> list[str]: ...
+
+    @printer_options.setter
+    def printer_options(self, arg: Sequence[str], /) -> None: ...
+
+    @property
+    def binutils_version(self) -> str: ...
+
+    @binutils_version.setter
+    def binutils_version(self, arg: str, /) -> None: ...
+
+    @property
+    def output_name(self) -> str: ...
+
+    @output_name.setter
+    def output_name(self, arg: str, /) -> None: ...
+
+    @property
+    def split_dwarf_file(self) -> str: ...
+
+    @split_dwarf_file.setter
+    def split_dwarf_file(self, arg: str, /) -> None: ...
+
+    @property
+    def split_dwarf_output(self) -> bool: ...
+
+    @split_dwarf_output.setter
+    def split_dwarf_output(self, arg: bool, /) -> None: ...
 
 class Module:
     @staticmethod
@@ -164,9 +276,10 @@ class Module:
 
     def bitcode(self) -> bytes: ...
 
-    def optimize(self, pipeline: str, inline: Advisor | None, options: PipelineOptions) -> list[str]: ...
+    def optimize(self, pipeline: str, inline: InlineAdvisor | None, options: PipelineOptions) -> list[str]: ...
 
-    def emit(self, options: EmitOptions, evict: Advisor | None, priority: Advisor | None) -> bytes: ...
+    def emit(self, options: EmitOptions) -> tuple[bytes, bytes]:
+        """The object or assembly, and the .dwo."""
 
 class OptionKind(enum.Enum):
     UNKNOWN = 0
@@ -185,23 +298,25 @@ def prints_pipeline() -> bool: ...
 
 def pass_names() -> str: ...
 
+def target_help(triple: str) -> bool: ...
+
 def version_text() -> str: ...
 
 class NativeRunner:
     @staticmethod
-    def constant(output: tuple[str, str, Sequence[int]], value: float) -> NativeRunner: ...
+    def constant(output: tuple[str, str, Sequence[int]], value: int) -> NativeRunner: ...
 
     @staticmethod
     def default(output: tuple[str, str, Sequence[int]], default: tuple[str, str, Sequence[int]]) -> NativeRunner: ...
 
     @staticmethod
-    def random(output: tuple[str, str, Sequence[int]], domain: tuple[str, int, str, float, float], mask: tuple[str, str, Sequence[int]] | None, seed: int) -> NativeRunner: ...
+    def random(output: tuple[str, str, Sequence[int]], seed: int) -> NativeRunner: ...
 
     @staticmethod
     def function(inputs: Sequence[tuple[str, str, Sequence[int]]], output: tuple[str, str, Sequence[int]], evaluate: int, context: int) -> NativeRunner: ...
 
     @staticmethod
-    def onnx(path: str, model: bytes, offered: Sequence[tuple[str, str, Sequence[int]]], output: tuple[str, str, Sequence[int]], domain: tuple[str, int, str, float, float], library: str, output_name: str, as_: str, threshold: float, map: Sequence[tuple[str, Sequence[str]]]) -> NativeRunner: ...
+    def onnx(path: str, model: bytes, offered: Sequence[tuple[str, str, Sequence[int]]], output: tuple[str, str, Sequence[int]], library: str, output_name: str, as_: str, threshold: float, map: Sequence[tuple[str, Sequence[str]]]) -> NativeRunner: ...
 
     @property
     def inputs(self) -> list[tuple[str, str, list[int]]]: ...
@@ -211,7 +326,7 @@ class NativeRunner:
 
     def bind(self, frame: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C')]) -> None: ...
 
-    def evaluate(self) -> int | float: ...
+    def evaluate(self) -> int: ...
 
     def switch_context(self, name: str) -> None: ...
 
@@ -306,153 +421,10 @@ class CallSite:
 
     def __str__(self) -> str: ...
 
-class Operand:
-    @property
-    def opcode(self) -> str: ...
+def current_site(advisor: InlineAdvisor) -> CallSite: ...
 
-    @property
-    def block(self) -> int: ...
-
-    @property
-    def frequency(self) -> float:
-        """Executions of the block per execution of the function's entry."""
-
-    @property
-    def loop_depth(self) -> int: ...
-
-    @property
-    def is_def(self) -> bool: ...
-
-    @property
-    def is_use(self) -> bool:
-        """Also true for the definition of a part, which reads the rest."""
-
-    @property
-    def position(self) -> int:
-        """Of the instruction: 16 per instruction, as in segments."""
-
-    def __str__(self) -> str: ...
-
-class LiveRange:
-    @property
-    def register(self) -> str: ...
-
-    @property
-    def number(self) -> int: ...
-
-    @property
-    def register_class(self) -> str: ...
-
-    @property
-    def weight(self) -> float:
-        """LLVM's spill weight; infinite if it cannot be spilled."""
-
-    @property
-    def size(self) -> int:
-        """Sum of the segments' lengths; 16 per instruction."""
-
-    @property
-    def segments(self) -> list[tuple[int, int]]:
-        """Starts and ends, 16 per instruction."""
-
-    @property
-    def blocks(self) -> list[int]:
-        """Numbers of the blocks in which it is live."""
-
-    @property
-    def hints(self) -> list[str]:
-        """Registers that LLVM would like to give it now, best first."""
-
-    @property
-    def assigned(self) -> str | None:
-        """The register that it has now, or None."""
-
-    @property
-    def is_spillable(self) -> bool: ...
-
-    @property
-    def is_local(self) -> bool: ...
-
-    @property
-    def loop_depth(self) -> int:
-        """Of the deepest loop in which it is defined or used."""
-
-    @property
-    def operands(self) -> list[Operand]:
-        """The operands of instructions that define or use it."""
-
-    def __repr__(self) -> str: ...
-
-class MachineFunction:
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def block_count(self) -> int: ...
-
-    @property
-    def instruction_count(self) -> int: ...
-
-    @property
-    def register_count(self) -> int: ...
-
-    def __str__(self) -> str: ...
-
-    def __repr__(self) -> str: ...
-
-class Column:
-    @property
-    def index(self) -> int: ...
-
-    @property
-    def register(self) -> str: ...
-
-    @property
-    def is_legal(self) -> bool: ...
-
-    @property
-    def is_hint(self) -> bool: ...
-
-    @property
-    def unit_interferences(self) -> list[list[LiveRange]]:
-        """
-        The same per register unit. LLVM's features count a live range once per unit in which it interferes.
-        """
-
-    @property
-    def interferences(self) -> list[LiveRange]:
-        """The live ranges that would be evicted."""
-
-class EvictionSite:
-    @property
-    def candidate(self) -> LiveRange: ...
-
-    @property
-    def columns(self) -> list[Column]:
-        """The registers in question, as the tensors' columns."""
-
-    @property
-    def must_evict(self) -> bool:
-        """Whether the candidate cannot be spilled, so that 32 is forbidden."""
-
-    @property
-    def function(self) -> MachineFunction: ...
-
-    @property
-    def ordinal(self) -> int: ...
-
-class PrioritySite:
-    @property
-    def live_range(self) -> LiveRange: ...
-
-    @property
-    def function(self) -> MachineFunction: ...
-
-    @property
-    def ordinal(self) -> int: ...
-
-class Advisor:
-    def __init__(self, point: str, native: NativeRunner | None, inputs: Sequence[tuple[str, str, Sequence[int]]], custom: Sequence[tuple[tuple[str, str, Sequence[int]], Callable[[], None]]], default_on_error: bool, limit: float, logged: bool) -> None: ...
+class InlineAdvisor:
+    def __init__(self, native: NativeRunner | None, inputs: Sequence[tuple[str, str, Sequence[int]]], custom: Sequence[tuple[tuple[str, str, Sequence[int]], Callable[[], None]]], default_on_error: bool, size_budget: float, logged: bool) -> None: ...
 
     def set_python(self, evaluate: Callable[[], object], switch_context: Callable[[str], object]) -> None:
         """What to call for a Python runner, once it is bound to the views."""
@@ -468,8 +440,8 @@ class Advisor:
 
     def close_log(self) -> bool: ...
 
-    def default(self) -> bool | int | float:
-        """LLVM's own decision for the current question."""
+    def default(self) -> bool:
+        """LLVM's own decision for the current call site."""
 
     @property
     def counts(self) -> dict[str, float]: ...
@@ -480,7 +452,8 @@ class Advisor:
     @property
     def first_fallback(self) -> tuple[str, str, str, BaseException | None] | None: ...
 
-def current_site(advisor: Advisor) -> CallSite | EvictionSite | PrioritySite: ...
+def inline_features() -> list[tuple[str, str, list[int]]]: ...
 
-def point(name: str) -> tuple[list[tuple[str, str, list[int]]], tuple[str, str, list[int]], tuple[str, str, list[int]]]:
-    """The features of a decision point, its default and its advice."""
+def inline_decision() -> tuple[str, str, list[int]]: ...
+
+def inline_default() -> tuple[str, str, list[int]]: ...
