@@ -82,6 +82,22 @@ private:
   std::vector<std::pair<Function *, GlobalValue::LinkageTypes>> Before;
 };
 
+/// Hands passes on to a pass manager, and puts one of ours before the printer.
+class LastPass final : public legacy::PassManagerBase {
+public:
+  LastPass(legacy::PassManagerBase &PM, std::vector<BlockFrequencies> *All)
+      : PM(PM), All(All) {}
+  void add(Pass *P) override {
+    if (All && P->getPassName().ends_with("Assembly Printer"))
+      PM.add(createBlockFrequenciesPass(*All));
+    PM.add(P);
+  }
+
+private:
+  legacy::PassManagerBase &PM;
+  std::vector<BlockFrequencies> *All;
+};
+
 /// Calls \p F at each query of LLVM's for the life of the object.
 class QueryGuard {
 public:
@@ -264,12 +280,14 @@ Emitted HostedModule::emit(const EmitOptions &O, Session *Evict,
     std::optional<RegisterAllocation> Advised; // outlives the passes
     legacy::PassManager PM;
     addLibraries(PM, *M, *TM, O);
-    if (Evict || Priority) {
+    if (Evict || Priority || O.Costs) {
       liftEvictionLimit();
       Advised.emplace(*Context, Evict, Priority);
+      Advised->Costs = O.Costs ? &Out.Costs : nullptr;
       Advised->install(PM);
     }
-    addCodeGen(PM, *TM, O, Code, SplitDwarf, Diagnosed);
+    LastPass Codegen(PM, O.Frequencies ? &Out.Frequencies : nullptr);
+    addCodeGen(Codegen, *TM, O, Code, SplitDwarf, Diagnosed);
     throwDiagnosed();
     cl::PrintOptionValues();
     QueryGuard Polling(OnQuery, [&] {

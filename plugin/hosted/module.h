@@ -7,6 +7,8 @@
 #ifndef PASSPILOT_HOSTED_MODULE_H
 #define PASSPILOT_HOSTED_MODULE_H
 
+#include "../llvm/allocation_cost.h"
+#include "../llvm/block_frequencies.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -75,11 +77,16 @@ struct EmitOptions {
   std::string OutputName;        ///< the object's, for CodeView
   std::string SplitDwarfFile;    ///< the .dwo's name, for the DWARF
   bool SplitDwarfOutput = false; ///< write the .dwo apart
+  bool Costs = false;            ///< measure what register allocation costs
+  bool Frequencies = false;      ///< tell how often each block runs
 };
 
-/// What code generation gives: the object or assembly, and the .dwo.
+/// What code generation gives: the object or assembly, the .dwo, and what was
+/// to be measured.
 struct Emitted {
   llvm::SmallVector<char, 0> Code, SplitDwarf;
+  std::vector<AllocationCost> Costs;
+  std::vector<BlockFrequencies> Frequencies;
 };
 
 /// Called now and then while LLVM runs; true: stop the compilation.
