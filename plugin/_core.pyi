@@ -276,9 +276,9 @@ class Module:
 
     def bitcode(self) -> bytes: ...
 
-    def optimize(self, pipeline: str, inline: InlineAdvisor | None, options: PipelineOptions) -> list[str]: ...
+    def optimize(self, pipeline: str, inline: Advisor | None, options: PipelineOptions) -> list[str]: ...
 
-    def emit(self, options: EmitOptions) -> tuple[bytes, bytes]:
+    def emit(self, options: EmitOptions, evict: Advisor | None, priority: Advisor | None) -> tuple[bytes, bytes]:
         """The object or assembly, and the .dwo."""
 
 class OptionKind(enum.Enum):
@@ -304,19 +304,19 @@ def version_text() -> str: ...
 
 class NativeRunner:
     @staticmethod
-    def constant(output: tuple[str, str, Sequence[int]], value: int) -> NativeRunner: ...
+    def constant(output: tuple[str, str, Sequence[int]], value: float) -> NativeRunner: ...
 
     @staticmethod
     def default(output: tuple[str, str, Sequence[int]], default: tuple[str, str, Sequence[int]]) -> NativeRunner: ...
 
     @staticmethod
-    def random(output: tuple[str, str, Sequence[int]], seed: int) -> NativeRunner: ...
+    def random(output: tuple[str, str, Sequence[int]], domain: tuple[str, int, str, float, float], mask: tuple[str, str, Sequence[int]] | None, seed: int) -> NativeRunner: ...
 
     @staticmethod
     def function(inputs: Sequence[tuple[str, str, Sequence[int]]], output: tuple[str, str, Sequence[int]], evaluate: int, context: int) -> NativeRunner: ...
 
     @staticmethod
-    def onnx(path: str, model: bytes, offered: Sequence[tuple[str, str, Sequence[int]]], output: tuple[str, str, Sequence[int]], library: str, output_name: str, as_: str, threshold: float, map: Sequence[tuple[str, Sequence[str]]]) -> NativeRunner: ...
+    def onnx(path: str, model: bytes, offered: Sequence[tuple[str, str, Sequence[int]]], output: tuple[str, str, Sequence[int]], domain: tuple[str, int, str, float, float], library: str, output_name: str, as_: str, threshold: float, map: Sequence[tuple[str, Sequence[str]]]) -> NativeRunner: ...
 
     @property
     def inputs(self) -> list[tuple[str, str, list[int]]]: ...
@@ -326,7 +326,7 @@ class NativeRunner:
 
     def bind(self, frame: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C')]) -> None: ...
 
-    def evaluate(self) -> int: ...
+    def evaluate(self) -> int | float: ...
 
     def switch_context(self, name: str) -> None: ...
 
@@ -421,10 +421,153 @@ class CallSite:
 
     def __str__(self) -> str: ...
 
-def current_site(advisor: InlineAdvisor) -> CallSite: ...
+class Operand:
+    @property
+    def opcode(self) -> str: ...
 
-class InlineAdvisor:
-    def __init__(self, native: NativeRunner | None, inputs: Sequence[tuple[str, str, Sequence[int]]], custom: Sequence[tuple[tuple[str, str, Sequence[int]], Callable[[], None]]], default_on_error: bool, size_budget: float, logged: bool) -> None: ...
+    @property
+    def block(self) -> int: ...
+
+    @property
+    def frequency(self) -> float:
+        """Executions of the block per execution of the function's entry."""
+
+    @property
+    def loop_depth(self) -> int: ...
+
+    @property
+    def is_def(self) -> bool: ...
+
+    @property
+    def is_use(self) -> bool:
+        """Also true for the definition of a part, which reads the rest."""
+
+    @property
+    def position(self) -> int:
+        """Of the instruction: 16 per instruction, as in segments."""
+
+    def __str__(self) -> str: ...
+
+class LiveRange:
+    @property
+    def register(self) -> str: ...
+
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def register_class(self) -> str: ...
+
+    @property
+    def weight(self) -> float:
+        """LLVM's spill weight; infinite if it cannot be spilled."""
+
+    @property
+    def size(self) -> int:
+        """Sum of the segments' lengths; 16 per instruction."""
+
+    @property
+    def segments(self) -> list[tuple[int, int]]:
+        """Starts and ends, 16 per instruction."""
+
+    @property
+    def blocks(self) -> list[int]:
+        """Numbers of the blocks in which it is live."""
+
+    @property
+    def hints(self) -> list[str]:
+        """Registers that LLVM would like to give it now, best first."""
+
+    @property
+    def assigned(self) -> str | None:
+        """The register that it has now, or None."""
+
+    @property
+    def is_spillable(self) -> bool: ...
+
+    @property
+    def is_local(self) -> bool: ...
+
+    @property
+    def loop_depth(self) -> int:
+        """Of the deepest loop in which it is defined or used."""
+
+    @property
+    def operands(self) -> list[Operand]:
+        """The operands of instructions that define or use it."""
+
+    def __repr__(self) -> str: ...
+
+class MachineFunction:
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def block_count(self) -> int: ...
+
+    @property
+    def instruction_count(self) -> int: ...
+
+    @property
+    def register_count(self) -> int: ...
+
+    def __str__(self) -> str: ...
+
+    def __repr__(self) -> str: ...
+
+class Column:
+    @property
+    def index(self) -> int: ...
+
+    @property
+    def register(self) -> str: ...
+
+    @property
+    def is_legal(self) -> bool: ...
+
+    @property
+    def is_hint(self) -> bool: ...
+
+    @property
+    def unit_interferences(self) -> list[list[LiveRange]]:
+        """
+        The same per register unit. LLVM's features count a live range once per unit in which it interferes.
+        """
+
+    @property
+    def interferences(self) -> list[LiveRange]:
+        """The live ranges that would be evicted."""
+
+class EvictionSite:
+    @property
+    def candidate(self) -> LiveRange: ...
+
+    @property
+    def columns(self) -> list[Column]:
+        """The registers in question, as the tensors' columns."""
+
+    @property
+    def must_evict(self) -> bool:
+        """Whether the candidate cannot be spilled, so that 32 is forbidden."""
+
+    @property
+    def function(self) -> MachineFunction: ...
+
+    @property
+    def ordinal(self) -> int: ...
+
+class PrioritySite:
+    @property
+    def live_range(self) -> LiveRange: ...
+
+    @property
+    def function(self) -> MachineFunction: ...
+
+    @property
+    def ordinal(self) -> int: ...
+
+class Advisor:
+    def __init__(self, point: str, native: NativeRunner | None, inputs: Sequence[tuple[str, str, Sequence[int]]], custom: Sequence[tuple[tuple[str, str, Sequence[int]], Callable[[], None]]], default_on_error: bool, limit: float, logged: bool) -> None: ...
 
     def set_python(self, evaluate: Callable[[], object], switch_context: Callable[[str], object]) -> None:
         """What to call for a Python runner, once it is bound to the views."""
@@ -440,8 +583,8 @@ class InlineAdvisor:
 
     def close_log(self) -> bool: ...
 
-    def default(self) -> bool:
-        """LLVM's own decision for the current call site."""
+    def default(self) -> bool | int | float:
+        """LLVM's own decision for the current question."""
 
     @property
     def counts(self) -> dict[str, float]: ...
@@ -452,8 +595,7 @@ class InlineAdvisor:
     @property
     def first_fallback(self) -> tuple[str, str, str, BaseException | None] | None: ...
 
-def inline_features() -> list[tuple[str, str, list[int]]]: ...
+def current_site(advisor: Advisor) -> CallSite | EvictionSite | PrioritySite: ...
 
-def inline_decision() -> tuple[str, str, list[int]]: ...
-
-def inline_default() -> tuple[str, str, list[int]]: ...
+def point(name: str) -> tuple[list[tuple[str, str, list[int]]], tuple[str, str, list[int]], tuple[str, str, list[int]]]:
+    """The features of a decision point, its default and its advice."""

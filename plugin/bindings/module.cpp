@@ -105,53 +105,48 @@ std::pair<nb::bytes, nb::bytes> emit(HostedModule &H, const EmitOptions &O,
   Emitted Out;
   {
     nb::gil_scoped_release NoGIL;
-    Emitted Out;
-    {
-      nb::gil_scoped_release NoGIL;
-      Out = H.emit(O, sessionOf(Evict), sessionOf(Priority), std::ref(Poll));
-    }
-    Poll.check();
-    return {bytesOf(Out.Code), bytesOf(Out.SplitDwarf)};
+    Out = H.emit(O, sessionOf(Evict), sessionOf(Priority), std::ref(Poll));
   }
+  Poll.check();
+  return {bytesOf(Out.Code), bytesOf(Out.SplitDwarf)};
+}
 
-  /// Binds cpu and features of the options' target.
-  template <typename T> void bindTarget(nb::class_<T> & C) {
-    C.def_prop_rw(
-         "cpu", [](T &O) { return O.Target.CPU; },
-         [](T &O, std::string V) { O.Target.CPU = std::move(V); })
-        .def_prop_rw(
-            "features", [](T &O) { return O.Target.Features; },
-            [](T &O, std::string V) { O.Target.Features = std::move(V); });
-  }
+/// Binds cpu and features of the options' target.
+template <typename T> void bindTarget(nb::class_<T> &C) {
+  C.def_prop_rw(
+       "cpu", [](T &O) { return O.Target.CPU; },
+       [](T &O, std::string V) { O.Target.CPU = std::move(V); })
+      .def_prop_rw(
+          "features", [](T &O) { return O.Target.Features; },
+          [](T &O, std::string V) { O.Target.Features = std::move(V); });
+}
 
-  void bindEmitOptions(nb::module_ & M) {
-    nb::enum_<llvm::CodeGenFileType>(M, "FileType")
-        .value("ASM", llvm::CodeGenFileType::AssemblyFile)
-        .value("OBJ", llvm::CodeGenFileType::ObjectFile)
-        .value("NULL", llvm::CodeGenFileType::Null);
-    nb::class_<EmitOptions> C(M, "EmitOptions");
-    bindTarget(C);
-    C.def(nb::init<>())
-        .def_rw("remarks", &EmitOptions::Remarks)
-        .def_rw("filetype", &EmitOptions::FileType)
-        .def_rw("opt_level", &EmitOptions::OptLevel)
-        .def_rw("relocation_model", &EmitOptions::RelocationModel)
-        .def_rw("verify", &EmitOptions::Verify)
-        .def_rw("simplify_libcalls", &EmitOptions::SimplifyLibCalls)
-        .def_rw("asm_verbose", &EmitOptions::AsmVerbose)
-        .def_rw("preserve_as_comments", &EmitOptions::PreserveAsmComments)
-        .def_rw("show_mc_encoding", &EmitOptions::ShowEncoding)
-        .def_rw("dwarf_directory", &EmitOptions::DwarfDirectory,
-                nb::arg().none())
-        .def_rw("output_asm_variant", &EmitOptions::AsmVariant,
-                nb::arg().none())
-        .def_rw("include_paths", &EmitOptions::IncludePaths)
-        .def_rw("printer_options", &EmitOptions::PrinterOptions)
-        .def_rw("binutils_version", &EmitOptions::BinutilsVersion)
-        .def_rw("output_name", &EmitOptions::OutputName)
-        .def_rw("split_dwarf_file", &EmitOptions::SplitDwarfFile)
-        .def_rw("split_dwarf_output", &EmitOptions::SplitDwarfOutput);
-  }
+void bindEmitOptions(nb::module_ &M) {
+  nb::enum_<llvm::CodeGenFileType>(M, "FileType")
+      .value("ASM", llvm::CodeGenFileType::AssemblyFile)
+      .value("OBJ", llvm::CodeGenFileType::ObjectFile)
+      .value("NULL", llvm::CodeGenFileType::Null);
+  nb::class_<EmitOptions> C(M, "EmitOptions");
+  bindTarget(C);
+  C.def(nb::init<>())
+      .def_rw("remarks", &EmitOptions::Remarks)
+      .def_rw("filetype", &EmitOptions::FileType)
+      .def_rw("opt_level", &EmitOptions::OptLevel)
+      .def_rw("relocation_model", &EmitOptions::RelocationModel)
+      .def_rw("verify", &EmitOptions::Verify)
+      .def_rw("simplify_libcalls", &EmitOptions::SimplifyLibCalls)
+      .def_rw("asm_verbose", &EmitOptions::AsmVerbose)
+      .def_rw("preserve_as_comments", &EmitOptions::PreserveAsmComments)
+      .def_rw("show_mc_encoding", &EmitOptions::ShowEncoding)
+      .def_rw("dwarf_directory", &EmitOptions::DwarfDirectory, nb::arg().none())
+      .def_rw("output_asm_variant", &EmitOptions::AsmVariant, nb::arg().none())
+      .def_rw("include_paths", &EmitOptions::IncludePaths)
+      .def_rw("printer_options", &EmitOptions::PrinterOptions)
+      .def_rw("binutils_version", &EmitOptions::BinutilsVersion)
+      .def_rw("output_name", &EmitOptions::OutputName)
+      .def_rw("split_dwarf_file", &EmitOptions::SplitDwarfFile)
+      .def_rw("split_dwarf_output", &EmitOptions::SplitDwarfOutput);
+}
 
 } // namespace
 
