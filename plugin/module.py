@@ -14,6 +14,8 @@ from passpilot.plugin.files import write_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    _Asked = Mapping[str, _core.Advisor]  # by point
+
 T = TypeVar("T")
 FileType = Literal["obj", "asm", "null"]
 
@@ -27,13 +29,13 @@ class SupportsBitcode(Protocol):
 
 
 class Advisor(Protocol):
-    """What `optimize` and `emit` need of an advisor; `passpilot.InlineAdvisor` is one."""
+    """What `optimize` and `emit` need of an advisor; `passpilot.InlineAdvisor` is one for `optimize`."""
 
     @property
     def point(self) -> str:
         """The decision point that it advises."""
 
-    def start(self) -> _core.InlineAdvisor | None:
+    def start(self) -> _core.Advisor | None:
         """Get ready for one compilation; None if the compiler is to decide as if there were no advisor."""
 
     def finish(self, error: BaseException | None) -> None:
@@ -185,8 +187,11 @@ def optimize(
     options.pass_plugins = list(pass_plugins)
     options.remarks.file, options.remarks.filter = remarks_output, remarks_filter
     options.remarks.format, options.remarks.with_hotness = remarks_format, remarks_with_hotness
-    core = module._core
-    for text in _advised("optimize", advisors, lambda by: core.optimize(pipeline, by.get("inline"), options)):
+
+    def run(asked: _Asked) -> list[str]:
+        return module._core.optimize(pipeline, asked.get("inline"), options)
+
+    for text in _advised("optimize", advisors, run):
         warnings.warn(text, PasspilotWarning, stacklevel=2)
 
 
@@ -235,8 +240,7 @@ def emit(
     options.opt_level, options.relocation_model, options.verify = opt_level, relocation_model, verify
     options.remarks.file, options.remarks.filter = remarks_output, remarks_filter
     options.remarks.format, options.remarks.with_hotness = remarks_format, remarks_with_hotness
-    code, _ = _advised("emit", advisors, lambda _: module._core.emit(options))
-    return code
+    return _advised("emit", advisors, _emission(module, options))[0]
 
 
 def file_type(name: str) -> _core.FileType:
@@ -257,7 +261,11 @@ def generate(module: Module, options: _core.EmitOptions, advisors: Sequence[Advi
     Raises:
         Error: as `emit`.
     """
-    return _advised("emit", advisors, lambda _: module._core.emit(options))
+    return _advised("emit", advisors, _emission(module, options))
+
+
+def _emission(module: Module, options: _core.EmitOptions) -> Callable[[_Asked], tuple[bytes, bytes]]:
+    return lambda asked: module._core.emit(options, asked.get("evict"), asked.get("priority"))
 
 
 def llvm_options(arguments: Sequence[str]) -> None:
@@ -297,9 +305,7 @@ POINTS: Final[Mapping[str, tuple[str, ...]]] = {"optimize": ("inline",), "emit":
 """The decision points that each function reaches."""
 
 
-def _advised(
-    function: str, advisors: Sequence[Advisor], run: Callable[[Mapping[str, _core.InlineAdvisor]], T]
-) -> T:
+def _advised(function: str, advisors: Sequence[Advisor], run: Callable[[_Asked], T]) -> T:
     """What `run` gives, which gets those of the advisors that LLVM is to ask, by point.
 
     All advisors that were started are finished, the last first; each learns of the first error before it.
@@ -307,7 +313,7 @@ def _advised(
     _check_points(function, advisors)
     error: BaseException | None = None
     started: list[Advisor] = []
-    asked: dict[str, _core.InlineAdvisor] = {}
+    asked: dict[str, _core.Advisor] = {}
     try:
         for advisor in advisors:
             core = advisor.start()
