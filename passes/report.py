@@ -2,8 +2,8 @@
 """What an advised register allocation costs, function by function, beside LLVM's default.
 
 The costs are the core's, taken at the end of each function's allocation: counts of spills, reloads, folded
-spills and reloads, copies and rematerialisations, each with the sum of its block frequencies, and their sum by
-the weights of LLVM's RegAllocScore, which itself counts all loads and stores of a function.
+spills and reloads, copies and rematerialisations, each with the sum of its block frequencies, and their sum
+by the weights of LLVM's RegAllocScore, which itself counts all loads and stores of a function.
 """
 
 from __future__ import annotations
