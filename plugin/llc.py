@@ -115,6 +115,7 @@ def _run(options: argparse.Namespace, llvm: list[str]) -> int:
         tool.print_version()
         return 0
     level = _level(options)
+    tool.check_text("llc", options)
     tool.set_llvm_options("llc", llvm)
     if _core.target_help(options.mtriple):
         return 0
@@ -133,7 +134,7 @@ def _run(options: argparse.Namespace, llvm: list[str]) -> int:
     tool.check_outputs("llc", options, ("-o", output), ("-split-dwarf-output", options.split_dwarf_output))
     advisors = tool.make_advisors("llc", options)
     try:
-        _compile(options, module, _emit_options(options, level, output), advisors)
+        _compile(options, module, _emit_options(options, level, output), output, advisors)
     finally:
         tool.close(advisors)
     return 0
@@ -161,7 +162,8 @@ def _emit_options(options: argparse.Namespace, level: int, output: str) -> _core
     from passpilot.plugin.module import file_type
 
     made = _core.EmitOptions()
-    made.filetype, made.opt_level, made.output_name = file_type(options.filetype), level, output
+    made.filetype, made.opt_level = file_type(options.filetype), level
+    made.output_name = output.encode("utf-8", "replace").decode()
     made.verify, made.simplify_libcalls = not options.disable_verify, not options.disable_simplify_libcalls
     made.asm_verbose, made.preserve_as_comments = options.asm_verbose, options.preserve_as_comments
     made.show_mc_encoding, made.dwarf_directory = options.show_mc_encoding, options.dwarf_directory
@@ -178,7 +180,11 @@ def _emit_options(options: argparse.Namespace, level: int, output: str) -> _core
 
 
 def _compile(
-    options: argparse.Namespace, module: Module, wanted: _core.EmitOptions, advisors: Sequence[Advisor]
+    options: argparse.Namespace,
+    module: Module,
+    wanted: _core.EmitOptions,
+    output: str,
+    advisors: Sequence[Advisor],
 ) -> None:
     from passpilot.plugin.module import generate
     from passpilot.plugin.progress import progress
@@ -186,7 +192,7 @@ def _compile(
     with progress(f"{options.input} -{(options.levels or ['O2'])[0]}"):
         code, split_dwarf = generate(module, wanted, advisors)
     tool.close(advisors)  # what fails here must fail before anything is written
-    _write(options, wanted.output_name, code, split_dwarf)
+    _write(options, output, code, split_dwarf)
     if options.stats:
         tool.print_reports(advisors)
 
