@@ -119,6 +119,7 @@ def _run(options: argparse.Namespace, llvm: list[str]) -> int:
         tool.print_version()
         return 0
     level = _level(options)
+    tool.check_text("llc", options)
     tool.set_llvm_options("llc", llvm)
     if _core.target_help(options.mtriple):
         return 0
@@ -140,7 +141,12 @@ def _run(options: argparse.Namespace, llvm: list[str]) -> int:
         advisors = tool.make_advisors("llc", options)
         try:
             _compile(
-                options, module, _emit_options(options, level, output), advisors, _Measuring(llvm, replay)
+                options,
+                module,
+                _emit_options(options, level, output),
+                output,
+                advisors,
+                _Measuring(llvm, replay),
             )
         finally:
             tool.close(advisors)
@@ -195,7 +201,8 @@ def _emit_options(options: argparse.Namespace, level: int, output: str) -> _core
     from passpilot.plugin.module import file_type
 
     made = _core.EmitOptions()
-    made.filetype, made.opt_level, made.output_name = file_type(options.filetype), level, output
+    made.filetype, made.opt_level = file_type(options.filetype), level
+    made.output_name = output.encode("utf-8", "replace").decode()
     made.verify, made.simplify_libcalls = not options.disable_verify, not options.disable_simplify_libcalls
     made.asm_verbose, made.preserve_as_comments = options.asm_verbose, options.preserve_as_comments
     made.show_mc_encoding, made.dwarf_directory = options.show_mc_encoding, options.dwarf_directory
@@ -215,6 +222,7 @@ def _compile(
     options: argparse.Namespace,
     module: Module,
     wanted: _core.EmitOptions,
+    output: str,
     advisors: Sequence[Advisor],
     measuring: _Measuring,
 ) -> None:
@@ -229,7 +237,7 @@ def _compile(
         if before is not None:
             files[options.report] = _report(before, wanted, emitted, measuring)
     tool.close(advisors)  # what fails here must fail before anything is written
-    _write(options, wanted.output_name, emitted, files)
+    _write(options, output, emitted, files)
     if options.stats:
         tool.print_reports(advisors)
 

@@ -305,7 +305,8 @@ POINTS: Final[Mapping[str, tuple[str, ...]]] = {"optimize": ("inline",), "emit":
 def _advised(function: str, advisors: Sequence[Advisor], run: Callable[[_Asked], T]) -> T:
     """What `run` gives, which gets those of the advisors that LLVM is to ask, by point.
 
-    All advisors that were started are finished, the last first; each learns of the first error before it.
+    All advisors that were started are finished, the last first but those that failed before all others; each
+    learns of the first error before it.
     """
     _check_points(function, advisors)
     error: BaseException | None = None
@@ -320,7 +321,9 @@ def _advised(function: str, advisors: Sequence[Advisor], run: Callable[[_Asked],
         made = run(asked)
     except BaseException as raised:  # noqa: BLE001  (raised again below)
         error = raised
-    for advisor in reversed(started):
+    failed = {point for point, core in asked.items() if core.failure is not None}
+    last_first = started[::-1]
+    for advisor in sorted(last_first, key=lambda each: each.point not in failed):
         try:
             advisor.finish(error)
         except BaseException as raised:  # noqa: BLE001  (likewise)

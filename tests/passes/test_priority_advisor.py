@@ -264,7 +264,7 @@ def test_one_policy_for_both(pressed: Path) -> None:
     assert policy.closed == 2
 
 
-@pytest.mark.parametrize("failing", ["priority"])
+@pytest.mark.parametrize("failing", ["evict", "priority"])
 def test_a_failure_of_one_ends_both(pressed: Path, tmp_path: Path, failing: str) -> None:
     answers: dict[str, Callable[[Observation], object]] = {
         "evict": lambda obs: obs["mask"].argmax(),
