@@ -52,9 +52,16 @@ def for_target(name: str, target: str) -> Path:
         return optimized(name)
     if target == "amdgcn":
         return _for_amdgcn(name)
-    path = optimized(name).with_suffix(f".{target}")
-    if not path.exists():
-        text = stock.run("llvm-dis", optimized(name), "-o", "-").decode("utf-8", "surrogateescape")
+    return retargeted(optimized(name), target)
+
+
+def retargeted(source: Path, target: str) -> Path:
+    """A module of the host's for another target, beside it: without the host's processor and layout."""
+    path = source.with_suffix(f".{target}")
+    if target == "x86-64":
+        return source
+    if not path.exists() or path.stat().st_mtime < source.stat().st_mtime:
+        text = stock.run("llvm-dis", source, "-o", "-").decode("utf-8", "surrogateescape")
         text = re.sub(r'"(target-cpu|tune-cpu|target-features)"="[^"]*"', "", text)
         text = re.sub(r"^target datalayout.*$", "", text, flags=re.MULTILINE)
         text = re.sub(r"^target triple.*$", f'target triple = "{TRIPLES[target]}"', text, flags=re.MULTILINE)

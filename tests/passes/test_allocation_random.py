@@ -71,6 +71,7 @@ def test_program(name: str, seed: int, tmp_path: Path) -> None:
     check_program(name, seed, tmp_path)
 
 
+@pytest.mark.filterwarnings("ignore:.*was never asked")
 @pytest.mark.parametrize("seed", range(1, 7))
 def test_csmith(seed: int, tmp_path: Path) -> None:
     check_csmith(seed, tmp_path)
@@ -91,6 +92,7 @@ def test_every_program(name: str, seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(36000)
+@pytest.mark.filterwarnings("ignore:.*was never asked")
 @pytest.mark.parametrize("first", range(0, GENERATED, CHUNK))
 def test_every_csmith(first: int, tmp_path: Path) -> None:
     ran = [check_csmith(seed, tmp_path) for seed in range(first, first + CHUNK)]

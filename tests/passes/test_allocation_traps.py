@@ -65,7 +65,7 @@ def test_functions_that_ask_nothing(many_functions: Path) -> None:
 @pytest.fixture(params=["ppc64le", "amdgcn"])
 def wide(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A function with more live values than the largest register class of a back end has registers."""
-    return pressure(request.param, tmp_path, values=120 if request.param == "ppc64le" else 400)
+    return pressure(request.param, tmp_path, values=120 if request.param == "ppc64le" else 300)
 
 
 @pytest.mark.filterwarnings("ignore:.*was never asked")
