@@ -75,6 +75,7 @@ def _run(options: argparse.Namespace, llvm: list[str]) -> int:
         print(_core.pass_names(), end="")
         return 0
     pipeline = _pipeline(options)
+    tool.check_text("opt", options)
     tool.check_outputs("opt", options, ("-o", None if options.disable_output else options.output or "-"))
     tool.set_llvm_options("opt", llvm)
     advisors = tool.make_advisors("opt", options)

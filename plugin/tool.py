@@ -45,6 +45,9 @@ KEYWORDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Which flags each point's advisor takes as keywords, beside its log."""
 
+PATHS: Final = ("input", "output", "split_dwarf_output", "report", "log", "load", "passes")
+"""Flags whose values LLVM does not see, or that are checked elsewhere."""
+
 RUNNERS: Final = """\
 RUNNER is scheme:target[?key=value&...]: python:FILE:NAME, onnx:MODEL, pipe:BASE, replay:LOG, random:SEED,
 const:VALUE, default."""
@@ -186,6 +189,22 @@ def _try_llvm_options(arguments: list[str], told: int) -> NoReturn:
         os.write(2, str(error).removesuffix("LLVM option: ").encode())
     finally:
         os._exit(1)
+
+
+def check_text(command: str, options: argparse.Namespace) -> None:
+    """Make sure that LLVM can have the options that it gets: Python keeps bytes that are no UTF-8.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    for name, value in vars(options).items():
+        if name in PATHS:
+            continue
+        for text in value if isinstance(value, list) else [value]:
+            try:
+                str(text).encode()
+            except UnicodeEncodeError as error:
+                raise UsageError(f"{command}: -{name}: expected UTF-8, got {text!r}") from error
 
 
 def make_advisors(command: str, options: argparse.Namespace) -> list[Advisor]:

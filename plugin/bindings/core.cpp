@@ -33,15 +33,20 @@ static void endRuns() {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
-void raiseError(const char *Name, const std::string &Text) {
-  nb::object Type = nb::module_::import_("passpilot.plugin.errors").attr(Name);
-  PyErr_SetString(Type.ptr(), Text.c_str());
-  throw nb::python_error();
-}
-
 nb::str text(const std::string &S) {
   return nb::steal<nb::str>(PyUnicode_DecodeUTF8(
       S.data(), static_cast<Py_ssize_t>(S.size()), "replace"));
+}
+
+/// Sets Python's error to \p Name of passpilot.plugin.errors.
+static void setError(const char *Name, const std::string &Text) {
+  nb::object Type = nb::module_::import_("passpilot.plugin.errors").attr(Name);
+  PyErr_SetObject(Type.ptr(), text(Text).ptr());
+}
+
+void raiseError(const char *Name, const std::string &Text) {
+  setError(Name, Text);
+  throw nb::python_error();
 }
 
 TensorSpec specOf(const SpecRow &Row) {
@@ -171,15 +176,9 @@ NB_MODULE(_core, M) {
     try {
       std::rethrow_exception(P);
     } catch (const InputError &E) {
-      PyErr_SetString(nb::module_::import_("passpilot.plugin.errors")
-                          .attr("InputError")
-                          .ptr(),
-                      E.what());
+      setError("InputError", E.what());
     } catch (const CompilationError &E) {
-      PyErr_SetString(nb::module_::import_("passpilot.plugin.errors")
-                          .attr("CompilationError")
-                          .ptr(),
-                      E.what());
+      setError("CompilationError", E.what());
     }
   });
   bindModule(M);

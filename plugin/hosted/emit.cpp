@@ -205,25 +205,25 @@ void addLibraries(legacy::PassManagerBase &PM, const Module &M,
                                        T.MCOptions.ABIName, T.VecLib));
 }
 
-/// Adds the passes that generate code into \p Code and \p SplitDwarf; what is
-/// wrong with the options is appended to \p Errors. Throws InputError.
+/// Adds the passes that generate code into \p Code and \p SplitDwarf. Throws
+/// InputError.
 void addCodeGen(legacy::PassManagerBase &PM, TargetMachine &TM,
                 const EmitOptions &O, raw_pwrite_stream &Code,
-                raw_pwrite_stream &SplitDwarf, std::string &Errors) {
+                raw_pwrite_stream &SplitDwarf) {
   auto *Machine = new MachineModuleInfoWrapperPass(&TM); // the manager's
   MCContext &MC = Machine->getMMI().getContext();
-  // Only until the passes run, which set the handler that the context has.
+  std::string Errors;
   MC.setDiagnosticHandler([&](const SMDiagnostic &D, bool, const SourceMgr &,
                               std::vector<const MDNode *> &) {
     Errors += (Errors.empty() ? "" : "; ") + D.getMessage().str();
-  });
+  }); // until the passes run, which set the context's
   const bool Refused = TM.addPassesToEmitFile(
       PM, Code, O.SplitDwarfOutput ? &SplitDwarf : nullptr, O.FileType,
       /*DisableVerify=*/true, Machine);
-  if (Refused && Errors.empty())
+  if (Refused || !Errors.empty())
     throw InputError("target " + TM.getTargetTriple().str() +
                      ": expected it to emit " + nameOf(O.FileType) +
-                     ", which it does not");
+                     ", got: " + (Errors.empty() ? "no" : Errors));
   TM.getObjFileLowering()->Initialize(MC, TM);
 }
 
@@ -287,8 +287,7 @@ Emitted HostedModule::emit(const EmitOptions &O, Session *Evict,
       Advised->install(PM);
     }
     LastPass Codegen(PM, O.Frequencies ? &Out.Frequencies : nullptr);
-    addCodeGen(Codegen, *TM, O, Code, SplitDwarf, Diagnosed);
-    throwDiagnosed();
+    addCodeGen(Codegen, *TM, O, Code, SplitDwarf);
     cl::PrintOptionValues();
     QueryGuard Polling(OnQuery, [&] {
       if (interrupted(Poll, {Evict, Priority}) ||

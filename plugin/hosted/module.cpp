@@ -31,8 +31,16 @@ public:
     if (DI.getSeverity() != DS_Error)
       return false;
     raw_string_ostream OS(Errors);
-    DiagnosticPrinterRawOStream Printer(OS);
     OS << (Errors.empty() ? "" : "; ");
+    if (const auto *Assembly = dyn_cast<DiagnosticInfoSrcMgr>(&DI)) {
+      const SMDiagnostic &D = Assembly->getSMDiag(); // without its picture
+      if (D.getLineNo() > 0)
+        OS << D.getFilename() << ":" << D.getLineNo() << ":"
+           << D.getColumnNo() + 1 << ": ";
+      OS << D.getMessage();
+      return true;
+    }
+    DiagnosticPrinterRawOStream Printer(OS);
     DI.print(Printer);
     return true;
   }
@@ -76,7 +84,7 @@ void HostedModule::throwDiagnosed() {
     return;
   std::string Text;
   std::swap(Text, Diagnosed);
-  throw CompilationError(Text);
+  throw CompilationError(M->getModuleIdentifier() + ": " + Text);
 }
 
 std::unique_ptr<HostedModule> HostedModule::fromFile(const std::string &Path,

@@ -5,6 +5,7 @@
 #include "module.h"
 
 #include "llvm/ADT/Statistic.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/CodeGen/CommandFlags.h"
 #include "llvm/InitializePasses.h"
 #include "llvm/PassRegistry.h"
@@ -28,7 +29,12 @@ namespace passpilot {
 
 /// LLVM cannot go on and will not return. Say so in one line and leave.
 static void onFatalError(void *, const char *Reason, bool) {
-  std::string Text = std::string("passpilot: error: LLVM: ") + Reason + "\n";
+  std::string Text = "passpilot: error: LLVM:";
+  SmallVector<StringRef, 16> Words;
+  SplitString(Reason, Words); // at line ends, too
+  for (StringRef Word : Words)
+    Text += " " + Word.str();
+  Text += "\n";
   (void)!::write(STDERR_FILENO, Text.data(), Text.size());
   sys::RunInterruptHandlers(); // removes the outputs that LLVM has open
   ::_exit(1);
