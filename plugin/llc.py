@@ -134,28 +134,21 @@ def _run(options: argparse.Namespace, llvm: list[str]) -> int:
         discard_value_names=options.discard_value_names,
         for_codegen=True,
     )
-    output = options.output or _default_output(options, module)
-    _check(options, output)
+    options.output = options.output or _default_output(options, module)
+    _check(options)
     with tempfile.TemporaryDirectory(prefix="passpilot-") as folder:
         replay = _log_for_replay(options, folder) if options.report_mca else None
         advisors = tool.make_advisors("llc", options)
         try:
-            _compile(
-                options,
-                module,
-                _emit_options(options, level, output),
-                output,
-                advisors,
-                _Measuring(llvm, replay),
-            )
+            _compile(options, module, _emit_options(options, level), advisors, _Measuring(llvm, replay))
         finally:
             tool.close(advisors)
     return 0
 
 
-def _check(options: argparse.Namespace, output: str) -> None:
+def _check(options: argparse.Namespace) -> None:
     others = (("-split-dwarf-output", options.split_dwarf_output), ("--report", options.report))
-    tool.check_outputs("llc", options, ("-o", output), *others)
+    tool.check_outputs("llc", options, ("-o", options.output), *others)
     if options.report_mca and not options.report:
         raise UsageError("llc: --report-mca: expected a report to add to, got none; add --report=F.json")
 
@@ -196,13 +189,13 @@ def _default_output(options: argparse.Namespace, module: Module) -> str:
     return (stem[:-3] if stem.endswith((".bc", ".ll")) else stem) + suffix
 
 
-def _emit_options(options: argparse.Namespace, level: int, output: str) -> _core.EmitOptions:
+def _emit_options(options: argparse.Namespace, level: int) -> _core.EmitOptions:
     from passpilot.plugin import _core
     from passpilot.plugin.module import file_type
 
     made = _core.EmitOptions()
     made.filetype, made.opt_level = file_type(options.filetype), level
-    made.output_name = output.encode("utf-8", "replace").decode()
+    made.output_name = options.output.encode("utf-8", "replace").decode()
     made.verify, made.simplify_libcalls = not options.disable_verify, not options.disable_simplify_libcalls
     made.asm_verbose, made.preserve_as_comments = options.asm_verbose, options.preserve_as_comments
     made.show_mc_encoding, made.dwarf_directory = options.show_mc_encoding, options.dwarf_directory
@@ -222,7 +215,6 @@ def _compile(
     options: argparse.Namespace,
     module: Module,
     wanted: _core.EmitOptions,
-    output: str,
     advisors: Sequence[Advisor],
     measuring: _Measuring,
 ) -> None:
@@ -237,7 +229,7 @@ def _compile(
         if before is not None:
             files[options.report] = _report(before, wanted, emitted, measuring)
     tool.close(advisors)  # what fails here must fail before anything is written
-    _write(options, output, emitted, files)
+    _write(options, emitted, files)
     if options.stats:
         tool.print_reports(advisors)
 
@@ -257,12 +249,12 @@ def _report(
     return data
 
 
-def _write(options: argparse.Namespace, output: str, emitted: _core.Emitted, files: dict[str, bytes]) -> None:
+def _write(options: argparse.Namespace, emitted: _core.Emitted, files: dict[str, bytes]) -> None:
     from passpilot.plugin.files import write_files
 
     binary = options.filetype == "obj"
-    if not (binary and tool.refuses_terminal(output, "an object", "-o OUT, or -filetype=asm")):
-        files[output] = emitted.code
+    if not (binary and tool.refuses_terminal(options.output, "an object", "-o OUT, or -filetype=asm")):
+        files[options.output] = emitted.code
     if options.split_dwarf_output:
         files[options.split_dwarf_output] = emitted.split_dwarf
     write_files(files)

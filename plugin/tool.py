@@ -45,7 +45,7 @@ KEYWORDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Which flags each point's advisor takes as keywords, beside its log."""
 
-PATHS: Final = ("input", "output", "split_dwarf_output", "log", "load", "passes")
+PATHS: Final = ("input", "output", "split_dwarf_output", "report", "log", "load", "passes")
 """Flags whose values LLVM does not see, or that are checked elsewhere."""
 
 RUNNERS: Final = """\
