@@ -267,6 +267,12 @@ void InterferenceTracker::unassigned(Register Reg) {
   Latest.erase(Reg.virtRegIndex());
 }
 
+void InterferenceTracker::queueing(Register Reg, bool Nested) {
+  // What has left the queue is noted before what enters can hide it.
+  unassigned(Reg);
+  takeDequeued(Nested);
+}
+
 void InterferenceTracker::noteOperands(const MachineInstr &I) {
   for (const MachineOperand &O : I.operands())
     if (O.isReg() && O.getReg().isVirtual())
@@ -374,7 +380,7 @@ FunctionAllocation::interference(const LiveRangeQuestion &Q) {
 
 void FunctionAllocation::queueing(const LiveInterval &LI) {
   if (Interference)
-    Interference->note(LI.reg());
+    Interference->queueing(LI.reg(), nested(LI));
 }
 
 void FunctionAllocation::queued(const LiveInterval &LI, unsigned Priority) {
@@ -395,9 +401,11 @@ void FunctionAllocation::evicting(const LiveInterval &LI, MCRegister Reg) {
       Interference->unassigned(Other->reg());
 }
 
-bool FunctionAllocation::editing() const {
-  const size_t Own = Interference ? 1 : 0;
-  return privateMember(MRI, RegisterDelegatesTag()).size() > Observers + Own;
+bool FunctionAllocation::nested(const LiveInterval &LI) const {
+  // An edit observes new registers; what is assigned is queued for recolouring.
+  const size_t Known = Observers + (Interference ? 1 : 0);
+  return privateMember(MRI, RegisterDelegatesTag()).size() > Known ||
+         VRM.hasPhys(LI.reg());
 }
 
 } // namespace passpilot

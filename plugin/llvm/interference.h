@@ -123,8 +123,8 @@ public:
   InterferenceTracker(const InterferenceTracker &) = delete;
   InterferenceTracker &operator=(const InterferenceTracker &) = delete;
 
-  /// The live range of \p Reg may change from now on.
-  void note(llvm::Register Reg) { Noted.insert(Reg.virtRegIndex()); }
+  /// \p Reg is about to enter LLVM's queue, or has.
+  void queueing(llvm::Register Reg, bool Nested);
   void queued(const QueueEntry &E);
   /// It has been unassigned, and is not in LLVM's queue.
   void unassigned(llvm::Register Reg);
@@ -147,6 +147,7 @@ private:
   llvm::DenseMap<unsigned, size_t> Latest;
   size_t Ordinal = 0;
 
+  void note(llvm::Register Reg) { Noted.insert(Reg.virtRegIndex()); }
   void noteOperands(const llvm::MachineInstr &I);
   void takeInserted();
   void takeDequeued(bool Nested);

@@ -70,10 +70,7 @@ Ranges EvictQuestion::interferences(size_t Column) const {
   return All;
 }
 
-bool PriorityQuestion::nested() const {
-  // What is assigned is queued for being recoloured.
-  return Function.editing() || Function.VRM.hasPhys(Range.reg());
-}
+bool PriorityQuestion::nested() const { return Function.nested(Range); }
 
 SmallVector<Ranges, 4> FunctionAllocation::inTheWay(const LiveInterval &LI,
                                                     MCRegister Reg) const {

@@ -63,8 +63,9 @@ struct FunctionAllocation {
   void queueing(const llvm::LiveInterval &LI);
   void queued(const llvm::LiveInterval &LI, unsigned Priority);
   void evicting(const llvm::LiveInterval &LI, llvm::MCRegister Reg);
-  /// Whether LLVM is in the middle of splitting or spilling a range.
-  bool editing() const;
+  /// Whether LLVM, about to queue \p LI, is in the middle of splitting,
+  /// spilling or recolouring.
+  bool nested(const llvm::LiveInterval &LI) const;
 
   std::vector<QueueEntry> Queue = {}; ///< until somebody asks for the graph
   std::shared_ptr<InterferenceTracker> Interference = {}; ///< once asked for
