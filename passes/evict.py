@@ -67,7 +67,7 @@ class EvictAdvisor(Advisor):
     """
 
     point = "evict"
-    _hint = "return the number of a column that obs['mask'] allows"
+    _hint = "obs['mask'] tells which columns are legal"
     _nobody = "evictions"
     _unasked = (
         "the register allocator asks nobody (as at -O0 or with -regalloc=fast), or no function of the module "

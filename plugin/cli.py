@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 # name -> (module:function, what it does); imported when used
 COMMANDS: Final = {
     "opt": ("passpilot.plugin.opt:main", "optimize LLVM IR, with advisors"),
+    "llc": ("passpilot.plugin.llc:main", "generate code, with advisors"),
     "serve": ("passpilot.runners.serve:main", "answer for a compiler in another process"),
     "log": ("passpilot.features.log_command:main", "show a decision log"),
     "features": ("passpilot.features.table_command:main", "list what a model can see"),

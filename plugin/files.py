@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from passpilot.plugin.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import TracebackType
 
 
@@ -133,7 +134,18 @@ def write_file(path: str, data: bytes) -> None:
     Raises:
         InputError: it cannot be written.
     """
-    if path == "-":
+    write_files({path: data})
+
+
+def write_files(contents: Mapping[str, bytes]) -> None:
+    """Write several files as `write_file` does; none appears before all are complete.
+
+    Raises:
+        InputError: one cannot be written.
+    """
+    if "-" in contents:
         sys.stdout.flush()
-    with OutputFile(path) as file:
-        file.write(data)
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(OutputFile(path)) for path in contents]
+        for file, data in zip(files, contents.values(), strict=True):
+            file.write(data)

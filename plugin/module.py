@@ -5,14 +5,19 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeVar, get_args
 
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.plugin.files import write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    _Asked = Mapping[str, _core.Advisor]  # by point
+
+T = TypeVar("T")
+FileType = Literal["obj", "asm", "null"]
 
 
 class SupportsBitcode(Protocol):
@@ -24,13 +29,13 @@ class SupportsBitcode(Protocol):
 
 
 class Advisor(Protocol):
-    """What `optimize` needs of an advisor; `passpilot.InlineAdvisor` is one."""
+    """What `optimize` and `emit` need of an advisor; `passpilot.InlineAdvisor` is one for `optimize`."""
 
     @property
     def point(self) -> str:
         """The decision point that it advises."""
 
-    def start(self) -> _core.InlineAdvisor | None:
+    def start(self) -> _core.Advisor | None:
         """Get ready for one compilation; None if the compiler is to decide as if there were no advisor."""
 
     def finish(self, error: BaseException | None) -> None:
@@ -66,6 +71,8 @@ class Module:
         data_layout: str = "",
         verify: bool = True,
         strip_debug: bool = False,
+        discard_value_names: bool = False,
+        for_codegen: bool = False,
     ) -> Module:
         """Parse LLVM assembly or bitcode.
 
@@ -77,6 +84,8 @@ class Module:
             data_layout: overrides the module's data layout.
             verify: refuse a module that the verifier refuses.
             strip_debug: drop debug information first.
+            discard_value_names: drop the names of values that are not global.
+            for_codegen: read as llc does, not as opt: with the target's own data layout.
 
         Raises:
             InputError: it cannot be read, parsed or verified.
@@ -84,6 +93,7 @@ class Module:
         options = _core.ParseOptions()
         options.triple, options.data_layout = mtriple, data_layout
         options.verify, options.strip_debug = verify, strip_debug
+        options.discard_value_names, options.for_codegen = discard_value_names, for_codegen
         if isinstance(source, (str, os.PathLike)):
             return cls(_core.Module.from_file(_utf8("Module.read", os.fspath(source)), options))
         data, found = _bytes_of(source)
@@ -126,6 +136,10 @@ class Module:
     def bitcode(self) -> bytes:
         """The module as bitcode, byte for byte as opt writes it."""
         return self._core.bitcode()
+
+    def copy(self) -> Module:
+        """Another module of the same content, in a context of its own."""
+        return Module.read(self.bitcode(), name=self.name, verify=False)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the module to `path`, as assembly if it ends in ``.ll``, else as bitcode.
@@ -171,53 +185,87 @@ def optimize(
     options.aa_pipeline, options.debug_pass_manager = aa_pipeline, debug_pass_manager
     options.verify, options.verify_each = verify, verify_each
     options.pass_plugins = list(pass_plugins)
-    options.remarks_file, options.remarks_filter = remarks_output, remarks_filter
-    options.remarks_format, options.remarks_with_hotness = remarks_format, remarks_with_hotness
-    advisor = _the_advisor(advisors)
-    if advisor is None:
-        _run(module, pipeline, None, options)
-        return
-    core = advisor.start()
-    try:
-        _run(module, pipeline, core, options)
-    except BaseException as error:
-        advisor.finish(error)
-        raise
-    advisor.finish(None)
+    options.remarks.file, options.remarks.filter = remarks_output, remarks_filter
+    options.remarks.format, options.remarks.with_hotness = remarks_format, remarks_with_hotness
+
+    def run(asked: _Asked) -> list[str]:
+        return module._core.optimize(pipeline, asked.get("inline"), options)
+
+    for text in _advised("optimize", advisors, run):
+        warnings.warn(text, PasspilotWarning, stacklevel=2)
 
 
 def emit(
     module: Module,
-    filetype: Literal["obj", "asm"] = "obj",
+    filetype: FileType = "obj",
     *,
+    advisors: Sequence[Advisor] = (),
     mcpu: str = "",
     mattr: str = "",
     opt_level: int = 2,
     relocation_model: str = "",
+    verify: bool = True,
+    remarks_output: str = "",
+    remarks_filter: str = "",
+    remarks_format: str = "yaml",
+    remarks_with_hotness: bool = False,
 ) -> bytes:
     """Generate code for `module`, as llc would: an object file or assembly.
 
-    Code generation lowers the module in place: write its IR first if you want it.
+    The advisors take the decisions of the points evict and priority, at most one for each. Code generation
+    lowers the module in place: `copy` it, or write its IR, first if you want it.
 
     Args:
-        module: what to compile; needs a target triple.
-        filetype: ``obj`` or ``asm``.
+        module: what to compile; without a target triple it is compiled for the host.
+        filetype: ``obj``, ``asm``, or ``null`` to generate code and drop it.
+        advisors: who is asked while registers are allocated.
         mcpu: the processor; empty as in `optimize`.
         mattr: target features, as ``+avx2,-sse4a``.
         opt_level: 0 to 3.
         relocation_model: ``pic``, ``static``, ...; empty for the target's default.
+        verify: refuse a module that the verifier refuses.
+        remarks_output: a file for the remarks of LLVM's passes.
+        remarks_filter: only remarks of passes that match this regular expression.
+        remarks_format: ``yaml`` or ``bitstream``.
+        remarks_with_hotness: remarks with profile counts.
 
     Raises:
         InputError: the triple or an argument is wrong.
         CompilationError: LLVM reported an error.
+        Error: an advisor failed and its `on_error` is ``fail``.
     """
-    if filetype not in ("obj", "asm"):
-        raise InputError(f"emit: expected filetype 'obj' or 'asm', got {filetype!r}")
     options = _core.EmitOptions()
+    options.filetype = file_type(filetype)
     options.cpu, options.features = mcpu, mattr
-    options.assembly = filetype == "asm"
-    options.opt_level, options.relocation_model = opt_level, relocation_model
-    return module._core.emit(options)
+    options.opt_level, options.relocation_model, options.verify = opt_level, relocation_model, verify
+    options.remarks.file, options.remarks.filter = remarks_output, remarks_filter
+    options.remarks.format, options.remarks.with_hotness = remarks_format, remarks_with_hotness
+    return _advised("emit", advisors, _emission(module, options))[0]
+
+
+def file_type(name: str) -> _core.FileType:
+    """The core's word for what llc's flag -filetype calls `name`.
+
+    Raises:
+        InputError: it is none.
+    """
+    if name not in get_args(FileType):
+        known = " or ".join(map(repr, get_args(FileType)))
+        raise InputError(f"emit: expected filetype {known}, got {name!r}")
+    return _core.FileType[name.upper()]
+
+
+def generate(module: Module, options: _core.EmitOptions, advisors: Sequence[Advisor]) -> tuple[bytes, bytes]:
+    """Generate code with all of llc's options: the object or assembly, and the .dwo if one is wanted.
+
+    Raises:
+        Error: as `emit`.
+    """
+    return _advised("emit", advisors, _emission(module, options))
+
+
+def _emission(module: Module, options: _core.EmitOptions) -> Callable[[_Asked], tuple[bytes, bytes]]:
+    return lambda asked: module._core.emit(options, asked.get("evict"), asked.get("priority"))
 
 
 def llvm_options(arguments: Sequence[str]) -> None:
@@ -253,17 +301,51 @@ def _bytes_of(source: object) -> tuple[bytes, str]:
     raise InputError(f"Module.read: expected a path, bytes or a module of llvmlite, got {kind}")
 
 
-def _the_advisor(advisors: Sequence[Advisor]) -> Advisor | None:
-    for advisor in advisors:
-        if advisor.point != "inline":
-            raise InputError(f"optimize: expected advisors of the point inline, got {advisor.point}")
-    if len(advisors) > 1:
-        raise InputError(f"optimize: expected one advisor of the point inline, got {len(advisors)}")
-    return advisors[0] if advisors else None
+POINTS: Final[Mapping[str, tuple[str, ...]]] = {"optimize": ("inline",), "emit": ("evict", "priority")}
+"""The decision points that each function reaches."""
 
 
-def _run(
-    module: Module, pipeline: str, inline: _core.InlineAdvisor | None, options: _core.PipelineOptions
-) -> None:
-    for text in module._core.optimize(pipeline, inline, options):
-        warnings.warn(text, PasspilotWarning, stacklevel=3)
+def _advised(function: str, advisors: Sequence[Advisor], run: Callable[[_Asked], T]) -> T:
+    """What `run` gives, which gets those of the advisors that LLVM is to ask, by point.
+
+    All advisors that were started are finished, the last first; each learns of the first error before it.
+    """
+    _check_points(function, advisors)
+    error: BaseException | None = None
+    started: list[Advisor] = []
+    asked: dict[str, _core.Advisor] = {}
+    try:
+        for advisor in advisors:
+            core = advisor.start()
+            started.append(advisor)
+            if core is not None:
+                asked[advisor.point] = core
+        made = run(asked)
+    except BaseException as raised:  # noqa: BLE001  (raised again below)
+        error = raised
+    for advisor in reversed(started):
+        try:
+            advisor.finish(error)
+        except BaseException as raised:  # noqa: BLE001  (likewise)
+            error = raised
+    if error is not None:
+        raise error
+    return made
+
+
+def _check_points(function: str, advisors: Sequence[Advisor]) -> None:
+    points = [advisor.point for advisor in advisors]
+    known = POINTS[function]
+    for point in points:
+        if point not in known:
+            other = next((name for name, reached in POINTS.items() if point in reached), None)
+            hint = f"; give it to {other}" if other else ""
+            raise InputError(f"{function}: expected advisors of {_listed(known)}, got {point}{hint}")
+        if points.count(point) > 1:
+            raise InputError(
+                f"{function}: expected one advisor of the point {point}, got {points.count(point)}"
+            )
+
+
+def _listed(points: Sequence[str]) -> str:
+    return f"the point{'s' if len(points) > 1 else ''} {' and '.join(points)}"

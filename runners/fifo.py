@@ -15,6 +15,7 @@ compiler that may not ignore it; the server's death shows as the end of file on 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import math
@@ -284,7 +285,8 @@ class Listener:
             raise self._refused(error) from error
         finally:
             for descriptor in opened:
-                os.close(descriptor)
+                with contextlib.suppress(OSError):  # a signal came while the channel took it over
+                    os.close(descriptor)
 
     def _remove_left_overs(self) -> None:
         for path in self._paths:

@@ -98,17 +98,98 @@ std::vector<std::string> optimize(HostedModule &H, const std::string &Pipeline,
   return Warnings;
 }
 
-nb::bytes emit(HostedModule &H, const EmitOptions &O, PyAdvisor *Evict,
-               PyAdvisor *Priority) {
+nb::list costsOf(const std::vector<AllocationCost> &Costs) {
+  nb::list L;
+  for (const AllocationCost &C : Costs) {
+    nb::dict Kinds;
+    for (size_t I = 0; I < CostKinds; ++I)
+      Kinds[costName(static_cast<CostKind>(I))] =
+          nb::make_tuple(C.Counts[I], C.Frequencies[I]);
+    L.append(nb::make_tuple(text(C.Function), Kinds, C.total(), C.Score));
+  }
+  return L;
+}
+
+/// function -> block number -> frequency.
+nb::dict frequenciesOf(const std::vector<BlockFrequencies> &All) {
+  nb::dict D;
+  for (const BlockFrequencies &F : All) {
+    nb::dict Blocks;
+    for (auto [Number, Frequency] : F.Blocks)
+      Blocks[nb::int_(Number)] = Frequency;
+    D[text(F.Function)] = Blocks;
+  }
+  return D;
+}
+
+Emitted emit(HostedModule &H, const EmitOptions &O, PyAdvisor *Evict,
+             PyAdvisor *Priority) {
   Compiling Mine(H, {Evict, Priority});
   SignalPoll Poll;
-  llvm::SmallVector<char, 0> Bytes;
+  Emitted Out;
   {
     nb::gil_scoped_release NoGIL;
-    Bytes = H.emit(O, sessionOf(Evict), sessionOf(Priority), std::ref(Poll));
+    Out = H.emit(O, sessionOf(Evict), sessionOf(Priority), std::ref(Poll));
   }
   Poll.check();
-  return bytesOf(Bytes);
+  return Out;
+}
+
+/// Binds cpu and features of the options' target.
+template <typename T> void bindTarget(nb::class_<T> &C) {
+  C.def_prop_rw(
+       "cpu", [](T &O) { return O.Target.CPU; },
+       [](T &O, std::string V) { O.Target.CPU = std::move(V); })
+      .def_prop_rw(
+          "features", [](T &O) { return O.Target.Features; },
+          [](T &O, std::string V) { O.Target.Features = std::move(V); });
+}
+
+void bindEmitted(nb::module_ &M) {
+  nb::class_<Emitted>(M, "Emitted")
+      .def_prop_ro("code", [](Emitted &E) { return bytesOf(E.Code); })
+      .def_prop_ro("split_dwarf",
+                   [](Emitted &E) { return bytesOf(E.SplitDwarf); })
+      .def_prop_ro(
+          "costs", [](Emitted &E) { return costsOf(E.Costs); },
+          nb::sig("def costs(self) -> list[tuple[str, dict[str, tuple[int, "
+                  "float]], float, float | None]]"),
+          "Per function: kind -> (count, frequency), the weighted sum, and "
+          "LLVM's own score where its pipeline computes it.")
+      .def_prop_ro(
+          "frequencies",
+          [](Emitted &E) { return frequenciesOf(E.Frequencies); },
+          nb::sig("def frequencies(self) -> dict[str, dict[int, float]]"),
+          "Function -> block number -> executions per call.");
+}
+
+void bindEmitOptions(nb::module_ &M) {
+  nb::enum_<llvm::CodeGenFileType>(M, "FileType")
+      .value("ASM", llvm::CodeGenFileType::AssemblyFile)
+      .value("OBJ", llvm::CodeGenFileType::ObjectFile)
+      .value("NULL", llvm::CodeGenFileType::Null);
+  nb::class_<EmitOptions> C(M, "EmitOptions");
+  bindTarget(C);
+  C.def(nb::init<>())
+      .def_rw("remarks", &EmitOptions::Remarks)
+      .def_rw("filetype", &EmitOptions::FileType)
+      .def_rw("opt_level", &EmitOptions::OptLevel)
+      .def_rw("relocation_model", &EmitOptions::RelocationModel)
+      .def_rw("verify", &EmitOptions::Verify)
+      .def_rw("simplify_libcalls", &EmitOptions::SimplifyLibCalls)
+      .def_rw("asm_verbose", &EmitOptions::AsmVerbose)
+      .def_rw("preserve_as_comments", &EmitOptions::PreserveAsmComments)
+      .def_rw("show_mc_encoding", &EmitOptions::ShowEncoding)
+      .def_rw("dwarf_directory", &EmitOptions::DwarfDirectory, nb::arg().none())
+      .def_rw("output_asm_variant", &EmitOptions::AsmVariant, nb::arg().none())
+      .def_rw("include_paths", &EmitOptions::IncludePaths)
+      .def_rw("printer_options", &EmitOptions::PrinterOptions)
+      .def_rw("binutils_version", &EmitOptions::BinutilsVersion)
+      .def_rw("output_name", &EmitOptions::OutputName)
+      .def_rw("split_dwarf_file", &EmitOptions::SplitDwarfFile)
+      .def_rw("split_dwarf_output", &EmitOptions::SplitDwarfOutput)
+      .def_rw("costs", &EmitOptions::Costs)
+      .def_rw("frequencies", &EmitOptions::Frequencies);
 }
 
 } // namespace
@@ -119,43 +200,29 @@ void bindModule(nb::module_ &M) {
       .def_rw("triple", &ParseOptions::Triple)
       .def_rw("data_layout", &ParseOptions::DataLayout)
       .def_rw("verify", &ParseOptions::Verify)
-      .def_rw("strip_debug", &ParseOptions::StripDebug);
+      .def_rw("strip_debug", &ParseOptions::StripDebug)
+      .def_rw("discard_value_names", &ParseOptions::DiscardNames)
+      .def_rw("for_codegen", &ParseOptions::ForCodeGen);
 
-  nb::class_<PipelineOptions>(M, "PipelineOptions")
+  nb::class_<RemarkOptions>(M, "RemarkOptions")
       .def(nb::init<>())
-      .def_prop_rw(
-          "cpu", [](PipelineOptions &O) { return O.Target.CPU; },
-          [](PipelineOptions &O, std::string V) {
-            O.Target.CPU = std::move(V);
-          })
-      .def_prop_rw(
-          "features", [](PipelineOptions &O) { return O.Target.Features; },
-          [](PipelineOptions &O, std::string V) {
-            O.Target.Features = std::move(V);
-          })
+      .def_rw("file", &RemarkOptions::File)
+      .def_rw("filter", &RemarkOptions::Filter)
+      .def_rw("format", &RemarkOptions::Format)
+      .def_rw("with_hotness", &RemarkOptions::WithHotness);
+
+  nb::class_<PipelineOptions> Pipeline(M, "PipelineOptions");
+  bindTarget(Pipeline);
+  Pipeline.def(nb::init<>())
+      .def_rw("remarks", &PipelineOptions::Remarks)
       .def_rw("aa_pipeline", &PipelineOptions::AAPipeline)
       .def_rw("verify", &PipelineOptions::Verify)
       .def_rw("verify_each", &PipelineOptions::VerifyEach)
       .def_rw("debug_pass_manager", &PipelineOptions::DebugPassManager)
-      .def_rw("pass_plugins", &PipelineOptions::PassPlugins)
-      .def_rw("remarks_file", &PipelineOptions::RemarksFile)
-      .def_rw("remarks_filter", &PipelineOptions::RemarksFilter)
-      .def_rw("remarks_format", &PipelineOptions::RemarksFormat)
-      .def_rw("remarks_with_hotness", &PipelineOptions::RemarksWithHotness);
+      .def_rw("pass_plugins", &PipelineOptions::PassPlugins);
 
-  nb::class_<EmitOptions>(M, "EmitOptions")
-      .def(nb::init<>())
-      .def_prop_rw(
-          "cpu", [](EmitOptions &O) { return O.Target.CPU; },
-          [](EmitOptions &O, std::string V) { O.Target.CPU = std::move(V); })
-      .def_prop_rw(
-          "features", [](EmitOptions &O) { return O.Target.Features; },
-          [](EmitOptions &O, std::string V) {
-            O.Target.Features = std::move(V);
-          })
-      .def_rw("assembly", &EmitOptions::Assembly)
-      .def_rw("opt_level", &EmitOptions::OptLevel)
-      .def_rw("relocation_model", &EmitOptions::RelocationModel);
+  bindEmitOptions(M);
+  bindEmitted(M);
 
   nb::class_<HostedModule>(M, "Module")
       .def_static("from_file", &HostedModule::fromFile, nb::arg("path"),
@@ -192,7 +259,8 @@ void bindModule(nb::module_ &M) {
       .def("optimize", &optimize, nb::arg("pipeline"), nb::arg("inline").none(),
            nb::arg("options"))
       .def("emit", &emit, nb::arg("options"), nb::arg("evict").none(),
-           nb::arg("priority").none());
+           nb::arg("priority").none(),
+           "Generates code; each advisor is asked at its point.");
 
   nb::enum_<OptionKind>(M, "OptionKind")
       .value("UNKNOWN", OptionKind::Unknown)
@@ -203,6 +271,7 @@ void bindModule(nb::module_ &M) {
   M.def("statistics", &statistics);
   M.def("prints_pipeline", &printsPipeline);
   M.def("pass_names", &passNames);
+  M.def("target_help", &targetHelp, nb::arg("triple"));
   M.def("version_text", &versionText);
 }
 

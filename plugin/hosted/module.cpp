@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "module.h"
+#include "target.h"
 
 #include "llvm/Bitcode/BitcodeWriter.h"
-#include "llvm/CodeGen/CommandFlags.h"
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/DiagnosticHandler.h"
 #include "llvm/IR/DiagnosticInfo.h"
@@ -21,10 +20,13 @@ namespace passpilot {
 namespace {
 
 /// Keeps errors for the caller, where LLVM would end the process; remarks and
-/// warnings go their ordinary way.
+/// warnings go their ordinary way. LLVM asks about remarks before and after
+/// each pass over a function: OnQuery is called each time.
 class ErrorCollector final : public DiagnosticHandler {
 public:
-  explicit ErrorCollector(std::string &Errors) : Errors(Errors) {}
+  ErrorCollector(std::string &Errors, std::function<void()> &OnQuery)
+      : Errors(Errors), OnQuery(OnQuery) {}
+
   bool handleDiagnostics(const DiagnosticInfo &DI) override {
     if (DI.getSeverity() != DS_Error)
       return false;
@@ -35,16 +37,38 @@ public:
     return true;
   }
 
+  bool isAnalysisRemarkEnabled(StringRef Pass) const override {
+    asked();
+    return DiagnosticHandler::isAnalysisRemarkEnabled(Pass);
+  }
+  bool isMissedOptRemarkEnabled(StringRef Pass) const override {
+    asked();
+    return DiagnosticHandler::isMissedOptRemarkEnabled(Pass);
+  }
+  bool isPassedOptRemarkEnabled(StringRef Pass) const override {
+    asked();
+    return DiagnosticHandler::isPassedOptRemarkEnabled(Pass);
+  }
+  bool isAnyRemarkEnabled() const override {
+    asked();
+    return DiagnosticHandler::isAnyRemarkEnabled();
+  }
+
 private:
+  void asked() const {
+    if (OnQuery)
+      OnQuery();
+  }
+
   std::string &Errors;
+  std::function<void()> &OnQuery;
 };
 
 } // namespace
 
 HostedModule::HostedModule() : Context(std::make_unique<LLVMContext>()) {
-  Context->setDiagnosticHandler(std::make_unique<ErrorCollector>(Diagnosed),
-                                true);
-  Context->enableDebugTypeODRUniquing();
+  Context->setDiagnosticHandler(
+      std::make_unique<ErrorCollector>(Diagnosed, OnQuery), true);
 }
 
 void HostedModule::throwDiagnosed() {
@@ -74,18 +98,20 @@ std::unique_ptr<HostedModule> HostedModule::fromMemory(StringRef Bytes,
   return H;
 }
 
-/// The data layout that opt would choose where the module has none.
-static std::optional<std::string>
-layoutFor(const ParseOptions &O, StringRef Triple, StringRef Layout) {
+/// The data layout that opt would choose where the module has none, or that llc
+/// would choose; \p Error says why llc would choose none.
+static std::optional<std::string> layoutFor(const ParseOptions &O,
+                                            StringRef TripleText,
+                                            StringRef Layout,
+                                            std::string &Error) {
   if (!O.DataLayout.empty())
     return O.DataLayout;
-  std::string Name =
-      O.Triple.empty() ? Triple.str() : llvm::Triple::normalize(O.Triple);
-  if (!Layout.empty() || Name.empty())
+  Triple T(O.Triple.empty() ? TripleText.str() : Triple::normalize(O.Triple));
+  if (!O.ForCodeGen && (!Layout.empty() || T.getTriple().empty()))
     return std::nullopt;
-  auto TM = codegen::createTargetMachineForTriple(Name, CodeGenOptLevel::None);
+  auto TM = makeTarget(T, "", "", flagOptions(T), CodeGenOptLevel::None, {});
   if (!TM) {
-    consumeError(TM.takeError());
+    Error = toString(TM.takeError());
     return std::nullopt;
   }
   return (*TM)->createDataLayout().getStringRepresentation();
@@ -94,11 +120,17 @@ layoutFor(const ParseOptions &O, StringRef Triple, StringRef Layout) {
 void HostedModule::parse(std::unique_ptr<MemoryBuffer> Buffer,
                          const ParseOptions &O) {
   SMDiagnostic Err;
+  std::string NoTarget;
   const std::string Name = Buffer->getBufferIdentifier().str();
+  Context->setDiscardValueNames(O.DiscardNames);
+  if (!O.ForCodeGen)
+    Context->enableDebugTypeODRUniquing();
   M = parseIR(*Buffer, Err, *Context,
               ParserCallbacks([&](StringRef Triple, StringRef Layout) {
-                return layoutFor(O, Triple, Layout);
+                return layoutFor(O, Triple, Layout, NoTarget);
               }));
+  if (O.ForCodeGen && !NoTarget.empty())
+    throw InputError(Name + ": " + NoTarget);
   if (!M) {
     std::string Where = Name;
     if (Err.getLineNo() > 0)
@@ -117,8 +149,9 @@ void HostedModule::parse(std::unique_ptr<MemoryBuffer> Buffer,
       throw InputError(Name +
                        ": expected a module that verifies, got: " + Errors);
   throwDiagnosed();
-  updateVCallVisibilityInModule(*M, false, {}, false,
-                                [](StringRef) { return true; });
+  if (!O.ForCodeGen)
+    updateVCallVisibilityInModule(*M, false, {}, false,
+                                  [](StringRef) { return true; });
 }
 
 std::string HostedModule::verify() const {

@@ -7,6 +7,8 @@
 #ifndef PASSPILOT_HOSTED_MODULE_H
 #define PASSPILOT_HOSTED_MODULE_H
 
+#include "../llvm/allocation_cost.h"
+#include "../llvm/block_frequencies.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -38,26 +40,53 @@ struct ParseOptions {
   std::string DataLayout; ///< likewise
   bool Verify = true;
   bool StripDebug = false;
+  bool DiscardNames = false; ///< of values that are not global
+  bool ForCodeGen = false;   ///< as llc reads: with the target's data layout
 };
 
 struct TargetOptions {
   std::string CPU, Features; ///< empty: as LLVM's -mcpu and -mattr say
 };
 
+struct RemarkOptions {
+  std::string File, Filter, Format = "yaml"; ///< no file: no remarks written
+  bool WithHotness = false;
+};
+
 struct PipelineOptions {
   TargetOptions Target;
+  RemarkOptions Remarks;
   std::string AAPipeline = "default";
   bool Verify = true, VerifyEach = false, DebugPassManager = false;
   std::vector<std::string> PassPlugins;
-  std::string RemarksFile, RemarksFilter, RemarksFormat = "yaml";
-  bool RemarksWithHotness = false;
 };
 
+/// What llc has beside the options that LLVM itself parses.
 struct EmitOptions {
   TargetOptions Target;
-  bool Assembly = false;
+  RemarkOptions Remarks;
+  llvm::CodeGenFileType FileType = llvm::CodeGenFileType::ObjectFile;
   unsigned OptLevel = 2;
   std::string RelocationModel; ///< "static", "pic", ...; empty: the target's
+  bool Verify = true, SimplifyLibCalls = true;
+  bool AsmVerbose = true, PreserveAsmComments = true, ShowEncoding = false;
+  std::optional<bool> DwarfDirectory;
+  std::optional<unsigned> AsmVariant;
+  std::vector<std::string> IncludePaths, PrinterOptions;
+  std::string BinutilsVersion;
+  std::string OutputName;        ///< the object's, for CodeView
+  std::string SplitDwarfFile;    ///< the .dwo's name, for the DWARF
+  bool SplitDwarfOutput = false; ///< write the .dwo apart
+  bool Costs = false;            ///< measure what register allocation costs
+  bool Frequencies = false;      ///< tell how often each block runs
+};
+
+/// What code generation gives: the object or assembly, the .dwo, and what was
+/// to be measured.
+struct Emitted {
+  llvm::SmallVector<char, 0> Code, SplitDwarf;
+  std::vector<AllocationCost> Costs;
+  std::vector<BlockFrequencies> Frequencies;
 };
 
 /// Called now and then while LLVM runs; true: stop the compilation.
@@ -84,9 +113,11 @@ public:
   std::vector<std::string> optimize(const std::string &Pipeline,
                                     Session *Inline, const PipelineOptions &O,
                                     const StopPoll &Poll);
-  /// Generates code; each session advises its point, or is null.
-  llvm::SmallVector<char, 0> emit(const EmitOptions &O, Session *Evict,
-                                  Session *Priority, const StopPoll &Poll);
+  /// Generates code; each session advises its point, or is null. Lowers the
+  /// module in place. Throws as optimize(). Once it is to stop, by \p Poll or a
+  /// session, what it gives is empty.
+  Emitted emit(const EmitOptions &O, Session *Evict, Session *Priority,
+               const StopPoll &Poll);
 
   /// The thread that compiles the module now; none between compilations. The
   /// caller sets and reads it, under a lock of its own.
@@ -95,9 +126,7 @@ public:
 private:
   HostedModule();
   void parse(std::unique_ptr<llvm::MemoryBuffer> Buffer, const ParseOptions &O);
-  std::unique_ptr<llvm::TargetMachine>
-  target(const TargetOptions &O, llvm::CodeGenOptLevel Level,
-         std::optional<llvm::Reloc::Model> Relocation, std::string &Error);
+  std::unique_ptr<llvm::TargetMachine> emitTarget(const EmitOptions &O);
   /// Throws the errors that LLVM reported through the context since the last
   /// call.
   void throwDiagnosed();
@@ -105,6 +134,7 @@ private:
   std::unique_ptr<llvm::LLVMContext> Context; // before M: outlives it
   std::unique_ptr<llvm::Module> M;
   std::string Diagnosed;
+  std::function<void()> OnQuery; ///< see DiagnosticHandler's remark queries
 };
 
 /// Registers targets and passes, and the handler of LLVM's fatal errors; once.
@@ -123,6 +153,9 @@ std::string statistics();
 /// stops.
 bool printsPipeline();
 std::string passNames();
+/// Whether -mcpu=help or -mattr=help is set; LLVM has then printed the lists of
+/// \p Triple's target. Throws InputError.
+bool targetHelp(const std::string &Triple);
 std::string versionText();
 
 } // namespace passpilot

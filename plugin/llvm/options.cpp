@@ -34,4 +34,10 @@ void liftEvictionLimit() {
     O->setValue(std::numeric_limits<unsigned>::max());
 }
 
+void forgetTargets() {
+  for (const char *Name : {"min-jump-table-entries", "max-jump-table-size"})
+    if (cl::Option *O = findOption(Name); O && O->getNumOccurrences() == 0)
+      O->setDefault();
+}
+
 } // namespace passpilot

@@ -21,6 +21,11 @@ void liftGrowthLimit();
 /// which does not count the default's.
 void liftEvictionLimit();
 
+/// Takes back what back ends write into process-wide options of LLVM's (PowerPC
+/// asks for larger jump tables), so that one compilation does not change the
+/// next. To be called before a target machine is made.
+void forgetTargets();
+
 } // namespace passpilot
 
 #endif

@@ -161,7 +161,10 @@ MCRegister EvictionAdvisor::choose(const LiveInterval &VirtReg,
   const bool MustEvict = !VirtReg.isSpillable() && CostLimit == 0xff;
   EvictQuestion Q(*All.Current, VirtReg, All.Evict->mask(), MustEvict,
                   !Fixed.empty());
-  if (!findColumns(Q, Order, CostLimit)) {
+  Stopwatch Watch;
+  const bool Askable = findColumns(Q, Order, CostLimit);
+  All.Evict->Counts.AskSeconds += Watch.seconds();
+  if (!Askable) {
     ++All.Evict->Counts.NotAskable;
     return ByDefault();
   }
@@ -352,6 +355,13 @@ public:
   bool doInitialization(Module &M) override {
     Provider = std::make_unique<EvictionProvider>(M.getContext(), All);
     return false;
+  }
+  /// Called by LLVM once the registers of a function are final.
+  void logRewardIfNeeded(const MachineFunction &MF,
+                         function_ref<float()> Score) override {
+    if (All.Costs && !All.Costs->empty() &&
+        MF.getName() == All.Costs->back().Function)
+      All.Costs->back().Score = Score();
   }
 
 private:

@@ -2,7 +2,6 @@
 
 #include "session.h"
 
-#include <chrono>
 #include <cstring>
 
 namespace passpilot {
@@ -76,21 +75,6 @@ void Session::switchContext(std::string_view Name) {
   if (Log)
     Log->context(Context);
 }
-
-namespace {
-class Stopwatch {
-public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
-                                         Start)
-        .count();
-  }
-
-private:
-  const std::chrono::steady_clock::time_point Start =
-      std::chrono::steady_clock::now();
-};
-} // namespace
 
 std::optional<Advice> Session::ask(Question &Q, bool OverBudget) {
   if (Stopped)

@@ -15,6 +15,7 @@
 #include "point.h"
 #include "runner.h"
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -42,9 +43,22 @@ struct Counts {
   uint64_t Fallbacks = 0;  ///< taken by the default, for want of an answer
   uint64_t NotAskable = 0; ///< taken by the default: LLVM computes no features
   uint64_t BudgetHits = 0; ///< taken by the default: over the budget
-  double AskSeconds = 0;   ///< in the runner, custom features and the log
+  double AskSeconds = 0;   ///< in the runner, custom features, log and checks
   double DefaultSeconds = 0; ///< in LLVM's own decision, where somebody wanted
                              ///< it
+};
+
+class Stopwatch {
+public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
+                                         Start)
+        .count();
+  }
+
+private:
+  const std::chrono::steady_clock::time_point Start =
+      std::chrono::steady_clock::now();
 };
 
 /// A feature that is computed by the caller's code into its buffer. False on

@@ -62,7 +62,7 @@ def for_target(name: str, target: str) -> Path:
     return path
 
 
-UNITS = {"lz4": "lz4libs/lz4.c", "libyaml": "scanner.c", "picosat": "picosat.c"}
+UNITS = {"lz4": "lz4libs/xxhash.c", "libyaml": "scanner.c", "picosat": "picosat.c"}
 """For amdgcn: the C units that compile without the host's assembly."""
 
 
@@ -77,6 +77,26 @@ def _for_amdgcn(name: str) -> Path:
         unit = program.source / UNITS[name]
         stock.run("clang", *flags, *own, f"-I{unit.parent}", "-c", "-emit-llvm", unit, "-o", partial)
         partial.replace(path)
+    return path
+
+
+def pressure(target: str, folder: Path, values: int = 120) -> Path:
+    """A function that keeps `values` doubles and as many integers alive through a loop."""
+    names = range(values)
+    lines = [
+        "double f(double *p, long *q, long n) {",
+        *(f"  double d{i} = p[{i}]; long l{i} = q[{i}];" for i in names),
+        "  for (long x = 0; x < n; ++x) {",
+        *(f"    d{i} += d{(i + 7) % values} * p[x]; l{i} ^= l{(i + 5) % values} + q[x];" for i in names),
+        "  }",
+        "  return " + " + ".join(f"d{i} + l{i}" for i in names) + ";",
+        "}",
+    ]
+    source, path = folder / "pressure.c", folder / "pressure.bc"
+    source.write_text("\n".join(lines))
+    flags = ["-mcpu=gfx90a", "-nogpulib"] if target == "amdgcn" else []
+    flags += ["-O2", "-fno-vectorize", "-fno-slp-vectorize", "-c", "-emit-llvm"]
+    stock.run("clang", f"--target={TRIPLES[target]}", *flags, source, "-o", path)
     return path
 
 
@@ -144,7 +164,7 @@ def csmith(seed: int, folder: Path) -> Path:
 
 
 def stressed(seed: int, folder: Path, size: int = 400) -> Path:
-    """A function of llvm-stress in SSA form; more optimization would leave nothing of it, since it is all undefined."""
+    """A function of llvm-stress in SSA form; all of it is undefined, so that -O2 would leave nothing."""
     source, target = folder / "stress.ll", folder / "stress.bc"
     stock.run("llvm-stress", f"-seed={seed}", f"-size={size}", "-o", source)
     stock.run("opt", "-passes=mem2reg", source, "-o", target)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every tensor of evictions and priorities is LLVM's own, and the views agree with them (docs/allocation.md)."""
+"""Every tensor of the register allocator is LLVM's own, and the views agree (see docs/allocation.md)."""
 
 from __future__ import annotations
 
 import math
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,7 @@ def counted(site: Any) -> dict[str, list[Any]]:
     rows: dict[str, list[Any]] = {}
     for column in [*site.columns, None]:
         # LLVM counts a live range once per register unit in which it interferes.
-        ranges = sum(column.unit_interferences, []) if column else [site.candidate]
+        ranges = list(chain.from_iterable(column.unit_interferences)) if column else [site.candidate]
         instructions = in_instructions(ranges)
         segments = [segment for each in ranges for segment in each.segments]
         row = {
@@ -170,7 +171,7 @@ def compare(obs: passpilot.Observation) -> None:
     ("name", "target"), [("libyaml", "x86-64"), ("libyaml", "aarch64"), ("libsvm", "riscv64")]
 )
 def test_the_views_agree_with_the_tensors(name: str, target: str) -> None:
-    """At each function's first question: LLVM keeps its sums per register, and a split does not renew them."""
+    """At each function's first question: LLVM keeps its sums, and a split does not renew them."""
     functions: set[str] = set()
 
     def decide(obs: passpilot.Observation) -> object:

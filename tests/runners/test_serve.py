@@ -7,13 +7,22 @@ import os
 import signal
 import stat
 import subprocess
+import sys
+from itertools import count
 from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
 
 import pytest
 
 from passpilot.plugin.errors import InputError, ModelError, PeerError, RunnerSpecError, UsageError
+from passpilot.runners import fifo
+from passpilot.runners.fifo import Listener
 from passpilot.runners.serve import Server, main
 from tests.runners.serving import GENEROUS, client, names_at, process, served
+
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
 
 STOPS = [signal.SIGINT, signal.SIGTERM]
 
@@ -133,6 +142,39 @@ def test_policy_that_swallows_everything_cannot_hold_the_server(base: str) -> No
     assert names_at(base) == []
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a FileIO that nobody closes
+def test_interruption_at_any_moment_of_an_offer(base: str) -> None:
+    """What ends the server is the interruption, never a descriptor that is closed twice."""
+
+    class StoppedError(BaseException):
+        pass
+
+    def stopped_after(steps: int) -> bool:
+        """Whether the offer was not made within so many instructions of Python."""
+        left = [steps]
+
+        def trace(frame: FrameType, event: str, _argument: object) -> TraceFunction | None:
+            if frame.f_code.co_filename != fifo.__file__:
+                return None
+            frame.f_trace_opcodes = True
+            left[0] -= event == "opcode"
+            if left[0] == 0:
+                raise StoppedError
+            return trace
+
+        with Listener(base) as listener:
+            sys.settrace(trace)
+            try:
+                listener.offer().close()
+            except StoppedError:
+                return True
+            finally:
+                sys.settrace(None)
+        return False
+
+    assert next(steps for steps in count(1) if not stopped_after(steps)) > 300
+
+
 def test_second_server_at_the_same_base(base: str) -> None:
     with served("const:1", base), client(base) as runner:
         with pytest.raises(PeerError, match=r"serve --pipe .*ch: expected no server there yet, got one"):
@@ -231,8 +273,6 @@ def test_usage_errors(arguments: list[str]) -> None:
 
 def test_killed_client_process(base: str) -> None:
     """A real process that dies by a signal in the middle of a session."""
-    import sys
-
     code = (
         "import sys; from tests.runners.serving import client; runner = client(sys.argv[1])\n"
         "print(runner.evaluate(), flush=True); sys.stdin.read()"

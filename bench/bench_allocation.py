@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Register allocation advised: what one question costs, and a whole `passpilot llc` against stock llc.
+
+The first table is the advisor's own clock: around finding the registers of the columns, the runner, and the
+check of the answer, but nothing of LLVM's feature extraction. Targets: native 0.5 µs, Python 3 µs. The second
+is processor time (user and system) of whole processes in turns, and its ratio to stock llc in each round, of
+policies that echo the default; target: 1.25. Writes bench/results/allocation.json.
+
+usage: bench_allocation.py [PROGRAM [ROUNDS]]      (sqlite 5; the module should have 1 MB or more)
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console
+from rich.table import Table
+
+from passpilot import EvictAdvisor, Module, PriorityAdvisor, emit
+from passpilot.features.point import find_point
+from passpilot.runners.native import function_runner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from passpilot.runners.base import Runner
+    from passpilot.runners.python import Observation
+
+    Make = Callable[[str], str | Runner | Callable[..., object]]
+
+ROOT: Final = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+from tests.passes.allocated import optimized  # noqa: E402
+
+C_FUNCTIONS: Final = """
+#include <stdint.h>
+int evict(void *context, const void *const *inputs, void *output) {
+  (void)context;
+  const int64_t *mask = inputs[0];
+  int64_t column = 32;
+  while (!mask[column]) --column;
+  *(int64_t *)output = column;
+  return 0;
+}
+int priority(void *context, const void *const *inputs, void *output) {
+  (void)context;
+  *(double *)output = (double)*(const int64_t *)inputs[0];
+  return 0;
+}
+"""
+
+ECHO: Final = "def echo(obs):\n    return obs.default()\n"
+
+
+def last_legal(obs: Observation) -> object:
+    """Keeps everything where it is, where that is legal."""
+    column = 32
+    mask = obs["mask"][0]
+    while not mask[column]:
+        column -= 1
+    return column
+
+
+def size(obs: Observation) -> object:
+    """Large ranges first."""
+    return obs["li_size"].item()
+
+
+POLICIES: Final = {"evict": last_legal, "priority": size}
+
+
+def makers(folder: Path) -> dict[str, Make]:
+    """The contestants, each made for a decision point."""
+    source, library = folder / "f.c", folder / "f.so"
+    source.write_text(C_FUNCTIONS)
+    subprocess.run(["clang-22", "-O2", "-shared", "-fPIC", source, "-o", library], check=True)
+    code = ctypes.CDLL(str(library))
+
+    def c_function(name: str) -> Runner:
+        point = find_point(name)
+        address = ctypes.cast(getattr(code, name), ctypes.c_void_p).value or 0
+        inputs = [point.features[0]]
+        return function_runner(address, inputs, point.advice)
+
+    return {
+        "C function": c_function,
+        "random:1": lambda _: "random:1",
+        "Python, one numpy view": lambda name: POLICIES[name],
+    }
+
+
+def questions(source: Path, rounds: int, folder: Path) -> dict[str, dict[str, float]]:
+    """Microseconds per question of each runner at each point, the median of the rounds."""
+    times: dict[str, dict[str, list[float]]] = {}
+    for _ in range(rounds):
+        for what, make in makers(folder).items():
+            for advisor in (EvictAdvisor(make("evict")), PriorityAdvisor(make("priority"))):
+                emit(Module.read(source), "obj", advisors=[advisor])
+                row = times.setdefault(what, {}).setdefault(advisor.point, [])
+                row.append(advisor.stats.microseconds_per_decision)
+    return {
+        what: {name: statistics.median(each) for name, each in row.items()} for what, row in times.items()
+    }
+
+
+def processor_seconds(command: list[str | Path]) -> float:
+    """User and system time of a child."""
+    before = os.times()
+    subprocess.run(command, check=True, capture_output=True)
+    after = os.times()
+    return after.children_user - before.children_user + after.children_system - before.children_system
+
+
+def processes(source: Path, rounds: int, folder: Path) -> dict[str, list[float]]:
+    """Processor seconds of each command, round by round; the objects must be the same."""
+    (folder / "echo.py").write_text(ECHO)
+    passpilot = Path(sys.executable).with_name("passpilot")
+    common: list[str | Path] = ["-O2", "-filetype=obj", source, "-o"]
+    echo = f"python:{folder}/echo.py:echo"
+    commands: dict[str, list[str | Path]] = {
+        "llc-22": ["llc-22", *common, folder / "stock.o"],
+        "passpilot llc": [passpilot, "llc", *common, folder / "plain.o"],
+        "... --evict=python": [passpilot, "llc", *common, folder / "evict.o", f"--evict={echo}"],
+        "... --priority=python": [passpilot, "llc", *common, folder / "priority.o", f"--priority={echo}"],
+        "... both": [passpilot, "llc", *common, folder / "both.o", f"--evict={echo}", f"--priority={echo}"],
+    }
+    times: dict[str, list[float]] = {what: [] for what in commands}
+    for _ in range(rounds):
+        for what, command in commands.items():
+            times[what].append(processor_seconds(command))
+    objects = {path.read_bytes() for path in folder.glob("*.o")}
+    assert len(objects) == 1, "the echo must give the object of stock llc"
+    return times
+
+
+def main() -> None:
+    """Measure, print the tables, write the JSON."""
+    name = sys.argv[1] if len(sys.argv) > 1 else "sqlite"
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    source = optimized(name)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        asked = questions(source, rounds, folder)
+        times = processes(source, rounds, folder)
+    title = f"{name} after -O2 ({source.stat().st_size / 1e6:.1f} MB), median of {rounds}"
+    table = Table("runner", "evict, µs", "priority, µs", title=title)
+    for what, row in asked.items():
+        table.add_row(what, f"{row['evict']:.2f}", f"{row['priority']:.2f}")
+    Console().print(table)
+    ratios = {
+        what: statistics.median(a / b for a, b in zip(row, times["llc-22"], strict=True))
+        for what, row in times.items()
+    }
+    table = Table("command", "processor seconds", "ratio to llc-22", title=title)
+    for what, row in times.items():
+        table.add_row(what, f"{statistics.median(row):.2f}", f"{ratios[what]:.3f}")
+    Console().print(table)
+    results = Path(__file__).with_name("results")
+    results.mkdir(exist_ok=True)
+    data = {"program": name, "rounds": rounds, "microseconds": asked, "seconds": times, "ratios": ratios}
+    (results / "allocation.json").write_text(json.dumps(data, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""llvm-mca's opinion of assembly: the throughput of its blocks, weighted by how often they run.
+
+The assembly is the one that LLVM prints with its comments, which name the blocks. Each block becomes one region
+of llvm-mca, whose reciprocal throughput is the least number of cycles per execution that its instructions need.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+MCA: Final = "llvm-mca-22"
+DEADLINE: Final = 600.0
+"""Seconds for all blocks of a module."""
+
+_FUNCTION: Final = re.compile(r"\s-- Begin function (\S+)")
+_END: Final = re.compile(r"\s-- End function")
+_BLOCK: Final = re.compile(r"(?:\S*BB\d+_|\s*(?:#|//|;|@|!)\s*%bb\.)(\d+):")
+_COMMENT: Final = re.compile(r"\s*(?:#|//|;|@|!)")
+
+
+def block_throughput(
+    assembly: str, flags: Sequence[str], frequencies: Mapping[str, Mapping[int, float]]
+) -> dict[str, float]:
+    """Cycles per call of each function: the sum of its blocks' reciprocal throughput times frequency.
+
+    Args:
+        assembly: as LLVM prints it.
+        flags: llvm-mca's target: ``-mtriple=``, ``-mcpu=``, ``-mattr=``.
+        frequencies: function -> block number -> executions per call.
+
+    Raises:
+        InputError: llvm-mca is not there, or cannot judge this processor.
+    """
+    cycles: dict[str, float] = {}
+    for region in _regions("\n".join(_marked(assembly)), flags):
+        name, _, block = str(region["Name"]).rpartition(" ")
+        weight = frequencies.get(name, {}).get(int(block), 0.0)
+        cycles[name] = cycles.get(name, 0.0) + weight * float(region["SummaryView"]["BlockRThroughput"])
+    return cycles
+
+
+def _marked(assembly: str) -> Iterator[str]:
+    """The lines with llvm-mca's marks around each block; what is outside of functions is left out."""
+    function, comment, open_region = "", "#", False
+    for line in assembly.splitlines():
+        if found := _FUNCTION.search(line):
+            function = found[1].strip('"')
+        begins = _BLOCK.match(line) if function else None
+        ends = _END.search(line)
+        if (begins or ends) and open_region:
+            yield f"{comment} LLVM-MCA-END"
+            open_region = False
+        if begins:
+            if mark := _COMMENT.match(line):
+                comment = mark[0].strip()
+            yield f"{comment} LLVM-MCA-BEGIN {function} {begins[1]}"
+            open_region = True
+        if ends:
+            function = ""
+        if open_region and not begins and _is_instruction(line):
+            yield line
+
+
+def _is_instruction(line: str) -> bool:
+    text = line.strip()
+    return line[:1] in "\t " and bool(text) and not text.startswith(".") and not _COMMENT.match(line)
+
+
+def _regions(assembly: str, flags: Sequence[str]) -> list[dict[str, dict[str, float]]]:
+    program = shutil.which(MCA)
+    if program is None:
+        raise InputError(f"--report-mca: expected {MCA} on the path, got none; install the package llvm-22")
+    views = ["-json", "-iterations=1", "-all-views=false", "-summary-view"]
+    command = [program, *flags, *views, "-skip-unsupported-instructions=any"]
+    try:
+        done = subprocess.run(
+            command, input=assembly, capture_output=True, text=True, timeout=DEADLINE, check=False
+        )
+        regions: list[dict[str, dict[str, float]]] = json.loads(done.stdout)["CodeRegions"]
+    except subprocess.TimeoutExpired:
+        raise InputError(f"{MCA}: expected it to end within {DEADLINE:g} s, got silence") from None
+    except (ValueError, KeyError, TypeError):
+        told = " ".join(done.stderr.split())[-300:]
+        msg = f"{MCA} {' '.join(flags)}: expected a processor that it can judge, got: {told}; name one by -mcpu="
+        raise InputError(msg) from None
+    return regions

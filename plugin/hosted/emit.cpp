@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Code generation over a HostedModule, set up as llc does.
+
+#include "target.h"
+
+#include "../llvm/options.h"
+#include "../llvm/register_allocation.h"
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Analysis/RuntimeLibcallInfo.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/CodeGen/CommandFlags.h"
+#include "llvm/CodeGen/MachineModuleInfo.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/OptBisect.h"
+#include "llvm/IR/PassTimingInfo.h"
+#include "llvm/MC/MCContext.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/Timer.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Target/TargetLoweringObjectFile.h"
+
+using namespace llvm;
+
+namespace passpilot {
+
+namespace {
+
+/// Ends a code generation early, since nothing in LLVM does. From stop() on,
+/// every definition is available_externally, for which LLVM's machine passes
+/// do nothing, and the gate lets no optional pass of the IR run. What is
+/// emitted is useless. The linkages return with the destructor.
+class EmissionStop {
+public:
+  explicit EmissionStop(Module &M)
+      : M(M), Gate(M.getContext().getOptPassGate()) {
+    M.getContext().setOptPassGate(Gate);
+  }
+  ~EmissionStop() {
+    M.getContext().setOptPassGate(Gate.Before);
+    for (auto [F, Linkage] : Before)
+      F->setLinkage(Linkage);
+  }
+  EmissionStop(const EmissionStop &) = delete;
+
+  void stop() {
+    if (Gate.Shut)
+      return;
+    Gate.Shut = true;
+    const Function *Kept = M.getTargetTriple().isWasm() ? smallest() : nullptr;
+    for (Function &F : M)
+      if (!F.isDeclarationForLinker() && &F != Kept) {
+        Before.push_back({&F, F.getLinkage()});
+        F.setLinkage(GlobalValue::AvailableExternallyLinkage);
+      }
+  }
+  bool stopped() const { return Gate.Shut; }
+
+private:
+  struct StopGate final : OptPassGate {
+    explicit StopGate(OptPassGate &Before) : Before(Before) {}
+    bool isEnabled() const override { return Shut || Before.isEnabled(); }
+    bool shouldRunPass(StringRef Pass, StringRef IR) const override {
+      return !Shut && Before.shouldRunPass(Pass, IR);
+    }
+    OptPassGate &Before;
+    bool Shut = false;
+  };
+
+  /// WebAssembly's printer crashes at the end unless it has printed a function.
+  const Function *smallest() const {
+    const Function *Found = nullptr;
+    for (const Function &F : M)
+      if (!F.isDeclarationForLinker() &&
+          (!Found || F.getInstructionCount() < Found->getInstructionCount()))
+        Found = &F;
+    return Found;
+  }
+
+  Module &M;
+  StopGate Gate;
+  std::vector<std::pair<Function *, GlobalValue::LinkageTypes>> Before;
+};
+
+/// Hands passes on to a pass manager, and puts one of ours before the printer.
+class LastPass final : public legacy::PassManagerBase {
+public:
+  LastPass(legacy::PassManagerBase &PM, std::vector<BlockFrequencies> *All)
+      : PM(PM), All(All) {}
+  void add(Pass *P) override {
+    if (All && P->getPassName().ends_with("Assembly Printer"))
+      PM.add(createBlockFrequenciesPass(*All));
+    PM.add(P);
+  }
+
+private:
+  legacy::PassManagerBase &PM;
+  std::vector<BlockFrequencies> *All;
+};
+
+/// Calls \p F at each query of LLVM's for the life of the object.
+class QueryGuard {
+public:
+  QueryGuard(std::function<void()> &Slot, std::function<void()> F)
+      : Slot(Slot) {
+    Slot = std::move(F);
+  }
+  ~QueryGuard() { Slot = nullptr; }
+  QueryGuard(const QueryGuard &) = delete;
+
+private:
+  std::function<void()> &Slot;
+};
+
+/// Whether the user wants an end, of which the sessions learn.
+bool interrupted(const StopPoll &Poll, std::initializer_list<Session *> All) {
+  if (!Poll || !Poll())
+    return false;
+  for (Session *S : All)
+    if (S)
+      S->interrupt();
+  return true;
+}
+
+std::optional<Reloc::Model> relocation(const std::string &Name) {
+  if (Name.empty())
+    return std::nullopt;
+  const std::pair<const char *, Reloc::Model> Models[] = {
+      {"static", Reloc::Static},
+      {"pic", Reloc::PIC_},
+      {"dynamic-no-pic", Reloc::DynamicNoPIC},
+      {"ropi", Reloc::ROPI},
+      {"rwpi", Reloc::RWPI},
+      {"ropi-rwpi", Reloc::ROPI_RWPI}};
+  for (const auto &[Known, Model] : Models)
+    if (Name == Known)
+      return Model;
+  throw InputError(
+      "relocation model: expected static, pic, dynamic-no-pic, ropi, rwpi or "
+      "ropi-rwpi, got '" +
+      Name + "'");
+}
+
+/// "none", "2.38" or "3", as llc takes it.
+void checkBinutilsVersion(StringRef Text) {
+  StringRef Rest = Text;
+  unsigned Major, Minor;
+  const bool Good =
+      Rest.empty() || Rest == "none" ||
+      (!Rest.consumeInteger(10, Major) && Major > 0 &&
+       (Rest.empty() || (Rest.consume_front(".") &&
+                         !Rest.consumeInteger(10, Minor) && Rest.empty())));
+  if (!Good)
+    throw InputError(
+        "-binutils-version: expected 'none' or MAJOR.MINOR, got '" +
+        Text.str() + "'");
+}
+
+MCTargetOptions::DwarfDirectory dwarfDirectory(std::optional<bool> Given) {
+  if (!Given)
+    return MCTargetOptions::DefaultDwarfDirectory;
+  return *Given ? MCTargetOptions::EnableDwarfDirectory
+                : MCTargetOptions::DisableDwarfDirectory;
+}
+
+llvm::TargetOptions machineOptions(const Triple &T, const EmitOptions &O) {
+  checkBinutilsVersion(O.BinutilsVersion);
+  llvm::TargetOptions Options = flagOptions(T);
+  Options.BinutilsVersion =
+      TargetMachine::parseBinutilsVersion(O.BinutilsVersion);
+  MCTargetOptions &MC = Options.MCOptions;
+  MC.ShowMCEncoding = O.ShowEncoding;
+  MC.AsmVerbose = O.AsmVerbose;
+  MC.PreserveAsmComments = O.PreserveAsmComments;
+  MC.OutputAsmVariant = O.AsmVariant;
+  MC.IASSearchPaths = O.IncludePaths;
+  MC.InstPrinterOptions = O.PrinterOptions;
+  MC.SplitDwarfFile = O.SplitDwarfFile;
+  MC.MCUseDwarfDirectory = dwarfDirectory(O.DwarfDirectory);
+  return Options;
+}
+
+const char *nameOf(CodeGenFileType Type) {
+  switch (Type) {
+  case CodeGenFileType::AssemblyFile:
+    return "assembly";
+  case CodeGenFileType::ObjectFile:
+    return "an object file";
+  case CodeGenFileType::Null:
+    return "nothing";
+  }
+  llvm_unreachable("all are named");
+}
+
+/// What LLVM's passes know of the run-time libraries, as llc tells them.
+void addLibraries(legacy::PassManagerBase &PM, const Module &M,
+                  const TargetMachine &TM, const EmitOptions &O) {
+  const llvm::TargetOptions &T = TM.Options;
+  TargetLibraryInfoImpl Library(M.getTargetTriple(), T.VecLib);
+  if (!O.SimplifyLibCalls)
+    Library.disableAllFunctions();
+  PM.add(new TargetLibraryInfoWrapperPass(Library));
+  PM.add(new RuntimeLibraryInfoWrapper(TM.getTargetTriple(), T.ExceptionModel,
+                                       T.FloatABIType, T.EABIVersion,
+                                       T.MCOptions.ABIName, T.VecLib));
+}
+
+/// Adds the passes that generate code into \p Code and \p SplitDwarf; what is
+/// wrong with the options is appended to \p Errors. Throws InputError.
+void addCodeGen(legacy::PassManagerBase &PM, TargetMachine &TM,
+                const EmitOptions &O, raw_pwrite_stream &Code,
+                raw_pwrite_stream &SplitDwarf, std::string &Errors) {
+  auto *Machine = new MachineModuleInfoWrapperPass(&TM); // the manager's
+  MCContext &MC = Machine->getMMI().getContext();
+  // Only until the passes run, which set the handler that the context has.
+  MC.setDiagnosticHandler([&](const SMDiagnostic &D, bool, const SourceMgr &,
+                              std::vector<const MDNode *> &) {
+    Errors += (Errors.empty() ? "" : "; ") + D.getMessage().str();
+  });
+  const bool Refused = TM.addPassesToEmitFile(
+      PM, Code, O.SplitDwarfOutput ? &SplitDwarf : nullptr, O.FileType,
+      /*DisableVerify=*/true, Machine);
+  if (Refused && Errors.empty())
+    throw InputError("target " + TM.getTargetTriple().str() +
+                     ": expected it to emit " + nameOf(O.FileType) +
+                     ", which it does not");
+  TM.getObjFileLowering()->Initialize(MC, TM);
+}
+
+/// What -time-passes asks for.
+void printTimes() {
+  if (!TimePassesIsEnabled)
+    return;
+  reportAndResetTimings();
+  auto OS = CreateInfoOutputFile();
+  TimerGroup::printAll(*OS);
+  TimerGroup::clearAll();
+}
+
+} // namespace
+
+std::unique_ptr<TargetMachine> HostedModule::emitTarget(const EmitOptions &O) {
+  auto Level = CodeGenOpt::getLevel(static_cast<int>(O.OptLevel));
+  if (!Level)
+    throw InputError("optimization level: expected 0 to 3, got " +
+                     std::to_string(O.OptLevel));
+  const Triple &T = M->getTargetTriple();
+  auto Made =
+      makeTarget(T, cpuOf(O.Target), featuresOf(O.Target), machineOptions(T, O),
+                 *Level, relocation(O.RelocationModel));
+  if (!Made)
+    throw InputError(M->getModuleIdentifier() + ": " +
+                     toString(Made.takeError()));
+  TargetMachine &TM = **Made;
+  if (auto Model = M->getCodeModel(); Model && !codegen::getExplicitCodeModel())
+    TM.setCodeModel(*Model);
+  if (auto Threshold = codegen::getExplicitLargeDataThreshold())
+    TM.setLargeDataThreshold(*Threshold);
+  if (codegen::getFloatABIForCalls() != FloatABI::Default)
+    TM.Options.FloatABIType = codegen::getFloatABIForCalls();
+  TM.Options.ObjectFilenameForDebug = O.OutputName;
+  TM.Options.VerifyArgABICompliance = false; // as llc, which has no front end
+  return std::move(*Made);
+}
+
+Emitted HostedModule::emit(const EmitOptions &O, Session *Evict,
+                           Session *Priority, const StopPoll &Poll) {
+  if (std::string Errors = O.Verify ? verify() : ""; !Errors.empty())
+    throw InputError(M->getModuleIdentifier() +
+                     ": expected a module that verifies, got: " + Errors);
+  LLVMRemarkFileHandle Remarks = openRemarks(*Context, O.Remarks);
+  std::unique_ptr<TargetMachine> TM = emitTarget(O);
+  if (DataLayout Layout = TM->createDataLayout(); M->getDataLayout() != Layout)
+    M->setDataLayout(Layout);
+  codegen::setFunctionAttributes(cpuOf(O.Target), featuresOf(O.Target), *M);
+  Emitted Out;
+  EmissionStop Stop(*M);
+  {
+    raw_svector_ostream Code(Out.Code), SplitDwarf(Out.SplitDwarf);
+    std::optional<RegisterAllocation> Advised; // outlives the passes
+    legacy::PassManager PM;
+    addLibraries(PM, *M, *TM, O);
+    if (Evict || Priority || O.Costs) {
+      liftEvictionLimit();
+      Advised.emplace(*Context, Evict, Priority);
+      Advised->Costs = O.Costs ? &Out.Costs : nullptr;
+      Advised->install(PM);
+    }
+    LastPass Codegen(PM, O.Frequencies ? &Out.Frequencies : nullptr);
+    addCodeGen(Codegen, *TM, O, Code, SplitDwarf, Diagnosed);
+    throwDiagnosed();
+    cl::PrintOptionValues();
+    QueryGuard Polling(OnQuery, [&] {
+      if (interrupted(Poll, {Evict, Priority}) ||
+          (Advised && Advised->stopped()))
+        Stop.stop();
+    });
+    PM.run(*M);
+    OnQuery(); // what has come since the last query
+  }
+  if (Stop.stopped()) {
+    Diagnosed.clear(); // about functions that are not there
+    return {};
+  }
+  throwDiagnosed();
+  printTimes();
+  if (Remarks)
+    Remarks->keep();
+  return Out;
+}
+
+} // namespace passpilot

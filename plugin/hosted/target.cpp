@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "target.h"
+
+#include "../llvm/options.h"
+#include "llvm/CodeGen/CommandFlags.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Remarks/HotnessThresholdParser.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/TargetParser/Host.h"
+
+#include <csignal>
+
+using namespace llvm;
+
+namespace passpilot {
+
+std::string cpuOf(const TargetOptions &O) {
+  return O.CPU.empty() ? codegen::getCPUStr() : O.CPU;
+}
+
+std::string featuresOf(const TargetOptions &O) {
+  return O.Features.empty() ? codegen::getFeaturesStr() : O.Features;
+}
+
+static Triple orDefault(Triple T) {
+  return T.getTriple().empty() ? Triple(sys::getDefaultTargetTriple()) : T;
+}
+
+llvm::TargetOptions flagOptions(const Triple &T) {
+  return codegen::InitTargetOptionsFromCodeGenFlags(orDefault(T));
+}
+
+Expected<std::unique_ptr<TargetMachine>>
+makeTarget(Triple T, StringRef CPU, StringRef Features,
+           const llvm::TargetOptions &Flags, CodeGenOptLevel Level,
+           std::optional<Reloc::Model> Relocation) {
+  forgetTargets();
+  T = orDefault(std::move(T));
+  const std::string March = codegen::getMArch(), Given = T.str();
+  std::string Error;
+  if (const Target *Found = TargetRegistry::lookupTarget(March, T, Error)) {
+    if (!Relocation)
+      Relocation = codegen::getExplicitRelocModel();
+    if (TargetMachine *TM =
+            Found->createTargetMachine(T, CPU, Features, Flags, Relocation,
+                                       codegen::getExplicitCodeModel(), Level))
+      return std::unique_ptr<TargetMachine>(TM);
+  }
+  if (!March.empty())
+    return createStringError(
+        "-march: expected a target that LLVM knows, got '" + March + "'");
+  return createStringError("expected a target triple that LLVM knows, got '" +
+                           Given + "'; use -mtriple");
+}
+
+bool targetHelp(const std::string &TripleText) {
+  const std::vector<std::string> Features = codegen::getMAttrs();
+  if (codegen::getCPUStr() != "help" &&
+      (Features.empty() || Features.front() != "help"))
+    return false;
+  Triple T(Triple::normalize(TripleText));
+  auto TM =
+      makeTarget(T, cpuOf({}), featuresOf({}), flagOptions(T),
+                 CodeGenOptLevel::Default, {}); // LLVM prints as it makes it
+  if (!TM)
+    throw InputError("-mtriple: " + toString(TM.takeError()));
+  return true;
+}
+
+namespace {
+
+/// LLVM takes SIGINT over when it first opens an output file; it is Python's.
+class KeepInterrupt {
+public:
+  KeepInterrupt() { sigaction(SIGINT, nullptr, &Before); }
+  ~KeepInterrupt() { sigaction(SIGINT, &Before, nullptr); }
+
+private:
+  struct sigaction Before;
+};
+
+} // namespace
+
+LLVMRemarkFileHandle openRemarks(LLVMContext &Context, const RemarkOptions &O) {
+  KeepInterrupt Mine;
+  auto Remarks = setupLLVMOptimizationRemarks(Context, O.File, O.Filter,
+                                              O.Format, O.WithHotness);
+  if (!Remarks)
+    throw InputError("-pass-remarks-output: " + toString(Remarks.takeError()));
+  return std::move(*Remarks);
+}
+
+} // namespace passpilot

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Target machines and remark files, as LLVM's tools make them from options.
+
+#ifndef PASSPILOT_HOSTED_TARGET_H
+#define PASSPILOT_HOSTED_TARGET_H
+
+#include "module.h"
+
+#include "llvm/IR/LLVMRemarkStreamer.h"
+
+namespace passpilot {
+
+/// What -mcpu and -mattr say where \p O says nothing.
+std::string cpuOf(const TargetOptions &O);
+std::string featuresOf(const TargetOptions &O);
+
+/// What the codegen flags say for \p T; the default target's if it is empty.
+llvm::TargetOptions flagOptions(const llvm::Triple &T);
+
+/// A machine for \p T, or for -march in its place; for the default target if
+/// \p T is empty. The error names the triple.
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+makeTarget(llvm::Triple T, llvm::StringRef CPU, llvm::StringRef Features,
+           const llvm::TargetOptions &Flags, llvm::CodeGenOptLevel Level,
+           std::optional<llvm::Reloc::Model> Relocation);
+
+/// Opens the file of -pass-remarks-output, if there is one. Throws InputError.
+llvm::LLVMRemarkFileHandle openRemarks(llvm::LLVMContext &Context,
+                                       const RemarkOptions &O);
+
+} // namespace passpilot
+
+#endif

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot llc`: llc, with advisors."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin import tool
+from passpilot.plugin.arguments import Parser
+from passpilot.plugin.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from passpilot.plugin import _core
+    from passpilot.plugin.module import Advisor, Module
+
+LEVELS: Final = ("O0", "O1", "O2", "O3")
+
+ABSENT: Final = (
+    *("compile-twice", "enable-new-pm", "load-pass-plugin", "p", "pass-remarks-hotness-threshold", "passes"),
+    *("print-mir2vec", "print-mir2vec-vocab", "regalloc-npm", "run-pass", "save-stats", "time-compilations"),
+    *("time-trace", "time-trace-file", "time-trace-granularity", "verify-each"),
+)
+"""What stock llc itself, not LLVM's library, has beside the options below."""
+
+EPILOG: Final = f"""\
+example:
+  passpilot llc in.bc -O2 -filetype=obj --evict=python:policy.py:decide --stats -o out.o
+
+All other options are LLVM's own, as in llc: -mcpu=znver4, -mattr=+avx2, -march=, -relocation-model=pic,
+-stop-after=greedy, -pass-remarks=regalloc, ...
+{tool.RUNNERS}"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command; returns its exit code."""
+    tool.prepare()
+    parser = make_parser()
+    ours, llvm = tool.split_options(_checked(argv), parser)
+    return _run(parser.parse_args(ours), llvm)
+
+
+def _checked(argv: Iterable[str]) -> Iterable[str]:
+    """The arguments, unless one is an option that stock llc has alone."""
+    for argument in argv:
+        name = argument.partition("=")[0]
+        if argument.startswith("-") and name.lstrip("-") in ABSENT:
+            raise UsageError(f"llc: expected an option of passpilot llc, got {name}; llc-22 itself has it")
+        if re.match("--?O", argument) and argument.lstrip("-") not in LEVELS:
+            raise UsageError(f"llc: expected -{', -'.join(LEVELS)}, got {argument!r}")
+        yield argument
+
+
+def make_parser() -> Parser:
+    """The parser of our options and of those that llc itself has; each with one or two dashes."""
+    parser = Parser(
+        "passpilot llc",
+        description="Generate code as llc does, with the decisions of the register allocator advised.",
+        epilog=EPILOG,
+        add_help=False,
+    )
+    add = parser.option
+    tool.input_options(parser)
+    for level in LEVELS:
+        add(level, dest="levels", action="append_const", const=level, help="how hard to optimize (-O2)")
+    add("o", dest="output", metavar="OUT", help="output file; - for stdout")
+    add(
+        "filetype",
+        choices=("asm", "obj", "null"),
+        default="asm",
+        help="assembly (default), object or nothing",
+    )
+    add("x", choices=("", "ir"), default="", help="language of the input: ir")
+    add("disable-simplify-libcalls", action="store_true", help="take no function for one of the C library")
+    add("discard-value-names", action="store_true", help="drop the names of values first")
+    add("split-dwarf-file", default="", metavar="F", help="name of the .dwo file in the DWARF")
+    add("split-dwarf-output", default="", metavar="F", help="write the .dwo file")
+    _assembly_options(parser)
+    tool.remark_options(parser)
+    tool.advice_options(parser, "llc")
+    limit = "let the default decide once a live range has been evicted N times (100); 0: no limit"
+    add("eviction-limit", type=int, metavar="N", help=limit)
+    parser.traceback_option()
+    return parser
+
+
+def _assembly_options(parser: Parser) -> None:
+    add = parser.option
+    switch = {"nargs": "?", "const": "true", "type": _boolean, "metavar": "BOOL"}
+    add("asm-verbose", default=True, help="comments in the assembly (true)", **switch)
+    add("preserve-as-comments", default=True, help="keep comments of inline assembly (true)", **switch)
+    add("show-mc-encoding", default=False, help="encodings in the assembly (false)", **switch)
+    add("dwarf-directory", help=".file directives with a directory (by target)", **switch)
+    add("output-asm-variant", type=int, metavar="N", help="syntax of the assembly")
+    add("binutils-version", default="", metavar="V", help="the oldest binutils to satisfy")
+    add("I", dest="include_paths", action="append", default=[], metavar="DIR", help="for .include")
+    add("M", dest="printer_options", action="append", default=[], metavar="OPT", help="of the printer")
+
+
+def _boolean(text: str) -> bool:
+    values = {"true": True, "1": True, "": True, "false": False, "0": False}
+    if text.lower() not in values:
+        raise argparse.ArgumentTypeError(f"expected true or false, got {text!r}")
+    return values[text.lower()]
+
+
+def _run(options: argparse.Namespace, llvm: list[str]) -> int:
+    from passpilot.plugin import _core
+    from passpilot.plugin.module import Module
+
+    if options.version:
+        tool.print_version()
+        return 0
+    level = _level(options)
+    tool.set_llvm_options("llc", llvm)
+    if _core.target_help(options.mtriple):
+        return 0
+    if options.input.endswith(".mir") and options.x != "ir":
+        raise InputError(
+            f"{options.input}: expected LLVM IR or bitcode, got machine IR; llc-22 itself reads it"
+        )
+    module = Module.read(
+        options.input,
+        mtriple=options.mtriple,
+        verify=False,  # done by the code generation
+        discard_value_names=options.discard_value_names,
+        for_codegen=True,
+    )
+    output = options.output or _default_output(options, module)
+    tool.check_outputs("llc", options, ("-o", output), ("-split-dwarf-output", options.split_dwarf_output))
+    advisors = tool.make_advisors("llc", options)
+    try:
+        _compile(options, module, _emit_options(options, level, output), advisors)
+    finally:
+        tool.close(advisors)
+    return 0
+
+
+def _level(options: argparse.Namespace) -> int:
+    levels: list[str] = options.levels or ["O2"]
+    if len(levels) > 1:
+        raise UsageError(f"llc: expected one optimization level, got -{' -'.join(levels)}")
+    return LEVELS.index(levels[0])
+
+
+def _default_output(options: argparse.Namespace, module: Module) -> str:
+    """Where llc would write."""
+    if options.input == "-" or options.filetype == "null":
+        return "-"
+    windows = re.search("-(windows|win32)", options.mtriple or module.triple)
+    suffix = ".s" if options.filetype == "asm" else ".obj" if windows else ".o"
+    stem: str = options.input
+    return (stem[:-3] if stem.endswith((".bc", ".ll")) else stem) + suffix
+
+
+def _emit_options(options: argparse.Namespace, level: int, output: str) -> _core.EmitOptions:
+    from passpilot.plugin import _core
+    from passpilot.plugin.module import file_type
+
+    made = _core.EmitOptions()
+    made.filetype, made.opt_level, made.output_name = file_type(options.filetype), level, output
+    made.verify, made.simplify_libcalls = not options.disable_verify, not options.disable_simplify_libcalls
+    made.asm_verbose, made.preserve_as_comments = options.asm_verbose, options.preserve_as_comments
+    made.show_mc_encoding, made.dwarf_directory = options.show_mc_encoding, options.dwarf_directory
+    made.output_asm_variant, made.binutils_version = options.output_asm_variant, options.binutils_version
+    made.include_paths, made.printer_options = options.include_paths, options.printer_options
+    made.split_dwarf_file, made.split_dwarf_output = (
+        options.split_dwarf_file,
+        bool(options.split_dwarf_output),
+    )
+    made.remarks.file, made.remarks.filter = options.pass_remarks_output, options.pass_remarks_filter
+    made.remarks.format = options.pass_remarks_format
+    made.remarks.with_hotness = options.pass_remarks_with_hotness
+    return made
+
+
+def _compile(
+    options: argparse.Namespace, module: Module, wanted: _core.EmitOptions, advisors: Sequence[Advisor]
+) -> None:
+    from passpilot.plugin.module import generate
+    from passpilot.plugin.progress import progress
+
+    with progress(f"{options.input} -{(options.levels or ['O2'])[0]}"):
+        code, split_dwarf = generate(module, wanted, advisors)
+    tool.close(advisors)  # what fails here must fail before anything is written
+    _write(options, wanted.output_name, code, split_dwarf)
+    if options.stats:
+        tool.print_reports(advisors)
+
+
+def _write(options: argparse.Namespace, output: str, code: bytes, split_dwarf: bytes) -> None:
+    from passpilot.plugin.files import write_files
+
+    files = {output: code}
+    if options.filetype == "obj" and tool.refuses_terminal(output, "an object", "-o OUT, or -filetype=asm"):
+        files = {}
+    if options.split_dwarf_output:
+        files[options.split_dwarf_output] = split_dwarf
+    write_files(files)

@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What `opt` and `llc` have in common: the flags of advice, LLVM's own options, outputs and reports.
+
+A command line has options of the command's, and options that LLVM's own parser knows
+(``-inline-threshold=50``, ``-pass-remarks=inline``, ``-mcpu=...``).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import warnings
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from passpilot.plugin.arguments import Parser
+    from passpilot.plugin.module import Advisor
+
+ADVISORS: Final[Mapping[str, Mapping[str, str]]] = {
+    "opt": {"inline": "passpilot.passes.inline:InlineAdvisor"},
+    "llc": {
+        "evict": "passpilot.passes.evict:EvictAdvisor",
+        "priority": "passpilot.passes.priority:PriorityAdvisor",
+    },
+}
+"""The advisor of each decision point that each command reaches; imported when asked for."""
+
+QUESTIONS: Final = {
+    "inline": "about each call site",
+    "evict": "which live range to evict when registers run out",
+    "priority": "how early to allocate each live range",
+}
+
+KEYWORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "inline": ("on_error", "timeout", "size_budget"),
+    "evict": ("on_error", "timeout", "eviction_limit"),
+    "priority": ("on_error", "timeout"),
+}
+"""Which flags each point's advisor takes as keywords, beside its log."""
+
+RUNNERS: Final = """\
+RUNNER is scheme:target[?key=value&...]: python:FILE:NAME, onnx:MODEL, pipe:BASE, replay:LOG, random:SEED,
+const:VALUE, default."""
+
+
+def prepare() -> None:
+    """Set up the process for a command that compiles."""
+    # numpy's BLAS would start threads that nobody here has work for.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    warnings.showwarning = _print_warning
+    warnings.simplefilter("always", PasspilotWarning)
+
+
+def input_options(parser: Parser) -> None:
+    """Add the input, the output and what concerns the module as a whole."""
+    add = parser.option
+    parser.add_argument("input", nargs="?", default="-", metavar="IN", help="a .ll or .bc file; - for stdin")
+    add("help", "h", action="help", help="show this text")
+    add("version", action="store_true", help="passpilot's version and LLVM's")
+    add("mtriple", default="", metavar="TRIPLE", help="override the target triple")
+    add("disable-verify", action="store_true", help="do not run the verifier")
+
+
+def remark_options(parser: Parser) -> None:
+    """Add the flags of remark files."""
+    add = parser.option
+    add("pass-remarks-output", default="", metavar="F", help="write remarks to a file")
+    add("pass-remarks-filter", default="", metavar="REGEX", help="only remarks of these passes")
+    add("pass-remarks-format", default="yaml", metavar="FORMAT", help="yaml (default) or bitstream")
+    add("pass-remarks-with-hotness", action="store_true", help="remarks with profile counts")
+
+
+def advice_options(parser: Parser, command: str) -> None:
+    """Add the flags of advice for the points that `command` reaches."""
+    add = parser.option
+    points = ADVISORS[command]
+    for point in points:
+        add(point, metavar="RUNNER", help=f"ask RUNNER {QUESTIONS[point]}")
+    add("advise", action="append", default=[], metavar="POINT=RUNNER", help="the same for any decision point")
+    add(
+        "load", action="append", default=[], metavar="FILE.py", help="register the features and runners in it"
+    )
+    log = "write every decision to a log (see passpilot log)"
+    if len(points) > 1:
+        log += "; POINT=F for each of two advisors"
+    add("log", action="append", default=[], metavar="F", help=log)
+    add("on-error", choices=("fail", "default"), help="what a failing runner does")
+    add("timeout", type=float, metavar="S", help="seconds to wait for another process (10)")
+    add("stats", action="store_true", help="print decisions and times, and LLVM's statistics")
+
+
+def split_options(argv: Iterable[str], parser: Parser) -> tuple[list[str], list[str]]:
+    """The command's arguments, and those of LLVM with the values that belong to them.
+
+    Raises:
+        UsageError: an option belongs to the other command.
+    """
+    known = parser._option_string_actions
+    ours: list[str] = []
+    llvm: list[str] = []
+    rest = iter(argv)
+    for argument in rest:
+        name, equals, _ = argument.partition("=")
+        if argument == "-" or not argument.startswith("-"):
+            ours.append(argument)
+        elif name in known:
+            ours.append(argument if equals else _joined(argument, known[name], rest))
+        else:
+            _refuse_point(parser.prog.removeprefix("passpilot "), name)
+            llvm.append(argument)
+            if not equals and _takes_value(name) and (value := next(rest, None)) is not None:
+                llvm.append(value)
+    if "-stats" in ours or "--stats" in ours:
+        llvm.append("-stats")
+    return ours, llvm
+
+
+def _joined(option: str, action: argparse.Action, rest: Iterable[str]) -> str:
+    """The option with its value, so that argparse does not take a value such as -foo for an option."""
+    if action.nargs == "?":  # a value comes with "=" only
+        return f"{option}={action.const}"
+    if action.nargs is None and (value := next(iter(rest), None)) is not None:
+        return f"{option}={value}"
+    return option
+
+
+def _takes_value(name: str) -> bool:
+    from passpilot.plugin import _core
+
+    return _core.option_kind(name.lstrip("-")) == _core.OptionKind.TAKES_VALUE
+
+
+def _refuse_point(command: str, option: str) -> None:
+    point = option.lstrip("-")
+    if owner := _owner(point):
+        expected = " or ".join(f"--{each}" for each in ADVISORS[command])
+        raise UsageError(f"{command}: {option}: expected {expected}, got a point of `passpilot {owner}`")
+
+
+def _owner(point: str) -> str | None:
+    """The command that reaches a decision point."""
+    return next((command for command, points in ADVISORS.items() if point in points), None)
+
+
+def set_llvm_options(command: str, arguments: list[str]) -> None:
+    """Hand LLVM its options, tried in a child first.
+
+    LLVM writes what is wrong with a value to the standard error, and ends the process for some.
+
+    Raises:
+        UsageError: LLVM does not take them.
+    """
+    if not arguments:
+        return
+    from passpilot.plugin.module import llvm_options
+
+    with tempfile.TemporaryFile() as told:
+        child = os.fork()
+        if child == 0:
+            _try_llvm_options(arguments, told.fileno())
+        _, status = os.waitpid(child, 0)
+        told.seek(0)
+        text = told.read().decode("utf-8", "replace").strip()
+    if status:
+        text = text.removeprefix("passpilot: ").removeprefix("error: ")
+        raise UsageError(f"{command}: {text or 'LLVM does not take ' + ' '.join(arguments)}")
+    llvm_options(arguments)
+
+
+def _try_llvm_options(arguments: list[str], told: int) -> NoReturn:
+    from passpilot.plugin.module import llvm_options
+
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(told, 2)
+        llvm_options(arguments)
+        os._exit(0)
+    except InputError as error:
+        os.write(2, str(error).removesuffix("LLVM option: ").encode())
+    finally:
+        os._exit(1)
+
+
+def make_advisors(command: str, options: argparse.Namespace) -> list[Advisor]:
+    """The advisors that the flags ask for, at most one per point.
+
+    Raises:
+        UsageError: the flags do not fit each other.
+        Error: a file cannot be loaded, or a runner cannot be made.
+    """
+    for file in options.load:
+        from passpilot.plugin.load import load_file
+
+        load_file(file)
+    runners = _runners(command, options)
+    logs = _logs(command, options, runners)
+    given = _keywords(command, options, runners)
+    made: list[Advisor] = []
+    try:
+        for point, runner in runners.items():
+            keywords = {name: given[name] for name in KEYWORDS[point] if name in given}
+            made.append(_make(command, point, runner, {"log": logs.get(point), **keywords}))
+    except BaseException:
+        close(made)
+        raise
+    return made
+
+
+def _make(command: str, point: str, runner: str, keywords: Mapping[str, object]) -> Advisor:
+    module, _, name = ADVISORS[command][point].partition(":")
+    advisor: Advisor = getattr(import_module(module), name)(runner, **keywords)
+    return advisor
+
+
+def close(advisors: Sequence[Advisor]) -> None:
+    """Close all advisors, the last first, then raise what the first that failed raised."""
+    failed: BaseException | None = None
+    for advisor in reversed(advisors):
+        try:
+            advisor.close()
+        except BaseException as error:  # noqa: BLE001  (raised below)
+            failed = failed or error
+    if failed is not None:
+        raise failed
+
+
+def _runners(command: str, options: argparse.Namespace) -> dict[str, str]:
+    """The runner of each advised point, in the order of the table."""
+    points = ADVISORS[command]
+    wanted = [(point, getattr(options, point)) for point in points if getattr(options, point) is not None]
+    for text in options.advise:
+        point, equals, runner = text.partition("=")
+        if not equals or point not in points:
+            owner = _owner(point)
+            hint = f"; `passpilot {owner}` has the point {point}" if equals and owner else ""
+            known = ", ".join(points)
+            raise UsageError(
+                f"{command}: --advise: expected POINT=RUNNER with POINT among {known}, got {text!r}{hint}"
+            )
+        wanted.append((point, runner))
+    for point in points:
+        if (count := [each for each, _ in wanted].count(point)) > 1:
+            raise UsageError(f"{command}: expected one runner for the point {point}, got {count}")
+    asked = dict(wanted)
+    return {point: asked[point] for point in points if point in asked}
+
+
+def _logs(command: str, options: argparse.Namespace, advised: Iterable[str]) -> dict[str, str]:
+    """The path of each advised point's log: --log F for an only advisor, or --log POINT=F."""
+    only = list(advised)
+    logs: dict[str, str] = {}
+    for text in options.log:
+        point, equals, path = text.partition("=")
+        if not equals or point not in ADVISORS[command]:
+            point, path = only[0] if len(only) == 1 else "", text
+        if not only or (point and point not in only):
+            _refuse_lonely(command, "log", point)
+        if not point:
+            raise UsageError(
+                f"{command}: --log: expected POINT=F with POINT among {', '.join(only)}, got {text!r}"
+            )
+        if point in logs:
+            raise UsageError(f"{command}: expected one log for the point {point}, got two")
+        logs[point] = path
+    return logs
+
+
+def _keywords(command: str, options: argparse.Namespace, advised: Iterable[str]) -> dict[str, object]:
+    """The keywords that are on the command line; each must be for some advisor."""
+    given: dict[str, object] = {}
+    for point in ADVISORS[command]:
+        for name in KEYWORDS[point]:
+            if getattr(options, name) is not None:
+                given[name] = getattr(options, name)
+    taken = {name for point in advised for name in KEYWORDS[point]}
+    for name in given:
+        if name not in taken:
+            _refuse_lonely(command, name, next(p for p in ADVISORS[command] if name in KEYWORDS[p]))
+    return given
+
+
+def _refuse_lonely(command: str, name: str, point: str) -> NoReturn:
+    flag = f"--{name.replace('_', '-')}"
+    point = point or next(iter(ADVISORS[command]))
+    raise UsageError(
+        f"{command}: {flag}: expected an advisor that it is for, got none; add --{point}=default"
+    )
+
+
+def check_outputs(command: str, options: argparse.Namespace, *outputs: tuple[str, str | None]) -> None:
+    """Make sure that no two of the outputs, each given with its flag, the logs and the remarks are one file.
+
+    Raises:
+        UsageError: they are.
+    """
+    logs = _logs(command, options, _runners(command, options)).values()
+    owners: dict[str, str] = {}
+    for flag, path in (
+        *outputs,
+        *(("--log", log) for log in logs),
+        ("-pass-remarks-output", options.pass_remarks_output),
+    ):
+        if not path or (path != "-" and os.path.exists(path) and not os.path.isfile(path)):
+            continue
+        place = path if path == "-" else os.path.realpath(path)
+        if place in owners:
+            raise UsageError(
+                f"{command}: {flag}: expected a file of its own, got {path}, which {owners[place]} writes"
+            )
+        owners[place] = flag
+
+
+def refuses_terminal(output: str, what: str, instead: str) -> bool:
+    """Whether `output` is a terminal, which gets no binary; warns if so."""
+    if output != "-" or not sys.stdout.isatty():
+        return False
+    msg = f"expected a file or pipe for {what}, got a terminal; use {instead}"
+    warnings.warn(msg, PasspilotWarning, stacklevel=2)
+    return True
+
+
+def print_version() -> None:
+    """Print what --version asks for."""
+    from passpilot.plugin.cli import version
+
+    print(version())
+
+
+def print_reports(advisors: Sequence[Advisor]) -> None:
+    """Print what --stats asks for."""
+    from passpilot.plugin import _core
+
+    for advisor in advisors:
+        print(advisor.report(), file=sys.stderr)
+    print(_core.statistics(), end="", file=sys.stderr)
+
+
+def _print_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,  # noqa: ARG001
+    lineno: int,  # noqa: ARG001
+    file: object = None,  # noqa: ARG001
+    line: str | None = None,  # noqa: ARG001
+) -> None:
+    kind = "" if issubclass(category, PasspilotWarning) else f"{category.__name__}: "
+    print(f"passpilot: warning: {kind}{message}", file=sys.stderr)
