@@ -63,8 +63,8 @@ ECHO: Final = "def echo(obs):\n    return obs.default()\n"
 def last_legal(obs: Observation) -> object:
     """Keeps everything where it is, where that is legal."""
     column = 32
-    mask = obs["mask"][0]
-    while not mask[column]:
+    legal = obs["mask"].item
+    while not legal(column):
         column -= 1
     return column
 
@@ -160,8 +160,8 @@ def main() -> None:
         for what, row in times.items()
     }
     table = Table("command", "processor seconds", "ratio to llc-22", title=title)
-    for what, row in times.items():
-        table.add_row(what, f"{statistics.median(row):.2f}", f"{ratios[what]:.3f}")
+    for what, seconds in times.items():
+        table.add_row(what, f"{statistics.median(seconds):.2f}", f"{ratios[what]:.3f}")
     Console().print(table)
     results = Path(__file__).with_name("results")
     results.mkdir(exist_ok=True)

@@ -7,9 +7,11 @@ decision point has a module here with its own advisor, which adds its limit and 
 
 from __future__ import annotations
 
+import sys
 import threading
 import warnings
 from abc import ABC, abstractmethod
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from passpilot.features.custom import registered
@@ -36,7 +38,7 @@ from passpilot.runners.spec import make_runner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import TracebackType
+    from types import FrameType, TracebackType
     from typing import Self
 
     from passpilot.features.custom import CustomFeature
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 
 OnError = Literal["fail", "default"]
 
+_OURS: Final = tuple(f"{Path(__file__).parents[1] / name}/" for name in ("passes", "plugin"))
 _COUNTS: Final = ("asked", "accepted", "agreed", "fallbacks", "not_askable", "budget_hits")
 
 
@@ -224,7 +227,7 @@ class Advisor(ABC):
             raise self._error_of(failure)
         if error is None:
             for text in self._complaints(core):
-                warnings.warn(text, PasspilotWarning, stacklevel=3)
+                _warn(text)
 
     def close(self) -> None:
         """Let go of the runner. Idempotent."""
@@ -295,6 +298,15 @@ class Advisor(ABC):
         if kind == "advice":
             return AdviceError(f"{who}: {text}; {self._hint}")
         return ModelError(f"{who}: {text}")
+
+
+def _warn(text: str) -> None:
+    """Warn of the line that called `optimize` or `emit`."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 2
+    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, PasspilotWarning, stacklevel=level)
 
 
 class _Host:

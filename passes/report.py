@@ -2,8 +2,8 @@
 """What an advised register allocation costs, function by function, beside LLVM's default.
 
 The costs are the core's, taken at the end of each function's allocation: counts of spills, reloads, folded
-spills and reloads, copies and rematerialisations, each with the sum of its block frequencies, and their sum by
-the weights of LLVM's RegAllocScore. A reward for training is the ratio of the two costs.
+spills and reloads, copies and rematerialisations, each with the sum of its block frequencies, and their sum
+by the weights of LLVM's RegAllocScore, which itself counts all loads and stores of a function.
 """
 
 from __future__ import annotations
@@ -11,15 +11,19 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TypedDict
 
+from passpilot.plugin import _core
+from passpilot.plugin.module import Module, file_type, generate
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from passpilot.plugin.module import Advisor
 
     Cost = tuple[str, dict[str, tuple[int, float]], float]
-    """Function, kind -> (count, frequency), weighted sum: as the core gives it."""
 
 
 class Side(TypedDict, total=False):
-    """One allocation of one function."""
+    """One allocation of one function; `cycles` where llvm-mca was asked."""
 
     cost: float
     counts: dict[str, int]
@@ -28,7 +32,7 @@ class Side(TypedDict, total=False):
 
 
 class Row(TypedDict):
-    """One function: both allocations, and the first's cost by the second's."""
+    """One function: both allocations, and the cost of the first by that of the second."""
 
     name: str
     advised: Side
@@ -37,49 +41,84 @@ class Row(TypedDict):
 
 
 def allocation_report(
-    module: str,
-    triple: str,
+    before: Module,
+    wanted: _core.EmitOptions,
     advised: Iterable[Cost],
-    default: Iterable[Cost],
-    cycles: tuple[Mapping[str, float], Mapping[str, float]] | None = None,
+    replaying: Sequence[Advisor] | None,
+    llvm: Sequence[str],
 ) -> bytes:
-    """The report as JSON.
+    """The report as JSON; compiles `before` again with LLVM's default.
 
     Args:
-        module: the module's name.
-        triple: its target.
-        advised: the costs of the advised allocation.
-        default: the costs of LLVM's own.
-        cycles: llvm-mca's cycles per call of each, where asked for.
+        before: the module as it was before code generation.
+        wanted: the options of the advised code generation; its file type is changed.
+        advised: the costs of the advised code generation.
+        replaying: advisors that take its decisions again, if llvm-mca is to be asked.
+        llvm: LLVM's own options of the command line.
+
+    Raises:
+        InputError: llvm-mca cannot be asked.
     """
-    others = {name: (kinds, cost) for name, kinds, cost in default}
-    rows: list[Row] = []
-    for name, kinds, cost in advised:
-        row = _row(name, _side(kinds, cost), _side(*others.get(name, ({}, 0.0))))
-        if cycles is not None:
-            row["advised"]["cycles"] = cycles[0].get(name, 0.0)
-            row["default"]["cycles"] = cycles[1].get(name, 0.0)
-        rows.append(row)
-    total = [sum(row[side]["cost"] for row in rows) for side in ("advised", "default")]
-    whole = {"advised": total[0], "default": total[1], "ratio": _ratio(*total)}
-    report = {"module": module, "triple": triple, "total": whole, "functions": rows}
+    default = before.copy()
+    wanted.filetype = file_type("null")
+    rows = _rows(advised, generate(default, wanted, ()).costs)
+    if replaying is not None:
+        for side, advisors in (("advised", replaying), ("default", ())):
+            cycles = _cycles(before.copy(), wanted, advisors, llvm)
+            for row in rows:
+                row[side]["cycles"] = cycles.get(row["name"], 0.0)  # type: ignore[literal-required]
+    total = {"advised": _sum(rows, "advised"), "default": _sum(rows, "default")}
+    whole = {**total, "ratio": _ratio(*total.values())}
+    report = {"module": before.name, "triple": before.triple, "total": whole, "functions": rows}
     return json.dumps(report, indent=1).encode() + b"\n"
 
 
-def _side(kinds: Mapping[str, tuple[int, float]], cost: float) -> Side:
-    counts = {kind: count for kind, (count, _) in kinds.items()}
+def _rows(advised: Iterable[Cost], default: Iterable[Cost]) -> list[Row]:
+    others = {cost[0]: cost for cost in default}
+    return [_row(cost, others.get(cost[0], (cost[0], {}, 0.0))) for cost in advised]
+
+
+def _row(advised: Cost, default: Cost) -> Row:
+    ratio = _ratio(advised[2], default[2])
+    return {"name": advised[0], "advised": _side(advised), "default": _side(default), "ratio": ratio}
+
+
+def _side(cost: Cost) -> Side:
+    _, kinds, total = cost
     return {
-        "cost": cost,
-        "counts": counts,
+        "cost": total,
+        "counts": {kind: count for kind, (count, _) in kinds.items()},
         "frequencies": {kind: frequency for kind, (_, frequency) in kinds.items()},
     }
 
 
-def _row(name: str, advised: Side, default: Side) -> Row:
-    ratio = _ratio(advised["cost"], default["cost"])
-    return {"name": name, "advised": advised, "default": default, "ratio": ratio}
+def _sum(rows: Iterable[Row], side: str) -> float:
+    sides: list[Mapping[str, float]] = [row[side] for row in rows]  # type: ignore[literal-required]
+    return sum(each["cost"] for each in sides)
 
 
 def _ratio(advised: float, default: float) -> float | None:
     """None where the default costs nothing."""
     return advised / default if default else None
+
+
+def _cycles(
+    module: Module, wanted: _core.EmitOptions, advisors: Sequence[Advisor], llvm: Sequence[str]
+) -> dict[str, float]:
+    """llvm-mca's cycles per call of each function, in the assembly that these advisors lead to."""
+    from passpilot.passes.throughput import block_throughput
+
+    triple = module.triple
+    wanted.filetype, wanted.frequencies, wanted.asm_verbose = file_type("asm"), True, True
+    emitted = generate(module, wanted, advisors)
+    flags = [f"-mtriple={triple}", *_processor(triple, llvm)]
+    return block_throughput(emitted.code.decode("utf-8", "replace"), flags, emitted.frequencies)
+
+
+def _processor(triple: str, llvm: Sequence[str]) -> list[str]:
+    """llvm-mca's flags of the processor: those of the command line, or the one that LLVM compiles for."""
+    given = ["-" + each.lstrip("-") for each in llvm]
+    named = [each for each in given if each.startswith(("-mcpu=", "-mattr="))]
+    if any(each.startswith("-mcpu=") for each in named):
+        return named
+    return [f"-mcpu={'x86-64' if triple.startswith('x86_64') else 'generic'}", *named]

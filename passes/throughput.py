@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """llvm-mca's opinion of assembly: the throughput of its blocks, weighted by how often they run.
 
-The assembly is the one that LLVM prints with its comments, which name the blocks. Each block becomes one region
-of llvm-mca, whose reciprocal throughput is the least number of cycles per execution that its instructions need.
+The assembly is what LLVM prints with comments, which name the blocks. Each block becomes one region of
+llvm-mca, whose reciprocal throughput is the least number of cycles that its instructions need.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def block_throughput(
         InputError: llvm-mca is not there, or cannot judge this processor.
     """
     cycles: dict[str, float] = {}
-    for region in _regions("\n".join(_marked(assembly)), flags):
+    for region in _regions("\n".join([*_marked(assembly), ""]), flags):
         name, _, block = str(region["Name"]).rpartition(" ")
         weight = frequencies.get(name, {}).get(int(block), 0.0)
         cycles[name] = cycles.get(name, 0.0) + weight * float(region["SummaryView"]["BlockRThroughput"])
@@ -91,6 +91,6 @@ def _regions(assembly: str, flags: Sequence[str]) -> list[dict[str, dict[str, fl
         raise InputError(f"{MCA}: expected it to end within {DEADLINE:g} s, got silence") from None
     except (ValueError, KeyError, TypeError):
         told = " ".join(done.stderr.split())[-300:]
-        msg = f"{MCA} {' '.join(flags)}: expected a processor that it can judge, got: {told}; name one by -mcpu="
+        msg = f"{MCA} {' '.join(flags)}: expected a processor it can judge, got: {told}; use -mcpu="
         raise InputError(msg) from None
     return regions

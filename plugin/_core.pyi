@@ -273,10 +273,8 @@ class Emitted:
     def split_dwarf(self) -> bytes: ...
 
     @property
-    def costs(self) -> list[tuple[str, dict[str, tuple[int, float]], float, float | None]]:
-        """
-        Per function: kind -> (count, frequency), the weighted sum, and LLVM's own score where its pipeline computes it.
-        """
+    def costs(self) -> list[tuple[str, dict[str, tuple[int, float]], float]]:
+        """Per function: kind -> (count, frequency), and the weighted sum."""
 
     @property
     def frequencies(self) -> dict[str, dict[int, float]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import TYPE_CHECKING, Final
+import tempfile
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.plugin import tool
 from passpilot.plugin.arguments import Parser
@@ -83,6 +84,9 @@ def make_parser() -> Parser:
     tool.advice_options(parser, "llc")
     limit = "let the default decide once a live range has been evicted N times (100); 0: no limit"
     add("eviction-limit", type=int, metavar="N", help=limit)
+    report = "write what the allocation costs, function by function, beside LLVM's default"
+    add("report", default="", metavar="F.json", help=report)
+    add("report-mca", action="store_true", help="add llvm-mca's cycles per call to the report")
     parser.traceback_option()
     return parser
 
@@ -130,13 +134,43 @@ def _run(options: argparse.Namespace, llvm: list[str]) -> int:
         for_codegen=True,
     )
     output = options.output or _default_output(options, module)
-    tool.check_outputs("llc", options, ("-o", output), ("-split-dwarf-output", options.split_dwarf_output))
-    advisors = tool.make_advisors("llc", options)
-    try:
-        _compile(options, module, _emit_options(options, level, output), advisors)
-    finally:
-        tool.close(advisors)
+    _check(options, output)
+    with tempfile.TemporaryDirectory(prefix="passpilot-") as folder:
+        replay = _log_for_replay(options, folder) if options.report_mca else None
+        advisors = tool.make_advisors("llc", options)
+        try:
+            _compile(
+                options, module, _emit_options(options, level, output), advisors, _Measuring(llvm, replay)
+            )
+        finally:
+            tool.close(advisors)
     return 0
+
+
+def _check(options: argparse.Namespace, output: str) -> None:
+    others = (("-split-dwarf-output", options.split_dwarf_output), ("--report", options.report))
+    tool.check_outputs("llc", options, ("-o", output), *others)
+    if options.report_mca and not options.report:
+        raise UsageError("llc: --report-mca: expected a report to add to, got none; add --report=F.json")
+
+
+def _log_for_replay(options: argparse.Namespace, folder: str) -> argparse.Namespace:
+    """Let every advisor write a log; returns the options under which these logs answer again."""
+    runners = tool.runners("llc", options)
+    logs = tool.logs("llc", options, runners)
+    logs = {point: logs.get(point) or f"{folder}/{point}.log" for point in runners}
+    options.log = [f"{point}={path}" for point, path in logs.items()]
+    replay = {point: f"replay:{path}" for point, path in logs.items()}
+    return argparse.Namespace(**{**vars(options), "advise": [], "log": [], **replay})
+
+
+class _Measuring(NamedTuple):
+    """What a report needs beside the compilation's own options."""
+
+    llvm: list[str]
+    """LLVM's own options."""
+    replay: argparse.Namespace | None
+    """The options with which the decisions are taken again, for llvm-mca."""
 
 
 def _level(options: argparse.Namespace) -> int:
@@ -178,25 +212,49 @@ def _emit_options(options: argparse.Namespace, level: int, output: str) -> _core
 
 
 def _compile(
-    options: argparse.Namespace, module: Module, wanted: _core.EmitOptions, advisors: Sequence[Advisor]
+    options: argparse.Namespace,
+    module: Module,
+    wanted: _core.EmitOptions,
+    advisors: Sequence[Advisor],
+    measuring: _Measuring,
 ) -> None:
     from passpilot.plugin.module import generate
     from passpilot.plugin.progress import progress
 
+    before = module.copy() if options.report else None
+    wanted.costs = before is not None
+    files: dict[str, bytes] = {}
     with progress(f"{options.input} -{(options.levels or ['O2'])[0]}"):
-        code, split_dwarf = generate(module, wanted, advisors)
+        emitted = generate(module, wanted, advisors)
+        if before is not None:
+            files[options.report] = _report(before, wanted, emitted, measuring)
     tool.close(advisors)  # what fails here must fail before anything is written
-    _write(options, wanted.output_name, code, split_dwarf)
+    _write(options, wanted.output_name, emitted, files)
     if options.stats:
         tool.print_reports(advisors)
 
 
-def _write(options: argparse.Namespace, output: str, code: bytes, split_dwarf: bytes) -> None:
+def _report(
+    before: Module, wanted: _core.EmitOptions, emitted: _core.Emitted, measuring: _Measuring
+) -> bytes:
+    """The report on an advised compilation of `before`."""
+    from importlib import import_module
+
+    report = import_module("passpilot.passes.report")
+    replaying = tool.make_advisors("llc", measuring.replay) if measuring.replay is not None else None
+    try:
+        data: bytes = report.allocation_report(before, wanted, emitted.costs, replaying, measuring.llvm)
+    finally:
+        tool.close(replaying or [])
+    return data
+
+
+def _write(options: argparse.Namespace, output: str, emitted: _core.Emitted, files: dict[str, bytes]) -> None:
     from passpilot.plugin.files import write_files
 
-    files = {output: code}
-    if options.filetype == "obj" and tool.refuses_terminal(output, "an object", "-o OUT, or -filetype=asm"):
-        files = {}
+    binary = options.filetype == "obj"
+    if not (binary and tool.refuses_terminal(output, "an object", "-o OUT, or -filetype=asm")):
+        files[output] = emitted.code
     if options.split_dwarf_output:
-        files[options.split_dwarf_output] = split_dwarf
+        files[options.split_dwarf_output] = emitted.split_dwarf
     write_files(files)

@@ -240,7 +240,7 @@ def emit(
     options.opt_level, options.relocation_model, options.verify = opt_level, relocation_model, verify
     options.remarks.file, options.remarks.filter = remarks_output, remarks_filter
     options.remarks.format, options.remarks.with_hotness = remarks_format, remarks_with_hotness
-    return _advised("emit", advisors, _emission(module, options))[0]
+    return generate(module, options, advisors).code
 
 
 def file_type(name: str) -> _core.FileType:
@@ -255,17 +255,14 @@ def file_type(name: str) -> _core.FileType:
     return _core.FileType[name.upper()]
 
 
-def generate(module: Module, options: _core.EmitOptions, advisors: Sequence[Advisor]) -> tuple[bytes, bytes]:
-    """Generate code with all of llc's options: the object or assembly, and the .dwo if one is wanted.
+def generate(module: Module, options: _core.EmitOptions, advisors: Sequence[Advisor]) -> _core.Emitted:
+    """Generate code with all of llc's options: the object or assembly, the .dwo, and what is to be measured.
 
     Raises:
         Error: as `emit`.
     """
-    return _advised("emit", advisors, _emission(module, options))
-
-
-def _emission(module: Module, options: _core.EmitOptions) -> Callable[[_Asked], tuple[bytes, bytes]]:
-    return lambda asked: module._core.emit(options, asked.get("evict"), asked.get("priority"))
+    core = module._core
+    return _advised("emit", advisors, lambda by: core.emit(options, by.get("evict"), by.get("priority")))
 
 
 def llvm_options(arguments: Sequence[str]) -> None:

@@ -199,14 +199,14 @@ def make_advisors(command: str, options: argparse.Namespace) -> list[Advisor]:
         from passpilot.plugin.load import load_file
 
         load_file(file)
-    runners = _runners(command, options)
-    logs = _logs(command, options, runners)
-    given = _keywords(command, options, runners)
+    asked = runners(command, options)
+    written = logs(command, options, asked)
+    given = _keywords(command, options, asked)
     made: list[Advisor] = []
     try:
-        for point, runner in runners.items():
+        for point, runner in asked.items():
             keywords = {name: given[name] for name in KEYWORDS[point] if name in given}
-            made.append(_make(command, point, runner, {"log": logs.get(point), **keywords}))
+            made.append(_make(command, point, runner, {"log": written.get(point), **keywords}))
     except BaseException:
         close(made)
         raise
@@ -231,7 +231,7 @@ def close(advisors: Sequence[Advisor]) -> None:
         raise failed
 
 
-def _runners(command: str, options: argparse.Namespace) -> dict[str, str]:
+def runners(command: str, options: argparse.Namespace) -> dict[str, str]:
     """The runner of each advised point, in the order of the table."""
     points = ADVISORS[command]
     wanted = [(point, getattr(options, point)) for point in points if getattr(options, point) is not None]
@@ -252,10 +252,10 @@ def _runners(command: str, options: argparse.Namespace) -> dict[str, str]:
     return {point: asked[point] for point in points if point in asked}
 
 
-def _logs(command: str, options: argparse.Namespace, advised: Iterable[str]) -> dict[str, str]:
+def logs(command: str, options: argparse.Namespace, advised: Iterable[str]) -> dict[str, str]:
     """The path of each advised point's log: --log F for an only advisor, or --log POINT=F."""
     only = list(advised)
-    logs: dict[str, str] = {}
+    written: dict[str, str] = {}
     for text in options.log:
         point, equals, path = text.partition("=")
         if not equals or point not in ADVISORS[command]:
@@ -266,10 +266,10 @@ def _logs(command: str, options: argparse.Namespace, advised: Iterable[str]) -> 
             raise UsageError(
                 f"{command}: --log: expected POINT=F with POINT among {', '.join(only)}, got {text!r}"
             )
-        if point in logs:
+        if point in written:
             raise UsageError(f"{command}: expected one log for the point {point}, got two")
-        logs[point] = path
-    return logs
+        written[point] = path
+    return written
 
 
 def _keywords(command: str, options: argparse.Namespace, advised: Iterable[str]) -> dict[str, object]:
@@ -300,11 +300,11 @@ def check_outputs(command: str, options: argparse.Namespace, *outputs: tuple[str
     Raises:
         UsageError: they are.
     """
-    logs = _logs(command, options, _runners(command, options)).values()
+    written = logs(command, options, runners(command, options)).values()
     owners: dict[str, str] = {}
     for flag, path in (
         *outputs,
-        *(("--log", log) for log in logs),
+        *(("--log", log) for log in written),
         ("-pass-remarks-output", options.pass_remarks_output),
     ):
         if not path or (path != "-" and os.path.exists(path) and not os.path.isfile(path)):

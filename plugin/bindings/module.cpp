@@ -105,7 +105,7 @@ nb::list costsOf(const std::vector<AllocationCost> &Costs) {
     for (size_t I = 0; I < CostKinds; ++I)
       Kinds[costName(static_cast<CostKind>(I))] =
           nb::make_tuple(C.Counts[I], C.Frequencies[I]);
-    L.append(nb::make_tuple(text(C.Function), Kinds, C.total(), C.Score));
+    L.append(nb::make_tuple(text(C.Function), Kinds, C.total()));
   }
   return L;
 }
@@ -153,9 +153,8 @@ void bindEmitted(nb::module_ &M) {
       .def_prop_ro(
           "costs", [](Emitted &E) { return costsOf(E.Costs); },
           nb::sig("def costs(self) -> list[tuple[str, dict[str, tuple[int, "
-                  "float]], float, float | None]]"),
-          "Per function: kind -> (count, frequency), the weighted sum, and "
-          "LLVM's own score where its pipeline computes it.")
+                  "float]], float]]"),
+          "Per function: kind -> (count, frequency), and the weighted sum.")
       .def_prop_ro(
           "frequencies",
           [](Emitted &E) { return frequenciesOf(E.Frequencies); },

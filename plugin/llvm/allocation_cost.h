@@ -10,7 +10,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 
 namespace passpilot {
@@ -39,9 +38,6 @@ struct AllocationCost {
   /// The weighted sum: copy 0.2, load 4, store 1, load and store 5, cheap
   /// rematerialisation 0.2, expensive 1.
   double total() const;
-  /// LLVM's own RegAllocScore, which counts every load and store; not there for
-  /// back ends whose pipeline does not compute it (AMDGPU).
-  std::optional<double> Score;
 };
 
 /// The cost of \p F at the end of its allocation, before virtual registers are

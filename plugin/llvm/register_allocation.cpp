@@ -356,13 +356,6 @@ public:
     Provider = std::make_unique<EvictionProvider>(M.getContext(), All);
     return false;
   }
-  /// Called by LLVM once the registers of a function are final.
-  void logRewardIfNeeded(const MachineFunction &MF,
-                         function_ref<float()> Score) override {
-    if (All.Costs && !All.Costs->empty() &&
-        MF.getName() == All.Costs->back().Function)
-      All.Costs->back().Score = Score();
-  }
 
 private:
   RegisterAllocation &All;

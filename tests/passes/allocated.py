@@ -102,7 +102,7 @@ def pressure(target: str, folder: Path, values: int = 120) -> Path:
 
 def _assemble(text: bytes, path: Path) -> None:
     partial = path.with_suffix(".partial")
-    command = [bindir() / "llvm-as", "-", "-o", partial]
+    command = [str(bindir() / "llvm-as"), "-", "-o", str(partial)]
     subprocess.run(command, input=text, check=True)
     partial.replace(path)
 
@@ -120,13 +120,10 @@ def by_llc(source: Path, *, triple: str = "", opt_level: int = 2) -> bytes:
     return stock.run("llc", *flags, source, "-o", "-")
 
 
-def random_advisors(seed: int, eviction_limit: int = 100) -> list[Advisor]:
+def random_advisors(seed: int) -> tuple[passpilot.EvictAdvisor, passpilot.PriorityAdvisor]:
     """Both advisors, drawing among what is legal."""
     runner = f"random:{seed}"
-    return [
-        passpilot.EvictAdvisor(runner, eviction_limit=eviction_limit),
-        passpilot.PriorityAdvisor(runner),
-    ]
+    return passpilot.EvictAdvisor(runner), passpilot.PriorityAdvisor(runner)
 
 
 def link(objects: bytes, folder: Path, *libs: str, lang: str = "c") -> Path:

@@ -32,7 +32,7 @@ class Evict:
         chosen: np.generic = legal[self.answers * 7 % len(legal)]
         return chosen
 
-    def decide(self, obs: passpilot.Observation) -> object:
+    def decide(self, obs: Any) -> object:
         self.asked.append((obs.context, {name: tensor.copy() for name, tensor in obs.items()}))
         return self.choose(obs)
 
@@ -47,7 +47,7 @@ class Priority:
     def __init__(self) -> None:
         self.asked: list[tuple[str, Tensors]] = []
 
-    def decide(self, obs: passpilot.Observation) -> object:
+    def decide(self, obs: Any) -> object:
         self.asked.append((obs.context, {name: tensor.copy() for name, tensor in obs.items()}))
         return rank(obs)
 
@@ -92,7 +92,7 @@ def normalized(values: list[float]) -> np.ndarray[Any, np.dtype[np.float32]]:
 
 def in_instructions(ranges: list[Any]) -> list[tuple[bool, bool, float]]:
     """Whether each instruction of the ranges reads and writes, and its frequency."""
-    found = []
+    found: list[tuple[bool, bool, float]] = []
     for each in ranges:
         own: dict[int, tuple[bool, bool, float]] = {}
         for operand in each.operands:
@@ -147,7 +147,7 @@ NORMALIZED = (
 )
 
 
-def compare(obs: passpilot.Observation) -> None:
+def compare(obs: Any) -> None:
     rows = counted(obs.site)
     last = len(rows["mask"]) - 1
     assert [bool(each) for each in rows["mask"]] == [*obs["mask"][0][:last], obs["mask"][0][DO_NOT_EVICT]]
@@ -174,7 +174,7 @@ def test_the_views_agree_with_the_tensors(name: str, target: str) -> None:
     """At each function's first question: LLVM keeps its sums, and a split does not renew them."""
     functions: set[str] = set()
 
-    def decide(obs: passpilot.Observation) -> object:
+    def decide(obs: Any) -> object:
         if obs.context not in functions:
             functions.add(obs.context)
             compare(obs)

@@ -7,7 +7,7 @@ import os
 import random
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FUNCTIONS = 10_000
 
 
-def random_policy(seed: int) -> Callable[[passpilot.Observation], object]:
+def random_policy(seed: int) -> Callable[[Any], object]:
     """Draws among the legal columns, as a Python function."""
     generator = random.Random(seed)
     return lambda obs: generator.choice(np.flatnonzero(obs["mask"][0]))
@@ -49,7 +49,7 @@ def many_functions(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_functions_that_ask_nothing(many_functions: Path) -> None:
     contexts: set[str] = set()
 
-    def rank(obs: passpilot.Observation) -> object:
+    def rank(obs: Any) -> object:
         contexts.add(obs.context)
         return obs.default()
 
@@ -81,7 +81,7 @@ def test_columns_are_within_the_tensors() -> None:
     """AArch64 has classes of exactly 32 floating-point registers."""
     counts = set()
 
-    def decide(obs: passpilot.Observation) -> object:
+    def decide(obs: Any) -> object:
         columns = obs.site.columns
         counts.add(len(columns))
         assert not obs["mask"][0, len(columns) : DO_NOT_EVICT].any()
@@ -99,7 +99,7 @@ def test_nothing_but_memory_lies_between_llvm_and_the_policy(
     before = set(os.listdir("/proc/self/fd"))
     seen: set[str] = set()
 
-    def decide(obs: passpilot.Observation) -> object:
+    def decide(obs: Any) -> object:
         seen.update(os.listdir("/proc/self/fd"))
         return obs.default()
 
@@ -113,7 +113,7 @@ def test_compulsory_evictions() -> None:
     """A range that cannot be spilled must get a register: DO_NOT_EVICT is forbidden there."""
     asked = []
 
-    def decide(obs: passpilot.Observation) -> object:
+    def decide(obs: Any) -> object:
         site = obs.site
         assert site.must_evict == (obs["mask"][0, DO_NOT_EVICT] == 0)
         if site.must_evict:
@@ -129,7 +129,7 @@ def test_compulsory_evictions() -> None:
 def test_refusing_a_compulsory_eviction_is_an_error_that_names_it() -> None:
     policy = random_policy(1)
 
-    def decide(obs: passpilot.Observation) -> object:
+    def decide(obs: Any) -> object:
         return DO_NOT_EVICT if obs.site.must_evict else policy(obs)
 
     where = r"evict advisor at decision \d+ \(function \w+, %\d+\): "
@@ -139,7 +139,7 @@ def test_refusing_a_compulsory_eviction_is_an_error_that_names_it() -> None:
 
 
 def test_a_masked_column_is_an_error_that_names_its_register() -> None:
-    def decide(obs: passpilot.Observation) -> object:
+    def decide(obs: Any) -> object:
         return next(column.index for column in obs.site.columns if not column.is_legal)
 
     with pytest.raises(AdviceError, match=r"function \w+, %\d+\): expected .*, got column \d+ \([a-z0-9]+\)"):
@@ -152,7 +152,7 @@ class Greedy:
     def __init__(self) -> None:
         self.evicted: dict[tuple[str, int], int] = {}
 
-    def decide(self, obs: passpilot.Observation) -> object:
+    def decide(self, obs: Any) -> object:
         default = obs.default()
         legal = [column for column in obs.site.columns if column.is_legal and column.index != default]
         if not legal:
@@ -165,8 +165,8 @@ class Greedy:
                 self.evicted[key] = self.evicted.get(key, 0) + 1
         return worst.index
 
-    def count(self, obs: passpilot.Observation, column: object) -> list[int]:
-        ranges = column.interferences  # type: ignore[attr-defined]
+    def count(self, obs: Any, column: Any) -> list[int]:
+        ranges = column.interferences
         return [self.evicted.get((obs.context, each.number), 0) for each in ranges]
 
 
@@ -189,7 +189,7 @@ def test_priorities_that_no_float32_holds() -> None:
     """The default order is a key of 32 bits."""
     seen = []
 
-    def rank(obs: passpilot.Observation) -> object:
+    def rank(obs: Any) -> object:
         seen.append(obs.default())
         return seen[-1]
 
@@ -222,7 +222,7 @@ def test_two_agents() -> None:
         def __init__(self) -> None:
             self.asked = {"evict": 0, "priority": 0}
 
-        def decide(self, obs: passpilot.Observation) -> object:
+        def decide(self, obs: Any) -> object:
             self.asked[obs.point] += 1
             return obs.default()
 
