@@ -530,6 +530,9 @@ class MachineFunction:
     def name(self) -> str: ...
 
     @property
+    def triple(self) -> str: ...
+
+    @property
     def block_count(self) -> int: ...
 
     @property
@@ -541,6 +544,27 @@ class MachineFunction:
     def __str__(self) -> str: ...
 
     def __repr__(self) -> str: ...
+
+    def kept(self, make: Callable[[], object]) -> object:
+        """
+        What make() gave when first called for this function's allocation; dropped at its end.
+        """
+
+    def interference(self, version: int) -> tuple[int, list[int], list[tuple[int, dict[str, object]]], list[tuple[int, int]], list[tuple[int, int]]]:
+        """
+        What has changed in the interference graph since a version, 0 being the empty graph: the version now, removed nodes, new and changed nodes with their attributes, removed edges, new edges.
+        """
+
+    def interference_afresh(self, by_pairs: bool) -> tuple[int, list[int], list[tuple[int, dict[str, object]]], list[tuple[int, int]], list[tuple[int, int]]]:
+        """
+        The whole graph, made for this call; by_pairs: by comparing each two live ranges. For tests and measurements.
+        """
+
+    @property
+    def interference_work(self) -> int:
+        """
+        How many live ranges have been read and segments looked at until now, to follow the changes.
+        """
 
 class Column:
     @property

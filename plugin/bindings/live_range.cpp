@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "core.h"
+#include "live_range.h"
 
 #include "../llvm/live_range.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineRegisterInfo.h"
+#include "llvm/Target/TargetMachine.h"
 
 namespace passpilot {
 
 namespace {
-
-/// A view of a question about a live range.
-struct SiteView : View {
-  using View::View;
-  LiveRangeQuestion &asked() const {
-    return static_cast<LiveRangeQuestion &>(question("live-range"));
-  }
-  FunctionAllocation &function() const { return asked().Function; }
-};
 
 struct PrioritySite : SiteView {
   using SiteView::SiteView;
@@ -57,10 +49,6 @@ struct OperandView : SiteView {
   const llvm::MachineBasicBlock &block() const {
     return *instruction().getParent();
   }
-};
-
-struct MachineFunctionView : SiteView {
-  explicit MachineFunctionView(const SiteView &S) : SiteView(S) {}
 };
 
 std::vector<LiveRangeView> interferencesOf(const ColumnView &C) {
@@ -178,11 +166,16 @@ void bindFunction(nb::module_ &M) {
   auto MF = [](MachineFunctionView &V) -> const llvm::MachineFunction & {
     return V.function().MF;
   };
-  nb::class_<MachineFunctionView>(
-      M, "MachineFunction", nb::type_slots(ViewSlots<MachineFunctionView>))
+  nb::class_<MachineFunctionView> Class(
+      M, "MachineFunction", nb::type_slots(ViewSlots<MachineFunctionView>));
+  Class
       .def_prop_ro(
           "name",
           [MF](MachineFunctionView &V) { return text(MF(V).getName().str()); })
+      .def_prop_ro("triple",
+                   [MF](MachineFunctionView &V) {
+                     return MF(V).getTarget().getTargetTriple().str();
+                   })
       .def_prop_ro("block_count",
                    [MF](MachineFunctionView &V) { return MF(V).size(); })
       .def_prop_ro(
@@ -197,6 +190,7 @@ void bindFunction(nb::module_ &M) {
       .def("__repr__", [MF](MachineFunctionView &V) {
         return text("<machine function " + MF(V).getName().str() + ">");
       });
+  bindInterference(Class);
 }
 
 } // namespace

@@ -2,13 +2,16 @@
 //
 // All that depends on the inside of one LLVM version (22) is in this header:
 // the counters of MLInlineAdvisor that LLVM updates only for inlinings which it
-// proposed itself. The language lets an explicit instantiation name private
-// members; if a later LLVM renames one, this header stops compiling.
+// proposed itself, and who is told of changes of a machine function. The
+// language lets an explicit instantiation name private members; if a later LLVM
+// renames one, this header stops compiling.
 
 #ifndef PASSPILOT_LLVM_PRIVATE_MEMBERS_H
 #define PASSPILOT_LLVM_PRIVATE_MEMBERS_H
 
 #include "llvm/Analysis/MLInlineAdvisor.h"
+#include "llvm/CodeGen/MachineFunction.h"
+#include "llvm/CodeGen/MachineRegisterInfo.h"
 #include "llvm/Config/llvm-config.h"
 
 #if LLVM_VERSION_MAJOR != 22
@@ -48,6 +51,15 @@ struct DeadFunctionsTag {
   using Type = llvm::DenseSet<llvm::Function *> llvm::MLInlineAdvisor::*;
   friend Type member(DeadFunctionsTag);
 };
+struct FunctionDelegateTag {
+  using Type = llvm::MachineFunction::Delegate *llvm::MachineFunction::*;
+  friend Type member(FunctionDelegateTag);
+};
+struct RegisterDelegatesTag {
+  using Type = llvm::SmallPtrSet<llvm::MachineRegisterInfo::Delegate *, 1>
+      llvm::MachineRegisterInfo::*;
+  friend Type member(RegisterDelegatesTag);
+};
 
 template struct Open<NodeCountTag, &llvm::MLInlineAdvisor::NodeCount>;
 template struct Open<EdgeCountTag, &llvm::MLInlineAdvisor::EdgeCount>;
@@ -55,10 +67,14 @@ template struct Open<InitialIRSizeTag, &llvm::MLInlineAdvisor::InitialIRSize>;
 template struct Open<CurrentIRSizeTag, &llvm::MLInlineAdvisor::CurrentIRSize>;
 template struct Open<NodesInLastSCCTag, &llvm::MLInlineAdvisor::NodesInLastSCC>;
 template struct Open<DeadFunctionsTag, &llvm::MLInlineAdvisor::DeadFunctions>;
+template struct Open<FunctionDelegateTag, &llvm::MachineFunction::TheDelegate>;
+template struct Open<RegisterDelegatesTag,
+                     &llvm::MachineRegisterInfo::TheDelegates>;
 
-/// The member that \p Tag names, of \p A.
-template <typename Tag> auto &privateMember(llvm::MLInlineAdvisor &A, Tag T) {
-  return A.*member(T);
+/// The member that \p Tag names, of \p Object.
+template <typename Class, typename Tag>
+auto &privateMember(Class &Object, Tag T) {
+  return Object.*member(T);
 }
 
 } // namespace passpilot

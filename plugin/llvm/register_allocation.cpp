@@ -2,6 +2,8 @@
 
 #include "register_allocation.h"
 
+#include "interference.h"
+#include "private_members.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/LiveInterval.h"
 #include "llvm/CodeGen/LiveIntervalUnion.h"
@@ -53,28 +55,34 @@ std::string EvictQuestion::forbidden(Advice A) {
   return "expected a column that the mask allows (" + Legal + "), got " + Got;
 }
 
-SmallVector<EvictQuestion::Ranges, 4>
-EvictQuestion::unitInterferences(size_t Column) const {
-  SmallVector<Ranges, 4> Units;
+SmallVector<Ranges, 4> EvictQuestion::unitInterferences(size_t Column) const {
   if (Column >= Registers.size())
-    return Units;
-  // Queries of our own: LLVM's keep what they found for its later use.
-  LiveIntervalUnion *Unions = Function.Matrix.getLiveUnions();
-  for (MCRegUnit Unit : Function.TRI.regunits(Registers[Column])) {
-    LiveIntervalUnion::Query Q(Range, Unions[static_cast<unsigned>(Unit)]);
-    const auto &Found = Q.interferingVRegs();
-    Units.emplace_back(Found.begin(), Found.end());
-  }
-  return Units;
+    return {};
+  return Function.inTheWay(Range, Registers[Column]);
 }
 
-EvictQuestion::Ranges EvictQuestion::interferences(size_t Column) const {
+Ranges EvictQuestion::interferences(size_t Column) const {
   Ranges All;
   for (const Ranges &Unit : unitInterferences(Column))
     for (const LiveInterval *LI : Unit)
       if (!is_contained(All, LI))
         All.push_back(LI);
   return All;
+}
+
+bool PriorityQuestion::nested() const { return Function.nested(Range); }
+
+SmallVector<Ranges, 4> FunctionAllocation::inTheWay(const LiveInterval &LI,
+                                                    MCRegister Reg) const {
+  SmallVector<Ranges, 4> Units;
+  // Queries of our own: LLVM's keep what they found for its later use.
+  LiveIntervalUnion *Unions = Matrix.getLiveUnions();
+  for (MCRegUnit Unit : TRI.regunits(Reg)) {
+    LiveIntervalUnion::Query Q(LI, Unions[static_cast<unsigned>(Unit)]);
+    const auto &Found = Q.interferingVRegs();
+    Units.emplace_back(Found.begin(), Found.end());
+  }
+  return Units;
 }
 
 //===-- Eviction ----------------------------------------------------------===//
@@ -91,7 +99,8 @@ public:
       : RegAllocEvictionAdvisor(MF, RA), All(All), Release(std::move(Release)),
         Default(std::make_unique<DefaultEvictionAdvisor>(MF, RA)) {
     All.Current.reset(new FunctionAllocation{
-        MF, *LIS, *VRM, *Matrix, *MRI, *TRI, RegClassInfo, Frequencies, Loops});
+        MF, *LIS, *VRM, *Matrix, *MRI, *TRI, RegClassInfo, Frequencies, Loops,
+        privateMember(*MRI, RegisterDelegatesTag()).size()});
   }
   /// The end of the function's allocation.
   ~EvictionAdvisor() override {
@@ -114,9 +123,14 @@ private:
                            const SmallVirtRegSet &Fixed) const override;
   bool canEvictHintInterference(const LiveInterval &VirtReg, MCRegister Reg,
                                 const SmallVirtRegSet &Fixed) const override {
-    return Default->canEvictHintInterference(VirtReg, Reg, Fixed);
+    if (!Default->canEvictHintInterference(VirtReg, Reg, Fixed))
+      return false;
+    All.Current->evicting(VirtReg, Reg);
+    return true;
   }
 
+  MCRegister choose(const LiveInterval &VirtReg, const AllocationOrder &Order,
+                    uint8_t CostLimit, const SmallVirtRegSet &Fixed) const;
   bool findColumns(EvictQuestion &Q, const AllocationOrder &Order,
                    uint8_t CostLimit) const;
   int64_t answer(EvictQuestion &Q, std::optional<MCRegister> &Chosen) const;
@@ -129,13 +143,24 @@ private:
 MCRegister EvictionAdvisor::tryFindEvictionCandidate(
     const LiveInterval &VirtReg, const AllocationOrder &Order,
     uint8_t CostLimit, const SmallVirtRegSet &Fixed) const {
+  const MCRegister Reg = choose(VirtReg, Order, CostLimit, Fixed);
+  if (Reg.isValid())
+    All.Current->evicting(VirtReg, Reg);
+  return Reg;
+}
+
+MCRegister EvictionAdvisor::choose(const LiveInterval &VirtReg,
+                                   const AllocationOrder &Order,
+                                   uint8_t CostLimit,
+                                   const SmallVirtRegSet &Fixed) const {
   auto ByDefault = [&] {
     return Default->tryFindEvictionCandidate(VirtReg, Order, CostLimit, Fixed);
   };
   if (!Release || All.Evict->stopped())
     return ByDefault();
   const bool MustEvict = !VirtReg.isSpillable() && CostLimit == 0xff;
-  EvictQuestion Q(*All.Current, VirtReg, All.Evict->mask(), MustEvict);
+  EvictQuestion Q(*All.Current, VirtReg, All.Evict->mask(), MustEvict,
+                  !Fixed.empty());
   Stopwatch Watch;
   const bool Askable = findColumns(Q, Order, CostLimit);
   All.Evict->Counts.AskSeconds += Watch.seconds();
@@ -274,6 +299,14 @@ public:
         Default(std::make_unique<DefaultPriorityAdvisor>(MF, RA, &Indexes)) {}
 
   unsigned getPriority(const LiveInterval &LI) const override {
+    All.Current->queueing(LI);
+    const unsigned Priority = decide(LI);
+    All.Current->queued(LI, Priority);
+    return Priority;
+  }
+
+private:
+  unsigned decide(const LiveInterval &LI) const {
     if (!Release || All.Priority->stopped())
       return Default->getPriority(LI);
     Release->getPriority(LI); // for its tensors alone
@@ -287,7 +320,6 @@ public:
                   : Default->getPriority(LI);
   }
 
-private:
   const MachineFunction &MF;
   RegisterAllocation &All;
   // The base class has the method public; LLVM's own have it private.
