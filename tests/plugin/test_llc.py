@@ -242,7 +242,7 @@ def test_remark_files(format_: str, tmp_path: Path) -> None:
 
 def test_lists_of_processors(tmp_path: Path) -> None:
     for flag in ("-mcpu=help", "-mattr=help"):
-        command = [bindir() / "llc", "-mtriple=aarch64", flag]
+        command = [str(bindir() / "llc"), "-mtriple=aarch64", flag]
         expected = subprocess.run(command, capture_output=True, text=True, check=True).stderr
         done = passpilot("llc", "-mtriple=aarch64", flag, cwd=tmp_path)
         assert (done.code, done.out) == (0, b"")
