@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`interference_graph`: the interference graph of a function during register allocation, as networkx has it.
 
-For policies that want the whole picture rather than one live range's features. The core follows what LLVM does
-to the live ranges; each call applies to the same graph what has changed since the call before.
+For policies that want the whole picture rather than one live range's features. The core follows what LLVM
+does to the live ranges; each call applies to the same graph what has changed since the call before.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def interference_graph(function: object) -> Graph:
     - ``register``: ``"%12"``, as in LLVM's output; ``register_class``: ``"gr64"``
     - ``weight``: LLVM's spill weight, the cost of a spill by size; infinite if it cannot be spilled
     - ``size``: length of the segments, 16 per instruction, as LLVM counts it at this moment
-    - ``spill_cost``: ``weight * (size + 400)``. LLVM divides its estimate of the cost (frequency of definitions
-      and uses) by that when it computes the weight; later renumbering may change the size by a little
+    - ``spill_cost``: ``weight * (size + 400)``. LLVM divides its estimate of the cost (frequency of
+      definitions and uses) by that when it computes the weight; the size may change a little afterwards
     - ``hint``: LLVM's first hint, ``"rdi"`` or another virtual register ``"%7"``, or None
     - ``assigned``: the physical register that it has, ``"rax"``, or None
     - ``is_spillable``: False for the short ranges that spilling leaves behind
@@ -59,9 +59,9 @@ def interference_graph(function: object) -> Graph:
     An edge joins two live ranges that overlap and whose classes have a register unit in common that may be
     allocated. ``graph.graph`` has ``function`` and ``triple``.
 
-    All calls in one function's allocation, from whichever advisor, give the same graph object and update it in
-    place, at a cost that follows what has changed. Attributes of your own may be added to it; its nodes and
-    edges are not to be changed. After the function it changes no more, and is yours.
+    All calls in one function's allocation, from whichever advisor, give the same graph object and update it
+    in place, at a cost that follows what has changed. Attributes of your own may be added to it; its nodes
+    and edges are not to be changed. After the function it changes no more, and is yours.
 
     Args:
         function: ``obs.site.function`` at a decision of ``evict`` or ``priority``.

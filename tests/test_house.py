@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LAYERS = ("plugin", "features", "runners", "passes", "training")
-HEAVY = ("numpy", "rich", "onnxruntime", "llvmlite", "torch", "grpc", "importlib.metadata")
+HEAVY = ("numpy", "networkx", "rich", "onnxruntime", "llvmlite", "torch", "grpc", "importlib.metadata")
 LICENCE = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
 LONGEST = 500
 MADE = {"_core.pyi"}
