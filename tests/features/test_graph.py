@@ -30,7 +30,7 @@ BOTH = ("evict", "priority")
 def disagreement(graph: Graph, function: MachineFunction, *, by_pairs: bool = True) -> str:
     """What the graph has otherwise than one made afresh, by LLVM's own comparison of each two ranges."""
     _, _, nodes, _, edges = function.interference_afresh(by_pairs)
-    mine, theirs = dict(graph.nodes(data=True)), dict(nodes)
+    mine, theirs = dict(graph.nodes.items()), dict(nodes)
     if mine != theirs:
         other = [number for number in mine | theirs if mine.get(number) != theirs.get(number)]
         return f"nodes {[(number, mine.get(number), theirs.get(number)) for number in other]}"

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The interference graph asked for at every question: what following costs, and what building it anew would.
+
+Generated functions of three sizes under random policies, which evict, split and spill a lot, and the
+function of a real program with the most questions under LLVM's default. "Update" is the mean time of
+`interference_graph()` after the first call in a function; "anew" is the median of making the same graph, the
+core's and networkx's, from nothing at a sample of the questions. Writes bench/results/graph.json.
+
+usage: bench_graph.py [PROGRAM]      (libyaml)
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import statistics
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import networkx
+from rich.console import Console
+from rich.table import Table
+
+from passpilot import EvictAdvisor, Module, PriorityAdvisor, emit
+from passpilot.features import interference_graph
+
+if TYPE_CHECKING:
+    from passpilot.runners.python import Observation
+
+ROOT: Final = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+from tests.features.scarce import long_function  # noqa: E402
+from tests.passes.allocated import optimized  # noqa: E402
+
+SAMPLES: Final = 20  # at questions 1, 2, 4, 8, ...
+
+
+@dataclass
+class Row:
+    """One function."""
+
+    function: str
+    ranges: int = 0
+    edges: int = 0
+    questions: int = 0
+    first: float = 0
+    update: float = 0
+    anew: list[float] = field(default_factory=list)
+
+
+def built(function: Any) -> networkx.Graph[int]:
+    """The graph from nothing."""
+    _, _, nodes, _, edges = function.interference_afresh(False)
+    graph: networkx.Graph[int] = networkx.Graph()
+    graph.add_nodes_from(nodes)
+    graph.add_edges_from(edges)
+    return graph
+
+
+class Stopwatch:
+    """A policy that asks for the graph at every question, and notes the time."""
+
+    def __init__(self, seed: int | None) -> None:
+        self.random = random.Random(seed)
+        self.follows = seed is None
+        self.rows: dict[str, Row] = {}
+
+    def decide(self, obs: Observation) -> object:
+        """Look, then answer: as LLVM would, or any legal column or number."""
+        self.look(obs.site.function)  # type: ignore[attr-defined]
+        if self.follows:
+            return obs.default()
+        if obs.point == "evict":
+            return self.random.choice(obs["mask"][0].nonzero()[0].tolist())
+        return self.random.randrange(2**32)
+
+    def look(self, function: Any) -> None:
+        """Take the time of one call, and at times of building it anew."""
+        start = time.perf_counter()
+        graph = interference_graph(function)
+        seconds = time.perf_counter() - start
+        row = self.rows.setdefault(function.name, Row(function.name))
+        row.questions += 1
+        if row.questions == 1:
+            row.first = seconds
+        else:
+            row.update += seconds
+        row.ranges = max(row.ranges, len(graph))
+        if len(row.anew) == SAMPLES or row.questions < 2 ** len(row.anew):
+            return
+        row.edges = max(row.edges, graph.number_of_edges())
+        start = time.perf_counter()
+        again = built(function)
+        row.anew.append(time.perf_counter() - start)
+        assert dict(again.nodes.items()) == dict(graph.nodes.items())
+        assert dict(again.adj) == dict(graph.adj)
+
+    def run(self, module: Module) -> Row:
+        """Generate code; the function with the most questions."""
+        emit(module, "obj", advisors=[EvictAdvisor(self.decide), PriorityAdvisor(self.decide)])
+        return max(self.rows.values(), key=lambda row: row.questions)
+
+
+def main() -> None:
+    """Measure, print the table, write the JSON."""
+    name = sys.argv[1] if len(sys.argv) > 1 else "libyaml"
+    rows = []
+    for groups in (20, 80, 320):
+        row = Stopwatch(1).run(Module.read(long_function(groups)))
+        row.function = f"{groups} blocks"
+        rows.append(row)
+    row = Stopwatch(None).run(Module.read(optimized(name)))
+    row.function = row.function[:24]
+    rows.append(row)
+    table = Table("function", "ranges", "edges", "questions", "first, ms", "update, µs", "anew, ms", "ratio")
+    data = []
+    for row in rows:
+        update = row.update / (row.questions - 1)
+        anew = statistics.median(row.anew)
+        counts = [f"{row.ranges:,}", f"{row.edges:,}", f"{row.questions:,}"]
+        times = [f"{row.first * 1e3:.1f}", f"{update * 1e6:.1f}", f"{anew * 1e3:.1f}", f"{anew / update:.0f}"]
+        table.add_row(row.function, *counts, *times)
+        data.append({**asdict(row), "update": update, "anew": anew})
+    Console().print(table)
+    results = Path(__file__).with_name("results")
+    results.mkdir(exist_ok=True)
+    (results / "graph.json").write_text(json.dumps(data, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
