@@ -45,7 +45,11 @@ if [ "$python" = /usr/bin/python3 ]; then
   need python3-venv "$python" -c 'import ensurepip, venv'
   need python3-dev "$python" -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")'
 fi
-[ "$group" = test ] && need npm command -v npm
+if [ "$group" = test ]; then
+  need npm command -v npm
+  need csmith command -v csmith
+  need libcsmith-dev test -f /usr/include/csmith/csmith.h
+fi
 
 known() { apt-cache show --no-all-versions "$@" >/dev/null 2>&1; }
 
