@@ -28,11 +28,12 @@ from passpilot.plugin.errors import (
     PeerError,
     PolicyError,
     RunnerSpecError,
+    SpecMismatchError,
     UsageError,
     restated,
 )
 from passpilot.plugin.files import OutputFile
-from passpilot.runners.base import Runner
+from passpilot.runners.base import Runner, own_features
 from passpilot.runners.native import NativeRunner, row_of
 from passpilot.runners.spec import make_runner
 
@@ -120,7 +121,18 @@ class Advisor(ABC):
                 raise
             return _AbsentPeer(error, point.advice)
 
+    def _check_table(self, point: Point) -> None:
+        """Make sure that the installed LLVM computes what our table says."""
+        rows, default, advice = _core.point(self.point)
+        llvms = [(name, dtype, tuple(shape)) for name, dtype, shape in (*rows, default, advice)]
+        ours = [row_of(spec) for spec in (*own_features(point), point.default, point.advice)]
+        if llvms != ours:
+            names = ", ".join(name for name, *_ in set(llvms) ^ set(ours)) or "another order"
+            msg = f"{self._who}: expected the features of LLVM 22 (`passpilot features`), got others: {names}"
+            raise SpecMismatchError(f"{msg}; use the LLVM that passpilot was built with")
+
     def _connect(self, point: Point, on_error: OnError, limit: float) -> _core.Advisor:
+        self._check_table(point)
         runner = self.runner
         wanted = {spec.name for spec in runner.inputs}
         custom = [

@@ -83,8 +83,8 @@ class EvictAdvisor(Advisor):
         timeout: float = 10.0,
         eviction_limit: int = EVICTION_LIMIT,
     ) -> None:
-        if type(eviction_limit) is not int or eviction_limit < 0:
-            msg = f"evict advisor: expected an eviction limit of 0 or more, got {eviction_limit!r}"
+        if type(eviction_limit) is not int or not 0 <= eviction_limit < 1 << 32:
+            msg = f"evict advisor: expected an eviction limit of 0 to 4294967295, got {eviction_limit!r}"
             raise UsageError(msg)
         super().__init__(runner, log=log, on_error=on_error, timeout=timeout, limit=eviction_limit)
 

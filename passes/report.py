@@ -28,7 +28,7 @@ class Side(TypedDict, total=False):
     cost: float
     counts: dict[str, int]
     frequencies: dict[str, float]
-    cycles: float
+    cycles: float | None
 
 
 class Row(TypedDict):
@@ -60,13 +60,13 @@ def allocation_report(
         InputError: llvm-mca cannot be asked.
     """
     default = before.copy()
-    wanted.filetype = file_type("null")
+    wanted.filetype, wanted.remarks.file, wanted.output_asm_variant = file_type("null"), "", None
     rows = _rows(advised, generate(default, wanted, ()).costs)
     if replaying is not None:
         for side, advisors in (("advised", replaying), ("default", ())):
             cycles = _cycles(before.copy(), wanted, advisors, llvm)
             for row in rows:
-                row[side]["cycles"] = cycles.get(row["name"], 0.0)  # type: ignore[literal-required]
+                row[side]["cycles"] = cycles.get(row["name"])  # type: ignore[literal-required]
     total = {"advised": _sum(rows, "advised"), "default": _sum(rows, "default")}
     whole = {**total, "ratio": _ratio(*total.values())}
     report = {"module": before.name, "triple": before.triple, "total": whole, "functions": rows}
@@ -117,7 +117,12 @@ def _cycles(
 
 def _processor(triple: str, llvm: Sequence[str]) -> list[str]:
     """llvm-mca's flags of the processor: those of the command line, or the one that LLVM compiles for."""
-    given = ["-" + each.lstrip("-") for each in llvm]
+    given: list[str] = []
+    for each in llvm:  # a value may be an argument of its own
+        if given and given[-1] in ("-mcpu", "-mattr"):
+            given[-1] += f"={each}"
+        else:
+            given.append("-" + each.lstrip("-"))
     named = [each for each in given if each.startswith(("-mcpu=", "-mattr="))]
     if any(each.startswith("-mcpu=") for each in named):
         return named

@@ -22,7 +22,8 @@ MCA: Final = "llvm-mca-22"
 DEADLINE: Final = 600.0
 """Seconds for all blocks of a module."""
 
-_FUNCTION: Final = re.compile(r"\s-- Begin function (\S+)")
+_FUNCTION: Final = re.compile(r"\s-- Begin function (.+)$")
+_SYNTAX: Final = re.compile(r"\s*\.(intel|att)_syntax\b")
 _END: Final = re.compile(r"\s-- End function")
 _BLOCK: Final = re.compile(r"(?:\S*BB\d+_|\s*(?:#|//|;|@|!)\s*%bb\.)(\d+):")
 _COMMENT: Final = re.compile(r"\s*(?:#|//|;|@|!)")
@@ -41,18 +42,25 @@ def block_throughput(
     Raises:
         InputError: llvm-mca is not there, or cannot judge this processor.
     """
+    blocks: list[tuple[str, int]] = []
+    marked = "\n".join([*_marked(assembly, blocks), ""])
     cycles: dict[str, float] = {}
-    for region in _regions("\n".join([*_marked(assembly), ""]), flags):
-        name, _, block = str(region["Name"]).rpartition(" ")
-        weight = frequencies.get(name, {}).get(int(block), 0.0)
+    for region in _regions(marked, flags):
+        name, block = blocks[int(str(region["Name"]))]
+        weight = frequencies.get(name, {}).get(block, 0.0)
         cycles[name] = cycles.get(name, 0.0) + weight * float(region["SummaryView"]["BlockRThroughput"])
     return cycles
 
 
-def _marked(assembly: str) -> Iterator[str]:
-    """The lines with llvm-mca's marks around each block; what is outside of functions is left out."""
+def _marked(assembly: str, blocks: list[tuple[str, int]]) -> Iterator[str]:
+    """The lines with llvm-mca's marks around each block; what is outside of functions is left out.
+
+    A region is named by the place of its block in `blocks`, to which function and number are added.
+    """
     function, comment, open_region = "", "#", False
     for line in assembly.splitlines():
+        if _SYNTAX.match(line):
+            yield line
         if found := _FUNCTION.search(line):
             function = found[1].strip('"')
         begins = _BLOCK.match(line) if function else None
@@ -63,7 +71,8 @@ def _marked(assembly: str) -> Iterator[str]:
         if begins:
             if mark := _COMMENT.match(line):
                 comment = mark[0].strip()
-            yield f"{comment} LLVM-MCA-BEGIN {function} {begins[1]}"
+            yield f"{comment} LLVM-MCA-BEGIN {len(blocks)}"
+            blocks.append((function, int(begins[1])))
             open_region = True
         if ends:
             function = ""

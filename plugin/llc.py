@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import tempfile
+import warnings
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.plugin import tool
 from passpilot.plugin.arguments import Parser
-from passpilot.plugin.errors import InputError, UsageError
+from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,7 +34,7 @@ example:
   passpilot llc in.bc -O2 -filetype=obj --evict=python:policy.py:decide --stats -o out.o
 
 All other options are LLVM's own, as in llc: -mcpu=znver4, -mattr=+avx2, -march=, -relocation-model=pic,
--stop-after=greedy, -pass-remarks=regalloc, ...
+-stop-after=finalize-isel, -pass-remarks=regalloc, ...
 {tool.RUNNERS}"""
 
 
@@ -82,7 +84,7 @@ def make_parser() -> Parser:
     _assembly_options(parser)
     tool.remark_options(parser)
     tool.advice_options(parser, "llc")
-    limit = "let the default decide once a live range has been evicted N times (100); 0: no limit"
+    limit = "once a live range has been evicted N times (100), only the default may evict it; 0: no limit"
     add("eviction-limit", type=int, metavar="N", help=limit)
     report = "write what the allocation costs, function by function, beside LLVM's default"
     add("report", default="", metavar="F.json", help=report)
@@ -136,14 +138,20 @@ def _run(options: argparse.Namespace, llvm: list[str]) -> int:
     )
     options.output = options.output or _default_output(options, module)
     _check(options)
+    if not options.report_mca:
+        _advised(options, module, level, _Measuring(llvm, None))
+        return 0
     with tempfile.TemporaryDirectory(prefix="passpilot-") as folder:
-        replay = _log_for_replay(options, folder) if options.report_mca else None
-        advisors = tool.make_advisors("llc", options)
-        try:
-            _compile(options, module, _emit_options(options, level), advisors, _Measuring(llvm, replay))
-        finally:
-            tool.close(advisors)
+        _advised(options, module, level, _Measuring(llvm, _log_for_replay(options, folder)))
     return 0
+
+
+def _advised(options: argparse.Namespace, module: Module, level: int, measuring: _Measuring) -> None:
+    advisors = tool.make_advisors("llc", options)
+    try:
+        _compile(options, module, _emit_options(options, level), advisors, measuring)
+    finally:
+        tool.close(advisors)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -158,6 +166,9 @@ def _log_for_replay(options: argparse.Namespace, folder: str) -> argparse.Namesp
     runners = tool.runners("llc", options)
     logs = tool.logs("llc", options, runners)
     logs = {point: logs.get(point) or f"{folder}/{point}.log" for point in runners}
+    for path in logs.values():
+        if "?" in path or (os.path.exists(path) and not os.path.isfile(path)):
+            raise UsageError(f"llc: --log: expected a plain file for --report-mca to read again, got {path}")
     options.log = [f"{point}={path}" for point, path in logs.items()]
     replay = {point: f"replay:{path}" for point, path in logs.items()}
     return argparse.Namespace(**{**vars(options), "advise": [], "log": [], **replay})
@@ -240,6 +251,9 @@ def _report(
     """The report on an advised compilation of `before`."""
     from importlib import import_module
 
+    if not emitted.costs:
+        msg = "--report: no function was allocated by the greedy allocator (as at -O0): the report is empty"
+        warnings.warn(msg, PasspilotWarning, stacklevel=2)
     report = import_module("passpilot.passes.report")
     replaying = tool.make_advisors("llc", measuring.replay) if measuring.replay is not None else None
     try:

@@ -2,6 +2,8 @@
 
 #include "register_allocation.h"
 
+#include "live_range.h"
+
 #include "interference.h"
 #include "private_members.h"
 #include "llvm/ADT/STLExtras.h"
@@ -25,7 +27,7 @@ namespace passpilot {
 //===-- Questions ---------------------------------------------------------===//
 
 DecisionPlace LiveRangeQuestion::place() {
-  Name = "%" + std::to_string(Range.reg().virtRegIndex());
+  Name = rangeName(Range.reg());
   DecisionPlace P;
   P.Register = Name;
   return P;
@@ -46,8 +48,7 @@ std::string EvictQuestion::forbidden(Advice A) {
   if (Column == DoNotEvict)
     Got += " (do not evict)";
   else if (Column < Registers.size())
-    Got +=
-        " (" + StringRef(Function.TRI.getName(Registers[Column])).lower() + ")";
+    Got += " (" + physicalName(Function, Registers[Column]) + ")";
   std::string Legal;
   for (int64_t I = 0; I < EvictColumns; ++I)
     if (Mask[I])
@@ -113,7 +114,7 @@ private:
   RegisterAllocation &All;
   const std::unique_ptr<RegAllocEvictionAdvisor> Release, Default;
   mutable bool ContextTold = false;
-  // How often each live range was evicted, or asked about in vain.
+  // How often each live range was evicted by an answer.
   mutable DenseMap<Register, unsigned> Evictions;
   mutable unsigned MostEvictions = 0;
 
@@ -134,6 +135,7 @@ private:
   bool findColumns(EvictQuestion &Q, const AllocationOrder &Order,
                    uint8_t CostLimit) const;
   int64_t answer(EvictQuestion &Q, std::optional<MCRegister> &Chosen) const;
+  int64_t overrule(EvictQuestion &Q, std::optional<MCRegister> &Chosen) const;
   void applyLimit(EvictQuestion &Q) const;
   bool overLimit(const EvictQuestion &Q, int64_t Column) const;
   void count(const EvictQuestion &Q, int64_t Column) const;
@@ -156,7 +158,7 @@ MCRegister EvictionAdvisor::choose(const LiveInterval &VirtReg,
   auto ByDefault = [&] {
     return Default->tryFindEvictionCandidate(VirtReg, Order, CostLimit, Fixed);
   };
-  if (!Release || All.Evict->stopped())
+  if (!Release || All.stopped())
     return ByDefault();
   const bool MustEvict = !VirtReg.isSpillable() && CostLimit == 0xff;
   EvictQuestion Q(*All.Current, VirtReg, All.Evict->mask(), MustEvict,
@@ -208,8 +210,14 @@ int64_t EvictionAdvisor::answer(EvictQuestion &Q,
   if (!ContextTold)
     S.switchContext(MF.getName());
   ContextTold = true;
-  if (S.Limit > 0 && MostEvictions > S.Limit)
+  if (S.Limit > 0 && MostEvictions >= S.Limit)
     applyLimit(Q);
+  // Where a register must be found, the default may prefer to recolour others
+  // to evicting any; the model's columns have no word for that.
+  if (Q.MustEvict && !Q.Mask[Q.column(Q.Default())]) {
+    ++S.Counts.NotAskable;
+    return overrule(Q, Chosen);
+  }
   std::optional<Advice> Answer = S.ask(Q);
   if (Answer && Q.Mask[Answer->Integer]) {
     count(Q, Answer->Integer);
@@ -217,9 +225,14 @@ int64_t EvictionAdvisor::answer(EvictQuestion &Q,
   }
   // The session has stopped, or fell back on a default that LLVM's ML advisor
   // would not consider: LLVM's default decides over its head.
+  return overrule(Q, Chosen);
+}
+
+/// Lets LLVM's default decide; returns an answer that LLVM's ML advisor takes.
+int64_t EvictionAdvisor::overrule(EvictQuestion &Q,
+                                  std::optional<MCRegister> &Chosen) const {
   Chosen = Q.Default();
-  return Q.MustEvict ? find(ArrayRef(Q.Mask, EvictColumns), 1) - Q.Mask
-                     : DoNotEvict;
+  return find(ArrayRef(Q.Mask, EvictColumns), 1) - Q.Mask;
 }
 
 /// Takes columns out of the mask whose live ranges have been evicted too often.
@@ -246,18 +259,14 @@ bool EvictionAdvisor::overLimit(const EvictQuestion &Q, int64_t Column) const {
     const bool Urgent =
         !Q.Range.isSpillable() &&
         (LI->isSpillable() || Allocatable(Q.Range) < Allocatable(*LI));
-    return !Urgent && Evictions.lookup(LI->reg()) > All.Evict->Limit;
+    return !Urgent && Evictions.lookup(LI->reg()) >= All.Evict->Limit;
   });
 }
 
 void EvictionAdvisor::count(const EvictQuestion &Q, int64_t Column) const {
-  auto Count = [&](const LiveInterval &LI) {
-    MostEvictions = std::max(MostEvictions, ++Evictions[LI.reg()]);
-  };
-  if (Column == DoNotEvict)
-    return Count(Q.Range);
-  for (const LiveInterval *LI : Q.interferences(Column))
-    Count(*LI);
+  if (Column != DoNotEvict)
+    for (const LiveInterval *LI : Q.interferences(Column))
+      MostEvictions = std::max(MostEvictions, ++Evictions[LI->reg()]);
 }
 
 void EvictionAdvisor::addCost() {
@@ -307,7 +316,7 @@ public:
 
 private:
   unsigned decide(const LiveInterval &LI) const {
-    if (!Release || All.Priority->stopped())
+    if (!Release || All.stopped())
       return Default->getPriority(LI);
     Release->getPriority(LI); // for its tensors alone
     if (!ContextTold)

@@ -256,7 +256,7 @@ def test_nobody_asked_is_a_warning(opt_level: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("limit", [-1, 1.5, float("nan"), True, "3"])
 def test_wrong_limits(limit: object) -> None:
-    with pytest.raises(UsageError, match="evict advisor: expected an eviction limit of 0 or more, got"):
+    with pytest.raises(UsageError, match="evict advisor: expected an eviction limit of 0 to 4294967295, got"):
         EvictAdvisor("default", eviction_limit=limit)  # type: ignore[arg-type]
 
 

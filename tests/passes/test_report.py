@@ -121,7 +121,7 @@ def test_a_processor_that_llvm_mca_cannot_judge(tmp_path: Path) -> None:
 
 def test_wrong_command_lines(tmp_path: Path) -> None:
     source = tmp_path / "in.ll"
-    source.write_text("define void @f() {\n  ret void\n}\n")
+    source.write_text("define i32 @f(i32 %x) {\n  %y = mul i32 %x, 3\n  ret i32 %y\n}\n")
     told = refused("llc", source, "--report-mca", "-o", "o.s", cwd=tmp_path, code=2)
     assert "expected a report to add to" in told
     told = refused("llc", source, "--report=o.s", "-o", "o.s", cwd=tmp_path, code=2)
