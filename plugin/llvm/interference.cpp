@@ -360,10 +360,8 @@ const InterferenceGraph &InterferenceTracker::sync(Register Reg, bool Nested) {
   for (unsigned Number : Noted)
     if (F.VRM.hasPhys(registerOf(Number)))
       Latest.erase(Number);
-  if (Nested)
-    return Graph;
-  Noted.clear();
-  note(Reg); // LLVM works on it next
+  if (!Nested)
+    Noted.clear();
   return Graph;
 }
 
