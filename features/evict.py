@@ -11,8 +11,8 @@ are 0. Frequencies are relative to the entry of the function. Where a row says "
 been divided by the largest, so that this one is 1. LLVM computes the scaled sums of a live range once, and
 keeps them when the live range is split later.
 
-Source: llvm/lib/CodeGen/MLRegAllocEvictAdvisor.cpp and .h, which are not installed: the core compares names,
-types and order with what LLVM registers, and a test compares the table with the core and with stock llc.
+Source: llvm/lib/CodeGen/MLRegAllocEvictAdvisor.cpp and .h, which are not installed: an advisor compares
+names, types and order with what LLVM registers, and a test compares the tensors with those of stock llc.
 """
 
 from __future__ import annotations

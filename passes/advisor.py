@@ -11,6 +11,7 @@ import sys
 import threading
 import warnings
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
@@ -56,9 +57,27 @@ _OURS: Final = tuple(f"{Path(__file__).parents[1] / name}/" for name in ("passes
 _COUNTS: Final = ("asked", "accepted", "agreed", "fallbacks", "not_askable", "budget_hits")
 
 
-def mean_microseconds(seconds: float, decisions: int) -> float:
-    """The mean time of one decision; 0 if there was none."""
-    return 1e6 * seconds / decisions if decisions else 0.0
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """What an advisor did until now.
+
+    `seconds` is the clock around the runner, the custom features and the log; LLVM's feature extraction and
+    its default decision are not in it.
+    """
+
+    decisions: int
+    """Questions that the advisor decided in whatever way."""
+    fallbacks: int
+    """Decided by LLVM's default because the runner failed (`on_error="default"`)."""
+    not_askable: int
+    """Decided by LLVM's default where LLVM computes no features; not in `decisions`."""
+    seconds: float
+    """Spent on asking."""
+
+    @property
+    def microseconds_per_decision(self) -> float:
+        """Mean time of one question; 0 if there was none."""
+        return 1e6 * self.seconds / self.decisions if self.decisions else 0.0
 
 
 class Advisor(ABC):
@@ -184,13 +203,17 @@ class Advisor(ABC):
     def _seconds(self) -> float:
         return self._core.counts["ask_seconds"] if self._core is not None else 0.0
 
+    @property
+    @abstractmethod
+    def stats(self) -> Stats:
+        """The counts until now."""
+
     def report(self) -> str:
         """The counts for people, in the manner of `--stats`."""
         if self._core is None:
             return f"{self._who} {self.name}: LLVM's own {self._nobody}; nothing was asked"
         lines = [f"{count:10d} {what}" for count, what in self._rows()]
-        mean = mean_microseconds(self._seconds, self._counts()["decisions"])
-        lines.append(f"{mean:10.2f} microseconds per decision")
+        lines.append(f"{self.stats.microseconds_per_decision:10.2f} microseconds per decision")
         return "\n".join([f"{self._who} {self.name}:", *lines])
 
     def start(self) -> _core.Advisor | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from passpilot.passes.advisor import Advisor, OnError, mean_microseconds
+from passpilot.passes.advisor import Advisor, OnError, Stats
 from passpilot.plugin.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,33 +20,16 @@ EVICTION_LIMIT: Final = 100
 """How often one live range may be evicted, as in LLVM, unless told otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
-class EvictStats:
-    """What an advisor did until now.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictStats(Stats):
+    """What an eviction advisor did; `not_askable` counts candidates of more than 32 registers, and others."""
 
-    `seconds` is the clock around the runner, the custom features and the log; LLVM's feature extraction and
-    its default decision are not in it.
-    """
-
-    decisions: int
-    """Questions that the advisor decided: asked or fallen back."""
     evictions: int
     """Answered by the runner with a register."""
     kept: int
     """Answered by the runner with `DO_NOT_EVICT`."""
     agreed: int
     """Answered by the runner as LLVM's default, of those of which the default was computed."""
-    fallbacks: int
-    """Decided by LLVM's default because the runner failed (`on_error="default"`)."""
-    not_askable: int
-    """Decided by LLVM's default where LLVM computes no features (over 32 registers); not in `decisions`."""
-    seconds: float
-    """Spent on asking."""
-
-    @property
-    def microseconds_per_decision(self) -> float:
-        """Mean time of one question; 0 if there was none."""
-        return mean_microseconds(self.seconds, self.decisions)
 
 
 class EvictAdvisor(Advisor):
@@ -59,8 +42,8 @@ class EvictAdvisor(Advisor):
             LLVM's own heuristic decide instead, and counts and reports it.
         timeout: seconds that each wait for another process may take.
         eviction_limit: a live range that has been evicted this often is legal no more, unless the candidate
-            cannot be spilled; 0 for no limit, under which a policy may never end. A log replays only under
-            the limit that it was taken with.
+            cannot be spilled, or LLVM's default would evict it; 0 for no limit, under which a policy may
+            never end. A log replays only under the limit that it was taken with.
 
     Raises:
         RunnerError: the runner cannot be made, or does not fit the decision point.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from passpilot.passes.advisor import Advisor, OnError, mean_microseconds
+from passpilot.passes.advisor import Advisor, OnError, Stats
 from passpilot.plugin.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,33 +23,16 @@ SIZE_BUDGET: Final = 4.0
 """How many times its size a module may reach before the default decides, unless told otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
-class InlineStats:
-    """What an advisor did until now.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InlineStats(Stats):
+    """What an inline advisor did; `not_askable` counts what the default inlines in unreachable blocks."""
 
-    `seconds` is the clock around the runner, the custom features and the log; LLVM's feature extraction and
-    its default decision are not in it.
-    """
-
-    decisions: int
-    """Call sites that the advisor decided: asked, fallen back, or over the budget."""
     accepted: int
     """Answered yes by the runner."""
     refused: int
     """Answered no by the runner."""
-    fallbacks: int
-    """Decided by LLVM's default because the runner failed (`on_error="default"`)."""
     budget_hits: int
     """Decided by LLVM's default because the module had grown over the size budget."""
-    not_askable: int
-    """Inlined by LLVM's default where LLVM computes no features (unreachable blocks); not in `decisions`."""
-    seconds: float
-    """Spent on asking."""
-
-    @property
-    def microseconds_per_decision(self) -> float:
-        """Mean time of one question; 0 if there was none."""
-        return mean_microseconds(self.seconds, self.decisions)
 
 
 class InlineAdvisor(Advisor):

@@ -7,36 +7,12 @@ is put back into the queue, after a split for instance.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from passpilot.passes.advisor import Advisor, OnError, mean_microseconds
+from passpilot.passes.advisor import Advisor, OnError, Stats
 
 if TYPE_CHECKING:
     from passpilot.runners.spec import RunnerLike
-
-
-@dataclass(frozen=True, slots=True)
-class PriorityStats:
-    """What an advisor did until now.
-
-    `seconds` is the clock around the runner, the custom features and the log; LLVM's feature extraction and
-    its default decision are not in it.
-    """
-
-    decisions: int
-    """Live ranges that the advisor ranked: asked or fallen back."""
-    fallbacks: int
-    """Ranked by LLVM's default because the runner failed (`on_error="default"`)."""
-    not_askable: int
-    """Ranked by LLVM's default where LLVM computes no features; not in `decisions`."""
-    seconds: float
-    """Spent on asking."""
-
-    @property
-    def microseconds_per_decision(self) -> float:
-        """Mean time of one question; 0 if there was none."""
-        return mean_microseconds(self.seconds, self.decisions)
 
 
 class PriorityAdvisor(Advisor):
@@ -72,10 +48,10 @@ class PriorityAdvisor(Advisor):
         super().__init__(runner, log=log, on_error=on_error, timeout=timeout, limit=0.0)
 
     @property
-    def stats(self) -> PriorityStats:
+    def stats(self) -> Stats:
         """The counts until now."""
         counts = self._counts()
-        return PriorityStats(
+        return Stats(
             decisions=counts["decisions"],
             fallbacks=counts["fallbacks"],
             not_askable=counts["not_askable"],

@@ -156,7 +156,8 @@ def _advised(options: argparse.Namespace, module: Module, level: int, measuring:
 
 def _check(options: argparse.Namespace) -> None:
     others = (("-split-dwarf-output", options.split_dwarf_output), ("--report", options.report))
-    tool.check_outputs("llc", options, ("-o", options.output), *others)
+    output = None if _prints_nothing(options) else options.output
+    tool.check_outputs("llc", options, ("-o", output), *others)
     if options.report_mca and not options.report:
         raise UsageError("llc: --report-mca: expected a report to add to, got none; add --report=F.json")
 
@@ -263,11 +264,17 @@ def _report(
     return data
 
 
+def _prints_nothing(options: argparse.Namespace) -> bool:
+    """-filetype=null to standard output; a file it names is made, and empty, as by llc."""
+    return bool(options.filetype == "null" and options.output == "-")
+
+
 def _write(options: argparse.Namespace, emitted: _core.Emitted, files: dict[str, bytes]) -> None:
     from passpilot.plugin.files import write_files
 
     binary = options.filetype == "obj"
-    if not (binary and tool.refuses_terminal(options.output, "an object", "-o OUT, or -filetype=asm")):
+    refused = binary and tool.refuses_terminal(options.output, "an object", "-o OUT, or -filetype=asm")
+    if not refused and not _prints_nothing(options):
         files[options.output] = emitted.code
     if options.split_dwarf_output:
         files[options.split_dwarf_output] = emitted.split_dwarf

@@ -83,12 +83,7 @@ Domain domainOf(const DomainRow &Row) {
 }
 
 const Point &pointOf(const std::string &Name) {
-  const Point *P = nullptr;
-  try {
-    P = findPoint(Name);
-  } catch (const std::runtime_error &E) {
-    throw CompilationError(E.what());
-  }
+  const Point *P = findPoint(Name);
   if (!P)
     throw nb::value_error(
         ("decision point: expected one of LLVM's, got " + Name).c_str());
@@ -105,8 +100,8 @@ Question &View::question(const char *What) const {
     raiseError("StaleViewError",
                std::string(What) + " view of decision " +
                    std::to_string(Ordinal) +
-                   ": expected to be read during that decision, got a read "
-                   "after it; copy what "
+                   ": expected to be read during that decision, by the "
+                   "thread that is asked, got another read; copy what "
                    "you need");
   return *Asked;
 }

@@ -2,9 +2,8 @@
 
 #include "register_allocation.h"
 
-#include "live_range.h"
-
 #include "interference.h"
+#include "live_range.h"
 #include "private_members.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/LiveInterval.h"
@@ -173,7 +172,8 @@ MCRegister EvictionAdvisor::choose(const LiveInterval &VirtReg,
   Q.Default = ByDefault;
   // Set where LLVM's advisor is not to have the last word.
   std::optional<MCRegister> Chosen;
-  All.Receiver->Answer = [&] { return answer(Q, Chosen); };
+  auto Answer = [&] { return answer(Q, Chosen); };
+  All.Receiver->Answer = Answer;
   const MCRegister Found =
       Release->tryFindEvictionCandidate(VirtReg, Order, CostLimit, Fixed);
   All.Receiver->Answer = nullptr;
@@ -220,7 +220,8 @@ int64_t EvictionAdvisor::answer(EvictQuestion &Q,
   }
   std::optional<Advice> Answer = S.ask(Q);
   if (Answer && Q.Mask[Answer->Integer]) {
-    count(Q, Answer->Integer);
+    if (S.Limit > 0)
+      count(Q, Answer->Integer);
     return Answer->Integer;
   }
   // The session has stopped, or fell back on a default that LLVM's ML advisor
@@ -264,9 +265,18 @@ bool EvictionAdvisor::overLimit(const EvictQuestion &Q, int64_t Column) const {
 }
 
 void EvictionAdvisor::count(const EvictQuestion &Q, int64_t Column) const {
-  if (Column != DoNotEvict)
-    for (const LiveInterval *LI : Q.interferences(Column))
-      MostEvictions = std::max(MostEvictions, ++Evictions[LI->reg()]);
+  if (Column == DoNotEvict)
+    return;
+  Stopwatch Watch;
+  SmallPtrSet<const LiveInterval *, 8> Seen;
+  // LLVM's own queries, whose answers it still has: it has looked at each range
+  // in the way of a legal column.
+  for (MCRegUnit Unit : TRI->regunits(Q.Registers[Column]))
+    for (const LiveInterval *LI :
+         Matrix->query(Q.Range, Unit).interferingVRegs())
+      if (Seen.insert(LI).second)
+        MostEvictions = std::max(MostEvictions, ++Evictions[LI->reg()]);
+  All.Evict->Counts.AskSeconds += Watch.seconds();
 }
 
 void EvictionAdvisor::addCost() {
@@ -323,7 +333,8 @@ private:
       All.Priority->switchContext(MF.getName());
     ContextTold = true;
     PriorityQuestion Q(*All.Current, LI);
-    Q.Default = [&] { return Default->getPriority(LI); };
+    auto ByDefault = [&] { return Default->getPriority(LI); };
+    Q.Default = ByDefault;
     std::optional<Advice> Answer = All.Priority->ask(Q);
     return Answer ? static_cast<unsigned>(Answer->Number)
                   : Default->getPriority(LI);

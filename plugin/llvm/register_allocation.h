@@ -102,7 +102,7 @@ public:
   const int64_t *const Mask;
   const bool MustEvict; ///< the range cannot be spilled
   const bool Nested;    ///< in a recolouring
-  std::function<llvm::MCRegister()> Default;
+  llvm::function_ref<llvm::MCRegister()> Default;
 
   Advice defaultAdvice() override;
   std::string forbidden(Advice A) override;
@@ -118,7 +118,7 @@ public:
 class PriorityQuestion final : public LiveRangeQuestion {
 public:
   using LiveRangeQuestion::LiveRangeQuestion;
-  std::function<unsigned()> Default;
+  llvm::function_ref<unsigned()> Default;
   bool nested() const override;
   Advice defaultAdvice() override {
     Advice A;
@@ -131,7 +131,7 @@ public:
 class RegisterAllocation {
 public:
   /// Either session may be null: LLVM's default then decides that point.
-  /// Throws std::runtime_error if this LLVM is not the one we know.
+  /// Throws WrongLLVM.
   RegisterAllocation(llvm::LLVMContext &C, Session *Evict, Session *Priority);
   ~RegisterAllocation();
 

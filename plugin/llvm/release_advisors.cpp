@@ -5,7 +5,6 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Config/llvm-config.h"
 
-#include <stdexcept>
 #include <string>
 #include <typeinfo>
 
@@ -34,10 +33,9 @@ template <typename Members, typename Provider>
 Members &membersOf(Provider &P, StringRef Class) {
   auto &M = static_cast<Members &>(P);
   if (!StringRef(typeid(P).name()).contains(Class) || M.Runner)
-    throw std::runtime_error(
-        "register allocation: expected LLVM's " + Class.str() +
-        " of version 22 without a model, got " + typeid(P).name() +
-        "; use the LLVM that passpilot was built with");
+    throw WrongLLVM("register allocation: expected LLVM's " + Class.str() +
+                    " of version 22 without a model, got " + typeid(P).name() +
+                    "; use the LLVM that passpilot was built with");
   return M;
 }
 
@@ -66,7 +64,7 @@ ReleaseEviction::ReleaseEviction(LLVMContext &C)
   const auto &Specs = evictionMembers(*Provider).InputFeatures;
   if (Specs.size() != 21 || Specs[0].name() != "mask" ||
       Specs[0].shape() != std::vector<int64_t>{1, EvictColumns})
-    throw std::runtime_error(
+    throw WrongLLVM(
         "register allocation: expected LLVM's 21 eviction features of 33 "
         "columns, got others; use the LLVM that passpilot was built with");
 }

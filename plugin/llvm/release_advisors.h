@@ -9,6 +9,7 @@
 #ifndef PASSPILOT_LLVM_RELEASE_ADVISORS_H
 #define PASSPILOT_LLVM_RELEASE_ADVISORS_H
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Analysis/MLModelRunner.h"
 #include "llvm/Analysis/TensorSpec.h"
 #include "llvm/CodeGen/RegAllocEvictionAdvisor.h"
@@ -16,6 +17,7 @@
 
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 namespace passpilot {
@@ -24,6 +26,11 @@ namespace passpilot {
 /// means not to evict.
 constexpr int64_t EvictColumns = 33;
 constexpr int64_t DoNotEvict = 32;
+
+/// This LLVM is not the one that the members below belong to.
+struct WrongLLVM : std::runtime_error {
+  using runtime_error::runtime_error;
+};
 
 /// Receives LLVM's tensors. Index -> buffer, which stays where it is.
 using TensorBuffers = std::function<void *(size_t)>;
@@ -35,7 +42,8 @@ public:
                  const std::vector<llvm::TensorSpec> &Specs,
                  const TensorBuffers &Buffers);
   /// Answers LLVM's question, which is in the buffers: with a column.
-  std::function<int64_t()> Answer;
+  /// It refers to a function object that lives for that question only.
+  llvm::function_ref<int64_t()> Answer;
 
 private:
   int64_t Column = 0; // its bytes also are the float 0 that priority ignores
@@ -45,7 +53,7 @@ private:
 /// LLVM's ML eviction advisor.
 class ReleaseEviction {
 public:
-  /// Throws std::runtime_error if this LLVM keeps its model elsewhere.
+  /// Throws WrongLLVM if this one keeps its model elsewhere.
   explicit ReleaseEviction(llvm::LLVMContext &C);
   /// The specs of its tensors, LLVM's own list.
   const std::vector<llvm::TensorSpec> &features() const;

@@ -80,6 +80,7 @@ std::optional<Advice> Session::ask(Question &Q, bool OverBudget) {
   if (Stopped)
     return std::nullopt;
   Current = &Q;
+  Asker = std::this_thread::get_id();
   Default.reset();
   const double DefaultBefore = Counts.DefaultSeconds;
   Stopwatch Watch;

@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 
 namespace passpilot {
 
@@ -108,8 +109,11 @@ public:
   /// \p OverBudget: do not ask the runner, take the default.
   std::optional<Advice> ask(Question &Q, bool OverBudget = false);
 
-  /// The decision in progress; null between decisions.
-  Question *current() const { return Current; }
+  /// The decision in progress; null between decisions, and for all threads but
+  /// the one that compiles, which does not wait for them.
+  Question *current() const {
+    return Asker == std::this_thread::get_id() ? Current : nullptr;
+  }
   uint64_t ordinal() const { return Ordinal; }
   /// The compiler's decision for current(), computed at most once.
   Advice defaultAdvice();
@@ -145,6 +149,7 @@ private:
   DecisionLog *Log = nullptr;
 
   Question *Current = nullptr;
+  std::thread::id Asker; ///< of Current
   std::optional<Advice> Default;
   uint64_t Ordinal = 0;
   std::string Context;

@@ -167,9 +167,15 @@ def csmith(seed: int, folder: Path) -> Path:
     return target
 
 
-def stressed(seed: int, folder: Path, size: int = 400) -> Path:
+def stressed(seed: int, folder: Path, target: str, size: int = 400) -> Path:
     """A function of llvm-stress in SSA form; all of it is undefined, so that -O2 would leave nothing."""
-    source, target = folder / "stress.ll", folder / "stress.bc"
+    source, path = folder / "stress.ll", folder / "stress.bc"
     stock.run("llvm-stress", f"-seed={seed}", f"-size={size}", "-o", source)
-    stock.run("opt", "-passes=mem2reg", source, "-o", target)
-    return target
+    triple = f'target triple = "{TRIPLES[target]}"\n'
+    text = triple + stock.run("opt", "-passes=mem2reg", "-S", source).decode()
+    if target == "amdgcn":  # whose variables are in another address space
+        moved = r"  \1.own = alloca \2, addrspace(5)\n  \1 = addrspacecast ptr addrspace(5) \1.own to ptr"
+        text = re.sub(r"^  (%[\w.]+) = alloca (.+?)(?=, align|$)", moved, text, flags=re.MULTILINE)
+        text = re.sub(r"( to ptr), align \d+$", r"\1", text, flags=re.MULTILINE)
+    _assemble(text.encode(), path)
+    return path

@@ -41,7 +41,7 @@ def check_csmith(seed: int, folder: Path) -> bool:
     """False for the programs that run too long, which csmith makes some of."""
     source = csmith(seed, folder)
     try:
-        expected = printed(link(by_llc(source, opt_level=0), folder), timeout=5)
+        expected = printed(link(by_llc(source, opt_level=0), folder), timeout=20)
     except subprocess.TimeoutExpired:
         return False
     for opt_level in (1, 2, 3):
@@ -50,17 +50,18 @@ def check_csmith(seed: int, folder: Path) -> bool:
     return True
 
 
-def check_stress(seed: int, folder: Path) -> None:
+def check_stress(seed: int, folder: Path) -> bool:
     """Undefined behaviour may not be run: LLVM's machine verifier looks at the code instead."""
-    source = stressed(seed, folder)
-    triple = list(TRIPLES.values())[seed % len(TRIPLES)]
+    target = list(TRIPLES)[seed % len(TRIPLES)]
+    source = stressed(seed, folder, target)
     advice = [f"--evict=random:{seed}", f"--priority=random:{seed}"]
-    flags = [f"-mtriple={triple}", "-filetype=obj", "-verify-machineinstrs"]
+    flags = ["-filetype=obj", "-verify-machineinstrs"]
     plain = command("llc", source, *flags, "-o", folder / "plain.o", cwd=folder)
     done = command("llc", source, *flags, *advice, "-o", folder / "stress.o", cwd=folder)
-    assert done.code == plain.code, (seed, triple, done.err)
+    assert done.code == plain.code, (seed, target, done.err)
     if done.code:  # the back end itself cannot compile it
         assert done.err == plain.err
+    return not done.code
 
 
 @pytest.mark.timeout(600)
@@ -74,12 +75,12 @@ def test_program(name: str, seed: int, tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:.*was never asked")
 @pytest.mark.parametrize("seed", range(1, 7))
 def test_csmith(seed: int, tmp_path: Path) -> None:
-    check_csmith(seed, tmp_path)
+    assert check_csmith(seed, tmp_path)
 
 
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_stress(seed: int, tmp_path: Path) -> None:
-    check_stress(seed, tmp_path)
+    assert check_stress(seed, tmp_path)
 
 
 @pytest.mark.soak
@@ -103,5 +104,5 @@ def test_every_csmith(first: int, tmp_path: Path) -> None:
 @pytest.mark.timeout(36000)
 @pytest.mark.parametrize("first", range(0, GENERATED, CHUNK))
 def test_every_stress(first: int, tmp_path: Path) -> None:
-    for seed in range(first, first + CHUNK):
-        check_stress(seed, tmp_path)
+    compiled = [check_stress(seed, tmp_path) for seed in range(first, first + CHUNK)]
+    assert sum(compiled) > CHUNK / 2

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import passpilot
+from passpilot.features import evict
 from passpilot.features.evict import DO_NOT_EVICT
-from passpilot.plugin.errors import AdviceError, PolicyError
+from passpilot.plugin.errors import AdviceError, PolicyError, SpecMismatchError
 from tests import stock
 from tests.features import scarce
 from tests.passes.allocated import emitted, for_target, optimized, pressure, random_advisors
@@ -214,6 +215,33 @@ def test_after_a_failure_nobody_is_asked() -> None:
         emitted(optimized("libyaml"), [passpilot.EvictAdvisor(fails), passpilot.PriorityAdvisor(rank)])
     assert asked.count("evict") == 1
     assert asked[-1] == "evict"
+
+
+def test_a_view_belongs_to_the_thread_that_is_asked() -> None:
+    """The compiler goes on as soon as the policy has answered; another thread would read what it changes."""
+    told: list[str] = []
+
+    def read(site: Any) -> None:
+        try:
+            told.append(str(site.candidate))
+        except passpilot.Error as error:
+            told.append(str(error))
+
+    def decide(obs: Any) -> object:
+        if not told:
+            reader = threading.Thread(target=read, args=(obs.site,))
+            reader.start()
+            reader.join(60)
+        return obs.default()
+
+    emitted(optimized("libyaml"), [passpilot.EvictAdvisor(decide)])
+    assert "by the thread that is asked" in told[0]
+
+
+def test_a_table_that_is_not_llvms_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evict, "FEATURES", evict.FEATURES[:-1])
+    with pytest.raises(SpecMismatchError, match=r"expected the features of LLVM 22 .*: progress;"):
+        passpilot.EvictAdvisor("random:1")
 
 
 def test_priorities_that_no_float32_holds() -> None:

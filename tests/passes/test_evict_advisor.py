@@ -54,7 +54,9 @@ def test_default_is_llc(pressed: Path, pressed_by_llc: bytes) -> None:
     advisor = EvictAdvisor("default")
     assert advisor.start() is None
     assert allocated(pressed, advisor) == pressed_by_llc
-    assert advisor.stats == EvictStats(0, 0, 0, 0, 0, 0, 0.0)
+    assert advisor.stats == EvictStats(
+        decisions=0, evictions=0, kept=0, agreed=0, fallbacks=0, not_askable=0, seconds=0.0
+    )
     assert advisor.report() == "evict advisor default: LLVM's own evictions; nothing was asked"
 
 

@@ -15,8 +15,9 @@ from passpilot.features.custom import feature, unregister
 from passpilot.features.log import read_log
 from passpilot.features.log_command import main
 from passpilot.features.priority import FEATURES
+from passpilot.passes.advisor import Stats
 from passpilot.passes.evict import EvictAdvisor
-from passpilot.passes.priority import PriorityAdvisor, PriorityStats
+from passpilot.passes.priority import PriorityAdvisor
 from passpilot.plugin import _core
 from passpilot.plugin.errors import AdviceError, FeatureError, InputError, LogError, PasspilotWarning
 from passpilot.plugin.module import Module, emit
@@ -39,7 +40,7 @@ def test_default_is_llc(pressed: Path, pressed_by_llc: bytes) -> None:
     advisor = PriorityAdvisor("default")
     assert advisor.start() is None
     assert allocated(pressed, advisor) == pressed_by_llc
-    assert advisor.stats == PriorityStats(0, 0, 0, 0.0)
+    assert advisor.stats == Stats(decisions=0, fallbacks=0, not_askable=0, seconds=0.0)
     assert advisor.report() == "priority advisor default: LLVM's own order of live ranges; nothing was asked"
 
 

@@ -26,7 +26,7 @@ WEIGHTS = {
 }
 
 
-def reported(source: Path, folder: Path, *flags: str) -> dict[str, Any]:
+def reported(source: Path, folder: Path, *flags: str | Path) -> dict[str, Any]:
     out = ("-filetype=obj", "-relocation-model=pic", "-o", folder / "out.o", "--report", folder / "r.json")
     done = passpilot("llc", "-x", "ir", source, *out, *flags, cwd=folder)
     assert done.code == 0, done.err
@@ -128,3 +128,36 @@ def test_wrong_command_lines(tmp_path: Path) -> None:
     assert "expected a file of its own" in told
     told = refused("llc", source, "--report=no/r.json", "-o", "o.s", cwd=tmp_path)
     assert "expected a file to write" in told
+
+
+def test_remarks_are_those_of_the_advised_compilation(tmp_path: Path) -> None:
+    source, remarks = optimized("libyaml"), ("-pass-remarks-filter=regalloc", "-pass-remarks-output")
+    reported(source, tmp_path, "--evict=random:1", *remarks, tmp_path / "with.yaml")
+    out = ("-filetype=obj", "-relocation-model=pic", "-o", tmp_path / "other.o")
+    done = passpilot(
+        *("llc", "-x", "ir", source, *out, "--evict=random:1", *remarks, tmp_path / "without.yaml"),
+        cwd=tmp_path,
+    )
+    assert done.code == 0
+    assert (tmp_path / "with.yaml").read_bytes() == (tmp_path / "without.yaml").read_bytes()
+
+
+def test_llvm_mca_reads_either_syntax_and_any_name(tmp_path: Path) -> None:
+    source = tmp_path / "in.ll"
+    source.write_text(
+        'target triple = "x86_64-unknown-linux-gnu"\n'
+        'define i64 @"a b"(ptr %p, i64 %x) {\n'
+        "  %y = load i64, ptr %p\n  %z = sdiv i64 %x, %y\n  store i64 %z, ptr %p\n  ret i64 %z\n}\n"
+    )
+    flags = ("--report-mca", "--priority=random:1", "-mcpu", "skylake")
+    (att,) = reported(source, tmp_path, *flags)["functions"]
+    (intel,) = reported(source, tmp_path, *flags, "-x86-asm-syntax=intel")["functions"]
+    assert att["name"] == "a b"
+    assert att["default"]["cycles"] > 1
+    assert att == intel
+
+
+def test_a_report_and_no_other_output(tmp_path: Path) -> None:
+    done = passpilot("llc", "-x", "ir", optimized("lz4"), "-filetype=null", "--report", "-", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert len(json.loads(done.out)["functions"]) > 10
