@@ -20,7 +20,7 @@ die() { say "$*"; exit 1; }
 case $group in
   build) extras="" ;;
   demo) extras="demo" ;;
-  test) extras="demo,dev,llvmlite,test" ;;
+  test) extras="demo,dev,test" ;;
   *) die "expected build, demo or test, got '$group'" ;;
 esac
 
