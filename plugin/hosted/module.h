@@ -9,6 +9,8 @@
 
 #include "../llvm/allocation_cost.h"
 #include "../llvm/block_frequencies.h"
+#include "access.h"
+#include "handles.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -122,6 +124,14 @@ public:
   /// The thread that compiles the module now; none between compilations. The
   /// caller sets and reads it, under a lock of its own.
   std::thread::id Worker;
+  /// Whether another thread compiles the module now; under the same lock.
+  bool busy() const {
+    return Worker != std::thread::id() &&
+           Worker != std::this_thread::get_id();
+  }
+  /// The pass in Python that runs on the module now; innermost.
+  PassAccess *Pass = nullptr;
+  HandleTable &handles() { return Handles; }
 
 private:
   HostedModule();
@@ -133,6 +143,7 @@ private:
 
   std::unique_ptr<llvm::LLVMContext> Context; // before M: outlives it
   std::unique_ptr<llvm::Module> M;
+  HandleTable Handles; // after M: LLVM must still be there to let them go
   std::string Diagnosed;
   std::function<void()> OnQuery; ///< see DiagnosticHandler's remark queries
 };

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The IR as Python sees it: one handle per object that Python holds, two
+// handles of one value being equal. A handle keeps the module alive and never
+// dangles: once its value is erased, every use of it raises StaleViewError.
+//
+// For a pass: moduleOf(), valueOf() and loopOf() make its unit, and a
+// PassAccess (hosted/access.h) around the call says what it may change.
+// GIL: held by everything here.
+
+#ifndef PASSPILOT_BINDINGS_IR_H
+#define PASSPILOT_BINDINGS_IR_H
+
+#include "core.h"
+
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/GlobalAlias.h"
+#include "llvm/IR/GlobalVariable.h"
+#include "llvm/IR/InstrTypes.h"
+#include "llvm/IR/Module.h"
+
+namespace llvm {
+class Loop;
+}
+
+namespace passpilot {
+
+/// The Python object that owns a module.
+struct Owner {
+  nb::object Object;
+  HostedModule *H = nullptr;
+};
+/// Of a module that Python has.
+Owner ownerOf(HostedModule &H);
+
+/// A value of the module; the classes below are its kinds.
+class ValueRef {
+public:
+  using IR = llvm::Value;
+  static constexpr const char *Noun = "value";
+
+  ValueRef(const Owner &O, llvm::Value &V)
+      : O(O), Key(&V), N(O.H->handles().acquire(V)) {}
+  ValueRef(const ValueRef &) = delete;
+  ~ValueRef();
+
+  const Owner O;
+  /// Where the value is, or was: for the hash only.
+  const void *const Key;
+  /// The value; null if it is no more.
+  llvm::Value *peek() const { return *N; }
+  /// Raises StaleViewError if the value is no more, InputError if another
+  /// thread compiles the module.
+  llvm::Value &get(const char *Noun) const;
+
+private:
+  HandleTable::Node *N;
+};
+
+template <typename T, typename Base> struct RefOf : Base {
+  using IR = T;
+  using Base::Base;
+};
+struct ArgumentRef : RefOf<llvm::Argument, ValueRef> {
+  using RefOf::RefOf;
+  static constexpr const char *Noun = "argument";
+};
+struct BlockRef : RefOf<llvm::BasicBlock, ValueRef> {
+  using RefOf::RefOf;
+  static constexpr const char *Noun = "block";
+};
+struct ConstantRef : RefOf<llvm::Constant, ValueRef> {
+  using RefOf::RefOf;
+  static constexpr const char *Noun = "constant";
+};
+struct GlobalRef : RefOf<llvm::GlobalValue, ConstantRef> {
+  using RefOf::RefOf;
+  static constexpr const char *Noun = "global";
+};
+struct FunctionRef : RefOf<llvm::Function, GlobalRef> {
+  using RefOf::RefOf;
+  static constexpr const char *Noun = "function";
+};
+struct VariableRef : RefOf<llvm::GlobalVariable, GlobalRef> {
+  using RefOf::RefOf;
+  static constexpr const char *Noun = "global variable";
+};
+struct AliasRef : RefOf<llvm::GlobalAlias, GlobalRef> {
+  using RefOf::RefOf;
+  static constexpr const char *Noun = "alias";
+};
+struct InstructionRef : RefOf<llvm::Instruction, ValueRef> {
+  using RefOf::RefOf;
+  static constexpr const char *Noun = "instruction";
+};
+struct CallRef : RefOf<llvm::CallBase, InstructionRef> {
+  using RefOf::RefOf;
+  static constexpr const char *Noun = "call";
+};
+
+/// What \p R refers to; raises as ValueRef::get().
+template <typename Ref> typename Ref::IR &of(const Ref &R) {
+  return static_cast<typename Ref::IR &>(R.get(Ref::Noun));
+}
+
+/// A type; types live as long as the module.
+struct TypeRef {
+  Owner O;
+  llvm::Type *T;
+  llvm::Type &type() const;
+};
+
+/// A natural loop, found anew by its header at each use.
+struct LoopRef {
+  Owner O;
+  nb::object Header;
+  llvm::Loop &loop() const;
+};
+
+/// The handle of \p V, of its kind's class; None for null.
+nb::object valueOf(const Owner &O, llvm::Value *V);
+nb::object loopOf(const Owner &O, llvm::Loop &L);
+/// The passpilot.Module of \p O.
+nb::object moduleOf(const Owner &O);
+/// Metadata as Python values, and back; see docs/ir.md.
+nb::object metadataOf(const Owner &O, llvm::Metadata *MD);
+
+/// A list of the handles of a range of values.
+template <typename Range> nb::list handlesOf(const Owner &O, Range &&Values) {
+  nb::list L;
+  for (auto &V : Values)
+    L.append(valueOf(O, &V));
+  return L;
+}
+
+/// Of LLVM's text: not all of it need be UTF-8.
+nb::str textOf(llvm::StringRef S);
+
+void bindIRModule(nb::class_<HostedModule> &C);
+void bindType(nb::module_ &M);
+void bindValue(nb::module_ &M);
+void bindGlobal(nb::module_ &M);
+void bindFunction(nb::module_ &M);
+void bindBlock(nb::module_ &M);
+void bindInstruction(nb::module_ &M);
+void bindCall(nb::module_ &M);
+void bindLoop(nb::module_ &M);
+
+} // namespace passpilot
+
+#endif
