@@ -7,6 +7,7 @@
 #include "../llvm/compilation.h"
 #include "../llvm/options.h"
 #include "../llvm/register_allocation.h"
+#include "../llvm/user_pass.h"
 #include "llvm/Analysis/AliasAnalysis.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
@@ -31,8 +32,9 @@ namespace {
 /// The four analysis managers and the pass builder, wired as in opt.
 class Pipeline {
 public:
-  Pipeline(Module &M, TargetMachine *TM, const PipelineOptions &O)
-      : TLII(M.getTargetTriple()),
+  Pipeline(Module &M, TargetMachine *TM, UserPasses &Passes,
+           const PipelineOptions &O)
+      : Passes(Passes), TLII(M.getTargetTriple()),
         SI(M.getContext(), O.DebugPassManager, O.VerifyEach),
         PB(TM, {}, std::nullopt, &PIC) {
     SI.registerCallbacks(PIC, &MAM);
@@ -47,17 +49,23 @@ public:
       throwInput("-aa-pipeline", std::move(E));
     FAM.registerPass([&] { return std::move(AA); });
     FAM.registerPass([&] { return TargetLibraryAnalysis(TLII); });
+    Passes.restart();
+    Passes.Verify = O.Verify;
+    Passes.registerWith(PB);
   }
 
-  void parse(const std::string &Text) {
+  void parse(const std::string &Text, const PipelineOptions &O) {
     PB.registerModuleAnalyses(MAM);
     PB.registerCGSCCAnalyses(CGAM);
     PB.registerFunctionAnalyses(FAM);
     PB.registerLoopAnalyses(LAM);
     PB.crossRegisterProxies(LAM, FAM, CGAM, MAM);
+    for (const auto &[Point, Added] : O.At)
+      if (Error E = Passes.at(PB, Point, Added))
+        throwInput("--at " + Point, std::move(E));
     if (Text.empty())
       return;
-    if (Error E = PB.parsePassPipeline(MPM, Text))
+    if (Error E = Passes.parse(PB, MPM, Text))
       throwInput("-passes", std::move(E));
   }
 
@@ -74,6 +82,7 @@ public:
     return true;
   }
 
+  UserPasses &Passes;
   // Declared in this order: the managers die before what they refer to.
   TargetLibraryInfoImpl TLII;
   PassInstrumentationCallbacks PIC;
@@ -104,9 +113,12 @@ void stopOn(PassInstrumentationCallbacks &PIC, Session *Inline,
 
 std::vector<std::string> HostedModule::optimize(const std::string &Text,
                                                 Session *Inline,
+                                                UserPasses *Given,
                                                 const PipelineOptions &O,
                                                 const StopPoll &Poll) {
   std::vector<std::string> Warnings;
+  UserPasses None;
+  UserPasses &Passes = Given ? *Given : None;
   const Triple &T = M->getTargetTriple();
   std::unique_ptr<TargetMachine> TM;
   if (T.getArch() != Triple::UnknownArch) {
@@ -126,21 +138,26 @@ std::vector<std::string> HostedModule::optimize(const std::string &Text,
   LLVMRemarkFileHandle Remarks = openRemarks(*Context, O.Remarks);
   bool Interrupted = false;
   {
-    Pipeline P(*M, TM.get(), O);
+    Pipeline P(*M, TM.get(), Passes, O);
     std::optional<Compilation> Advised;
     if (Inline) {
       liftGrowthLimit();
       Advised.emplace(*M, P.MAM, *Inline);
     }
     stopOn(P.PIC, Inline, Poll, Interrupted);
-    P.parse(Text);
+    P.parse(Text, O);
+    for (const std::string &Point : Passes.unreached())
+      Warnings.push_back("--at " + Point + ": the pipeline " + Text +
+                         " has no such point");
     if (P.print())
       return Warnings;
     P.MPM.run(*M, P.MAM);
     if (TimePassesIsEnabled)
       P.SI.getTimePasses().print();
   }
-  if (Interrupted || (Inline && Inline->stopped()))
+  if (const auto &Failed = Passes.failure(); Failed && Failed->BrokenIR)
+    Broken = Failed->Pass;
+  if (Interrupted || Passes.failure() || (Inline && Inline->stopped()))
     return Warnings;
   throwDiagnosed();
   if (O.Verify)

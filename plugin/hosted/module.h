@@ -27,6 +27,7 @@
 namespace passpilot {
 
 class Session;
+class UserPasses;
 
 /// The input (module, pipeline text, option) cannot be used.
 struct InputError : std::runtime_error {
@@ -61,6 +62,8 @@ struct PipelineOptions {
   std::string AAPipeline = "default";
   bool Verify = true, VerifyEach = false, DebugPassManager = false;
   std::vector<std::string> PassPlugins;
+  /// Extension points of LLVM's, each with a pipeline text to run there.
+  std::vector<std::pair<std::string, std::string>> At;
 };
 
 /// What llc has beside the options that LLVM itself parses.
@@ -110,10 +113,12 @@ public:
   /// As opt writes it: with use-list order.
   llvm::SmallVector<char, 0> bitcode() const;
 
-  /// Runs \p Pipeline. \p Inline may be null. Returns warnings. Throws
-  /// InputError or CompilationError; a session's failure is left in it.
+  /// Runs \p Pipeline. \p Inline and \p Passes may be null. Returns warnings.
+  /// Throws InputError or CompilationError; a failure of a session or a pass of
+  /// the user's is left in it.
   std::vector<std::string> optimize(const std::string &Pipeline,
-                                    Session *Inline, const PipelineOptions &O,
+                                    Session *Inline, UserPasses *Passes,
+                                    const PipelineOptions &O,
                                     const StopPoll &Poll);
   /// Generates code; each session advises its point, or is null. Lowers the
   /// module in place. Throws as optimize(). Once it is to stop, by \p Poll or a
@@ -124,6 +129,8 @@ public:
   /// The thread that compiles the module now; none between compilations. The
   /// caller sets and reads it, under a lock of its own.
   std::thread::id Worker;
+  /// The pass that left the module broken, so that LLVM cannot have it again.
+  std::string Broken;
   /// Whether another thread compiles the module now; under the same lock.
   bool busy() const {
     return Worker != std::thread::id() &&
@@ -133,16 +140,28 @@ public:
   PassAccess *Pass = nullptr;
   HandleTable &handles() { return Handles; }
 
+  /// Of the functions: the pass's, or the module's own.
+  llvm::FunctionAnalysisManager &analyses();
+  /// Forgets the module's own analyses: a compilation begins.
+  void dropAnalyses();
+  /// Notes a change in the body of \p F: its analyses are forgotten.
+  void changed(llvm::Function &F);
+  /// Notes a change of what users of \p G see: its attributes or linkage.
+  void changed(llvm::GlobalValue &G);
+
 private:
   HostedModule();
   void parse(std::unique_ptr<llvm::MemoryBuffer> Buffer, const ParseOptions &O);
   std::unique_ptr<llvm::TargetMachine> emitTarget(const EmitOptions &O);
+  /// Those in which something may be cached; null if there are none.
+  llvm::FunctionAnalysisManager *cachedAnalyses();
   /// Throws the errors that LLVM reported through the context since the last
   /// call.
   void throwDiagnosed();
 
   std::unique_ptr<llvm::LLVMContext> Context; // before M: outlives it
   std::unique_ptr<llvm::Module> M;
+  std::unique_ptr<OwnAnalyses, OwnAnalysesDeleter> Own;
   HandleTable Handles; // after M: LLVM must still be there to let them go
   std::string Diagnosed;
   std::function<void()> OnQuery; ///< see DiagnosticHandler's remark queries

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ir.h"
+#include "passes.h"
+
+namespace passpilot {
+
+namespace {
+
+const std::pair<const char *, PassLevel> Levels[] = {
+    {"module", PassLevel::Module},
+    {"cgscc", PassLevel::CGSCC},
+    {"function", PassLevel::Function},
+    {"loop", PassLevel::Loop}};
+
+PassLevel levelOf(const std::string &Name) {
+  for (const auto &[Known, L] : Levels)
+    if (Known == Name)
+      return L;
+  throw nb::value_error(
+      ("level: expected module, cgscc, function or loop, got " + Name).c_str());
+}
+
+const char *nameOf(PassLevel Level) {
+  return Levels[static_cast<size_t>(Level)].first;
+}
+
+std::vector<llvm::Function *> functionsOf(const PassUnit &Unit) {
+  if (!Unit.SCC)
+    return {Unit.Function};
+  std::vector<llvm::Function *> Functions;
+  for (llvm::LazyCallGraph::Node &N : *Unit.SCC)
+    Functions.push_back(&N.getFunction());
+  return Functions;
+}
+
+PassAccess accessOf(HostedModule &H, const PassUnit &Unit) {
+  if (Unit.Loop)
+    return {H, *Unit.LoopResults, *Unit.Function};
+  if (Unit.Level == PassLevel::Module)
+    return {H, *Unit.Managers.Module};
+  return {H, *Unit.Managers.Function, functionsOf(Unit)};
+}
+
+/// What run() gets: a Module, a tuple of Functions, a Function or a Loop.
+nb::object argumentOf(HostedModule &H, const PassUnit &Unit) {
+  const Owner O = ownerOf(H);
+  if (Unit.Loop)
+    return loopOf(O, *Unit.Loop);
+  if (Unit.Function)
+    return valueOf(O, Unit.Function);
+  if (Unit.Level == PassLevel::Module)
+    return moduleOf(O);
+  nb::list Functions;
+  for (llvm::Function *F : functionsOf(Unit))
+    Functions.append(valueOf(O, F));
+  return nb::tuple(Functions);
+}
+
+/// Reads what run() returned. The IR may have changed all the same: a pass that
+/// says it has not is then not believed.
+void readAnswer(nb::handle Answer, PassResult &R) {
+  if (Answer.is(Py_False))
+    return;
+  if (llvm::PreservedAnalyses * PA;
+      nb::try_cast<llvm::PreservedAnalyses *>(Answer, PA, false) && PA) {
+    R.Preserved = *PA;
+    R.Changed |= !PA->areAllPreserved();
+    return;
+  }
+  R.Changed = true;
+  R.Preserved = llvm::PreservedAnalyses::none();
+  if (!Answer.is(Py_True))
+    R.Failure = "expected True, False or PreservedAnalyses of run(), got " +
+                (Answer.is_none() ? std::string("None")
+                                  : nb::type_name(Answer.type()).c_str()) +
+                "; return whether the IR has changed";
+}
+
+/// Calls \p Run on the unit. LLVM is below on the stack: nothing is thrown past
+/// this. GIL: taken for the call.
+PassResult runBody(PyPasses &Mine, const nb::object &Run,
+                   const PassUnit &Unit) {
+  PassResult R;
+  if (interpreterEnds()) {
+    R.Failure = "the interpreter ends";
+    return R;
+  }
+  nb::gil_scoped_acquire GIL;
+  try {
+    PassAccess Access = accessOf(*Mine.Compiled, Unit);
+    nb::object Answer = nb::steal(PyObject_CallOneArg(
+        Run.ptr(), argumentOf(*Mine.Compiled, Unit).ptr()));
+    if (!Answer.is_valid())
+      throw nb::python_error();
+    R.Changed = Access.Changed;
+    readAnswer(Answer, R);
+    if (Access.Changed && Answer.is(Py_False))
+      R.Preserved = llvm::PreservedAnalyses::none();
+  } catch (nb::python_error &E) {
+    Mine.Exception = nb::borrow(E.value());
+    R.Failure = "Python raised";
+  } catch (std::exception &E) {
+    R.Failure = E.what();
+  }
+  return R;
+}
+
+void add(PyPasses &Mine, std::string Text, std::string Name,
+         const std::string &Level, bool Required, nb::object Run) {
+  // The closure must not own a reference: it dies without the GIL.
+  const nb::object &Kept = Mine.Runs.emplace_back(std::move(Run));
+  Mine.Passes.add({std::move(Text), std::move(Name), levelOf(Level), Required,
+                   [&Mine, &Kept](const PassUnit &Unit) {
+                     return runBody(Mine, Kept, Unit);
+                   }});
+}
+
+nb::object failureOf(PyPasses &Mine) {
+  const auto &F = Mine.Passes.failure();
+  if (!F)
+    return nb::none();
+  return nb::make_tuple(F->Pass, text(F->Unit), text(F->Text),
+                        Mine.Exception.is_valid() ? Mine.Exception
+                                                  : nb::none());
+}
+
+} // namespace
+
+void bindPasses(nb::module_ &M) {
+  nb::class_<llvm::PreservedAnalyses>(M, "PreservedAnalyses",
+                                      "Which of LLVM's analyses still hold.")
+      .def_static("all", &llvm::PreservedAnalyses::all,
+                  "All: nothing that an analysis looks at has changed.")
+      .def_static("none", &llvm::PreservedAnalyses::none,
+                  "None; as the answer True.")
+      .def_static(
+          "cfg",
+          [] {
+            auto PA = llvm::PreservedAnalyses::none();
+            PA.preserveSet<llvm::CFGAnalyses>();
+            return PA;
+          },
+          "Those of control flow alone, such as the dominator tree: no block "
+          "and no branch has changed.");
+
+  nb::class_<PyPasses>(M, "Passes", "The passes in Python of one compilation.")
+      .def(nb::init<>())
+      .def("add", &add, nb::arg("text"), nb::arg("name"), nb::arg("level"),
+           nb::arg("required"), nb::arg("run"),
+           "Adds what the element `text` of a pipeline means.")
+      .def_prop_ro("failure", &failureOf,
+                   nb::sig("def failure(self) -> tuple[str, str, str, "
+                           "BaseException | None] | None"),
+                   "What ended the compilation: pass, unit, text, exception.");
+
+  M.def("extension_points", [] {
+    std::vector<std::pair<std::string, std::string>> Points;
+    for (const auto &[Name, Level] : extensionPoints())
+      Points.emplace_back(Name, nameOf(Level));
+    return Points;
+  });
+}
+
+} // namespace passpilot

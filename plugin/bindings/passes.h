@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The passes of one compilation, with the Python objects that they call.
+
+#ifndef PASSPILOT_BINDINGS_PASSES_H
+#define PASSPILOT_BINDINGS_PASSES_H
+
+#include "core.h"
+
+#include "../llvm/user_pass.h"
+
+#include <deque>
+
+namespace passpilot {
+
+/// GIL: held to change any member but Passes, which the compiling thread uses.
+struct PyPasses {
+  UserPasses Passes;
+  std::deque<nb::object> Runs; ///< at stable addresses
+  nb::object Exception;        ///< what the failure is about, if Python raised
+  HostedModule *Compiled = nullptr; ///< set by the compilation
+};
+
+} // namespace passpilot
+
+#endif

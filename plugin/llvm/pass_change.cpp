@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "pass_change.h"
+
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
+
+using namespace llvm;
+
+namespace passpilot {
+
+namespace {
+
+/// The verifier's complaints about \p F, empty if there are none.
+std::string complaints(const Function &F) {
+  std::string Text;
+  raw_string_ostream OS(Text);
+  if (!verifyFunction(F, &OS))
+    return "";
+  return "expected valid IR after it, got in function " + F.getName().str() +
+         ": " + StringRef(Text).trim().str();
+}
+
+std::string complaints(const Module &M) {
+  std::string Text;
+  raw_string_ostream OS(Text);
+  if (!verifyModule(M, &OS))
+    return "";
+  for (const Function &F : M)
+    if (std::string Found = complaints(F); !Found.empty())
+      return Found;
+  return "expected valid IR after it, got: " + StringRef(Text).trim().str();
+}
+
+/// The functions that a pass of a lower level than the module's may change.
+SmallVector<Function *, 4> functionsOf(const PassUnit &Unit) {
+  SmallVector<Function *, 4> Functions;
+  if (Unit.Function)
+    Functions.push_back(Unit.Function);
+  else if (Unit.SCC)
+    for (LazyCallGraph::Node &N : *Unit.SCC)
+      Functions.push_back(&N.getFunction());
+  return Functions;
+}
+
+std::string verified(const PassUnit &Unit) {
+  if (Unit.Level == PassLevel::Module)
+    return complaints(*Unit.Module);
+  for (const Function *F : functionsOf(Unit))
+    if (std::string Found = complaints(*F); !Found.empty())
+      return Found;
+  return "";
+}
+
+/// All functions defined in the module that \p F calls or mentions.
+SmallVector<Function *, 16> mentioned(Function &F) {
+  SmallVector<Constant *, 16> Worklist;
+  SmallPtrSet<Constant *, 16> Visited;
+  for (Instruction &I : instructions(F))
+    for (Value *Operand : I.operand_values())
+      if (auto *C = dyn_cast<Constant>(Operand))
+        if (Visited.insert(C).second)
+          Worklist.push_back(C);
+  SmallVector<Function *, 16> Found;
+  LazyCallGraph::visitReferences(Worklist, Visited,
+                                 [&](Function &G) { Found.push_back(&G); });
+  return Found;
+}
+
+/// A function that \p F now mentions and that a walk from callees to callers
+/// cannot take in, for it may come later in the walk; null if all is well.
+Function *outOfOrder(LazyCallGraph &CG, Function &F) {
+  LazyCallGraph::Node *From = CG.lookup(F);
+  if (!From || !From->isPopulated())
+    return nullptr;
+  for (Function *G : mentioned(F)) {
+    LazyCallGraph::Node *To = CG.lookup(*G);
+    if (To && (*From)->lookup(*To))
+      continue;
+    auto *FromRC = CG.lookupRefSCC(*From);
+    auto *ToRC = To ? CG.lookupRefSCC(*To) : nullptr;
+    if (!FromRC || !ToRC || (FromRC != ToRC && !FromRC->isAncestorOf(*ToRC)))
+      return G;
+  }
+  return nullptr;
+}
+
+/// Brings the walked call graph up to date with the functions of an SCC pass;
+/// LLVM does it for function passes itself.
+void updateCallGraph(const PassUnit &Unit) {
+  SmallVector<LazyCallGraph::Node *, 4> Nodes;
+  for (LazyCallGraph::Node &N : *Unit.SCC)
+    Nodes.push_back(&N);
+  for (LazyCallGraph::Node *N : Nodes) // the SCC may fall apart meanwhile
+    updateCGAndAnalysisManagerForCGSCCPass(
+        *Unit.Walked, *Unit.Walked->lookupSCC(*N), *N, *Unit.Managers.CGSCC,
+        *Unit.CGSCCUpdate, *Unit.Managers.Function);
+}
+
+/// Puts the nest of the loop into the form that LLVM's loop passes expect.
+void restoreLoops(const PassUnit &Unit) {
+  LoopStandardAnalysisResults &R = *Unit.LoopResults;
+  R.SE.forgetAllLoops();
+  Loop *Outermost = Unit.Loop->getOutermostLoop();
+  if (!Outermost->isRecursivelyLCSSAForm(R.DT, R.LI))
+    formLCSSARecursively(*Outermost, R.DT, &R.LI, &R.SE);
+}
+
+} // namespace
+
+std::optional<std::string> settleChange(const PassUnit &Unit, bool Verify,
+                                        bool &BrokenIR) {
+  if (std::string Found; Verify && !(Found = verified(Unit)).empty()) {
+    BrokenIR = true;
+    return Found;
+  }
+  if (Unit.Walked)
+    for (Function *F : functionsOf(Unit))
+      if (const Function *G = outOfOrder(*Unit.Walked, *F))
+        return "expected no new mention of a function outside those that " +
+               F->getName().str() +
+               " reaches while LLVM walks the call graph, got one of " +
+               G->getName().str() +
+               "; run the pass outside cgscc(...), as at pipeline-start";
+  if (Unit.Loop && Unit.LoopResults->MSSA)
+    return "expected no change inside loop-mssa(...), where LLVM keeps track "
+           "of memory, got one; run the pass in loop(...)";
+  if (Unit.SCC)
+    updateCallGraph(Unit);
+  if (Unit.Loop)
+    restoreLoops(Unit);
+  return std::nullopt;
+}
+
+} // namespace passpilot

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What LLVM expects once a pass has changed the IR, and a pass of the user's
+// need not know: a call graph that is up to date while LLVM walks it, loops in
+// closed SSA form, scalar evolution without what it remembers. And valid IR.
+
+#ifndef PASSPILOT_LLVM_PASS_CHANGE_H
+#define PASSPILOT_LLVM_PASS_CHANGE_H
+
+#include "user_pass.h"
+
+namespace passpilot {
+
+/// Verifies what \p Unit's pass may have changed, if \p Verify, and brings
+/// LLVM's structures up to date. Else says what is wrong with the change, and
+/// sets \p BrokenIR if the IR is not valid.
+std::optional<std::string> settleChange(const PassUnit &Unit, bool Verify,
+                                        bool &BrokenIR);
+
+} // namespace passpilot
+
+#endif

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "user_pass.h"
+
+#include "pass_change.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Support/SaveAndRestore.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+
+using namespace llvm;
+
+namespace passpilot {
+
+namespace {
+
+PassUnit unitOf(Module &M) {
+  PassUnit U;
+  U.Module = &M;
+  return U;
+}
+
+PassUnit unitOf(LazyCallGraph::SCC &C, LazyCallGraph &, CGSCCUpdateResult &UR) {
+  PassUnit U;
+  U.Level = PassLevel::CGSCC;
+  U.Module = C.begin()->getFunction().getParent();
+  U.SCC = &C;
+  U.CGSCCUpdate = &UR;
+  return U;
+}
+
+PassUnit unitOf(Function &F) {
+  PassUnit U;
+  U.Level = PassLevel::Function;
+  U.Module = F.getParent();
+  U.Function = &F;
+  return U;
+}
+
+PassUnit unitOf(Loop &L, LoopStandardAnalysisResults &AR, LPMUpdater &) {
+  PassUnit U = unitOf(*L.getHeader()->getParent());
+  U.Level = PassLevel::Loop;
+  U.Loop = &L;
+  U.LoopResults = &AR;
+  return U;
+}
+
+/// A pass of the user's as LLVM's pass managers hold it.
+template <typename UnitT, typename ManagerT, typename... ExtraT>
+class Held final : public detail::PassConcept<UnitT, ManagerT, ExtraT...> {
+public:
+  Held(UserPasses &All, const UserPass &P) : All(All), P(P) {}
+
+private:
+  UserPasses &All;
+  const UserPass &P;
+
+  PreservedAnalyses run(UnitT &Unit, ManagerT &, ExtraT... Extra) override {
+    return All.run(P, unitOf(Unit, Extra...));
+  }
+  void printPipeline(raw_ostream &OS,
+                     function_ref<StringRef(StringRef)>) override {
+    OS << P.Text;
+  }
+  StringRef name() const override { return P.Name; }
+  bool isRequired() const override { return P.Required; }
+};
+
+/// A pass manager's list of passes, which it fills with copies of one template
+/// otherwise, under the name of a class.
+template <typename PassManagerT> struct Opened : PassManagerT {
+  static auto passes() { return &Opened::Passes; }
+};
+template <> struct Opened<LoopPassManager> : LoopPassManager {
+  static auto passes() { return &Opened::LoopPasses; }
+  static auto nests() { return &Opened::IsLoopNestPass; }
+};
+
+void hold(ModulePassManager &PM, UserPasses &All, const UserPass &P) {
+  using Pass = Held<Module, ModuleAnalysisManager>;
+  (PM.*Opened<ModulePassManager>::passes())
+      .push_back(std::make_unique<Pass>(All, P));
+}
+void hold(CGSCCPassManager &PM, UserPasses &All, const UserPass &P) {
+  using Pass = Held<LazyCallGraph::SCC, CGSCCAnalysisManager, LazyCallGraph &,
+                    CGSCCUpdateResult &>;
+  (PM.*Opened<CGSCCPassManager>::passes())
+      .push_back(std::make_unique<Pass>(All, P));
+}
+void hold(FunctionPassManager &PM, UserPasses &All, const UserPass &P) {
+  using Pass = Held<Function, FunctionAnalysisManager>;
+  (PM.*Opened<FunctionPassManager>::passes())
+      .push_back(std::make_unique<Pass>(All, P));
+}
+void hold(LoopPassManager &PM, UserPasses &All, const UserPass &P) {
+  using Pass = Held<Loop, LoopAnalysisManager, LoopStandardAnalysisResults &,
+                    LPMUpdater &>;
+  (PM.*Opened<LoopPassManager>::passes())
+      .push_back(std::make_unique<Pass>(All, P));
+  (PM.*Opened<LoopPassManager>::nests()).push_back(false);
+}
+
+template <typename> constexpr PassLevel LevelOf = PassLevel::Module;
+template <>
+constexpr PassLevel LevelOf<CGSCCPassManager> = PassLevel::CGSCC;
+template <>
+constexpr PassLevel LevelOf<FunctionPassManager> = PassLevel::Function;
+template <> constexpr PassLevel LevelOf<LoopPassManager> = PassLevel::Loop;
+
+} // namespace
+
+/// Adds \p P, whose level is that of \p PM or below, by adaptors if it is.
+template <typename PassManagerT>
+void UserPasses::append(PassManagerT &PM, const UserPass &P) {
+  constexpr PassLevel Level = LevelOf<PassManagerT>;
+  if (P.Level == Level)
+    return hold(PM, *this, P);
+  if constexpr (Level == PassLevel::Module) {
+    if (P.Level == PassLevel::CGSCC) {
+      CGSCCPassManager Inner;
+      append(Inner, P);
+      PM.addPass(createModuleToPostOrderCGSCCPassAdaptor(std::move(Inner)));
+      return;
+    }
+  }
+  if constexpr (Level == PassLevel::Function) {
+    LoopPassManager Inner;
+    append(Inner, P);
+    PM.addPass(createFunctionToLoopPassAdaptor(std::move(Inner)));
+  } else if constexpr (Level != PassLevel::Loop) {
+    FunctionPassManager Inner;
+    append(Inner, P);
+    if constexpr (Level == PassLevel::Module)
+      PM.addPass(createModuleToFunctionPassAdaptor(std::move(Inner)));
+    else
+      PM.addPass(createCGSCCToFunctionPassAdaptor(std::move(Inner)));
+  }
+}
+
+template <typename PassManagerT>
+void UserPasses::registerParser(PassBuilder &PB) {
+  constexpr PassLevel Level = LevelOf<PassManagerT>;
+  PB.registerPipelineParsingCallback(
+      [this](StringRef Name, PassManagerT &PM,
+             ArrayRef<PassBuilder::PipelineElement>) {
+        for (const UserPass &P : Passes) {
+          if (Name != P.Text || P.Level < Level)
+            continue;
+          // A text takes its level from its first element: LLVM asks the
+          // levels in turn, from the module's down.
+          if (P.Level != Level && Name == First)
+            return false;
+          append(PM, P);
+          return true;
+        }
+        return false;
+      });
+}
+
+template <typename PassManagerT>
+Error UserPasses::parse(PassBuilder &PB, PassManagerT &PM, StringRef Text) {
+  // Texts nest: that of an extension point is parsed within another.
+  const SaveAndRestore Outer(First);
+  if constexpr (LevelOf<PassManagerT> == PassLevel::Module)
+    First = Text.take_until([](char C) { return StringRef(",()").contains(C); })
+                .str();
+  return PB.parsePassPipeline(PM, Text);
+}
+
+template Error UserPasses::parse(PassBuilder &, ModulePassManager &, StringRef);
+template Error UserPasses::parse(PassBuilder &, CGSCCPassManager &, StringRef);
+template Error UserPasses::parse(PassBuilder &, FunctionPassManager &,
+                                 StringRef);
+template Error UserPasses::parse(PassBuilder &, LoopPassManager &, StringRef);
+
+void UserPasses::registerWith(PassBuilder &PB) {
+  PB.registerAnalysisRegistrationCallback(
+      [this](ModuleAnalysisManager &AM) { Managers.Module = &AM; });
+  PB.registerAnalysisRegistrationCallback(
+      [this](CGSCCAnalysisManager &AM) { Managers.CGSCC = &AM; });
+  PB.registerAnalysisRegistrationCallback(
+      [this](FunctionAnalysisManager &AM) { Managers.Function = &AM; });
+  PB.registerAnalysisRegistrationCallback(
+      [this](LoopAnalysisManager &AM) { Managers.Loop = &AM; });
+  registerParser<ModulePassManager>(PB);
+  registerParser<CGSCCPassManager>(PB);
+  registerParser<FunctionPassManager>(PB);
+  registerParser<LoopPassManager>(PB);
+  auto *PIC = PB.getPassInstrumentationCallbacks();
+  if (PIC && !Passes.empty()) {
+    for (const UserPass &P : Passes)
+      PIC->addClassToPassName(P.Name, P.Name);
+    watch(*PIC);
+  }
+}
+
+/// Keeps Running, and skips what can be skipped after a failure.
+void UserPasses::watch(PassInstrumentationCallbacks &PIC) {
+  PIC.registerShouldRunOptionalPassCallback(
+      [this](StringRef, Any) { return !Failure; });
+  PIC.registerBeforeNonSkippedPassCallback([this](StringRef, Any Unit) {
+    Running.push_back(any_cast<const LazyCallGraph::SCC *>(&Unit) != nullptr);
+  });
+  PIC.registerAfterPassCallback(
+      [this](StringRef, Any, const PreservedAnalyses &) {
+        Running.pop_back();
+      });
+  PIC.registerAfterPassInvalidatedCallback(
+      [this](StringRef, const PreservedAnalyses &) { Running.pop_back(); });
+}
+
+LazyCallGraph *UserPasses::walked(Module &M) const {
+  const bool Walking = is_contained(Running, true);
+  return Walking ? Managers.Module->getCachedResult<LazyCallGraphAnalysis>(M)
+                 : nullptr;
+}
+
+PreservedAnalyses UserPasses::run(const UserPass &P, PassUnit Unit) {
+  if (Failure)
+    return PreservedAnalyses::all();
+  Unit.Managers = Managers;
+  Unit.Walked = walked(*Unit.Module);
+  PassResult R = P.Run(Unit);
+  bool BrokenIR = false;
+  if (!R.Failure && R.Changed)
+    R.Failure = settleChange(Unit, Verify, BrokenIR);
+  if (!R.Failure)
+    return std::move(R.Preserved);
+  Failure = {P.Name, Unit.text(), *R.Failure, BrokenIR};
+  // LLVM would bring the call graph up to date, which need not be possible.
+  PreservedAnalyses PA = PreservedAnalyses::none();
+  PA.preserve<LazyCallGraphAnalysis>();
+  return PA;
+}
+
+void UserPasses::restart() {
+  Failure.reset();
+  Running.clear();
+  PlacedAt.clear();
+  Managers = {};
+}
+
+static std::string nameOf(const Function &F) { return F.getName().str(); }
+
+std::string PassUnit::text() const {
+  if (Loop)
+    return "loop " + Loop->getName().str() + " in function " +
+           nameOf(*Function);
+  if (Function)
+    return "function " + nameOf(*Function);
+  if (!SCC)
+    return "module " + Module->getModuleIdentifier();
+  std::string Names;
+  for (const LazyCallGraph::Node &N : *SCC)
+    Names += (Names.empty() ? "" : ", ") + nameOf(N.getFunction());
+  return "SCC (" + Names + ")";
+}
+
+} // namespace passpilot

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Passes whose bodies live elsewhere, in LLVM's pipelines: each under a name of
+// its own, so that -print-after, -time-passes, opt-bisect and optnone know it.
+//
+// The body is called with one unit of IR. What LLVM expects of a pass beyond
+// that is seen to here: nothing runs after a failure, what changed is verified,
+// and the call graph and the forms of loops are kept.
+
+#ifndef PASSPILOT_LLVM_USER_PASS_H
+#define PASSPILOT_LLVM_USER_PASS_H
+
+#include "llvm/Analysis/CGSCCPassManager.h"
+#include "llvm/Analysis/LoopAnalysisManager.h"
+#include "llvm/IR/PassInstrumentation.h"
+#include "llvm/Passes/PassBuilder.h"
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace passpilot {
+
+enum class PassLevel { Module, CGSCC, Function, Loop };
+
+/// LLVM's analysis managers of one compilation.
+struct AnalysisManagers {
+  llvm::LoopAnalysisManager *Loop = nullptr;
+  llvm::FunctionAnalysisManager *Function = nullptr;
+  llvm::CGSCCAnalysisManager *CGSCC = nullptr;
+  llvm::ModuleAnalysisManager *Module = nullptr;
+};
+
+/// What a pass runs on: the object of its level, and what contains it.
+struct PassUnit {
+  PassLevel Level = PassLevel::Module;
+  llvm::Module *Module = nullptr;
+  llvm::LazyCallGraph::SCC *SCC = nullptr; ///< of a CGSCC pass
+  llvm::Function *Function = nullptr;      ///< of a function or loop pass
+  llvm::Loop *Loop = nullptr;              ///< of a loop pass
+  llvm::CGSCCUpdateResult *CGSCCUpdate = nullptr;
+  llvm::LoopStandardAnalysisResults *LoopResults = nullptr;
+  AnalysisManagers Managers;
+  /// The call graph that LLVM walks at present; null outside such a walk.
+  llvm::LazyCallGraph *Walked = nullptr;
+
+  /// "function f", "loop body in function f".
+  std::string text() const;
+};
+
+/// What a body did.
+struct PassResult {
+  llvm::PreservedAnalyses Preserved = llvm::PreservedAnalyses::all();
+  bool Changed = false;               ///< also where all is preserved
+  std::optional<std::string> Failure; ///< what went wrong, if anything did
+};
+
+/// A pass as an element of pipeline text names it.
+struct UserPass {
+  std::string Text; ///< the element: "my-pass{limit=3}"
+  std::string Name; ///< what LLVM calls it: "my-pass"
+  PassLevel Level;
+  bool Required; ///< runs also where optnone or opt-bisect skip others
+  /// Does not throw.
+  std::function<PassResult(const PassUnit &)> Run;
+};
+
+struct PassFailure {
+  std::string Pass, Unit, Text;
+  bool BrokenIR = false; ///< the module is not valid any more
+};
+
+/// A pipeline text at an extension point.
+struct PlacedPipeline {
+  std::string Point, Text;
+  bool Reached = false; ///< by the pipeline that was built
+  bool Parsing = false; ///< at present: it is not to hold itself
+};
+
+/// The passes of the user's in one compilation. Outlives its pipeline.
+/// Threads: used by the compiling thread only.
+class UserPasses {
+public:
+  void add(UserPass P) { Passes.push_back(std::move(P)); }
+  bool empty() const { return Passes.empty(); }
+  bool Verify = true; ///< the IR after each pass that changed it
+
+  /// Lets \p PB parse the passes and note its managers. Call it before the
+  /// analyses are registered with them.
+  void registerWith(llvm::PassBuilder &PB);
+  /// As PB.parsePassPipeline().
+  template <typename PassManagerT>
+  llvm::Error parse(llvm::PassBuilder &PB, PassManagerT &PM,
+                    llvm::StringRef Text);
+  /// Adds the pipeline \p Text at LLVM's extension point \p Point of \p PB.
+  llvm::Error at(llvm::PassBuilder &PB, const std::string &Point,
+                 const std::string &Text);
+  /// The points given to at() that no pipeline has reached.
+  std::vector<std::string> unreached() const;
+
+  /// Runs \p P on \p Unit unless the compilation has failed.
+  llvm::PreservedAnalyses run(const UserPass &P, PassUnit Unit);
+
+  const std::optional<PassFailure> &failure() const { return Failure; }
+  /// Makes ready for another compilation.
+  void restart();
+
+private:
+  std::deque<UserPass> Passes; // passes in a pipeline refer to them
+  std::deque<PlacedPipeline> PlacedAt;
+  AnalysisManagers Managers;
+  std::string First; ///< the element that the text being parsed starts with
+  std::vector<bool> Running; ///< the passes at work: is it one of an SCC?
+  std::optional<PassFailure> Failure;
+
+  template <typename PassManagerT> void registerParser(llvm::PassBuilder &PB);
+  template <typename PassManagerT>
+  void append(PassManagerT &PM, const UserPass &P);
+  void watch(llvm::PassInstrumentationCallbacks &PIC);
+  llvm::LazyCallGraph *walked(llvm::Module &M) const;
+};
+
+/// The names of LLVM's extension points, each with the level of its passes.
+std::vector<std::pair<std::string, PassLevel>> extensionPoints();
+
+} // namespace passpilot
+
+#endif
