@@ -4,10 +4,14 @@
     Error
     ├── UsageError             the command line is wrong (exit code 2)
     ├── InputError             a module, file or pipeline text cannot be used
+    ├── IRError                a change of the IR that LLVM does not allow, or not now
+    │   └── PipelineError      ... at a place in the text that can be shown
     ├── CompilationError       LLVM, or a pass in it, reported an error
+    ├── RegistrationError      a pass cannot be registered as it is
+    ├── PassError              a pass in Python raised, or left IR that is not valid
     ├── FeatureError           a custom feature is ill-defined or gave a value that does not fit
     ├── LogError               a decision log cannot be written or read
-    ├── StaleViewError         a view was used after its decision
+    ├── StaleViewError         a view was used after its decision, or what it shows has been erased
     └── RunnerError            whatever concerns the one who answers
         ├── RunnerSpecError    the spec string, its scheme or a key of it is wrong
         ├── SpecMismatchError  the model's tensors and the compiler's do not fit
@@ -45,8 +49,28 @@ class InputError(Error):
     """A module, a file or a pipeline text cannot be used."""
 
 
+class PipelineError(InputError):
+    """A place in a pipeline text is wrong; `excerpt` shows the text and, in a second line, the place."""
+
+    def __init__(self, text: str, excerpt: str = "") -> None:
+        super().__init__(text)
+        self.excerpt = excerpt
+
+
+class IRError(Error):
+    """The IR cannot be changed in this way, or not at this moment; it is as it was."""
+
+
 class CompilationError(Error):
     """LLVM, or a pass inside it, reported an error."""
+
+
+class RegistrationError(Error):
+    """A pass, or its name, is not such that it can be registered."""
+
+
+class PassError(Error):
+    """A pass in Python raised, answered wrongly, or left IR that is not valid."""
 
 
 class FeatureError(Error):
@@ -58,7 +82,7 @@ class LogError(Error):
 
 
 class StaleViewError(Error):
-    """A view of the IR was used after the decision it belongs to."""
+    """A view of the IR was used after the decision it belongs to, or after what it shows was erased."""
 
 
 class RunnerError(Error):

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import os
 import warnings
+from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeVar, get_args
 
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.plugin.files import write_file
+from passpilot.plugin.ir import ModuleIR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -52,14 +55,11 @@ class Advisor(Protocol):
         """Let go of the runner."""
 
 
-class Module:
+class Module(ModuleIR):
     """One LLVM module with a context of its own; `Module.read` makes it.
 
     Modules on different threads are independent. One module serves one compilation at a time.
     """
-
-    def __init__(self, core: _core.Module) -> None:
-        self._core = core
 
     @classmethod
     def read(
@@ -156,6 +156,7 @@ def optimize(
     pipeline: str,
     advisors: Sequence[Advisor] = (),
     *,
+    at: Mapping[str, str] = MappingProxyType({}),
     mcpu: str = "",
     mattr: str = "",
     aa_pipeline: str = "default",
@@ -170,13 +171,16 @@ def optimize(
 ) -> None:
     """Run a textual pipeline of LLVM's new pass manager on `module`, in place, as opt would.
 
-    The advisors take the decisions of their points. After an error the module is still valid IR, but only
-    partly optimized. The keywords are opt's flags of the same names; an empty `mcpu` or `mattr` means what
-    `llvm_options` has set.
+    The text may name passes in Python, see `passpilot.llvm`; `at` has more such texts, by LLVM's extension
+    points: ``{"vectorizer-start": "my-pass"}``. The advisors take the decisions of their points. After an
+    error the module is still valid IR, but only partly optimized; one that a pass in Python has made invalid
+    is of no more use. The other keywords are opt's flags of the same names; an empty `mcpu` or `mattr` means
+    what `llvm_options` has set.
 
     Raises:
         InputError: the pipeline, a file or an option is wrong.
         CompilationError: LLVM reported an error.
+        PassError: a pass in Python raised, or left IR that is not valid.
         Error: an advisor failed and its `on_error` is ``fail``.
     """
     _utf8("optimize: pipeline", pipeline)
@@ -187,9 +191,15 @@ def optimize(
     options.pass_plugins = list(pass_plugins)
     options.remarks.file, options.remarks.filter = remarks_output, remarks_filter
     options.remarks.format, options.remarks.with_hotness = remarks_format, remarks_with_hotness
+    options.at = [(point, _utf8(f"optimize: at {point}", text)) for point, text in at.items()]
+    python = import_module("passpilot.passes.pipeline")
+    passes = python.bind(pipeline, at)
 
     def run(asked: _Asked) -> list[str]:
-        return module._core.optimize(pipeline, asked.get("inline"), options)
+        told = module._core.optimize(pipeline, asked.get("inline"), passes, options)
+        if passes is not None:
+            python.raise_failure(passes)
+        return told
 
     for text in _advised("optimize", advisors, run):
         warnings.warn(text, PasspilotWarning, stacklevel=2)

@@ -33,16 +33,6 @@ FunctionView functionOf(const CallSite &S, llvm::Function *F) {
   return FunctionView(S, F);
 }
 
-nb::object integerOf(const llvm::Value &V) {
-  auto *C = llvm::dyn_cast<llvm::ConstantInt>(&V);
-  if (!C)
-    return nb::none();
-  llvm::SmallString<40> Digits;
-  C->getValue().toString(Digits, 10,
-                         /*Signed=*/C->getBitWidth() > 1); // i1 true is 1
-  return nb::steal(PyLong_FromString(Digits.c_str(), nullptr, 10));
-}
-
 std::vector<ArgumentView> argumentsOf(const CallSite &S) {
   std::vector<ArgumentView> V;
   for (unsigned I = 0, E = S.site().arg_size(); I < E; ++I)
@@ -64,7 +54,7 @@ void bindCallSite(nb::module_ &M) {
                std::to_string(L.Column);
       });
 
-  nb::class_<FunctionView>(M, "Function",
+  nb::class_<FunctionView>(M, "CallSiteFunction",
                            nb::type_slots(ViewSlots<FunctionView>))
       .def_prop_ro(
           "name",
@@ -93,7 +83,7 @@ void bindCallSite(nb::module_ &M) {
         return text("<function " + V.function().getName().str() + ">");
       });
 
-  nb::class_<ArgumentView>(M, "Argument",
+  nb::class_<ArgumentView>(M, "CallSiteArgument",
                            nb::type_slots(ViewSlots<ArgumentView>))
       .def_ro("index", &ArgumentView::Index)
       .def_prop_ro(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "core.h"
+#include "ir.h"
 
 #include <atomic>
 #include <chrono>
@@ -172,13 +172,26 @@ NB_MODULE(_core, M) {
       std::rethrow_exception(P);
     } catch (const InputError &E) {
       setError("InputError", E.what());
+    } catch (const IRError &E) {
+      setError("IRError", E.what());
     } catch (const CompilationError &E) {
       setError("CompilationError", E.what());
     }
   });
+  bindPasses(M);
   bindModule(M);
   bindRunner(M);
   bindCallSite(M);
   bindLiveRange(M);
   bindAdvisor(M);
+  bindType(M);
+  bindMetadata(M);
+  bindValue(M);
+  bindGlobal(M);
+  bindFunction(M);
+  bindBlock(M);
+  bindInstruction(M);
+  bindCall(M);
+  bindLoop(M);
+  bindBuilder(M);
 }

@@ -93,7 +93,14 @@ nb::str text(const std::string &S);
 /// Raises \p Name of passpilot.plugin.errors.
 [[noreturn]] void raiseError(const char *Name, const std::string &Text);
 
+/// An integer constant as Python has it: signed, and i1 true as 1; else None.
+nb::object integerOf(const llvm::Value &V);
+
+/// The module; raises InputError while another thread compiles it.
+HostedModule &readable(HostedModule &H);
+
 void bindModule(nb::module_ &M);
+void bindPasses(nb::module_ &M);
 void bindRunner(nb::module_ &M);
 void bindAdvisor(nb::module_ &M);
 void bindCallSite(nb::module_ &M);

@@ -123,8 +123,26 @@ nb::object valueOf(const Owner &O, llvm::Value *V);
 nb::object loopOf(const Owner &O, llvm::Loop &L);
 /// The passpilot.Module of \p O.
 nb::object moduleOf(const Owner &O);
-/// Metadata as Python values, and back; see docs/ir.md.
+
+/// A metadata node that is no plain tuple: debug information and the like.
+/// Such nodes live as long as the module.
+struct MetadataRef {
+  Owner O;
+  llvm::Metadata *MD;
+};
+/// Metadata as Python has it: tuples, text, constants, Metadata, None; `...`
+/// for a node inside itself.
 nb::object metadataOf(const Owner &O, llvm::Metadata *MD);
+/// The attachments of \p V without debug locations and subprograms: name of
+/// the kind, value. An object may have several of one kind.
+nb::list attachmentsOf(const Owner &O, const llvm::Value &V);
+
+/// What \p R refers to, for use in a change of \p O's module; raises IRError if
+/// it belongs to another module.
+llvm::Value &operandIn(const Owner &O, const ValueRef &R, const char *What);
+llvm::Type &typeIn(const Owner &O, const TypeRef &R, const char *What);
+/// The node that a Python value says, null for None; see docs/ir.md.
+llvm::MDNode *nodeIn(const Owner &O, nb::handle Value, const char *What);
 
 /// A list of the handles of a range of values.
 template <typename Range> nb::list handlesOf(const Owner &O, Range &&Values) {
@@ -139,6 +157,7 @@ nb::str textOf(llvm::StringRef S);
 
 void bindIRModule(nb::class_<HostedModule> &C);
 void bindType(nb::module_ &M);
+void bindMetadata(nb::module_ &M);
 void bindValue(nb::module_ &M);
 void bindGlobal(nb::module_ &M);
 void bindFunction(nb::module_ &M);
@@ -146,6 +165,29 @@ void bindBlock(nb::module_ &M);
 void bindInstruction(nb::module_ &M);
 void bindCall(nb::module_ &M);
 void bindLoop(nb::module_ &M);
+
+nb::list loopsOfFunction(const FunctionRef &R);
+nb::object loopOfBlock(const BlockRef &R);
+void bindFunctionAnalyses(nb::class_<FunctionRef, GlobalRef> &C);
+void bindBlockAnalyses(nb::class_<BlockRef, ValueRef> &C);
+void bindInstructionAnalyses(nb::class_<InstructionRef, ValueRef> &C);
+void bindCallAnalyses(nb::class_<CallRef, InstructionRef> &C);
+void bindBuilder(nb::module_ &M);
+
+void bindValueMutations(nb::class_<ValueRef> &C);
+void bindArgumentMutations(nb::class_<ArgumentRef, ValueRef> &C);
+void bindGlobalMutations(nb::class_<GlobalRef, ConstantRef> &C);
+void bindFunctionMutations(nb::class_<FunctionRef, GlobalRef> &C);
+void bindBlockMutations(nb::class_<BlockRef, ValueRef> &C);
+void bindInstructionMutations(nb::class_<InstructionRef, ValueRef> &C);
+void bindCallMutations(nb::class_<CallRef, InstructionRef> &C);
+void bindLoopMutations(nb::class_<LoopRef> &C);
+void bindModuleMutations(nb::class_<HostedModule> &C);
+/// The setters of linkage, visibility and calling_convention.
+void setLinkageOf(GlobalRef &R, const std::string &Text);
+void setVisibilityOf(GlobalRef &R, const std::string &Text);
+void setCallingConventionOf(FunctionRef &R, const std::string &Text);
+void bindInlineCost(nb::module_ &M);
 
 } // namespace passpilot
 

@@ -14,6 +14,12 @@ namespace passpilot {
 
 class HostedModule;
 
+/// The managers of a module that no pass runs on; see analyses.h.
+class OwnAnalyses;
+struct OwnAnalysesDeleter {
+  void operator()(OwnAnalyses *A) const;
+};
+
 /// What the pass that runs now may change, and its analyses. Lives on the stack
 /// of the compiling thread around the call into Python; the passes nest.
 class PassAccess {

@@ -33,6 +33,10 @@ class UserPasses;
 struct InputError : std::runtime_error {
   using runtime_error::runtime_error;
 };
+/// The IR cannot be changed in the way that is asked for.
+struct IRError : std::runtime_error {
+  using runtime_error::runtime_error;
+};
 /// LLVM reported an error while it compiled.
 struct CompilationError : std::runtime_error {
   using runtime_error::runtime_error;
@@ -133,8 +137,7 @@ public:
   std::string Broken;
   /// Whether another thread compiles the module now; under the same lock.
   bool busy() const {
-    return Worker != std::thread::id() &&
-           Worker != std::this_thread::get_id();
+    return Worker != std::thread::id() && Worker != std::this_thread::get_id();
   }
   /// The pass in Python that runs on the module now; innermost.
   PassAccess *Pass = nullptr;
@@ -146,6 +149,8 @@ public:
   void dropAnalyses();
   /// Notes a change in the body of \p F: its analyses are forgotten.
   void changed(llvm::Function &F);
+  /// Notes that \p G, which has no uses, is about to be deleted.
+  void erased(llvm::GlobalValue &G);
   /// Notes a change of what users of \p G see: its attributes or linkage.
   void changed(llvm::GlobalValue &G);
 

@@ -28,9 +28,9 @@ DecisionPlace CallQuestion::place() {
   return P;
 }
 
-std::vector<SourceLocation> locationChain(const CallBase &CB) {
+std::vector<SourceLocation> locationChain(const Instruction &I) {
   std::vector<SourceLocation> Chain;
-  for (const DILocation *L = CB.getDebugLoc().get(); L; L = L->getInlinedAt())
+  for (const DILocation *L = I.getDebugLoc().get(); L; L = L->getInlinedAt())
     Chain.push_back({L->getFilename().str(),
                      L->getScope()->getSubprogram()->getName().str(),
                      L->getLine(), L->getColumn()});
@@ -51,34 +51,6 @@ std::vector<std::string> attributeTexts(AttributeSet Set) {
   return Texts;
 }
 
-std::string linkageText(const Function &F) {
-  switch (F.getLinkage()) {
-  case GlobalValue::ExternalLinkage:
-    return "external";
-  case GlobalValue::AvailableExternallyLinkage:
-    return "available_externally";
-  case GlobalValue::LinkOnceAnyLinkage:
-    return "linkonce";
-  case GlobalValue::LinkOnceODRLinkage:
-    return "linkonce_odr";
-  case GlobalValue::WeakAnyLinkage:
-    return "weak";
-  case GlobalValue::WeakODRLinkage:
-    return "weak_odr";
-  case GlobalValue::AppendingLinkage:
-    return "appending";
-  case GlobalValue::InternalLinkage:
-    return "internal";
-  case GlobalValue::PrivateLinkage:
-    return "private";
-  case GlobalValue::ExternalWeakLinkage:
-    return "extern_weak";
-  case GlobalValue::CommonLinkage:
-    return "common";
-  }
-  return "external";
-}
-
 std::string printed(const Value &V) {
   std::string S;
   raw_string_ostream OS(S);
@@ -90,6 +62,13 @@ std::string printedOperand(const Value &V) {
   std::string S;
   raw_string_ostream OS(S);
   V.printAsOperand(OS);
+  return S;
+}
+
+std::string printedType(const Type &T) {
+  std::string S;
+  raw_string_ostream OS(S);
+  T.print(OS, /*IsForDebug=*/false, /*NoDetails=*/true);
   return S;
 }
 

@@ -8,6 +8,7 @@
 #define PASSPILOT_LLVM_CALL_SITE_H
 
 #include "../runtime/session.h"
+#include "ir_names.h"
 #include "llvm/IR/InstrTypes.h"
 
 #include <cstdint>
@@ -40,9 +41,9 @@ struct SourceLocation {
   unsigned Line = 0, Column = 0;
 };
 
-/// The call's own debug location first, then each call it was inlined at,
-/// innermost first; empty without debug information.
-std::vector<SourceLocation> locationChain(const llvm::CallBase &CB);
+/// The instruction's own debug location first, then each call it was inlined
+/// at, innermost first; empty without debug information.
+std::vector<SourceLocation> locationChain(const llvm::Instruction &I);
 
 /// Number of instructions of \p F per opcode, by LLVM's opcode names.
 std::map<std::string, int64_t> opcodeCounts(const llvm::Function &F);
@@ -50,12 +51,11 @@ std::map<std::string, int64_t> opcodeCounts(const llvm::Function &F);
 /// "noinline", "\"target-cpu\"=\"x86-64\"": the attributes as LLVM prints them.
 std::vector<std::string> attributeTexts(llvm::AttributeSet Set);
 
-/// LLVM's spelling in the IR; "external" for the one that has none.
-std::string linkageText(const llvm::Function &F);
-
 std::string printed(const llvm::Value &V);
 /// As an operand of an instruction: "i32 7".
 std::string printedOperand(const llvm::Value &V);
+/// "%struct.pair", without what is in it.
+std::string printedType(const llvm::Type &T);
 
 /// Loops and block frequencies of one function, computed afresh.
 class FunctionShape {

@@ -46,7 +46,7 @@ def describe(site: _core.CallSite) -> Description:
     }
 
 
-def describe_function(function: _core.Function) -> Description:
+def describe_function(function: _core.CallSiteFunction) -> Description:
     return {
         "name": function.name,
         "is_declaration": function.is_declaration,

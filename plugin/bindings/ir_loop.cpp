@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ir.h"
+
+#include "../hosted/analyses.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
+
+namespace passpilot {
+
+static llvm::BasicBlock &headerOf(const LoopRef &R) {
+  return of(nb::cast<const BlockRef &>(R.Header));
+}
+
+llvm::Loop &LoopRef::loop() const {
+  llvm::BasicBlock &B = headerOf(*this);
+  llvm::Loop *L = loopsOf(*O.H, *B.getParent()).getLoopFor(&B);
+  if (L && L->getHeader() == &B)
+    return *L;
+  raiseError("StaleViewError",
+             "loop of function " + B.getParent()->getName().str() +
+                 ": expected one that is still there, got a block that "
+                 "heads no loop any more; look it up again");
+}
+
+nb::object loopOf(const Owner &O, llvm::Loop &L) {
+  return nb::cast(LoopRef{O, valueOf(O, L.getHeader())});
+}
+
+static nb::object loopOrNone(const Owner &O, llvm::Loop *L) {
+  return L ? loopOf(O, *L) : nb::none();
+}
+
+static nb::list loopsIn(const Owner &O, llvm::ArrayRef<llvm::Loop *> Loops) {
+  nb::list L;
+  for (llvm::Loop *Each : Loops)
+    L.append(loopOf(O, *Each));
+  return L;
+}
+
+nb::list loopsOfFunction(const FunctionRef &R) {
+  return loopsIn(R.O, loopsOf(*R.O.H, of(R)).getLoopsInPreorder());
+}
+
+nb::object loopOfBlock(const BlockRef &R) {
+  llvm::BasicBlock &B = of(R);
+  return loopOrNone(R.O, loopsOf(*R.O.H, *B.getParent()).getLoopFor(&B));
+}
+
+/// The blocks that one of Loop's functions collects.
+template <auto Collect> static nb::list blocksOf(const LoopRef &R) {
+  llvm::SmallVector<llvm::BasicBlock *, 8> Blocks;
+  (R.loop().*Collect)(Blocks);
+  nb::list L;
+  for (llvm::BasicBlock *B : Blocks)
+    L.append(valueOf(R.O, B));
+  return L;
+}
+
+static llvm::ScalarEvolution &evolution(const LoopRef &R) {
+  return evolutionOf(*R.O.H, *headerOf(R).getParent());
+}
+
+/// None for LLVM's 0, which says that it is not known.
+static std::optional<unsigned> known(unsigned Count) {
+  return Count ? std::optional(Count) : std::nullopt;
+}
+
+static nb::object backedgeTakenCountOf(const LoopRef &R) {
+  const llvm::SCEV *S = evolution(R).getBackedgeTakenCount(&R.loop());
+  if (llvm::isa<llvm::SCEVCouldNotCompute>(S))
+    return nb::none();
+  std::string Text;
+  llvm::raw_string_ostream OS(Text);
+  S->print(OS);
+  return text(Text);
+}
+
+static bool equals(const LoopRef &A, nb::handle Other) {
+  const LoopRef *B = nullptr;
+  return nb::try_cast<const LoopRef *>(Other, B, false) &&
+         B->Header.equal(A.Header);
+}
+
+static void bindShape(nb::class_<LoopRef> &C) {
+  C.def_prop_ro(
+       "blocks",
+       [](LoopRef &R) {
+         nb::list L;
+         for (llvm::BasicBlock *B : R.loop().blocks())
+           L.append(valueOf(R.O, B));
+         return L;
+       },
+       nb::sig("def blocks(self) -> list[BasicBlock]"))
+      .def_prop_ro("latches", &blocksOf<&llvm::Loop::getLoopLatches>,
+                   nb::sig("def latches(self) -> list[BasicBlock]"),
+                   "The blocks that go back to the header.")
+      .def_prop_ro("exiting_blocks", &blocksOf<&llvm::Loop::getExitingBlocks>,
+                   nb::sig("def exiting_blocks(self) -> list[BasicBlock]"))
+      .def_prop_ro("exit_blocks", &blocksOf<&llvm::Loop::getUniqueExitBlocks>,
+                   nb::sig("def exit_blocks(self) -> list[BasicBlock]"),
+                   "The blocks that it leaves to.")
+      .def_prop_ro(
+          "preheader",
+          [](LoopRef &R) { return valueOf(R.O, R.loop().getLoopPreheader()); },
+          nb::sig("def preheader(self) -> BasicBlock | None"))
+      .def_prop_ro(
+          "parent",
+          [](LoopRef &R) { return loopOrNone(R.O, R.loop().getParentLoop()); },
+          nb::sig("def parent(self) -> Loop | None"))
+      .def_prop_ro(
+          "subloops",
+          [](LoopRef &R) { return loopsIn(R.O, R.loop().getSubLoops()); },
+          nb::sig("def subloops(self) -> list[Loop]"))
+      .def_prop_ro(
+          "depth", [](LoopRef &R) { return R.loop().getLoopDepth(); },
+          "1 for an outermost loop.");
+}
+
+void bindLoop(nb::module_ &M) {
+  nb::class_<LoopRef> C(M, "Loop");
+  C.def_prop_ro(
+       "header",
+       [](LoopRef &R) {
+         headerOf(R);
+         return R.Header;
+       },
+       nb::sig("def header(self) -> BasicBlock"))
+      .def_prop_ro(
+          "function",
+          [](LoopRef &R) { return valueOf(R.O, headerOf(R).getParent()); },
+          nb::sig("def function(self) -> Function"));
+  bindShape(C);
+  bindLoopMutations(C);
+  C.def_prop_ro(
+       "trip_count",
+       [](LoopRef &R) {
+         return known(evolution(R).getSmallConstantTripCount(&R.loop()));
+       },
+       "How often the header runs per entry, if that is a known constant.")
+      .def_prop_ro(
+          "max_trip_count",
+          [](LoopRef &R) {
+            return known(evolution(R).getSmallConstantMaxTripCount(&R.loop()));
+          },
+          "The most that trip_count can be, if known.")
+      .def_prop_ro(
+          "trip_multiple",
+          [](LoopRef &R) {
+            return evolution(R).getSmallConstantTripMultiple(&R.loop());
+          },
+          "A number that divides the trip count; 1 if none is known.")
+      .def_prop_ro("backedge_taken_count", &backedgeTakenCountOf,
+                   nb::sig("def backedge_taken_count(self) -> str | None"),
+                   "LLVM's expression of trip count - 1, if it has one.")
+      .def_prop_ro(
+          "metadata",
+          [](LoopRef &R) { return metadataOf(R.O, R.loop().getLoopID()); },
+          nb::sig("def metadata(self) -> tuple[object, ...] | None"),
+          "Its llvm.loop: itself as `...`, then its properties.")
+      .def("__repr__",
+           [](LoopRef &R) {
+             return text("<Loop at " +
+                         nb::cast<std::string>(nb::repr(R.Header)) + ">");
+           })
+      .def("__eq__", &equals, nb::arg("other").none(),
+           nb::sig("def __eq__(self, other: object) -> bool"))
+      .def("__hash__", [](LoopRef &R) { return nb::hash(R.Header); });
+}
+
+} // namespace passpilot

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The methods of the IR's classes that change it.
+
+#include "ir.h"
+
+#include "../hosted/mutations.h"
+#include "llvm/Analysis/LoopInfo.h"
+
+namespace passpilot {
+
+llvm::Value &operandIn(const Owner &O, const ValueRef &R, const char *What) {
+  if (R.O.H != O.H)
+    refuse(What, nullptr, "a value of this module", "one of another module");
+  return R.get(ValueRef::Noun);
+}
+
+llvm::Type &typeIn(const Owner &O, const TypeRef &R, const char *What) {
+  if (R.O.H != O.H)
+    refuse(What, nullptr, "a type of this module", "one of another module");
+  return R.type();
+}
+
+static llvm::BasicBlock &blockIn(const BlockRef &R, const BlockRef &Other) {
+  return llvm::cast<llvm::BasicBlock>(operandIn(R.O, Other, "block"));
+}
+
+static constexpr unsigned OfFunction = llvm::AttributeList::FunctionIndex;
+static constexpr unsigned OfReturn = llvm::AttributeList::ReturnIndex;
+static unsigned ofArgument(unsigned I) {
+  return llvm::AttributeList::FirstArgIndex + std::min(I, 1u << 30);
+}
+
+void bindValueMutations(nb::class_<ValueRef> &C) {
+  C.def(
+      "replace_all_uses_with",
+      [](ValueRef &R, const ValueRef &Other) {
+        replaceAllUses(*R.O.H, of(R), operandIn(R.O, Other, "replace"));
+      },
+      nb::arg("other"),
+      "Of an instruction or argument, by a value of its type that is computed "
+      "before every use.");
+}
+
+void bindArgumentMutations(nb::class_<ArgumentRef, ValueRef> &C) {
+  C.def(
+       "add_attribute",
+       [](ArgumentRef &R, const std::string &Text) {
+         llvm::Argument &A = of(R);
+         addAttribute(*R.O.H, *A.getParent(), ofArgument(A.getArgNo()), Text);
+       },
+       nb::arg("text"))
+      .def(
+          "remove_attribute",
+          [](ArgumentRef &R, const std::string &Name) {
+            llvm::Argument &A = of(R);
+            removeAttribute(*R.O.H, *A.getParent(), ofArgument(A.getArgNo()),
+                            Name);
+          },
+          nb::arg("name"));
+}
+
+void bindGlobalMutations(nb::class_<GlobalRef, ConstantRef> &C) {
+  C.def(
+      "erase", [](GlobalRef &R) { erase(*R.O.H, of(R)); },
+      "One without uses that nothing outside the module can refer to.");
+}
+
+void setLinkageOf(GlobalRef &R, const std::string &Text) {
+  setLinkage(*R.O.H, of(R), Text);
+}
+void setVisibilityOf(GlobalRef &R, const std::string &Text) {
+  setVisibility(*R.O.H, of(R), Text);
+}
+void setCallingConventionOf(FunctionRef &R, const std::string &Text) {
+  setCallingConvention(*R.O.H, of(R), Text);
+}
+
+void bindFunctionMutations(nb::class_<FunctionRef, GlobalRef> &C) {
+  C.def(
+       "add_attribute",
+       [](FunctionRef &R, const std::string &Text) {
+         addAttribute(*R.O.H, of(R), OfFunction, Text);
+       },
+       nb::arg("text"),
+       "One attribute as the assembly has it: \"noinline\", "
+       "\"\\\"key\\\"=\\\"value\\\"\".")
+      .def(
+          "remove_attribute",
+          [](FunctionRef &R, const std::string &Name) {
+            removeAttribute(*R.O.H, of(R), OfFunction, Name);
+          },
+          nb::arg("name"))
+      .def(
+          "add_return_attribute",
+          [](FunctionRef &R, const std::string &Text) {
+            addAttribute(*R.O.H, of(R), OfReturn, Text);
+          },
+          nb::arg("text"))
+      .def(
+          "remove_return_attribute",
+          [](FunctionRef &R, const std::string &Name) {
+            removeAttribute(*R.O.H, of(R), OfReturn, Name);
+          },
+          nb::arg("name"))
+      .def(
+          "set_metadata",
+          [](FunctionRef &R, const std::string &Kind, nb::object Value) {
+            setMetadata(*R.O.H, of(R), Kind,
+                        nodeIn(R.O, Value, "set_metadata"));
+          },
+          nb::arg("kind"), nb::arg("value").none(),
+          nb::sig("def set_metadata(self, kind: str, value: Sequence[object] | "
+                  "Metadata | None) -> None"),
+          "None removes it.")
+      .def(
+          "add_block",
+          [](FunctionRef &R, const std::string &Name) {
+            return valueOf(R.O, &addBlock(*R.O.H, of(R), Name));
+          },
+          nb::arg("name") = "",
+          nb::sig("def add_block(self, name: str = '') -> BasicBlock"),
+          "At the end; it holds `unreachable` at first.")
+      .def(
+          "clone",
+          [](FunctionRef &R, const std::string &Name) {
+            return valueOf(R.O, &clone(*R.O.H, of(R), Name));
+          },
+          nb::arg("name"), nb::sig("def clone(self, name: str) -> Function"),
+          "A copy of internal linkage.");
+}
+
+void bindBlockMutations(nb::class_<BlockRef, ValueRef> &C) {
+  C.def(
+       "erase", [](BlockRef &R) { erase(*R.O.H, of(R)); },
+       "A block without predecessors.")
+      .def(
+          "set_branch",
+          [](BlockRef &R, const BlockRef &To) {
+            setBranch(*R.O.H, of(R), blockIn(R, To));
+          },
+          nb::arg("to"), "Puts a branch in the terminator's place.")
+      .def(
+          "set_conditional_branch",
+          [](BlockRef &R, const ValueRef &Condition, const BlockRef &IfTrue,
+             const BlockRef &IfFalse) {
+            setConditionalBranch(*R.O.H, of(R),
+                                 operandIn(R.O, Condition, "condition"),
+                                 blockIn(R, IfTrue), blockIn(R, IfFalse));
+          },
+          nb::arg("condition"), nb::arg("if_true"), nb::arg("if_false"))
+      .def(
+          "set_return",
+          [](BlockRef &R, const ValueRef *Value) {
+            setReturn(*R.O.H, of(R),
+                      Value ? &operandIn(R.O, *Value, "set_return") : nullptr);
+          },
+          nb::arg("value") = nb::none())
+      .def("set_unreachable",
+           [](BlockRef &R) { setUnreachable(*R.O.H, of(R)); });
+}
+
+void bindInstructionMutations(nb::class_<InstructionRef, ValueRef> &C) {
+  C.def(
+       "erase", [](InstructionRef &R) { erase(*R.O.H, of(R)); },
+       "One that has no users and is no terminator.")
+      .def(
+          "move_before",
+          [](InstructionRef &R, const InstructionRef &Other) {
+            operandIn(R.O, Other, "move_before");
+            moveBefore(*R.O.H, of(R), of(Other));
+          },
+          nb::arg("other"))
+      .def(
+          "split_before",
+          [](InstructionRef &R, const std::string &Name) {
+            return valueOf(R.O, &splitBefore(*R.O.H, of(R), Name));
+          },
+          nb::arg("name") = "",
+          nb::sig("def split_before(self, name: str = '') -> BasicBlock"),
+          "Splits its block: it begins the new one, which is returned.")
+      .def(
+          "set_metadata",
+          [](InstructionRef &R, const std::string &Kind, nb::object Value) {
+            setMetadata(*R.O.H, of(R), Kind,
+                        nodeIn(R.O, Value, "set_metadata"));
+          },
+          nb::arg("kind"), nb::arg("value").none(),
+          nb::sig("def set_metadata(self, kind: str, value: Sequence[object] | "
+                  "Metadata | None) -> None"),
+          "None removes it.");
+}
+
+void bindCallMutations(nb::class_<CallRef, InstructionRef> &C) {
+  C.def(
+       "inline", [](CallRef &R) { inlineCall(*R.O.H, of(R)); },
+       "Puts the callee's body in its place.")
+      .def(
+          "add_attribute",
+          [](CallRef &R, const std::string &Text) {
+            addAttribute(*R.O.H, of(R), OfFunction, Text);
+          },
+          nb::arg("text"))
+      .def(
+          "remove_attribute",
+          [](CallRef &R, const std::string &Name) {
+            removeAttribute(*R.O.H, of(R), OfFunction, Name);
+          },
+          nb::arg("name"))
+      .def(
+          "add_argument_attribute",
+          [](CallRef &R, unsigned I, const std::string &Text) {
+            addAttribute(*R.O.H, of(R), ofArgument(I), Text);
+          },
+          nb::arg("index"), nb::arg("text"))
+      .def(
+          "remove_argument_attribute",
+          [](CallRef &R, unsigned I, const std::string &Name) {
+            removeAttribute(*R.O.H, of(R), ofArgument(I), Name);
+          },
+          nb::arg("index"), nb::arg("name"));
+}
+
+void bindLoopMutations(nb::class_<LoopRef> &C) {
+  C.def(
+      "set_metadata",
+      [](LoopRef &R, nb::object Value) {
+        llvm::Loop &L = R.loop();
+        llvm::MDNode *Node = nodeIn(R.O, Value, "set_metadata");
+        if (Node &&
+            (Node->getNumOperands() == 0 || Node->getOperand(0) != Node))
+          refuse("set_metadata of a loop", L.getHeader()->getParent(),
+                 "a tuple that begins with ...", "another");
+        llvm::SmallVector<llvm::BasicBlock *, 4> Latches;
+        L.getLoopLatches(Latches);
+        for (llvm::BasicBlock *B : Latches)
+          setMetadata(*R.O.H, *B->getTerminator(), "llvm.loop", Node);
+      },
+      nb::arg("value").none(),
+      nb::sig("def set_metadata(self, value: Sequence[object] | None) -> None"),
+      "(..., (\"llvm.loop.unroll.count\", 4)); None removes it.");
+}
+
+void bindModuleMutations(nb::class_<HostedModule> &C) {
+  C.def(
+       "type",
+       [](HostedModule &H, const std::string &Text) {
+         return TypeRef{ownerOf(H), &typeOf(readable(H), Text)};
+       },
+       nb::arg("text"))
+      .def(
+          "constant",
+          [](HostedModule &H, const std::string &Text) {
+            return valueOf(ownerOf(H), &constantOf(readable(H), Text));
+          },
+          nb::arg("text"), nb::sig("def constant(self, text: str) -> Constant"))
+      .def(
+          "declare",
+          [](HostedModule &H, const std::string &Name, const TypeRef &T) {
+            const Owner O = ownerOf(H);
+            return valueOf(
+                O, &declare(readable(H), Name, typeIn(O, T, "declare")));
+          },
+          nb::arg("name"), nb::arg("type"),
+          nb::sig("def declare(self, name: str, type: Type) -> Function"))
+      .def(
+          "add_global",
+          [](HostedModule &H, const std::string &Name, const TypeRef &T,
+             const ConstantRef *Initializer, bool IsConstant) {
+            const Owner O = ownerOf(H);
+            llvm::Type &Type = typeIn(O, T, "add_global");
+            auto *Value = Initializer ? &llvm::cast<llvm::Constant>(operandIn(
+                                            O, *Initializer, "add_global"))
+                                      : nullptr;
+            return valueOf(
+                O, &addGlobal(readable(H), Name, Type, Value, IsConstant));
+          },
+          nb::arg("name"), nb::arg("type"), nb::arg("initializer").none(),
+          nb::arg("is_constant"),
+          nb::sig("def add_global(self, name: str, type: Type, initializer: "
+                  "Constant | None, is_constant: bool) -> GlobalVariable"));
+}
+
+} // namespace passpilot

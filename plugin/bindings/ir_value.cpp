@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ir.h"
+
+#include "llvm/IR/Instruction.h"
+
+namespace passpilot {
+
+Owner ownerOf(HostedModule &H) { return {nb::find(H), &H}; }
+
+nb::str textOf(llvm::StringRef S) {
+  return nb::steal<nb::str>(PyUnicode_DecodeUTF8(
+      S.data(), static_cast<Py_ssize_t>(S.size()), "replace"));
+}
+
+ValueRef::~ValueRef() { O.H->handles().release(N, O.H->busy()); }
+
+llvm::Value &ValueRef::get(const char *Noun) const {
+  readable(*O.H);
+  if (llvm::Value *V = peek())
+    return *V;
+  raiseError("StaleViewError",
+             std::string(Noun) + " of module " +
+                 O.H->module().getModuleIdentifier() +
+                 ": expected one that is still there, got one that has been "
+                 "erased since; look it up again");
+}
+
+/// A new instance of \p Ref's class, made in place.
+template <typename Ref> static nb::object make(const Owner &O, llvm::Value &V) {
+  static const nb::handle Type = nb::type<Ref>();
+  nb::object Made = nb::inst_alloc(Type);
+  new (nb::inst_ptr<Ref>(Made)) Ref(O, V);
+  nb::inst_mark_ready(Made);
+  return Made;
+}
+
+nb::object valueOf(const Owner &O, llvm::Value *V) {
+  if (!V)
+    return nb::none();
+  if (llvm::isa<llvm::Instruction>(V))
+    return llvm::isa<llvm::CallBase>(V) ? make<CallRef>(O, *V)
+                                        : make<InstructionRef>(O, *V);
+  switch (V->getValueID()) {
+  case llvm::Value::ArgumentVal:
+    return make<ArgumentRef>(O, *V);
+  case llvm::Value::BasicBlockVal:
+    return make<BlockRef>(O, *V);
+  case llvm::Value::FunctionVal:
+    return make<FunctionRef>(O, *V);
+  case llvm::Value::GlobalVariableVal:
+    return make<VariableRef>(O, *V);
+  case llvm::Value::GlobalAliasVal:
+    return make<AliasRef>(O, *V);
+  case llvm::Value::GlobalIFuncVal:
+    return make<GlobalRef>(O, *V);
+  default:
+    return llvm::isa<llvm::Constant>(V) ? make<ConstantRef>(O, *V)
+                                        : make<ValueRef>(O, *V);
+  }
+}
+
+/// The handle in \p Other, if it is one.
+static const ValueRef *handleIn(nb::handle Other) {
+  const ValueRef *R = nullptr;
+  return nb::try_cast<const ValueRef *>(Other, R, false) ? R : nullptr;
+}
+
+static bool equals(const ValueRef &A, nb::handle Other) {
+  const ValueRef *B = handleIn(Other);
+  return B && (B == &A || (B->Key == A.Key && A.peek() && B->peek()));
+}
+
+static nb::list usersOf(const ValueRef &R) {
+  llvm::Value &V = of(R);
+  nb::list L;
+  if (V.hasUseList())
+    for (llvm::User *U : V.users())
+      L.append(valueOf(R.O, U));
+  return L;
+}
+
+static nb::list operandsOf(const ConstantRef &R) {
+  nb::list L;
+  for (const llvm::Use &U : of(R).operands())
+    L.append(valueOf(R.O, U.get()));
+  return L;
+}
+
+nb::object integerOf(const llvm::Value &V) {
+  auto *C = llvm::dyn_cast<llvm::ConstantInt>(&V);
+  if (!C)
+    return nb::none();
+  llvm::SmallString<40> Digits;
+  C->getValue().toString(Digits, 10,
+                         /*Signed=*/C->getBitWidth() > 1); // i1 true is 1
+  return nb::steal(PyLong_FromString(Digits.c_str(), nullptr, 10));
+}
+
+static nb::object numberOf(const ConstantRef &R) {
+  auto *C = llvm::dyn_cast<llvm::ConstantFP>(&of(R));
+  if (!C)
+    return nb::none();
+  llvm::APFloat Value = C->getValueAPF();
+  bool LosesInfo = false;
+  Value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven,
+                &LosesInfo);
+  return nb::float_(Value.convertToDouble());
+}
+
+static nb::object dataOf(const ConstantRef &R) {
+  auto *C = llvm::dyn_cast<llvm::ConstantDataSequential>(&of(R));
+  if (!C)
+    return nb::none();
+  llvm::StringRef Data = C->getRawDataValues();
+  return nb::bytes(Data.data(), Data.size());
+}
+
+static nb::object opcodeOf(const ConstantRef &R) {
+  auto *C = llvm::dyn_cast<llvm::ConstantExpr>(&of(R));
+  return C ? nb::object(nb::str(C->getOpcodeName())) : nb::none();
+}
+
+static void bindConstant(nb::module_ &M) {
+  nb::class_<ConstantRef, ValueRef>(M, "Constant")
+      .def_prop_ro(
+          "integer", [](ConstantRef &R) { return integerOf(of(R)); },
+          nb::sig("def integer(self) -> int | None"),
+          "The number, if it is one: signed, and i1 true as 1.")
+      .def_prop_ro("number", &numberOf,
+                   nb::sig("def number(self) -> float | None"),
+                   "A floating-point constant, rounded to double.")
+      .def_prop_ro("data", &dataOf, nb::sig("def data(self) -> bytes | None"),
+                   "The bytes of an array or vector of plain numbers, in the "
+                   "byte order of this machine.")
+      .def_prop_ro("opcode", &opcodeOf,
+                   nb::sig("def opcode(self) -> str | None"),
+                   "Of a constant expression.")
+      .def_prop_ro("operands", &operandsOf,
+                   nb::sig("def operands(self) -> list[Value]"))
+      .def_prop_ro("is_null",
+                   [](ConstantRef &R) { return of(R).isNullValue(); })
+      .def_prop_ro(
+          "is_undef",
+          [](ConstantRef &R) { return llvm::isa<llvm::UndefValue>(of(R)); },
+          "Undef or poison.")
+      .def_prop_ro("is_poison", [](ConstantRef &R) {
+        return llvm::isa<llvm::PoisonValue>(of(R));
+      });
+}
+
+static void bindArgument(nb::module_ &M) {
+  nb::class_<ArgumentRef, ValueRef> C(M, "Argument");
+  bindArgumentMutations(C);
+  C.def_prop_ro("index", [](ArgumentRef &R) { return of(R).getArgNo(); })
+      .def_prop_ro(
+          "function",
+          [](ArgumentRef &R) { return valueOf(R.O, of(R).getParent()); },
+          nb::sig("def function(self) -> Function"))
+      .def_prop_ro("attributes", [](ArgumentRef &R) {
+        return attributeTexts(of(R).getAttributes());
+      });
+}
+
+void bindValue(nb::module_ &M) {
+  nb::class_<ValueRef> C(M, "Value");
+  bindValueMutations(C);
+  C.def_prop_ro("type",
+                [](ValueRef &R) { return TypeRef{R.O, of(R).getType()}; })
+      .def_prop_ro(
+          "name", [](ValueRef &R) { return textOf(of(R).getName()); },
+          "Empty if it has none.")
+      .def_prop_ro("users", &usersOf, nb::sig("def users(self) -> list[Value]"),
+                   "Who uses it, once per use.")
+      .def_prop_ro(
+          "is_valid", [](ValueRef &R) { return R.peek() != nullptr; },
+          "False once the value has been erased.")
+      .def_prop_ro(
+          "module", [](ValueRef &R) { return moduleOf(R.O); },
+          nb::sig("def module(self) -> object"), "The passpilot.Module.")
+      .def_prop_ro(
+          "as_operand", [](ValueRef &R) { return text(printedOperand(of(R))); },
+          "As an operand is printed: \"i32 %x\".")
+      .def("__str__", [](ValueRef &R) { return text(printed(of(R))); })
+      .def("__repr__",
+           [](nb::handle Self) {
+             const ValueRef &R = nb::cast<const ValueRef &>(Self);
+             const llvm::StringRef Class = Py_TYPE(Self.ptr())->tp_name;
+             const llvm::StringRef Noun = Class.substr(Class.rfind('.') + 1);
+             if (!R.peek() || R.O.H->busy())
+               return text("<" + Noun.str() + ", erased>");
+             return text("<" + Noun.str() + " " + printedOperand(*R.peek()) +
+                         ">");
+           })
+      .def("__eq__", &equals, nb::arg("other").none(),
+           nb::sig("def __eq__(self, other: object) -> bool"))
+      .def("__hash__", [](ValueRef &R) {
+        return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(R.Key) >> 4);
+      });
+  bindArgument(M);
+  bindConstant(M);
+}
+
+} // namespace passpilot

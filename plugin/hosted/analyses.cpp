@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "analyses.h"
+
+#include "../llvm/options.h"
+#include "target.h"
+
+#include "llvm/Analysis/AssumptionCache.h"
+#include "llvm/Analysis/BlockFrequencyInfo.h"
+#include "llvm/Analysis/BranchProbabilityInfo.h"
+#include "llvm/Analysis/CGSCCPassManager.h"
+#include "llvm/Analysis/FunctionPropertiesAnalysis.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/Passes/PassBuilder.h"
+
+using namespace llvm;
+
+namespace passpilot {
+
+class OwnAnalyses {
+public:
+  explicit OwnAnalyses(Module &M)
+      : TM(machineFor(M)), TLII(M.getTargetTriple()), PB(TM.get()) {
+    FAM.registerPass([&] { return TargetLibraryAnalysis(TLII); });
+    PB.registerModuleAnalyses(MAM);
+    PB.registerCGSCCAnalyses(CGAM);
+    PB.registerFunctionAnalyses(FAM);
+    PB.registerLoopAnalyses(LAM);
+    PB.crossRegisterProxies(LAM, FAM, CGAM, MAM);
+  }
+  FunctionAnalysisManager &functions() { return FAM; }
+
+private:
+  static std::unique_ptr<TargetMachine> machineFor(const Module &M) {
+    const Triple &T = M.getTargetTriple();
+    if (T.getArch() == Triple::UnknownArch)
+      return nullptr;
+    auto TM = makeTarget(T, cpuOf({}), featuresOf({}), flagOptions(T),
+                         CodeGenOptLevel::None, {});
+    if (TM)
+      return std::move(*TM);
+    consumeError(TM.takeError()); // as opt: then costs know no target
+    return nullptr;
+  }
+
+  std::unique_ptr<TargetMachine> TM;
+  TargetLibraryInfoImpl TLII;
+  LoopAnalysisManager LAM;
+  FunctionAnalysisManager FAM;
+  CGSCCAnalysisManager CGAM;
+  ModuleAnalysisManager MAM;
+  PassBuilder PB;
+};
+
+void OwnAnalysesDeleter::operator()(OwnAnalyses *A) const { delete A; }
+
+void HostedModule::dropAnalyses() { Own.reset(); }
+
+FunctionAnalysisManager *HostedModule::cachedAnalyses() {
+  if (Pass)
+    return Pass->FAM;
+  return Own ? &Own->functions() : nullptr;
+}
+
+FunctionAnalysisManager &HostedModule::analyses() {
+  if (!Pass && !Own)
+    Own.reset(new OwnAnalyses(*M));
+  return *cachedAnalyses();
+}
+
+[[noreturn]] static void refuse(const Function &F, const char *Expected,
+                                const char *Got) {
+  throw InputError("analysis of function " + F.getName().str() + ": expected " +
+                   Expected + ", got " + Got);
+}
+
+static void checkAnalysable(HostedModule &H, const Function &F) {
+  if (F.isDeclaration())
+    refuse(F, "a body", "a declaration; see is_declaration");
+  if (H.Worker != std::thread::id() && !H.Pass)
+    refuse(F, "to be asked by a pass, or between compilations",
+           "a question while LLVM is at work on the module");
+}
+
+/// The results of a loop pass, if one runs that is about \p F.
+static LoopStandardAnalysisResults *ofLoopPass(HostedModule &H,
+                                               const Function &F) {
+  checkAnalysable(H, F);
+  return H.Pass && H.Pass->LoopResults && H.Pass->mayChange(F)
+             ? H.Pass->LoopResults
+             : nullptr;
+}
+
+FunctionAnalysisManager &analysesOf(HostedModule &H, Function &F) {
+  checkAnalysable(H, F);
+  if (H.Pass && !H.Pass->FAM)
+    refuse(F, "one of the analyses that a loop pass has of its own function",
+           "another; ask in a function pass");
+  return H.analyses();
+}
+
+DominatorTree &dominatorsOf(HostedModule &H, Function &F) {
+  if (auto *R = ofLoopPass(H, F))
+    return R->DT;
+  return analysesOf(H, F).getResult<DominatorTreeAnalysis>(F);
+}
+
+LoopInfo &loopsOf(HostedModule &H, Function &F) {
+  if (auto *R = ofLoopPass(H, F))
+    return R->LI;
+  return analysesOf(H, F).getResult<LoopAnalysis>(F);
+}
+
+ScalarEvolution &evolutionOf(HostedModule &H, Function &F) {
+  if (auto *R = ofLoopPass(H, F))
+    return R->SE;
+  return analysesOf(H, F).getResult<ScalarEvolutionAnalysis>(F);
+}
+
+TargetTransformInfo &targetOf(HostedModule &H, Function &F) {
+  if (auto *R = ofLoopPass(H, F))
+    return R->TTI;
+  return analysesOf(H, F).getResult<TargetIRAnalysis>(F);
+}
+
+double frequencyOf(HostedModule &H, BasicBlock &B) {
+  Function &F = *B.getParent();
+  auto &BFI = analysesOf(H, F).getResult<BlockFrequencyAnalysis>(F);
+  return static_cast<double>(BFI.getBlockFreq(&B).getFrequency()) /
+         static_cast<double>(BFI.getEntryFreq().getFrequency());
+}
+
+double probabilityOf(HostedModule &H, BasicBlock &From, BasicBlock &To) {
+  Function &F = *From.getParent();
+  auto &BPI = analysesOf(H, F).getResult<BranchProbabilityAnalysis>(F);
+  const BranchProbability P = BPI.getEdgeProbability(&From, &To);
+  return static_cast<double>(P.getNumerator()) /
+         static_cast<double>(BranchProbability::getDenominator());
+}
+
+static MemoryLocation location(const Value &V, std::optional<uint64_t> Size) {
+  return Size ? MemoryLocation(&V, LocationSize::precise(*Size))
+              : MemoryLocation::getBeforeOrAfter(&V);
+}
+
+AliasResult aliasOf(HostedModule &H, Function &F, Value &A,
+                    std::optional<uint64_t> SizeA, Value &B,
+                    std::optional<uint64_t> SizeB) {
+  auto *R = ofLoopPass(H, F);
+  AAResults &AA = R ? R->AA : analysesOf(H, F).getResult<AAManager>(F);
+  return AA.alias(location(A, SizeA), location(B, SizeB));
+}
+
+InstructionCost costOf(HostedModule &H, Instruction &I,
+                       TargetTransformInfo::TargetCostKind Kind) {
+  return targetOf(H, *I.getFunction()).getInstructionCost(&I, Kind);
+}
+
+std::map<std::string, int64_t> propertiesOf(HostedModule &H, Function &F) {
+  std::string Text;
+  raw_string_ostream OS(Text);
+  analysesOf(H, F).getResult<FunctionPropertiesAnalysis>(F).print(OS);
+  std::map<std::string, int64_t> Properties;
+  SmallVector<StringRef, 16> Lines;
+  StringRef(Text).split(Lines, '\n', -1, /*KeepEmpty=*/false);
+  for (StringRef Line : Lines) {
+    auto [Name, Number] = Line.split(':');
+    if (int64_t Value; !Number.trim().getAsInteger(10, Value))
+      Properties[Name.trim().str()] = Value;
+  }
+  // LLVM does not count anew when only other functions have changed.
+  Properties["Uses"] = F.getNumUses() + (F.hasLocalLinkage() ? 0 : 1);
+  return Properties;
+}
+
+InlineCost inlineCostOf(HostedModule &H, CallBase &CB) {
+  Function *Callee = CB.getCalledFunction();
+  if (!Callee || Callee->isDeclaration())
+    throw InputError("inline_cost of a call in function " +
+                     CB.getFunction()->getName().str() +
+                     ": expected a direct call of a function with a body, "
+                     "got another; see callee");
+  FunctionAnalysisManager &FAM = analysesOf(H, *CB.getFunction());
+  return getInlineCost(
+      CB, getInlineParams(), FAM.getResult<TargetIRAnalysis>(*Callee),
+      [&](Function &F) -> AssumptionCache & {
+        return FAM.getResult<AssumptionAnalysis>(F);
+      },
+      [&](Function &F) -> const TargetLibraryInfo & {
+        return FAM.getResult<TargetLibraryAnalysis>(F);
+      },
+      [&](Function &F) -> BlockFrequencyInfo & {
+        return FAM.getResult<BlockFrequencyAnalysis>(F);
+      });
+}
+
+} // namespace passpilot

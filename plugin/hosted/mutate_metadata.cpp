@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "mutations.h"
+
+#include "llvm/IR/Metadata.h"
+
+using namespace llvm;
+
+namespace passpilot {
+
+/// Whether LLVM has rules for the nodes of \p Kind, loops' and users' own
+/// apart.
+static bool hasRules(unsigned Kind) {
+  static constexpr unsigned Fixed[] = {
+#define LLVM_FIXED_MD_KIND(Enum, Name, Value) Value,
+#include "llvm/IR/FixedMetadataKinds.def"
+#undef LLVM_FIXED_MD_KIND
+  };
+  return Kind != LLVMContext::MD_loop && is_contained(Fixed, Kind);
+}
+
+static unsigned kindOf(Function &F, StringRef Kind) {
+  if (Kind.empty() || Kind == "dbg")
+    refuse("set_metadata", &F, "a kind other than dbg", Kind.str());
+  return F.getContext().getMDKindID(Kind);
+}
+
+/// Sets what \p Object, in or of \p F, has of \p Kind.
+template <typename T>
+static void set(HostedModule &H, Function &F, T &Object, unsigned Kind,
+                MDNode *Node) {
+  SmallVector<MDNode *, 2> Before;
+  if constexpr (std::is_same_v<T, Function>)
+    Object.getMetadata(Kind, Before);
+  else if (MDNode *N = Object.getMetadata(Kind))
+    Before.push_back(N);
+  Object.setMetadata(Kind, Node);
+  if (std::string Complaint = hasRules(Kind) ? complaintAbout(F) : "";
+      !Complaint.empty()) {
+    Object.setMetadata(Kind, nullptr);
+    if constexpr (std::is_same_v<T, Function>)
+      for (MDNode *N : Before)
+        Object.addMetadata(Kind, *N);
+    else if (!Before.empty())
+      Object.setMetadata(Kind, Before.front());
+    refuse("set_metadata", &F, "a node as LLVM has it for the kind", Complaint);
+  }
+  H.changed(F);
+}
+
+void setMetadata(HostedModule &H, Instruction &I, StringRef Kind,
+                 MDNode *Node) {
+  Function &F = *I.getFunction();
+  checkMayChange(H, &F, Extent::Attachments, "set_metadata");
+  set(H, F, I, kindOf(F, Kind), Node);
+}
+
+void setMetadata(HostedModule &H, Function &F, StringRef Kind, MDNode *Node) {
+  checkMayChange(H, &F, Extent::Instructions, "set_metadata");
+  set(H, F, F, kindOf(F, Kind), Node);
+}
+
+} // namespace passpilot

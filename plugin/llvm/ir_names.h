@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The words that LLVM's assembly has for properties of the IR.
+
+#ifndef PASSPILOT_LLVM_IR_NAMES_H
+#define PASSPILOT_LLVM_IR_NAMES_H
+
+#include "llvm/IR/CallingConv.h"
+#include "llvm/IR/GlobalValue.h"
+#include "llvm/IR/Instruction.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace passpilot {
+
+/// "external" for the one that has no word in the assembly.
+std::string linkageText(const llvm::GlobalValue &G);
+std::optional<llvm::GlobalValue::LinkageTypes> linkageOf(llvm::StringRef Text);
+
+/// "default", "hidden" or "protected".
+std::string visibilityText(const llvm::GlobalValue &G);
+std::optional<llvm::GlobalValue::VisibilityTypes>
+visibilityOf(llvm::StringRef Text);
+
+/// "ccc", "fastcc", ...; "cc 99" for those without a word.
+std::string callingConvText(llvm::CallingConv::ID CC);
+
+/// "nsw", "fast", "volatile", ...: the flags of \p I in the assembly's order.
+std::vector<const char *> flagTexts(const llvm::Instruction &I);
+
+/// "unordered", "seq_cst", ...; empty if \p I is not atomic.
+std::string orderingText(const llvm::Instruction &I);
+
+} // namespace passpilot
+
+#endif
