@@ -97,9 +97,9 @@ void bindBuilder(nb::module_ &M) {
                       "location.")
       .def(
           "__init__",
-          [](Builder *B, nb::object Before) {
+          [](Builder *B, nb::handle_t<InstructionRef> Before) {
             of(nb::cast<const InstructionRef &>(Before));
-            new (B) Builder{std::move(Before)};
+            new (B) Builder{nb::borrow(Before)};
           },
           nb::arg("before"),
           nb::sig("def __init__(self, before: Instruction) -> None"))

@@ -8,6 +8,7 @@
 #include "llvm/Analysis/AssumptionCache.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/AsmParser/Parser.h"
+#include "llvm/AsmParser/SlotMapping.h"
 #include "llvm/IR/GlobalAlias.h"
 #include "llvm/IR/GlobalIFunc.h"
 #include "llvm/IR/Verifier.h"
@@ -196,9 +197,19 @@ void inlineCall(HostedModule &H, CallBase &CB) {
          "it as LLVM's assembly has it", D.getMessage().str());
 }
 
+/// The names of the module's types, which text may refer to.
+static SlotMapping namesOf(const Module &M) {
+  SlotMapping Names;
+  for (StructType *T : M.getIdentifiedStructTypes())
+    if (T->hasName())
+      Names.NamedTypes[T->getName()] = T;
+  return Names;
+}
+
 Type &typeOf(HostedModule &H, const std::string &Text) {
   SMDiagnostic D;
-  Type *T = parseType(Text, D, H.module());
+  const SlotMapping Names = namesOf(H.module());
+  Type *T = parseType(Text, D, H.module(), &Names);
   if (!T)
     refuseText("type", Text, D);
   return *T;
@@ -206,7 +217,8 @@ Type &typeOf(HostedModule &H, const std::string &Text) {
 
 Constant &constantOf(HostedModule &H, const std::string &Text) {
   SMDiagnostic D;
-  Constant *C = parseConstantValue(Text, D, H.module());
+  const SlotMapping Names = namesOf(H.module());
+  Constant *C = parseConstantValue(Text, D, H.module(), &Names);
   if (!C)
     refuseText("constant", Text, D);
   return *C;

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Walking every instruction of a real program from Python, side by side with llvmlite's binding layer.
+
+Three walks over functions, blocks and instructions: the opcode of each; the opcode and the operands; the
+opcode and, of each operand, its type's text. Rounds alternate; the median of instructions per second is told.
+Writes bench/results/ir.json.
+
+usage: bench_ir.py [PROGRAM]      (zstd)
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import llvmlite.binding
+from rich.console import Console
+from rich.table import Table
+
+from passpilot import Module, optimize
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT: Final = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+from tests.corpus.build import build  # noqa: E402
+from tests.corpus.programs import programs  # noqa: E402
+from tests.stock import run  # noqa: E402
+
+ROUNDS: Final = 7
+
+
+def opcodes(module: Any) -> int:
+    """How many instructions there are."""
+    count = 0
+    for function in module.functions:
+        for block in function.blocks:
+            for instruction in block.instructions:
+                instruction.opcode  # noqa: B018
+                count += 1
+    return count
+
+
+def operands(module: Any) -> int:
+    """How many instructions there are, the operands of each seen."""
+    count = 0
+    for function in module.functions:
+        for block in function.blocks:
+            for instruction in block.instructions:
+                instruction.opcode  # noqa: B018
+                for _ in instruction.operands:
+                    pass
+                count += 1
+    return count
+
+
+def types(module: Any) -> int:
+    """How many instructions there are, the type of each operand seen."""
+    count = 0
+    for function in module.functions:
+        for block in function.blocks:
+            for instruction in block.instructions:
+                instruction.opcode  # noqa: B018
+                for operand in instruction.operands:
+                    str(operand.type)
+                count += 1
+    return count
+
+
+def rate(walk: Callable[[Any], int], module: Any) -> float:
+    """Instructions per second of one walk."""
+    start = time.perf_counter()
+    count = walk(module)
+    return count / (time.perf_counter() - start)
+
+
+class Walked:
+    """llvmlite's names for what we have: its functions and blocks are iterators of properties."""
+
+    def __init__(self, text: str) -> None:
+        self.module = llvmlite.binding.parse_assembly(text)
+
+    @property
+    def functions(self) -> Any:
+        """The functions."""
+        return self.module.functions
+
+
+def parsed(name: str) -> tuple[Module, Any, str]:
+    """The program in both, from the same text; llvmlite's LLVM is older, so without what it cannot read."""
+    assert not build([name])
+    path = programs()[name].whole("O2")
+    ours = Module.read(path, strip_debug=True)
+    optimize(ours, "default<O1>")
+    try:
+        return ours, llvmlite.binding.parse_assembly(str(ours)), name
+    except RuntimeError:
+        plain = run("opt", "-S", "--strip-debug", "-passes=mem2reg", path).decode()
+        return Module.read(plain.encode()), llvmlite.binding.parse_assembly(plain), name
+
+
+def main() -> None:
+    """Measure and print."""
+    ours, theirs, name = parsed(sys.argv[1] if len(sys.argv) > 1 else "zstd")
+    rows: dict[str, dict[str, float]] = {}
+    table = Table(title=f"instructions per second, {name}")
+    for column in ("walk", "passpilot", "llvmlite", "ratio"):
+        table.add_column(column, justify="right")
+    for walk in (opcodes, operands, types):
+        assert walk(ours) == walk(theirs)
+        rounds = [(rate(walk, ours), rate(walk, theirs)) for _ in range(ROUNDS)]
+        mine, other = (statistics.median(each) for each in zip(*rounds, strict=True))
+        rows[walk.__name__] = {"passpilot": mine, "llvmlite": other}
+        table.add_row(walk.__name__, f"{mine:,.0f}", f"{other:,.0f}", f"{mine / other:.1f}")
+    Console().print(table)
+    results = ROOT / "bench/results"
+    results.mkdir(exist_ok=True)
+    (results / "ir.json").write_text(json.dumps({"program": name, **rows}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
