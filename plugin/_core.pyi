@@ -12,6 +12,37 @@ import numpy
 from numpy.typing import NDArray
 
 
+class PreservedAnalyses:
+    """Which of LLVM's analyses still hold."""
+
+    @staticmethod
+    def all() -> PreservedAnalyses:
+        """All: nothing that an analysis looks at has changed."""
+
+    @staticmethod
+    def none() -> PreservedAnalyses:
+        """None; as the answer True."""
+
+    @staticmethod
+    def cfg() -> PreservedAnalyses:
+        """
+        Those of control flow alone, such as the dominator tree: no block and no branch has changed.
+        """
+
+class Passes:
+    """The passes in Python of one compilation."""
+
+    def __init__(self) -> None: ...
+
+    def add(self, text: str, name: str, level: str, required: bool, run: object) -> None:
+        """Adds what the element `text` of a pipeline means."""
+
+    @property
+    def failure(self) -> tuple[str, str, str, BaseException | None] | None:
+        """What ended the compilation: pass, unit, text, exception."""
+
+def extension_points() -> list[tuple[str, str]]: ...
+
 class ParseOptions:
     def __init__(self) -> None: ...
 
@@ -128,6 +159,12 @@ class PipelineOptions:
 
     @pass_plugins.setter
     def pass_plugins(self, arg: Sequence[str], /) -> None: ...
+
+    @property
+    def at(self) -> list[tuple[str, str]]: ...
+
+    @at.setter
+    def at(self, arg: Sequence[tuple[str, str]], /) -> None: ...
 
 class FileType(enum.Enum):
     ASM = 0
@@ -303,10 +340,43 @@ class Module:
 
     def bitcode(self) -> bytes: ...
 
-    def optimize(self, pipeline: str, inline: Advisor | None, options: PipelineOptions) -> list[str]: ...
+    def optimize(self, pipeline: str, inline: Advisor | None, passes: Passes | None, options: PipelineOptions) -> list[str]: ...
 
     def emit(self, options: EmitOptions, evict: Advisor | None, priority: Advisor | None) -> Emitted:
         """Generates code; each advisor is asked at its point."""
+
+    def type(self, text: str) -> Type: ...
+
+    def constant(self, text: str) -> Constant: ...
+
+    def declare(self, name: str, type: Type) -> Function: ...
+
+    def add_global(self, name: str, type: Type, initializer: Constant | None, is_constant: bool) -> GlobalVariable: ...
+
+    @property
+    def functions(self) -> list[Function]: ...
+
+    @property
+    def globals(self) -> list[GlobalVariable]: ...
+
+    @property
+    def aliases(self) -> list[GlobalAlias]: ...
+
+    @property
+    def ifuncs(self) -> list[GlobalValue]: ...
+
+    @property
+    def named_metadata(self) -> dict[str, list[object]]: ...
+
+    @property
+    def source_file(self) -> str: ...
+
+    @property
+    def inline_assembly(self) -> str: ...
+
+    def function(self, name: str) -> Function | None: ...
+
+    def global_value(self, name: str) -> GlobalValue | None: ...
 
 class OptionKind(enum.Enum):
     UNKNOWN = 0
@@ -372,7 +442,7 @@ class SourceLocation:
 
     def __repr__(self) -> str: ...
 
-class Function:
+class CallSiteFunction:
     @property
     def name(self) -> str: ...
 
@@ -401,7 +471,7 @@ class Function:
 
     def __repr__(self) -> str: ...
 
-class Argument:
+class CallSiteArgument:
     @property
     def index(self) -> int: ...
 
@@ -418,13 +488,13 @@ class Argument:
 
 class CallSite:
     @property
-    def caller(self) -> Function: ...
+    def caller(self) -> CallSiteFunction: ...
 
     @property
-    def callee(self) -> Function: ...
+    def callee(self) -> CallSiteFunction: ...
 
     @property
-    def arguments(self) -> list[Argument]: ...
+    def arguments(self) -> list[CallSiteArgument]: ...
 
     @property
     def attributes(self) -> list[str]: ...
@@ -650,3 +720,617 @@ def current_site(advisor: Advisor) -> CallSite | EvictionSite | PrioritySite: ..
 
 def point(name: str) -> tuple[list[tuple[str, str, list[int]]], tuple[str, str, list[int]], tuple[str, str, list[int]]]:
     """The features of a decision point, its default and its advice."""
+
+class Type:
+    @property
+    def kind(self) -> str:
+        """
+        "integer", "float", "pointer", "vector", "array", "struct", "function", "void", "label", ...
+        """
+
+    @property
+    def bits(self) -> int:
+        """Of a number, or of each in a vector; 0 for other types."""
+
+    @property
+    def parts(self) -> list[Type]:
+        """The types in it; of a function: its result, then its parameters."""
+
+    @property
+    def count(self) -> int | None:
+        """Of elements; of a scalable vector: at least."""
+
+    @property
+    def is_vararg(self) -> bool: ...
+
+    @property
+    def is_scalable(self) -> bool: ...
+
+    @property
+    def name(self) -> str:
+        """Of a named struct."""
+
+    @property
+    def address_space(self) -> int | None: ...
+
+    @property
+    def size(self) -> int | None:
+        """Bytes from one to the next in an array, if known."""
+
+    def __str__(self) -> str: ...
+
+    def __repr__(self) -> str: ...
+
+    def __eq__(self, other: object) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+class Metadata:
+    def __str__(self) -> str: ...
+
+    def __repr__(self) -> str: ...
+
+    def __eq__(self, other: object) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+class Value:
+    def replace_all_uses_with(self, other: Value) -> None:
+        """
+        Of an instruction or argument, by a value of its type that is computed before every use.
+        """
+
+    @property
+    def type(self) -> Type: ...
+
+    @property
+    def name(self) -> str:
+        """Empty if it has none."""
+
+    @property
+    def users(self) -> list[Value]:
+        """Who uses it, once per use."""
+
+    @property
+    def is_valid(self) -> bool:
+        """False once the value has been erased."""
+
+    @property
+    def module(self) -> object:
+        """The passpilot.Module."""
+
+    @property
+    def as_operand(self) -> str:
+        """As an operand is printed: "i32 %x"."""
+
+    def __str__(self) -> str: ...
+
+    def __repr__(self) -> str: ...
+
+    def __eq__(self, other: object) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+class Argument(Value):
+    def add_attribute(self, text: str) -> None: ...
+
+    def remove_attribute(self, name: str) -> None: ...
+
+    @property
+    def index(self) -> int: ...
+
+    @property
+    def function(self) -> Function: ...
+
+    @property
+    def attributes(self) -> list[str]: ...
+
+class Constant(Value):
+    @property
+    def integer(self) -> int | None:
+        """The number, if it is one: signed, and i1 true as 1."""
+
+    @property
+    def number(self) -> float | None:
+        """A floating-point constant, rounded to double."""
+
+    @property
+    def data(self) -> bytes | None:
+        """
+        The bytes of an array or vector of plain numbers, in the byte order of this machine.
+        """
+
+    @property
+    def opcode(self) -> str | None:
+        """Of a constant expression."""
+
+    @property
+    def operands(self) -> list[Value]: ...
+
+    @property
+    def is_null(self) -> bool: ...
+
+    @property
+    def is_undef(self) -> bool:
+        """Undef or poison."""
+
+    @property
+    def is_poison(self) -> bool: ...
+
+class GlobalValue(Constant):
+    def erase(self) -> None:
+        """One without uses that nothing outside the module can refer to."""
+
+    @property
+    def linkage(self) -> str:
+        """As the assembly has it; "external" where it has nothing."""
+
+    @linkage.setter
+    def linkage(self, arg: str, /) -> None: ...
+
+    @property
+    def visibility(self) -> str:
+        """"default", "hidden" or "protected"."""
+
+    @visibility.setter
+    def visibility(self, arg: str, /) -> None: ...
+
+    @property
+    def is_declaration(self) -> bool: ...
+
+    @property
+    def value_type(self) -> Type:
+        """Of what is at the address; `type` is the address's."""
+
+    @property
+    def is_dso_local(self) -> bool: ...
+
+    @property
+    def is_thread_local(self) -> bool: ...
+
+    @property
+    def unnamed_addr(self) -> str:
+        """"unnamed_addr", "local_unnamed_addr" or empty."""
+
+    @property
+    def section(self) -> str: ...
+
+    @property
+    def comdat(self) -> str:
+        """Its comdat's name, or empty."""
+
+    @property
+    def alignment(self) -> int | None:
+        """In bytes, where it says so."""
+
+    @property
+    def metadata(self) -> list[tuple[str, object]]:
+        """
+        Attachments but for debug information: kind and value; there may be several of a kind.
+        """
+
+class GlobalVariable(GlobalValue):
+    @property
+    def initializer(self) -> Constant | None: ...
+
+    @property
+    def is_constant(self) -> bool: ...
+
+    @property
+    def is_externally_initialized(self) -> bool: ...
+
+    @property
+    def attributes(self) -> list[str]: ...
+
+class GlobalAlias(GlobalValue):
+    @property
+    def aliasee(self) -> Constant: ...
+
+class Function(GlobalValue):
+    @property
+    def blocks(self) -> list[BasicBlock]: ...
+
+    @property
+    def entry_block(self) -> BasicBlock | None: ...
+
+    @property
+    def instructions(self) -> list[Instruction]:
+        """Those of all blocks, in order."""
+
+    @property
+    def call_sites(self) -> list[CallBase]:
+        """The calls in it, those of intrinsics included."""
+
+    @property
+    def callers(self) -> list[Function]:
+        """The functions that call it directly."""
+
+    @property
+    def block_count(self) -> int: ...
+
+    @property
+    def instruction_count(self) -> int: ...
+
+    @property
+    def opcode_counts(self) -> dict[str, int]: ...
+
+    @property
+    def entry_count(self) -> int | None:
+        """How often it is entered, by the profile."""
+
+    @property
+    def loops(self) -> list[Loop]:
+        """Outer before inner ones."""
+
+    @property
+    def properties(self) -> dict[str, int]:
+        """LLVM's function properties, by LLVM's names."""
+
+    def alias(self, a: Value, b: Value, size_a: int | None = None, size_b: int | None = None) -> str:
+        """
+        Whether memory at two pointers is the same: "no", "may", "partial" or "must". A size is in bytes, None if unknown.
+        """
+
+    def add_attribute(self, text: str) -> None:
+        """
+        One attribute as the assembly has it: "noinline", "\\"key\\"=\\"value\\"".
+        """
+
+    def remove_attribute(self, name: str) -> None: ...
+
+    def add_return_attribute(self, text: str) -> None: ...
+
+    def remove_return_attribute(self, name: str) -> None: ...
+
+    def set_metadata(self, kind: str, value: Sequence[object] | Metadata | None) -> None:
+        """None removes it."""
+
+    def add_block(self, name: str = '') -> BasicBlock:
+        """At the end; it holds `unreachable` at first."""
+
+    def clone(self, name: str) -> Function:
+        """A copy of internal linkage."""
+
+    @property
+    def arguments(self) -> list[Argument]: ...
+
+    @property
+    def return_type(self) -> Type: ...
+
+    @property
+    def attributes(self) -> list[str]: ...
+
+    @property
+    def return_attributes(self) -> list[str]: ...
+
+    @property
+    def calling_convention(self) -> str:
+        """As the assembly has it; "ccc" where it has nothing."""
+
+    @calling_convention.setter
+    def calling_convention(self, arg: str, /) -> None: ...
+
+    @property
+    def is_vararg(self) -> bool: ...
+
+    @property
+    def is_intrinsic(self) -> bool: ...
+
+    @property
+    def gc(self) -> str:
+        """The garbage collector's name; empty if it has none."""
+
+    @property
+    def personality(self) -> Value | None: ...
+
+class BasicBlock(Value):
+    @property
+    def loop(self) -> Loop | None:
+        """The innermost loop that it is in."""
+
+    @property
+    def loop_depth(self) -> int: ...
+
+    def dominates(self, other: BasicBlock) -> bool:
+        """Every block dominates itself, and every unreachable one."""
+
+    @property
+    def immediate_dominator(self) -> BasicBlock | None:
+        """None for the entry and for an unreachable block."""
+
+    @property
+    def frequency(self) -> float:
+        """Executions per execution of the entry block, as LLVM estimates."""
+
+    def probability_to(self, successor: BasicBlock) -> float: ...
+
+    def erase(self) -> None:
+        """A block without predecessors."""
+
+    def set_branch(self, to: BasicBlock) -> None:
+        """Puts a branch in the terminator's place."""
+
+    def set_conditional_branch(self, condition: Value, if_true: BasicBlock, if_false: BasicBlock) -> None: ...
+
+    def set_return(self, value: Value | None = None) -> None: ...
+
+    def set_unreachable(self) -> None: ...
+
+    @property
+    def instructions(self) -> list[Instruction]: ...
+
+    @property
+    def terminator(self) -> Instruction: ...
+
+    @property
+    def predecessors(self) -> list[BasicBlock]:
+        """Each once, however many edges there are."""
+
+    @property
+    def successors(self) -> list[BasicBlock]:
+        """Each once, however many edges there are."""
+
+    @property
+    def function(self) -> Function: ...
+
+    @property
+    def is_entry(self) -> bool: ...
+
+class Instruction(Value):
+    @property
+    def opcode(self) -> str: ...
+
+    @property
+    def operands(self) -> list[Value]:
+        """Of a call: its arguments, those of bundles, the callee."""
+
+    @property
+    def flags(self) -> list[str]:
+        """"nsw", "inbounds", "fast", "volatile", ... as printed."""
+
+    @property
+    def is_terminator(self) -> bool: ...
+
+    @property
+    def may_read(self) -> bool: ...
+
+    @property
+    def may_write(self) -> bool: ...
+
+    @property
+    def has_side_effects(self) -> bool: ...
+
+    @property
+    def block(self) -> BasicBlock: ...
+
+    @property
+    def function(self) -> Function: ...
+
+    @property
+    def next(self) -> Instruction | None:
+        """In the block."""
+
+    @property
+    def previous(self) -> Instruction | None:
+        """In the block."""
+
+    @property
+    def debug_location(self) -> SourceLocation | None: ...
+
+    @property
+    def inlined_at(self) -> list[SourceLocation]:
+        """The calls it was inlined at, innermost first."""
+
+    @property
+    def metadata(self) -> dict[str, object]:
+        """Attachments but for the debug location, by kind."""
+
+    @property
+    def predicate(self) -> str | None:
+        """Of a comparison: "slt", "oeq", ..."""
+
+    @property
+    def incoming(self) -> list[tuple[Value, BasicBlock]]:
+        """Of a phi: value and predecessor; else empty."""
+
+    @property
+    def cases(self) -> list[tuple[int, BasicBlock]]:
+        """Of a switch, without its default; else empty."""
+
+    @property
+    def indices(self) -> list[int]:
+        """Of extractvalue and insertvalue; else empty."""
+
+    @property
+    def access_type(self) -> Type | None:
+        """Of what an alloca, load, store or getelementptr is about."""
+
+    @property
+    def alignment(self) -> int | None:
+        """In bytes, of an alloca, load or store."""
+
+    @property
+    def ordering(self) -> str:
+        """Of an atomic instruction; else empty."""
+
+    def dominates(self, other: Instruction) -> bool: ...
+
+    def cost(self, kind: str = 'throughput') -> int | None:
+        """
+        The target's cost, None if it has no such instruction; kind: "throughput", "latency", "code-size" or "size-and-latency".
+        """
+
+    def erase(self) -> None:
+        """One that has no users and is no terminator."""
+
+    def move_before(self, other: Instruction) -> None: ...
+
+    def split_before(self, name: str = '') -> BasicBlock:
+        """Splits its block: it begins the new one, which is returned."""
+
+    def set_metadata(self, kind: str, value: Sequence[object] | Metadata | None) -> None:
+        """None removes it."""
+
+class InlineCost:
+    """LLVM's estimate for a call site."""
+
+    @property
+    def cost(self) -> int | None:
+        """None if the call is always or never to be inlined."""
+
+    @property
+    def threshold(self) -> int | None: ...
+
+    @property
+    def is_always(self) -> bool: ...
+
+    @property
+    def is_never(self) -> bool: ...
+
+    @property
+    def reason(self) -> str | None:
+        """LLVM's, where it has one."""
+
+    def __bool__(self) -> bool: ...
+
+class CallBase(Instruction):
+    @property
+    def inline_cost(self) -> InlineCost:
+        """Of a direct call of a function with a body."""
+
+    def inline(self) -> None:
+        """Puts the callee's body in its place."""
+
+    def add_attribute(self, text: str) -> None: ...
+
+    def remove_attribute(self, name: str) -> None: ...
+
+    def add_argument_attribute(self, index: int, text: str) -> None: ...
+
+    def remove_argument_attribute(self, index: int, name: str) -> None: ...
+
+    @property
+    def callee(self) -> Function | None:
+        """The function that is called directly, as its type has it."""
+
+    @property
+    def called_operand(self) -> Value: ...
+
+    @property
+    def caller(self) -> Function: ...
+
+    @property
+    def function_type(self) -> Type: ...
+
+    @property
+    def arguments(self) -> list[Value]: ...
+
+    @property
+    def attributes(self) -> list[str]: ...
+
+    @property
+    def return_attributes(self) -> list[str]: ...
+
+    def argument_attributes(self, index: int) -> list[str]: ...
+
+    @property
+    def calling_convention(self) -> str: ...
+
+    @property
+    def tail_kind(self) -> str:
+        """"tail", "musttail", "notail" or empty."""
+
+    @property
+    def is_indirect(self) -> bool: ...
+
+    @property
+    def is_inline_asm(self) -> bool: ...
+
+class Loop:
+    @property
+    def header(self) -> BasicBlock: ...
+
+    @property
+    def function(self) -> Function: ...
+
+    @property
+    def blocks(self) -> list[BasicBlock]: ...
+
+    @property
+    def latches(self) -> list[BasicBlock]:
+        """The blocks that go back to the header."""
+
+    @property
+    def exiting_blocks(self) -> list[BasicBlock]: ...
+
+    @property
+    def exit_blocks(self) -> list[BasicBlock]:
+        """The blocks that it leaves to."""
+
+    @property
+    def preheader(self) -> BasicBlock | None: ...
+
+    @property
+    def parent(self) -> Loop | None: ...
+
+    @property
+    def subloops(self) -> list[Loop]: ...
+
+    @property
+    def depth(self) -> int:
+        """1 for an outermost loop."""
+
+    def set_metadata(self, value: Sequence[object] | None) -> None:
+        """(..., ("llvm.loop.unroll.count", 4)); None removes it."""
+
+    @property
+    def trip_count(self) -> int | None:
+        """How often the header runs per entry, if that is a known constant."""
+
+    @property
+    def max_trip_count(self) -> int | None:
+        """The most that trip_count can be, if known."""
+
+    @property
+    def trip_multiple(self) -> int:
+        """A number that divides the trip count; 1 if none is known."""
+
+    @property
+    def backedge_taken_count(self) -> str | None:
+        """LLVM's expression of trip count - 1, if it has one."""
+
+    @property
+    def metadata(self) -> tuple[object, ...] | None:
+        """Its llvm.loop: itself as `...`, then its properties."""
+
+    def __repr__(self) -> str: ...
+
+    def __eq__(self, other: object) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+class IRBuilder:
+    """Inserts instructions in front of one, with its debug location."""
+
+    def __init__(self, before: Instruction) -> None: ...
+
+    def binary(self, opcode: str, a: Value, b: Value, name: str = '') -> Instruction:
+        """"add", "fmul", "shl", ... of two values of one type."""
+
+    def compare(self, predicate: str, a: Value, b: Value, name: str = '') -> Instruction:
+        """
+        "slt", "eq", ... of integers or pointers; "olt", ... of floating-point numbers.
+        """
+
+    def cast(self, opcode: str, value: Value, type: Type, name: str = '') -> Instruction:
+        """"zext", "trunc", "sitofp", "bitcast", ..."""
+
+    def select(self, condition: Value, a: Value, b: Value, name: str = '') -> Instruction: ...
+
+    def load(self, type: Type, pointer: Value, name: str = '') -> Instruction: ...
+
+    def store(self, value: Value, pointer: Value) -> Instruction: ...
+
+    def getelementptr(self, type: Type, pointer: Value, indices: Sequence[Value], name: str = '') -> Instruction: ...
+
+    def call(self, callee: Function, arguments: Sequence[Value], name: str = '') -> CallBase: ...

@@ -80,7 +80,7 @@ def version() -> str:
 
 
 def _fail(error: Exception, traceback: bool) -> int:
-    from passpilot.plugin.errors import Error
+    from passpilot.plugin.errors import Error, PipelineError
 
     if not isinstance(error, Error):
         raise error
@@ -91,6 +91,8 @@ def _fail(error: Exception, traceback: bool) -> int:
     # One line, also of what LLVM says in several, as its verifier does.
     lines = filter(None, map(str.strip, str(error).splitlines()))
     _say(f"error: {' '.join(lines)}")
+    if isinstance(error, PipelineError):
+        print(*(f"  {line}" for line in error.excerpt.splitlines()), sep="\n", file=sys.stderr)
     return error.exit_code
 
 

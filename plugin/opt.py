@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin import tool
@@ -11,7 +12,7 @@ from passpilot.plugin.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from passpilot.plugin.module import Advisor, Module
 
@@ -56,7 +57,9 @@ def make_parser() -> Parser:
     add("aa-pipeline", default="default", metavar="PIPELINE", help="alias analyses to use")
     add("debug-pass-manager", action="store_true", help="print each pass and analysis that runs")
     add("load-pass-plugin", action="append", default=[], metavar="SO", help="load passes of an LLVM plugin")
-    add("print-passes", action="store_true", help="list LLVM's passes")
+    add("print-passes", action="store_true", help="list LLVM's passes, and those in Python")
+    points = "run a pipeline at one of LLVM's extension points"
+    add("at", action="append", default=[], metavar="POINT=PIPELINE", help=points)
     tool.remark_options(parser)
     tool.advice_options(parser, "opt")
     budget = "let the default decide once the module is FACTOR times its size (4); 0: no limit"
@@ -70,17 +73,15 @@ def _run(options: argparse.Namespace, llvm: list[str]) -> int:
         tool.print_version()
         return 0
     if options.print_passes:
-        from passpilot.plugin import _core
-
-        print(_core.pass_names(), end="")
+        _print_passes(options)
         return 0
-    pipeline = _pipeline(options)
+    pipeline, at = _pipeline(options), _at(options)
     tool.check_text("opt", options)
     tool.check_outputs("opt", options, ("-o", None if options.disable_output else options.output or "-"))
     tool.set_llvm_options("opt", llvm)
     advisors = tool.make_advisors("opt", options)
     try:
-        _compile(options, pipeline, advisors)
+        _compile(options, pipeline, at, advisors)
     finally:
         tool.close(advisors)
     return 0
@@ -95,7 +96,29 @@ def _pipeline(options: argparse.Namespace) -> str:
     return f"default<{levels[0]}>" if levels else options.passes or ""
 
 
-def _compile(options: argparse.Namespace, pipeline: str, advisors: Sequence[Advisor]) -> None:
+def _at(options: argparse.Namespace) -> dict[str, str]:
+    """The pipeline text of each extension point that has one."""
+    texts: dict[str, str] = {}
+    for given in options.at:
+        point, equals, text = given.partition("=")
+        if not (point and equals and text):
+            raise UsageError(f"opt: --at: expected POINT=PIPELINE, got {given!r}")
+        if point in texts:
+            raise UsageError(f"opt: --at: expected one pipeline for {point}, got two; join them by a comma")
+        texts[point] = text
+    return texts
+
+
+def _print_passes(options: argparse.Namespace) -> None:
+    from passpilot.plugin import _core
+
+    tool.load_files(options)
+    print(_core.pass_names(), import_module("passpilot.passes.pipeline").listing(), sep="", end="")
+
+
+def _compile(
+    options: argparse.Namespace, pipeline: str, at: Mapping[str, str], advisors: Sequence[Advisor]
+) -> None:
     from passpilot.plugin.module import Module, optimize
     from passpilot.plugin.progress import progress
 
@@ -111,6 +134,7 @@ def _compile(options: argparse.Namespace, pipeline: str, advisors: Sequence[Advi
             module,
             pipeline,
             advisors,
+            at=at,
             aa_pipeline=options.aa_pipeline,
             verify=not options.disable_verify,
             verify_each=options.verify_each,

@@ -45,7 +45,7 @@ KEYWORDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Which flags each point's advisor takes as keywords, beside its log."""
 
-PATHS: Final = ("input", "output", "split_dwarf_output", "report", "log", "load", "passes")
+PATHS: Final = ("input", "output", "split_dwarf_output", "report", "log", "load", "passes", "at")
 """Flags whose values LLVM does not see, or that are checked elsewhere."""
 
 RUNNERS: Final = """\
@@ -88,7 +88,11 @@ def advice_options(parser: Parser, command: str) -> None:
         add(point, metavar="RUNNER", help=f"ask RUNNER {QUESTIONS[point]}")
     add("advise", action="append", default=[], metavar="POINT=RUNNER", help="the same for any decision point")
     add(
-        "load", action="append", default=[], metavar="FILE.py", help="register the features and runners in it"
+        "load",
+        action="append",
+        default=[],
+        metavar="FILE.py",
+        help="register the features, runners and passes in it",
     )
     log = "write every decision to a log (see passpilot log)"
     if len(points) > 1:
@@ -207,6 +211,18 @@ def check_text(command: str, options: argparse.Namespace) -> None:
                 raise UsageError(f"{command}: -{name}: expected UTF-8, got {text!r}") from error
 
 
+def load_files(options: argparse.Namespace) -> None:
+    """Run the files of --load, which register what they define.
+
+    Raises:
+        Error: a file cannot be loaded.
+    """
+    for file in options.load:
+        from passpilot.plugin.load import load_file
+
+        load_file(file)
+
+
 def make_advisors(command: str, options: argparse.Namespace) -> list[Advisor]:
     """The advisors that the flags ask for, at most one per point.
 
@@ -214,10 +230,7 @@ def make_advisors(command: str, options: argparse.Namespace) -> list[Advisor]:
         UsageError: the flags do not fit each other.
         Error: a file cannot be loaded, or a runner cannot be made.
     """
-    for file in options.load:
-        from passpilot.plugin.load import load_file
-
-        load_file(file)
+    load_files(options)
     asked = runners(command, options)
     written = logs(command, options, asked)
     given = _keywords(command, options, asked)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "core.h"
+#include "ir.h"
+#include "passes.h"
 
 #include <chrono>
 
@@ -42,6 +43,13 @@ private:
                    "copy it first");
 }
 
+void refuseBroken(HostedModule &H) {
+  if (!H.Broken.empty())
+    throw InputError("module " + H.module().getModuleIdentifier() +
+                     ": expected valid IR, got what the pass " + H.Broken +
+                     " left; read it again");
+}
+
 /// Holds the module, and the advisors, for one compilation. The GIL is the
 /// lock: it is held here, and given up in between.
 class Compiling {
@@ -49,7 +57,9 @@ public:
   Compiling(HostedModule &H, std::initializer_list<PyAdvisor *> All) : H(H) {
     if (H.Worker != std::thread::id())
       refuseBusy(H);
+    refuseBroken(H);
     H.Worker = std::this_thread::get_id();
+    H.dropAnalyses();
     for (PyAdvisor *A : All)
       if (A)
         Advisors.push_back(A);
@@ -74,25 +84,23 @@ private:
 
 Session *sessionOf(PyAdvisor *A) { return A ? A->Session.get() : nullptr; }
 
-/// The module, unless another thread is changing it now.
-HostedModule &readable(HostedModule &H) {
-  if (H.Worker != std::thread::id() && H.Worker != std::this_thread::get_id())
-    refuseBusy(H);
-  return H;
-}
-
 nb::bytes bytesOf(const llvm::SmallVector<char, 0> &V) {
   return nb::bytes(V.data(), V.size());
 }
 
 std::vector<std::string> optimize(HostedModule &H, const std::string &Pipeline,
-                                  PyAdvisor *Inline, const PipelineOptions &O) {
+                                  PyAdvisor *Inline, PyPasses *Passes,
+                                  const PipelineOptions &O) {
   Compiling Mine(H, {Inline});
   SignalPoll Poll;
   std::vector<std::string> Warnings;
+  if (Passes)
+    Passes->Compiled = &H;
   {
     nb::gil_scoped_release NoGIL;
-    Warnings = H.optimize(Pipeline, sessionOf(Inline), O, std::ref(Poll));
+    Warnings =
+        H.optimize(Pipeline, sessionOf(Inline),
+                   Passes ? &Passes->Passes : nullptr, O, std::ref(Poll));
   }
   Poll.check();
   return Warnings;
@@ -193,6 +201,12 @@ void bindEmitOptions(nb::module_ &M) {
 
 } // namespace
 
+HostedModule &readable(HostedModule &H) {
+  if (H.busy())
+    refuseBusy(H);
+  return H;
+}
+
 void bindModule(nb::module_ &M) {
   nb::class_<ParseOptions>(M, "ParseOptions")
       .def(nb::init<>())
@@ -218,12 +232,14 @@ void bindModule(nb::module_ &M) {
       .def_rw("verify", &PipelineOptions::Verify)
       .def_rw("verify_each", &PipelineOptions::VerifyEach)
       .def_rw("debug_pass_manager", &PipelineOptions::DebugPassManager)
-      .def_rw("pass_plugins", &PipelineOptions::PassPlugins);
+      .def_rw("pass_plugins", &PipelineOptions::PassPlugins)
+      .def_rw("at", &PipelineOptions::At);
 
   bindEmitOptions(M);
   bindEmitted(M);
 
-  nb::class_<HostedModule>(M, "Module")
+  nb::class_<HostedModule> Module(M, "Module");
+  Module
       .def_static("from_file", &HostedModule::fromFile, nb::arg("path"),
                   nb::arg("options"), nb::call_guard<nb::gil_scoped_release>())
       .def_static(
@@ -254,12 +270,16 @@ void bindModule(nb::module_ &M) {
              return nb::bytes(Text.data(), Text.size());
            })
       .def("bitcode",
-           [](HostedModule &H) { return bytesOf(readable(H).bitcode()); })
+           [](HostedModule &H) {
+             refuseBroken(readable(H));
+             return bytesOf(H.bitcode());
+           })
       .def("optimize", &optimize, nb::arg("pipeline"), nb::arg("inline").none(),
-           nb::arg("options"))
+           nb::arg("passes").none(), nb::arg("options"))
       .def("emit", &emit, nb::arg("options"), nb::arg("evict").none(),
            nb::arg("priority").none(),
            "Generates code; each advisor is asked at its point.");
+  bindIRModule(Module);
 
   nb::enum_<OptionKind>(M, "OptionKind")
       .value("UNKNOWN", OptionKind::Unknown)

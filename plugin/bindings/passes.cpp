@@ -1,28 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "ir.h"
 #include "passes.h"
+#include "ir.h"
 
 namespace passpilot {
 
 namespace {
 
-const std::pair<const char *, PassLevel> Levels[] = {
-    {"module", PassLevel::Module},
-    {"cgscc", PassLevel::CGSCC},
-    {"function", PassLevel::Function},
-    {"loop", PassLevel::Loop}};
-
 PassLevel levelOf(const std::string &Name) {
-  for (const auto &[Known, L] : Levels)
-    if (Known == Name)
+  for (PassLevel L : {PassLevel::Module, PassLevel::CGSCC, PassLevel::Function,
+                      PassLevel::Loop})
+    if (Name == levelName(L))
       return L;
   throw nb::value_error(
       ("level: expected module, cgscc, function or loop, got " + Name).c_str());
-}
-
-const char *nameOf(PassLevel Level) {
-  return Levels[static_cast<size_t>(Level)].first;
 }
 
 std::vector<llvm::Function *> functionsOf(const PassUnit &Unit) {
@@ -62,7 +53,7 @@ nb::object argumentOf(HostedModule &H, const PassUnit &Unit) {
 void readAnswer(nb::handle Answer, PassResult &R) {
   if (Answer.is(Py_False))
     return;
-  if (llvm::PreservedAnalyses * PA;
+  if (llvm::PreservedAnalyses *PA;
       nb::try_cast<llvm::PreservedAnalyses *>(Answer, PA, false) && PA) {
     R.Preserved = *PA;
     R.Changed |= !PA->areAllPreserved();
@@ -89,8 +80,8 @@ PassResult runBody(PyPasses &Mine, const nb::object &Run,
   nb::gil_scoped_acquire GIL;
   try {
     PassAccess Access = accessOf(*Mine.Compiled, Unit);
-    nb::object Answer = nb::steal(PyObject_CallOneArg(
-        Run.ptr(), argumentOf(*Mine.Compiled, Unit).ptr()));
+    nb::object Answer = nb::steal(
+        PyObject_CallOneArg(Run.ptr(), argumentOf(*Mine.Compiled, Unit).ptr()));
     if (!Answer.is_valid())
       throw nb::python_error();
     R.Changed = Access.Changed;
@@ -125,6 +116,29 @@ nb::object failureOf(PyPasses &Mine) {
                                                   : nb::none());
 }
 
+int traverse(PyObject *Self, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE(Self));
+  if (!nb::inst_ready(Self))
+    return 0;
+  auto *Mine = nb::inst_ptr<PyPasses>(Self);
+  Py_VISIT(Mine->Exception.ptr()); // its traceback has who compiles
+  for (nb::object &Run : Mine->Runs)
+    Py_VISIT(Run.ptr());
+  return 0;
+}
+
+int clear(PyObject *Self) {
+  auto *Mine = nb::inst_ptr<PyPasses>(Self);
+  Mine->Exception.reset();
+  for (nb::object &Run : Mine->Runs)
+    Run.reset();
+  return 0;
+}
+
+PyType_Slot Slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)},
+                       {Py_tp_clear, reinterpret_cast<void *>(clear)},
+                       {0, nullptr}};
+
 } // namespace
 
 void bindPasses(nb::module_ &M) {
@@ -144,7 +158,8 @@ void bindPasses(nb::module_ &M) {
           "Those of control flow alone, such as the dominator tree: no block "
           "and no branch has changed.");
 
-  nb::class_<PyPasses>(M, "Passes", "The passes in Python of one compilation.")
+  nb::class_<PyPasses>(M, "Passes", nb::type_slots(Slots),
+                       "The passes in Python of one compilation.")
       .def(nb::init<>())
       .def("add", &add, nb::arg("text"), nb::arg("name"), nb::arg("level"),
            nb::arg("required"), nb::arg("run"),
@@ -157,7 +172,7 @@ void bindPasses(nb::module_ &M) {
   M.def("extension_points", [] {
     std::vector<std::pair<std::string, std::string>> Points;
     for (const auto &[Name, Level] : extensionPoints())
-      Points.emplace_back(Name, nameOf(Level));
+      Points.emplace_back(Name, levelName(Level));
     return Points;
   });
 }

@@ -4,12 +4,18 @@
 
 #include "pass_change.h"
 #include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/MemorySSA.h"
 #include "llvm/Support/SaveAndRestore.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 
 using namespace llvm;
 
 namespace passpilot {
+
+const char *levelName(PassLevel Level) {
+  const char *Names[] = {"module", "cgscc", "function", "loop"};
+  return Names[static_cast<size_t>(Level)];
+}
 
 namespace {
 
@@ -100,8 +106,7 @@ void hold(LoopPassManager &PM, UserPasses &All, const UserPass &P) {
 }
 
 template <typename> constexpr PassLevel LevelOf = PassLevel::Module;
-template <>
-constexpr PassLevel LevelOf<CGSCCPassManager> = PassLevel::CGSCC;
+template <> constexpr PassLevel LevelOf<CGSCCPassManager> = PassLevel::CGSCC;
 template <>
 constexpr PassLevel LevelOf<FunctionPassManager> = PassLevel::Function;
 template <> constexpr PassLevel LevelOf<LoopPassManager> = PassLevel::Loop;
@@ -156,6 +161,15 @@ void UserPasses::registerParser(PassBuilder &PB) {
       });
 }
 
+/// LLVM does not know a name at one level that is ours at another.
+Error UserPasses::explained(Error E) const {
+  std::string Text = toString(std::move(E));
+  for (const UserPass &P : Passes)
+    if (StringRef(Text).contains("'" + P.Text + "'"))
+      Text += "; " + P.Name + " is a " + levelName(P.Level) + " pass";
+  return createStringError(Text);
+}
+
 template <typename PassManagerT>
 Error UserPasses::parse(PassBuilder &PB, PassManagerT &PM, StringRef Text) {
   // Texts nest: that of an extension point is parsed within another.
@@ -163,7 +177,8 @@ Error UserPasses::parse(PassBuilder &PB, PassManagerT &PM, StringRef Text) {
   if constexpr (LevelOf<PassManagerT> == PassLevel::Module)
     First = Text.take_until([](char C) { return StringRef(",()").contains(C); })
                 .str();
-  return PB.parsePassPipeline(PM, Text);
+  Error E = PB.parsePassPipeline(PM, Text);
+  return E ? explained(std::move(E)) : Error::success();
 }
 
 template Error UserPasses::parse(PassBuilder &, ModulePassManager &, StringRef);
@@ -226,9 +241,11 @@ PreservedAnalyses UserPasses::run(const UserPass &P, PassUnit Unit) {
   if (!R.Failure)
     return std::move(R.Preserved);
   Failure = {P.Name, Unit.text(), *R.Failure, BrokenIR};
-  // LLVM would bring the call graph up to date, which need not be possible.
+  // LLVM would bring the call graph up to date, which need not be possible, and
+  // ends the process where a loop pass has not kept MemorySSA.
   PreservedAnalyses PA = PreservedAnalyses::none();
   PA.preserve<LazyCallGraphAnalysis>();
+  PA.preserve<MemorySSAAnalysis>();
   return PA;
 }
 

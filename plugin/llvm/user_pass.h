@@ -25,6 +25,9 @@ namespace passpilot {
 
 enum class PassLevel { Module, CGSCC, Function, Loop };
 
+/// "module", "cgscc", "function", "loop".
+const char *levelName(PassLevel Level);
+
 /// LLVM's analysis managers of one compilation.
 struct AnalysisManagers {
   llvm::LoopAnalysisManager *Loop = nullptr;
@@ -118,6 +121,7 @@ private:
   template <typename PassManagerT> void registerParser(llvm::PassBuilder &PB);
   template <typename PassManagerT>
   void append(PassManagerT &PM, const UserPass &P);
+  llvm::Error explained(llvm::Error E) const;
   void watch(llvm::PassInstrumentationCallbacks &PIC);
   llvm::LazyCallGraph *walked(llvm::Module &M) const;
 };

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Passes in Python where pipeline text names them: found, made with their options, and handed to the core.
+
+LLVM's grammar splits a text at ``,()``; what stands between is an element. One that begins with the name of a
+pass in Python is ours, with its options in braces. The core tells LLVM's parser what each such element means;
+everything else is LLVM's.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from passpilot.passes import registry
+from passpilot.passes.options import OptionError, parse_options
+from passpilot.plugin.errors import Error, InputError, PassError, PipelineError, restated
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from passpilot.passes.registry import PassDefinition
+    from passpilot.plugin import _core
+
+_ELEMENT: Final = re.compile(r"[^,()]+")
+
+
+def bind(pipeline: str, at: Mapping[str, str]) -> _core.Passes | None:
+    """What the core has to know of the passes in Python that the texts name; None if there are none.
+
+    Args:
+        pipeline: the pipeline text.
+        at: pipeline texts by LLVM's extension points.
+
+    Raises:
+        PipelineError: an option of a pass is wrong.
+        InputError: there is no such extension point.
+        Error: a pass of another distribution cannot be used.
+    """
+    _check_points(at)
+    texts = {"-passes": pipeline, **{f"--at {point}": text for point, text in at.items()}}
+    runs = {}
+    for who, text in texts.items():
+        for match in _ELEMENT.finditer(text):
+            if definition := registry.find(match[0].partition("{")[0]):
+                runs[match[0]] = (definition, _made(definition, who, text, match))
+    return _core_passes(runs) if runs else None
+
+
+def _core_passes(runs: Mapping[str, tuple[PassDefinition, object]]) -> _core.Passes:
+    from passpilot.plugin import _core
+
+    passes = _core.Passes()
+    for element, (definition, made) in runs.items():
+        run = made.run  # type: ignore[attr-defined]  (checked at registration)
+        passes.add(element, definition.name, definition.level, definition.required, run)
+    return passes
+
+
+def raise_failure(passes: _core.Passes) -> None:
+    """Raise what ended the compilation, if a pass did.
+
+    Raises:
+        PassError: a pass raised, answered wrongly, or left IR that is not valid.
+        Error: a pass raised an error of passpilot's.
+    """
+    if passes.failure is None:
+        return
+    name, unit, text, exception = passes.failure
+    who = f"pass {name} at {unit}"
+    if exception is None:
+        raise PassError(f"{who}: {text}")
+    if not isinstance(exception, Exception):  # Ctrl-C, sys.exit()
+        raise exception
+    from passpilot.runners.python import describe_failure
+
+    told = f"{who}: {describe_failure(exception)}"
+    if isinstance(exception, Error):
+        raise restated(exception, told)
+    raise PassError(told) from exception
+
+
+def listing() -> str:
+    """All passes in Python as text, by level, in the manner of ``opt --print-passes``."""
+    rows = registry.known()
+    lines: list[str] = []
+    for level in ("module", "cgscc", "function", "loop"):
+        if mine := [row for row in rows if row.level == level]:
+            title = "CGSCC" if level == "cgscc" else level.capitalize()
+            lines.append(f"{title} passes in Python:")
+            lines += [f"  {row}" for row in mine]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _check_points(at: Mapping[str, str]) -> None:
+    if not at:
+        return
+    from passpilot.plugin import _core
+
+    known = [name for name, _ in _core.extension_points()]
+    for point in at:
+        if point not in known:
+            raise InputError(f"--at {point}: expected a point among {', '.join(known)}, got {point!r}")
+
+
+def _made(definition: PassDefinition, who: str, text: str, match: re.Match[str]) -> object:
+    """The pass that an element means, with its options."""
+    name, brace, rest = match[0].partition("{")
+    start = match.start() + len(name) + len(brace)
+    if brace and not rest.endswith("}"):
+        told = "expected '}' before any of ',()'; options are separated by spaces"
+        raise _refused(definition, who, told, text, match.end(), match.end() + 1)
+    inner = rest.removesuffix("}")
+    if brace and (place := re.search("[{}]", inner)):
+        told = f"expected options in one pair of braces, got another {place[0]!r}"
+        raise _refused(definition, who, told, text, start + place.start(), start + place.end())
+    try:
+        return definition.kind(**parse_options(definition.options, inner))
+    except OptionError as error:
+        raise _refused(definition, who, str(error), text, start + error.start, start + error.end) from None
+    except Exception as error:
+        told = f"expected options that {definition.kind.__name__} takes, got {type(error).__name__}: {error}"
+        raise _refused(definition, who, told, text, match.start(), match.end()) from error
+
+
+def _refused(
+    definition: PassDefinition, who: str, told: str, text: str, start: int, end: int
+) -> PipelineError:
+    marks = "^" * max(end - start, 1)
+    return PipelineError(f"{who}: pass {definition.name}: {told}", f"{text}\n{' ' * start}{marks}")

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which passes in Python there are: those that a decorator of `passpilot.llvm` has registered, and those of
+other distributions, found by their entry points in the group ``passpilot.passes`` when they are named.
+
+What does not fit is refused at registration: a name that LLVM or another pass has, a class that is no frozen
+dataclass, a field that cannot be an option, a `run` that cannot be called with one unit of IR.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Final, Literal
+
+from passpilot.passes.options import Option, options_of
+from passpilot.plugin.errors import Error, RegistrationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+GROUP: Final = "passpilot.passes"
+"""The entry-point group for passes of other distributions; an entry is ``NAME = "module:Class"``."""
+
+Level = Literal["module", "cgscc", "function", "loop"]
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_GRAMMAR: Final = re.compile(
+    "module|cgscc|function|loop|loop-mssa|machine-function|coro-cond|repeat|devirt|require|invalidate"
+    "|default.*|thinlto.*|lto.*|fatlto.*"
+)
+"""What LLVM's grammar of pipelines takes for itself, beside the names of its passes."""
+
+_PASSES: Final[dict[str, PassDefinition]] = {}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PassDefinition:
+    """A pass in Python: its class, and what LLVM has to know of it."""
+
+    name: str
+    level: Level
+    kind: type
+    required: bool
+    options: tuple[Option, ...]
+    doc: str
+    origin: str
+
+    def __str__(self) -> str:
+        options = " ".join(map(str, self.options))
+        return f"{self.name}{{{options}}}" if options else self.name
+
+
+def define(kind: type, name: str, level: Level, origin: str, *, required: bool) -> PassDefinition:
+    """The definition of a pass class, checked but not registered yet.
+
+    Raises:
+        RegistrationError: name or class do not fit.
+    """
+    who = f"pass {name!r} at {origin}"
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise RegistrationError(f"{who}: expected a name in kebab-case, such as 'my-pass', got {name!r}")
+    _check_class(who, kind)
+    try:
+        options = options_of(kind)
+    except TypeError as error:
+        raise RegistrationError(f"{who}: expected {error}") from error
+    doc = (kind.__dict__.get("__doc__") or "").partition("\n")[0]
+    if doc.startswith(f"{kind.__name__}("):  # what dataclass writes of itself
+        doc = ""
+    return PassDefinition(name, level, kind, required, options, doc, origin)
+
+
+def add(definition: PassDefinition) -> None:
+    """Register a definition; nothing happens if it is registered.
+
+    Raises:
+        RegistrationError: LLVM or another pass owns the name.
+    """
+    who = f"pass {definition.name!r} at {definition.origin}"
+    taken = _PASSES.get(definition.name)
+    if taken is definition:
+        return
+    if taken or is_llvm_name(definition.name):
+        owner = f"the pass at {taken.origin}" if taken else "LLVM itself"
+        raise RegistrationError(f"{who}: expected a new name, got one that {owner} owns")
+    _PASSES[definition.name] = definition
+
+
+def unregister(name: str) -> None:
+    """Take a pass back, so that its name is free again; for notebooks and tests.
+
+    Raises:
+        RegistrationError: there is no pass of this name.
+    """
+    if _PASSES.pop(name, None) is None:
+        raise RegistrationError(f"pass {name!r}: expected a registered pass, got none of this name")
+
+
+def find(name: str) -> PassDefinition | None:
+    """The pass of this name; None if it is LLVM's, or nobody's.
+
+    Raises:
+        Error: the entry point of this name cannot be used.
+    """
+    if name not in _PASSES and _NAME.fullmatch(name) and not is_llvm_name(name):
+        _load(name)
+    return _PASSES.get(name)
+
+
+def known() -> list[PassDefinition]:
+    """All passes by name, those of entry points included.
+
+    Raises:
+        Error: an entry point cannot be used.
+    """
+    for entry in entry_points(group=GROUP):
+        find(entry.name)
+    return [_PASSES[name] for name in sorted(_PASSES)]
+
+
+def is_llvm_name(name: str) -> bool:
+    """Whether LLVM has a pass or analysis of this name, or its grammar of pipelines means something by it."""
+    return bool(_GRAMMAR.fullmatch(name)) or name in _llvm_names()
+
+
+@cache
+def _llvm_names() -> frozenset[str]:
+    from passpilot.plugin import _core
+
+    rows = (line.strip() for line in _core.pass_names().splitlines() if line.startswith(" "))
+    return frozenset(row.partition("<")[0] for row in rows)
+
+
+def _load(name: str) -> None:
+    """Import the entry point of this name, if there is one; its module registers the pass."""
+    found = {entry.value: entry for entry in entry_points(group=GROUP, name=name)}
+    if not found:
+        return
+    who = f"pass {name!r} of entry point {' and '.join(found)}"
+    if len(found) > 1:
+        raise RegistrationError(f"{who}: expected one distribution that has the name, got {len(found)}")
+    (entry,) = found.values()
+    kind = _loaded(who, entry)
+    if (made := _PASSES.get(name)) is None or made.kind is not kind:
+        raise RegistrationError(
+            f"{who}: expected a class that a decorator of passpilot.llvm names {name!r}, got {kind!r}"
+        )
+
+
+def _loaded(who: str, entry: EntryPoint) -> object:
+    try:
+        return entry.load()
+    except Error:
+        raise
+    except Exception as error:
+        got = f"{type(error).__name__}: {error}"
+        raise RegistrationError(f"{who}: expected it to be imported, got {got}") from error
+
+
+def _check_class(who: str, kind: object) -> None:
+    for problem in _problems(kind):
+        raise RegistrationError(f"{who}: expected {problem}")
+
+
+def _problems(kind: object) -> Iterator[str]:
+    """What is wrong with a class, the worst first."""
+    if not isinstance(kind, type):
+        yield f"a class, got {kind!r}"
+        return
+    parameters = kind.__dict__.get("__dataclass_params__")
+    if parameters is None or not parameters.frozen:
+        got = "a dataclass that is not frozen" if parameters else "a plain class"
+        yield f"a frozen dataclass, got {got}, {kind.__name__}; write @dataclass(frozen=True) below"
+    run = getattr(kind, "run", None)
+    if not inspect.isfunction(run) or inspect.iscoroutinefunction(run) or inspect.isgeneratorfunction(run):
+        yield f"a method run(self, unit), got {'none' if run is None else repr(run)}"
+        return
+    signature = inspect.signature(run)
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        yield f"a method run(self, unit), got run{signature}"

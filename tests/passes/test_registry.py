@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Registration of passes in Python: what is refused, and by which words."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from passpilot.passes import llvm, registry
+from passpilot.plugin.errors import InputError, RegistrationError
+from passpilot.plugin.load import load_file
+
+HERE = Path(__file__).name
+
+
+@pytest.fixture(autouse=True)
+def _clean() -> Iterator[None]:
+    before = dict(registry._PASSES)
+    yield
+    registry._PASSES.clear()
+    registry._PASSES.update(before)
+
+
+@dataclass(frozen=True)
+class Plain:
+    """Does nothing.
+
+    At length.
+    """
+
+    limit: int = 3
+    verbose: bool = False
+
+    def run(self, function: object) -> bool:
+        return False
+
+
+def test_a_decorated_class_is_found() -> None:
+    made = llvm.function_pass("test-plain", required=True)(Plain)
+    assert made is Plain
+    found = registry.find("test-plain")
+    assert found
+    assert (found.kind, found.level, found.required, found.doc) == (Plain, "function", True, "Does nothing.")
+    assert str(found) == "test-plain{limit=int verbose}"
+    assert found in registry.known()
+
+
+@pytest.mark.parametrize("level", ["module", "cgscc", "function", "loop"])
+def test_each_level_has_a_decorator(level: str) -> None:
+    getattr(llvm, f"{level}_pass")("test-level")(Plain)
+    found = registry.find("test-level")
+    assert found
+    assert found.level == level
+
+
+def test_a_name_has_one_owner() -> None:
+    llvm.function_pass("test-twice")(Plain)
+    with pytest.raises(RegistrationError) as caught:
+        llvm.loop_pass("test-twice")(Plain)
+    second, first = map(int, re.findall(rf"{HERE}:(\d+)", str(caught.value)))
+    assert second == first + 2
+    assert "expected a new name, got one that the pass at " in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["instcombine", "print", "aa", "loop", "default", "lto-like", "require"])
+def test_names_of_llvm_are_taken(name: str) -> None:
+    with pytest.raises(RegistrationError, match="expected a new name, got one that LLVM itself owns"):
+        llvm.function_pass(name)(Plain)
+    assert registry.find(name) is None
+
+
+@pytest.mark.parametrize("name", ["", "MyPass", "my_pass", "-x", "x-", "a b", "a{", "a,b", "é", 3])
+def test_names_are_kebab_case(name: str) -> None:
+    with pytest.raises(RegistrationError, match=rf"at .*{HERE}:\d+: expected a name in kebab-case"):
+        llvm.function_pass(name)(Plain)
+
+
+@dataclass
+class Thawed:
+    def run(self, function: object) -> bool:
+        return False
+
+
+class NoDataclass:
+    def run(self, function: object) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class Derived(Plain):
+    pass
+
+
+class Undecorated(Plain):
+    pass
+
+
+@dataclass(frozen=True)
+class Idle:
+    pass
+
+
+@dataclass(frozen=True)
+class Lonely:
+    def run(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class Deferred:
+    async def run(self, function: object) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class Generated:
+    def run(self, function: object) -> Iterator[bool]:
+        yield False
+
+
+@dataclass(frozen=True)
+class OddField:
+    names: tuple[str, ...] = ()
+
+    def run(self, function: object) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        (Thawed, "expected a frozen dataclass, got a dataclass that is not frozen, Thawed; write"),
+        (NoDataclass, "expected a frozen dataclass, got a plain class, NoDataclass; write"),
+        (Undecorated, "expected a frozen dataclass, got a plain class, Undecorated"),
+        (Idle, "expected a method run.self, unit., got none"),
+        (Lonely, "expected a method run.self, unit., got run.self. -> 'bool'"),
+        (Deferred, "expected a method run.self, unit., got <function"),
+        (Generated, "expected a method run.self, unit., got <function"),
+        (OddField, "expected bool, int, .* as the type of names"),
+        (Plain(), "expected a class, got Plain"),
+    ],
+)
+def test_classes_that_do_not_fit(kind: type, told: str) -> None:
+    with pytest.raises(RegistrationError, match=rf"^pass 'test-odd' at .*{HERE}:\d+: {told}"):
+        llvm.function_pass("test-odd")(kind)
+    assert registry.find("test-odd") is None
+
+
+def test_a_derived_class_is_a_pass_of_its_own() -> None:
+    llvm.function_pass("test-base")(Plain)
+    llvm.function_pass("test-derived")(Derived)
+    with pytest.raises(RegistrationError, match="expected a class under a decorator"):
+        llvm.register(Undecorated)
+
+
+def test_a_pass_can_go_and_come_back() -> None:
+    llvm.function_pass("test-back")(Plain)
+    llvm.register(Plain)
+    llvm.unregister("test-back")
+    assert registry.find("test-back") is None
+    with pytest.raises(RegistrationError, match="expected a registered pass, got none"):
+        llvm.unregister("test-back")
+    llvm.register(Plain)
+    assert registry.find("test-back")
+    with pytest.raises(RegistrationError, match="expected a class under a decorator"):
+        llvm.register(Idle)
+
+
+def test_a_loaded_file_registers_its_passes(tmp_path: Path) -> None:
+    source = (
+        "from __future__ import annotations\n"
+        "from dataclasses import dataclass\n"
+        "import enum\n"
+        "from passpilot.passes.llvm import function_pass\n\n"
+        "class Mode(enum.Enum):\n    A = 'a'\n\n"
+        '@function_pass("test-loaded")\n'
+        "@dataclass(frozen=True, slots=True)\n"
+        "class Loaded:\n"
+        "    mode: Mode = Mode.A\n\n"
+        "    def run(self, function):\n        return False\n"
+    )
+    path = tmp_path / "mine.py"
+    path.write_text(source)
+    load_file(path)
+    found = registry.find("test-loaded")
+    assert found
+    assert found.origin == f"{path}:9"
+    other = tmp_path / "other.py"
+    other.write_text(source)
+    with pytest.raises(RegistrationError, match=rf"'test-loaded' at {other}:9: .* that the pass at {path}:9"):
+        load_file(other)
+    other.write_text(source.replace("test-loaded", "test-other").replace("mode: Mode", "mode: Unknown"))
+    with pytest.raises(RegistrationError, match=r"other\.py:9: expected types of fields"):
+        load_file(other)
+    other.write_text("import passpilot.passes.llvm\npasspilot.passes.llvm.no_such\n")
+    with pytest.raises(InputError, match="AttributeError"):
+        load_file(other)
+
+
+def entry_points_of(monkeypatch: pytest.MonkeyPatch, **places: str) -> None:
+    entries = EntryPoints(EntryPoint(name, place, registry.GROUP) for name, place in places.items())
+
+    def found(**wanted: str) -> EntryPoints:
+        return entries.select(**wanted)
+
+    monkeypatch.setattr(registry, "entry_points", found)
+
+
+def test_an_entry_point_is_imported_when_its_name_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry_points_of(monkeypatch, **{"test-entry": "test_entry_module:Theirs"})
+    assert registry.find("test-nobody") is None
+    module = ModuleType("test_entry_module")
+    vars(module)["Theirs"] = Plain
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    with pytest.raises(RegistrationError, match="expected a class that a decorator of passpilot.llvm names"):
+        registry.find("test-entry")
+    llvm.function_pass("test-entry")(Plain)
+    found = registry.find("test-entry")
+    assert found
+    assert found.kind is Plain
+    assert registry.known() == [found]
+
+
+def test_entry_points_that_do_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry_points_of(monkeypatch, **{"test-entry": "no_such_module_at_all:f"})
+    with pytest.raises(RegistrationError, match="expected it to be imported, got ModuleNotFoundError"):
+        registry.find("test-entry")
+    with pytest.raises(RegistrationError, match="expected it to be imported"):
+        registry.known()
+
+
+def test_llvm_passes_scan_no_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    def scan(**_: str) -> EntryPoints:
+        raise AssertionError("scanned")
+
+    monkeypatch.setattr(registry, "entry_points", scan)
+    for name in ("default<O2>", "instcombine", "function", "loop-unroll<O2>", "print<domtree>", "Nobody"):
+        assert registry.find(name.partition("<")[0]) is None
