@@ -82,7 +82,7 @@ def loop_pass(name: str, *, required: bool = False) -> Callable[[Pass], Pass]:
     return _decorator(name, "loop", required=required)
 
 
-def register(kind: type) -> None:
+def register(kind: object) -> None:
     """Register a class that one of the decorators has defined; nothing happens if it is registered.
 
     Raises:

@@ -9,17 +9,24 @@ everything else is LLVM's.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from passpilot.passes import registry
 from passpilot.passes.options import OptionError, parse_options
 from passpilot.plugin.errors import Error, InputError, PassError, PipelineError, restated
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from passpilot.passes.registry import PassDefinition
     from passpilot.plugin import _core
+
+
+class Pass(Protocol):
+    """An instance of a class that has been registered."""
+
+    run: Callable[..., object]
+
 
 _ELEMENT: Final = re.compile(r"[^,()]+")
 
@@ -46,13 +53,12 @@ def bind(pipeline: str, at: Mapping[str, str]) -> _core.Passes | None:
     return _core_passes(runs) if runs else None
 
 
-def _core_passes(runs: Mapping[str, tuple[PassDefinition, object]]) -> _core.Passes:
+def _core_passes(runs: Mapping[str, tuple[PassDefinition, Pass]]) -> _core.Passes:
     from passpilot.plugin import _core
 
     passes = _core.Passes()
     for element, (definition, made) in runs.items():
-        run = made.run  # type: ignore[attr-defined]  (checked at registration)
-        passes.add(element, definition.name, definition.level, definition.required, run)
+        passes.add(element, definition.name, definition.level, definition.required, made.run)
     return passes
 
 
@@ -87,7 +93,7 @@ def listing() -> str:
         if mine := [row for row in rows if row.level == level]:
             title = "CGSCC" if level == "cgscc" else level.capitalize()
             lines.append(f"{title} passes in Python:")
-            lines += [f"  {row}" for row in mine]
+            lines += [f"  {row}  {row.doc}".rstrip() for row in mine]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -102,7 +108,7 @@ def _check_points(at: Mapping[str, str]) -> None:
             raise InputError(f"--at {point}: expected a point among {', '.join(known)}, got {point!r}")
 
 
-def _made(definition: PassDefinition, who: str, text: str, match: re.Match[str]) -> object:
+def _made(definition: PassDefinition, who: str, text: str, match: re.Match[str]) -> Pass:
     """The pass that an element means, with its options."""
     name, brace, rest = match[0].partition("{")
     start = match.start() + len(name) + len(brace)
@@ -114,7 +120,8 @@ def _made(definition: PassDefinition, who: str, text: str, match: re.Match[str])
         told = f"expected options in one pair of braces, got another {place[0]!r}"
         raise _refused(definition, who, told, text, start + place.start(), start + place.end())
     try:
-        return definition.kind(**parse_options(definition.options, inner))
+        made: Pass = definition.kind(**parse_options(definition.options, inner))
+        return made
     except OptionError as error:
         raise _refused(definition, who, str(error), text, start + error.start, start + error.end) from None
     except Exception as error:

@@ -12,7 +12,7 @@ import dataclasses
 import inspect
 import re
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import TYPE_CHECKING, Final, Literal
 
 from passpilot.passes.options import Option, options_of
@@ -53,7 +53,7 @@ class PassDefinition:
         return f"{self.name}{{{options}}}" if options else self.name
 
 
-def define(kind: type, name: str, level: Level, origin: str, *, required: bool) -> PassDefinition:
+def define(kind: object, name: object, level: Level, origin: str, *, required: bool) -> PassDefinition:
     """The definition of a pass class, checked but not registered yet.
 
     Raises:
@@ -62,7 +62,9 @@ def define(kind: type, name: str, level: Level, origin: str, *, required: bool) 
     who = f"pass {name!r} at {origin}"
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise RegistrationError(f"{who}: expected a name in kebab-case, such as 'my-pass', got {name!r}")
-    _check_class(who, kind)
+    for problem in _problems(kind):
+        raise RegistrationError(f"{who}: expected {problem}")
+    assert isinstance(kind, type), "checked above"
     try:
         options = options_of(kind)
     except TypeError as error:
@@ -77,16 +79,25 @@ def add(definition: PassDefinition) -> None:
     """Register a definition; nothing happens if it is registered.
 
     Raises:
-        RegistrationError: LLVM or another pass owns the name.
+        RegistrationError: LLVM, another pass or another distribution owns the name.
     """
-    who = f"pass {definition.name!r} at {definition.origin}"
-    taken = _PASSES.get(definition.name)
-    if taken is definition:
+    if _PASSES.get(definition.name) is definition:
         return
-    if taken or is_llvm_name(definition.name):
-        owner = f"the pass at {taken.origin}" if taken else "LLVM itself"
+    if owner := _owner(definition):
+        who = f"pass {definition.name!r} at {definition.origin}"
         raise RegistrationError(f"{who}: expected a new name, got one that {owner} owns")
     _PASSES[definition.name] = definition
+
+
+def _owner(definition: PassDefinition) -> str | None:
+    """Who has the name already."""
+    if is_llvm_name(definition.name):
+        return "LLVM itself"
+    if taken := _PASSES.get(definition.name):
+        return f"the pass at {taken.origin}"
+    package = definition.kind.__module__.partition(".")[0]
+    foreign = (entry for entry in _offered().select(name=definition.name) if _package(entry) != package)
+    return next((f"the entry point {entry.value}" for entry in foreign), None)
 
 
 def unregister(name: str) -> None:
@@ -116,8 +127,8 @@ def known() -> list[PassDefinition]:
     Raises:
         Error: an entry point cannot be used.
     """
-    for entry in entry_points(group=GROUP):
-        find(entry.name)
+    for name in sorted(_offered().names):
+        find(name)
     return [_PASSES[name] for name in sorted(_PASSES)]
 
 
@@ -134,9 +145,18 @@ def _llvm_names() -> frozenset[str]:
     return frozenset(row.partition("<")[0] for row in rows)
 
 
+@cache
+def _offered() -> EntryPoints:
+    return entry_points(group=GROUP)
+
+
+def _package(entry: EntryPoint) -> str:
+    return entry.module.partition(".")[0]
+
+
 def _load(name: str) -> None:
     """Import the entry point of this name, if there is one; its module registers the pass."""
-    found = {entry.value: entry for entry in entry_points(group=GROUP, name=name)}
+    found = {entry.value: entry for entry in _offered().select(name=name)}
     if not found:
         return
     who = f"pass {name!r} of entry point {' and '.join(found)}"
@@ -158,11 +178,6 @@ def _loaded(who: str, entry: EntryPoint) -> object:
     except Exception as error:
         got = f"{type(error).__name__}: {error}"
         raise RegistrationError(f"{who}: expected it to be imported, got {got}") from error
-
-
-def _check_class(who: str, kind: object) -> None:
-    for problem in _problems(kind):
-        raise RegistrationError(f"{who}: expected {problem}")
 
 
 def _problems(kind: object) -> Iterator[str]:

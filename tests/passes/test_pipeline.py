@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Passes in Python inside LLVM's pipelines: where they run, what they get, what follows from their answers."""
+"""Passes in Python inside LLVM's pipelines: where they run, what they get, what their answers do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import gc
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -21,6 +23,8 @@ from tests.stock import MANY_CALLS, clang, opt
 HERE = Path(__file__).name
 LOOPS = Path(__file__).parents[2] / "lit_tests" / "passes" / "Inputs" / "loops.ll"
 LEVELS = ("module", "cgscc", "function", "loop")
+
+EMPTY: Final[dict[str, bool]] = {}
 
 Run = Callable[..., object]
 
@@ -85,10 +89,7 @@ def test_each_level_gets_its_units(level: str, expected: list[str]) -> None:
 
 @pytest.mark.parametrize(("point", "level"), _core.extension_points())
 def test_extension_points_take_passes_of_their_level_and_below(point: str, level: str) -> None:
-    if "link-time" in point:
-        text = "lto<O2>"
-    else:
-        text = "default<O2>"
+    text = "lto<O2>" if "link-time" in point else "default<O2>"
     for below in LEVELS[LEVELS.index(level) :]:
         seen: list[str] = []
         name = define(below, recorder(seen), f"test-{below}")
@@ -165,8 +166,8 @@ def test_other_answers_are_refused(answer: object) -> None:
     shown = "None" if answer is None else type(answer).__name__
     with pytest.raises(PassError) as caught:
         optimize(loops(), name)
-    told = f"pass {name} at function leaf: expected True, False or PreservedAnalyses of run(), got {shown}; return"
-    assert str(caught.value).startswith(told)
+    told = "expected True, False or PreservedAnalyses of run()"
+    assert str(caught.value).startswith(f"pass {name} at function leaf: {told}, got {shown}; return")
 
 
 class OddError(Exception):
@@ -187,7 +188,7 @@ def test_what_a_pass_raises_ends_the_compilation(level: str, unit: str) -> None:
     seen: list[str] = []
 
     def run(_: object) -> bool:
-        return bool({}["key"])
+        return EMPTY["key"]
 
     name = define(level, run)
     after = define("module", recorder(seen), "test-after")
@@ -203,7 +204,7 @@ def test_an_exception_without_text() -> None:
     def run(_: object) -> bool:
         raise OddError
 
-    with pytest.raises(PassError, match="OddError: .its text cannot be read: RuntimeError"):
+    with pytest.raises(PassError, match=r"OddError: .its text cannot be read: RuntimeError"):
         optimize(loops(), define("function", run))
 
 
@@ -211,7 +212,9 @@ def test_errors_of_ours_keep_their_class() -> None:
     def run(_: object) -> bool:
         raise InputError("model: expected a file, got none")
 
-    with pytest.raises(InputError, match="^pass test-function at function leaf: InputError: model: expected"):
+    with pytest.raises(
+        InputError, match=r"^pass test-function at function leaf: InputError: model: expected"
+    ):
         optimize(loops(), define("function", run))
 
 
@@ -258,34 +261,29 @@ def test_two_threads_fail_apart() -> None:
     barrier = threading.Barrier(2, timeout=60)
     told: dict[str, str] = {}
 
-    def compile_with(word: str) -> None:
-        def run(function: Function) -> bool:
-            if function.name == "leaf":
-                barrier.wait()
-                return False
-            raise ValueError(word)
+    def run(name: str, function: Function) -> bool:
+        if function.name == "sum":
+            raise ValueError(name)
+        barrier.wait()
+        return False
 
-        module = loops()
-        for name in names[word]:
-            runs[name] = run
-            try:
-                optimize(module, name)
-            except PassError as error:
-                told[name] = str(error)
+    def compile_with(names: list[str]) -> None:
+        for name in names:
+            with pytest.raises(PassError) as caught:
+                optimize(loops(), name)
+            told[name] = str(caught.value)
 
-    runs: dict[str, Run] = {}
-    names = {word: [f"{word}-{i}" for i in range(8)] for word in ("one", "two")}
-    for each in names.values():
-        for name in each:
-            define("function", lambda unit, name=name: runs[name](unit), name)
-    threads = [threading.Thread(target=compile_with, args=(word,)) for word in names]
+    names = [f"test-{i}" for i in range(16)]
+    for name in names:
+        define("function", partial(run, name), name)
+    threads = [threading.Thread(target=compile_with, args=(names[i::2],)) for i in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(told) == 16
+    assert sorted(told) == sorted(names)
     for name, text in told.items():
-        assert text.startswith(f"pass {name} at function sum: ValueError: {name[:3]} ({__file__}:")
+        assert text.startswith(f"pass {name} at function sum: ValueError: {name} ({__file__}:")
 
 
 def test_a_pass_may_compile_another_module() -> None:
@@ -330,7 +328,11 @@ def test_the_verifier_names_pass_and_function(level: str) -> None:
     assert told.startswith(f"pass {name} at ")
     assert "expected valid IR after it, got in function bad: " in told
     assert "does not dominate" in told
-    uses: list[Callable[[], object]] = [module.bitcode, lambda: optimize(module, "sroa"), lambda: emit(module)]
+    uses: list[Callable[[], object]] = [
+        module.bitcode,
+        lambda: optimize(module, "sroa"),
+        lambda: emit(module),
+    ]
     for use in uses:
         with pytest.raises(InputError, match=f"expected valid IR, got what the pass {name} left"):
             use()
@@ -399,7 +401,7 @@ def test_new_calls_against_the_walk_are_refused(text: str, level: str) -> None:
         return True
 
     name = define(level, run)
-    with pytest.raises(PassError, match="low reaches .* got one of high; run the pass outside cgscc"):
+    with pytest.raises(PassError, match=r"low reaches .* got one of high; run the pass outside cgscc"):
         optimize(module, text.format(name) + ",cgscc(inline)")
     module.verify()
 
@@ -465,7 +467,9 @@ def test_options_that_the_class_refuses() -> None:
         def run(self, function: Function) -> bool:
             raise AssertionError(function)
 
-    with pytest.raises(PipelineError, match="expected options that Strict takes, got ValueError: limit is neg"):
+    with pytest.raises(
+        PipelineError, match="expected options that Strict takes, got ValueError: limit is neg"
+    ):
         optimize(loops(), "test-strict{limit=-1}")
 
 

@@ -38,7 +38,7 @@ class Plain:
     limit: int = 3
     verbose: bool = False
 
-    def run(self, function: object) -> bool:
+    def run(self, _: object) -> bool:
         return False
 
 
@@ -84,12 +84,12 @@ def test_names_are_kebab_case(name: str) -> None:
 
 @dataclass
 class Thawed:
-    def run(self, function: object) -> bool:
+    def run(self, _: object) -> bool:
         return False
 
 
 class NoDataclass:
-    def run(self, function: object) -> bool:
+    def run(self, _: object) -> bool:
         return False
 
 
@@ -115,13 +115,13 @@ class Lonely:
 
 @dataclass(frozen=True)
 class Deferred:
-    async def run(self, function: object) -> bool:
+    async def run(self, _: object) -> bool:
         return False
 
 
 @dataclass(frozen=True)
 class Generated:
-    def run(self, function: object) -> Iterator[bool]:
+    def run(self, _: object) -> Iterator[bool]:
         yield False
 
 
@@ -129,7 +129,7 @@ class Generated:
 class OddField:
     names: tuple[str, ...] = ()
 
-    def run(self, function: object) -> bool:
+    def run(self, _: object) -> bool:
         return False
 
 
@@ -206,26 +206,30 @@ def test_a_loaded_file_registers_its_passes(tmp_path: Path) -> None:
 
 def entry_points_of(monkeypatch: pytest.MonkeyPatch, **places: str) -> None:
     entries = EntryPoints(EntryPoint(name, place, registry.GROUP) for name, place in places.items())
-
-    def found(**wanted: str) -> EntryPoints:
-        return entries.select(**wanted)
-
-    monkeypatch.setattr(registry, "entry_points", found)
+    monkeypatch.setattr(registry, "_offered", lambda: entries)
 
 
 def test_an_entry_point_is_imported_when_its_name_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry_points_of(monkeypatch, **{"test-entry": "test_entry_module:Theirs"})
+    entry_points_of(monkeypatch, **{"test-entry": f"{Plain.__module__.partition('.')[0]}:Theirs"})
     assert registry.find("test-nobody") is None
-    module = ModuleType("test_entry_module")
+    module = ModuleType(Plain.__module__.partition(".")[0])
     vars(module)["Theirs"] = Plain
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    with pytest.raises(RegistrationError, match="expected a class that a decorator of passpilot.llvm names"):
+    with pytest.raises(
+        RegistrationError, match=r"expected a class that a decorator of passpilot\.llvm names"
+    ):
         registry.find("test-entry")
     llvm.function_pass("test-entry")(Plain)
     found = registry.find("test-entry")
     assert found
     assert found.kind is Plain
     assert registry.known() == [found]
+
+
+def test_the_name_of_an_entry_point_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry_points_of(monkeypatch, **{"test-entry": "no_such_module_at_all:f"})
+    with pytest.raises(RegistrationError, match="one that the entry point no_such_module_at_all:f owns"):
+        llvm.function_pass("test-entry")(Plain)
 
 
 def test_entry_points_that_do_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,9 +241,9 @@ def test_entry_points_that_do_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_llvm_passes_scan_no_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    def scan(**_: str) -> EntryPoints:
+    def scan() -> EntryPoints:
         raise AssertionError("scanned")
 
-    monkeypatch.setattr(registry, "entry_points", scan)
+    monkeypatch.setattr(registry, "_offered", scan)
     for name in ("default<O2>", "instcombine", "function", "loop-unroll<O2>", "print<domtree>", "Nobody"):
         assert registry.find(name.partition("<")[0]) is None
