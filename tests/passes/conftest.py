@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from passpilot.passes import registry
 from tests import stock
 from tests.passes import pressure
 
@@ -27,3 +29,12 @@ def pressed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def pressed_by_llc(pressed: Path) -> bytes:
     """The object file that stock llc makes of it."""
     return pressure.by_llc(pressed)
+
+
+@pytest.fixture
+def restored_registry() -> Iterator[None]:
+    """The passes that a test registers are gone after it."""
+    before = dict(registry._PASSES)
+    yield
+    registry._PASSES.clear()
+    registry._PASSES.update(before)

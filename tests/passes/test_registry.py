@@ -20,12 +20,7 @@ from passpilot.plugin.load import load_file
 HERE = Path(__file__).name
 
 
-@pytest.fixture(autouse=True)
-def _clean() -> Iterator[None]:
-    before = dict(registry._PASSES)
-    yield
-    registry._PASSES.clear()
-    registry._PASSES.update(before)
+pytestmark = pytest.mark.usefixtures("restored_registry")
 
 
 @dataclass(frozen=True)
