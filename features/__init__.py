@@ -1,21 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a model sees: tensors, views, graphs. `interference_graph` is imported when it is first used."""
+"""What a model sees: tensors, views, graphs. The graphs are imported when they are first used."""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from passpilot.features.graph import interference_graph
+    from typing import Final
 
-__all__ = ["interference_graph"]
+    from passpilot.features.graph import interference_graph
+    from passpilot.features.ir_graph import call_graph, control_flow_graph
+
+__all__ = ["call_graph", "control_flow_graph", "interference_graph"]
+
+_HOMES: Final = {
+    "call_graph": "ir_graph",
+    "control_flow_graph": "ir_graph",
+    "interference_graph": "graph",
+}
 
 
 def __getattr__(name: str) -> object:
-    if name != "interference_graph":
+    home = _HOMES.get(name)
+    if home is None:
         message = f"module 'passpilot.features' has no attribute {name!r}"
         raise AttributeError(message)
     from importlib import import_module
 
-    value: object = import_module("passpilot.features.graph").interference_graph
+    value: object = getattr(import_module(f"passpilot.features.{home}"), name)
     globals()[name] = value
     return value

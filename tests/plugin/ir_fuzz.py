@@ -19,10 +19,41 @@ from passpilot.plugin.module import Module, optimize
 
 OURS: Final = (IRError, InputError, StaleViewError)
 KEPT: Final = 120
-ATTRIBUTES: Final = ("noinline", "cold", "optnone", "nonnull", "noundef", "align 8", '"a"="b"', "alwaysinline",
-                     "zeroext", "memory(none)", "nosuch")  # fmt: skip
-TYPES: Final = ("i1", "i8", "i32", "i64", "ptr", "double", "float", "<4 x i32>", "{i32, ptr}", "[3 x i8]", "label")
-CONSTANTS: Final = ("i32 7", "i64 -1", "i1 true", "ptr null", "double 2.5", "i8 poison", "<4 x i32> zeroinitializer")
+ATTRIBUTES: Final = (
+    "noinline",
+    "cold",
+    "optnone",
+    "nonnull",
+    "noundef",
+    "align 8",
+    '"a"="b"',
+    "alwaysinline",
+    "zeroext",
+    "memory(none)",
+    "nosuch",
+)
+TYPES: Final = (
+    "i1",
+    "i8",
+    "i32",
+    "i64",
+    "ptr",
+    "double",
+    "float",
+    "<4 x i32>",
+    "{i32, ptr}",
+    "[3 x i8]",
+    "label",
+)
+CONSTANTS: Final = (
+    "i32 7",
+    "i64 -1",
+    "i1 true",
+    "ptr null",
+    "double 2.5",
+    "i8 poison",
+    "<4 x i32> zeroinitializer",
+)
 KINDS: Final = ("mine", "prof", "range", "tbaa", "nonnull", "llvm.loop", "invariant.load")
 PASSES: Final = ("instcombine", "simplifycfg", "dce", "sroa", "gvn", "early-cse")
 OPCODES: Final = ("add", "sub", "mul", "xor", "shl", "fadd", "fmul", "udiv")
@@ -94,7 +125,9 @@ class Fuzzer:
     def change(self) -> None:
         """Change something, or be refused."""
         name = self.random.choice(CHANGES)
-        handle = self.any(self.random.choice((ir.Instruction, ir.Instruction, ir.BasicBlock, ir.Function, ir.CallBase)))
+        handle = self.any(
+            self.random.choice((ir.Instruction, ir.Instruction, ir.BasicBlock, ir.Function, ir.CallBase))
+        )
         if not hasattr(type(handle), name):
             return
         if name in ("linkage", "visibility", "calling_convention"):
@@ -111,7 +144,9 @@ class Fuzzer:
             yield self.random.choice(ATTRIBUTES).split(" " if "remove" in name else "\0")[0]
         elif name == "set_metadata":
             yield self.random.choice(KINDS)
-            yield self.random.choice((None, (), (1, 2), ("branch_weights", 3, 4), (..., ("llvm.loop.unroll.disable",))))
+            yield self.random.choice(
+                (None, (), (1, 2), ("branch_weights", 3, 4), (..., ("llvm.loop.unroll.disable",)))
+            )
         elif name == "clone":
             self.names += 1
             yield f"copy{self.names}"
@@ -161,10 +196,27 @@ class Fuzzer:
 
 
 CHANGES: Final = (
-    "erase", "erase", "move_before", "replace_all_uses_with", "split_before", "set_metadata", "inline", "clone",
-    "add_attribute", "remove_attribute", "add_argument_attribute", "add_block", "set_branch", "set_branch",
-    "set_conditional_branch", "set_return", "set_unreachable", "linkage", "visibility", "calling_convention",
-)  # fmt: skip
+    "erase",
+    "erase",
+    "move_before",
+    "replace_all_uses_with",
+    "split_before",
+    "set_metadata",
+    "inline",
+    "clone",
+    "add_attribute",
+    "remove_attribute",
+    "add_argument_attribute",
+    "add_block",
+    "set_branch",
+    "set_branch",
+    "set_conditional_branch",
+    "set_return",
+    "set_unreachable",
+    "linkage",
+    "visibility",
+    "calling_convention",
+)
 
 
 def attributes_of(handle: object) -> list[str]:

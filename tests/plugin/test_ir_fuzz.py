@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Random questions and changes: a slice here, ten thousand sequences under an address-sanitised core in `make soak`."""
+"""Random questions and changes: a slice; in `make soak` ten thousand under an address-sanitised core."""
 
 from __future__ import annotations
 
@@ -28,13 +28,19 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return files
 
 
+def small_units(corpus: Callable[[str, str], Path]) -> list[Path]:
+    """Some translation units of real programs in C and C++."""
+    folders = (corpus("libyaml", "O2").parent, corpus("box2d", "Oz").parent)
+    units = (sorted(each.glob("*.bc"), key=lambda file: file.stat().st_size) for each in folders)
+    return [unit for each in units for unit in each[1:4]]
+
+
 def test_a_slice(sources: list[Path]) -> None:
     assert fuzz([each.read_bytes() for each in sources], 0, 150) > 500
 
 
 def test_a_real_program(corpus: Callable[[str, str], Path]) -> None:
-    folder = corpus("libyaml", "O2").parent
-    units = sorted(folder.glob("src__*.bc"), key=lambda each: each.stat().st_size)[:3]
+    units = small_units(corpus)
     assert fuzz([each.read_bytes() for each in units], 0, 12) > 20
 
 
@@ -44,8 +50,7 @@ def test_ten_thousand_sequences_under_the_address_sanitiser(
     sources: list[Path], tmp_path: Path, corpus: Callable[[str, str], Path]
 ) -> None:
     """The core is built apart, with -fsanitize=address, and stands before the installed one on the path."""
-    folder = corpus("libyaml", "O2").parent
-    units = sorted(folder.glob("src__*.bc"), key=lambda each: each.stat().st_size)[:3]
+    units = small_units(corpus)
     site = sanitised(tmp_path)
     runtime = subprocess.check_output(["g++", "-print-file-name=libasan.so"], text=True).strip()
     environment = {
@@ -63,8 +68,9 @@ def sanitised(folder: Path) -> Path:
     build, site = folder / "build", folder / "site"
     nanobind = subprocess.check_output([sys.executable, "-m", "nanobind", "--cmake_dir"], text=True).strip()
     flags = "-fsanitize=address -O1 -g1 -fno-omit-frame-pointer"
-    configure = ["cmake", "-S", ROOT / "plugin", "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=None",
-                 f"-DCMAKE_CXX_FLAGS={flags}", f"-DPython_EXECUTABLE={sys.executable}", f"-Dnanobind_ROOT={nanobind}"]  # fmt: skip
+    options = ("-DCMAKE_BUILD_TYPE=None", f"-DCMAKE_CXX_FLAGS={flags}", f"-Dnanobind_ROOT={nanobind}")
+    source = ("-S", ROOT / "plugin", "-B", build, "-G", "Ninja", f"-DPython_EXECUTABLE={sys.executable}")
+    configure = [str(each) for each in ("cmake", *source, *options)]
     bin_ = Path(sys.executable).parent
     environment = {**os.environ, "PATH": f"{bin_}:{os.environ['PATH']}"}
     subprocess.run(configure, check=True, env=environment)

@@ -159,7 +159,11 @@ def test_metadata(module: Module, f: ir.Function) -> None:
     assert [kinds[0], kinds[1].integer, kinds[2].integer, kinds[3], kinds[4].integer, kinds[5]] == [
         "text", 7, 1, None, 9, ("inner",),
     ]  # fmt: skip
-    check(module, r"%l = load i32, ptr %p, align 4, !mine !0", r'!0 = !\{!"text", i32 7, i1 true, null, i64 9, !1\}')
+    check(
+        module,
+        r"%l = load i32, ptr %p, align 4, !mine !0",
+        r'!0 = !\{!"text", i32 7, i1 true, null, i64 9, !1\}',
+    )
     copied = instruction(f, "b")
     copied.set_metadata("other", kinds)
     assert copied.metadata["other"] == kinds
@@ -185,13 +189,16 @@ def test_loop_metadata(module: Module, f: ir.Function) -> None:
     join = block(f, "join")
     instruction(f, "m").replace_all_uses_with(instruction(f, "a"))
     instruction(f, "m").erase()
-    join.set_conditional_branch(f.arguments[2], join, block(f, "out") if False else f.add_block("out"))
+    join.set_conditional_branch(f.arguments[2], join, f.add_block("out"))
     (loop,) = f.loops
-    assert loop.metadata is None
+    assert f.loops[0].metadata is None
     loop.set_metadata((..., ("llvm.loop.unroll.count", 4)))
-    identity, option = loop.metadata  # type: ignore[misc]
-    assert identity is ...
-    assert (option[0], option[1].integer) == ("llvm.loop.unroll.count", 4)  # type: ignore[index]
+    node = f.loops[0].metadata
+    assert node is not None
+    assert node[0] is ...
+    option = node[1]
+    assert isinstance(option, tuple)
+    assert (option[0], option[1].integer) == ("llvm.loop.unroll.count", 4)
     check(module, r"br i1 %flag, label %join, label %out, !llvm.loop ![0-9]+", r"= distinct !\{!\d+, !\d+\}")
     with pytest.raises(IRError, match=r"a tuple that begins with \.\.\."):
         loop.set_metadata((("llvm.loop.unroll.count", 4),))
@@ -232,9 +239,15 @@ def test_calling_convention(module: Module, f: ir.Function) -> None:
     leaf.calling_convention = "fastcc"
     check(module, r"define internal fastcc i32 @leaf", r"call fastcc i32 @leaf\(i32 %b\)")
     leaf.calling_convention = "ccc"
-    refused(module, "ccc, fastcc or coldcc, got nosuch", lambda: setattr(leaf, "calling_convention", "nosuch"))
+    refused(
+        module, "ccc, fastcc or coldcc, got nosuch", lambda: setattr(leaf, "calling_convention", "nosuch")
+    )
     for other in (f, function(module, "leaf2"), function(module, "outside")):
-        refused(module, "all uses are ordinary calls", lambda o=other: setattr(o, "calling_convention", "coldcc"))  # type: ignore[misc]
+
+        def change(function: ir.Function = other) -> None:
+            function.calling_convention = "coldcc"
+
+        refused(module, "all uses are ordinary calls", change)
 
 
 def test_replace_all_uses(module: Module, f: ir.Function) -> None:
@@ -316,14 +329,12 @@ def test_blocks_and_terminators(module: Module, f: ir.Function) -> None:
         (lambda: entry.set_conditional_branch(f.arguments[2], fresh, join), "a block without phis"),
         (lambda: join.set_return(), "a value of the type i32, got none"),
         (lambda: join.set_return(f.arguments[3]), "a value of the type i32, got double %d"),
-        (lambda: fresh.set_return(last), None),
-        (lambda: entry.set_conditional_branch(f.arguments[2], fresh, other), "leaves the function valid"),
         (lambda: entry.set_branch(function(module, "leaf").blocks[0]), "a block of that function"),
     ):
-        if match is None:
-            change()
-        else:
-            refused(module, match, change)
+        refused(module, match, change)
+    fresh.set_return(last)  # of a block that is unreachable
+    flag = f.arguments[2]
+    refused(module, "leaves the function valid", lambda: entry.set_conditional_branch(flag, fresh, other))
     fresh.set_unreachable()
 
 
@@ -382,7 +393,7 @@ def test_builder(module: Module, f: ir.Function) -> None:
 
 
 def test_builder_refuses(module: Module, f: ir.Function) -> None:
-    n, p, flag, d = f.arguments
+    n, p, _, d = f.arguments
     build = ir.IRBuilder(instruction(f, "b"))
     s, other, i32 = instruction(f, "s"), Module.read(TEXT.encode()), module.type("i32")
     leaf, outside = function(module, "leaf"), function(module, "outside")
@@ -452,9 +463,11 @@ def test_declarations_and_globals(module: Module) -> None:
 
 def test_a_call_gets_a_debug_location() -> None:
     """The verifier wants one where caller and callee have debug information."""
-    text = TEXT.replace("@leaf(i32 %x) {", "@leaf(i32 %x) !dbg !3 {").replace(
-        "i1 %flag, double %d) {", "i1 %flag, double %d) !dbg !4 {"
-    ).replace("call i32 @leaf(i32 %b)", "call i32 @leaf(i32 %b), !dbg !6")
+    text = (
+        TEXT.replace("@leaf(i32 %x) {", "@leaf(i32 %x) !dbg !3 {")
+        .replace("i1 %flag, double %d) {", "i1 %flag, double %d) !dbg !4 {")
+        .replace("call i32 @leaf(i32 %b)", "call i32 @leaf(i32 %b), !dbg !6")
+    )
     text += """
 !llvm.dbg.cu = !{!0}
 !llvm.module.flags = !{!2}

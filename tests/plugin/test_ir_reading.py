@@ -29,7 +29,8 @@ define ptr @choose() {
   ret ptr null
 }
 declare i32 @printf(ptr noundef, ...)
-define weak_odr fastcc double @f(i32 noundef %n, ptr nonnull align 8 %p, double %d) #0 comdat($any) gc "erlang" !prof !0 {
+define weak_odr fastcc double @f(i32 noundef %n, ptr nonnull align 8 %p, double %d)
+    #0 comdat($any) gc "erlang" !prof !0 {
 entry:
   %s = add nuw nsw i32 %n, 7
   %x = xor i32 %s, -1
@@ -312,9 +313,7 @@ def test_calls(module: Module) -> None:
         ("<vscale x 2 x i64>", "vector", 64, 2, None),
     ],
 )
-def test_types(
-    module: Module, text: str, kind: str, bits: int, count: int | None, size: int | None
-) -> None:
+def test_types(module: Module, text: str, kind: str, bits: int, count: int | None, size: int | None) -> None:
     found = module.type(text)
     assert str(found) == text
     assert (found.kind, found.bits, found.count, found.size) == (kind, bits, count, size)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Handles whose values are gone: each use raises, whoever erased the value, however long the handle is kept."""
+"""Handles whose values are gone: each use raises, whoever erased the value, however long they are kept."""
 
 from __future__ import annotations
 
@@ -76,9 +76,7 @@ def check_stale(handle: ir.Value) -> None:
     with pytest.raises(StaleViewError):
         str(handle)
     assert "erased" in repr(handle)
-    assert handle == handle  # noqa: PLR0124
-    assert handle in {handle}
-    assert hash(handle) == hash(handle)
+    assert {handle: 1}[handle] == 1
 
 
 def test_an_erased_instruction() -> None:
@@ -140,8 +138,6 @@ def test_what_llvm_erases() -> None:
     assert f.name == "f"
     check_stale(handles["dead"])
     check_stale(handles["i"])
-    check_stale(function_handle := handles["c"])
-    assert function_handle.name if function_handle.is_valid else True
     with pytest.raises(StaleViewError):
         _ = loops[0].depth
     assert module.function("unused") is None
@@ -187,7 +183,7 @@ def test_a_handle_keeps_its_module() -> None:
     gc.collect()
     assert block.function.name == "f"
     assert block.module.name == "text"  # type: ignore[attr-defined]
-    kept = [each for each in Module.read(TEXT.encode()).functions for each in each.instructions]
+    kept = [each for function in Module.read(TEXT.encode()).functions for each in function.instructions]
     gc.collect()
     assert sum(each.opcode == "add" for each in kept) == 2
 
