@@ -11,8 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Protocol
 
-from passpilot.passes import registry
-from passpilot.passes.options import OptionError, parse_options
+from passpilot.passes.llvm_names import is_llvm_name
 from passpilot.plugin.errors import Error, InputError, PassError, PipelineError, restated
 
 if TYPE_CHECKING:
@@ -48,9 +47,19 @@ def bind(pipeline: str, at: Mapping[str, str]) -> _core.Passes | None:
     runs = {}
     for who, text in texts.items():
         for match in _ELEMENT.finditer(text):
-            if definition := registry.find(match[0].partition("{")[0]):
+            if definition := _find(match[0]):
                 runs[match[0]] = (definition, _made(definition, who, text, match))
     return _core_passes(runs) if runs else None
+
+
+def _find(element: str) -> PassDefinition | None:
+    """The pass in Python that an element names; what only it needs is imported here."""
+    name = re.split("[<{]", element, maxsplit=1)[0]
+    if is_llvm_name(name):
+        return None
+    from passpilot.passes import registry
+
+    return registry.find(element.partition("{")[0])
 
 
 def _core_passes(runs: Mapping[str, tuple[PassDefinition, Pass]]) -> _core.Passes:
@@ -87,6 +96,8 @@ def raise_failure(passes: _core.Passes) -> None:
 
 def listing() -> str:
     """All passes in Python as text, by level, in the manner of ``opt --print-passes``."""
+    from passpilot.passes import registry
+
     rows = registry.known()
     lines: list[str] = []
     for level in ("module", "cgscc", "function", "loop"):
@@ -110,6 +121,8 @@ def _check_points(at: Mapping[str, str]) -> None:
 
 def _made(definition: PassDefinition, who: str, text: str, match: re.Match[str]) -> Pass:
     """The pass that an element means, with its options."""
+    from passpilot.passes.options import OptionError, parse_options
+
     name, brace, rest = match[0].partition("{")
     start = match.start() + len(name) + len(brace)
     if brace and not rest.endswith("}"):

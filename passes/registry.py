@@ -15,6 +15,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import TYPE_CHECKING, Final, Literal
 
+from passpilot.passes.llvm_names import is_llvm_name
 from passpilot.passes.options import Option, options_of
 from passpilot.plugin.errors import Error, RegistrationError
 
@@ -27,12 +28,6 @@ GROUP: Final = "passpilot.passes"
 Level = Literal["module", "cgscc", "function", "loop"]
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_GRAMMAR: Final = re.compile(
-    "module|cgscc|function|loop|loop-mssa|machine-function|coro-cond|repeat|devirt|require|invalidate"
-    "|default.*|thinlto.*|lto.*|fatlto.*"
-)
-"""What LLVM's grammar of pipelines takes for itself, beside the names of its passes."""
-
 _PASSES: Final[dict[str, PassDefinition]] = {}
 
 
@@ -130,19 +125,6 @@ def known() -> list[PassDefinition]:
     for name in sorted(_offered().names):
         find(name)
     return [_PASSES[name] for name in sorted(_PASSES)]
-
-
-def is_llvm_name(name: str) -> bool:
-    """Whether LLVM has a pass or analysis of this name, or its grammar of pipelines means something by it."""
-    return bool(_GRAMMAR.fullmatch(name)) or name in _llvm_names()
-
-
-@cache
-def _llvm_names() -> frozenset[str]:
-    from passpilot.plugin import _core
-
-    rows = (line.strip() for line in _core.pass_names().splitlines() if line.startswith(" "))
-    return frozenset(row.partition("<")[0] for row in rows)
 
 
 @cache

@@ -227,7 +227,7 @@ def test_a_failure_beside_an_advisor(tmp_path: Path) -> None:
 
     at = {"scalar-optimizer-late": define("function", run)}
     with pytest.raises(PassError, match="ValueError: stop"):
-        optimize(Module.read(source), "default<O2>", [InlineAdvisor("const:1", log=log)], at=at)
+        optimize(Module.read(source), "default<O2>", [InlineAdvisor("const:1", log=str(log))], at=at)
     assert not log.exists()
 
 

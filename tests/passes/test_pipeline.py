@@ -102,7 +102,8 @@ def test_passes_that_change_everywhere_leave_sound_programs(tmp_path: Path) -> N
         changed.append("function")
         for instruction in function.instructions[:-1]:
             if instruction.opcode == "add":
-                new = IRBuilder(instruction).binary("add", *instruction.operands)
+                left, right = instruction.operands
+                new = IRBuilder(instruction).binary("add", left, right)
                 instruction.replace_all_uses_with(new)
                 instruction.erase()
         return True
