@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,14 +53,27 @@ def test_ten_thousand_sequences_under_the_address_sanitiser(
     """The core is built apart, with -fsanitize=address, and stands before the installed one on the path."""
     units = small_units(corpus)
     site = sanitised(tmp_path)
-    runtime = subprocess.check_output(["g++", "-print-file-name=libasan.so"], text=True).strip()
+    # The sanitiser finds the functions that throw only if the C++ library is there when it starts.
+    names = ("libasan.so", "libstdc++.so.6")
+    libraries = [
+        subprocess.check_output(["g++", f"-print-file-name={name}"], text=True).strip() for name in names
+    ]
     environment = {
         **os.environ,
-        "PYTHONPATH": f"{site}:{ROOT}",
-        "LD_PRELOAD": runtime,
+        # Not through the editable install's import hook, which would find the ordinary core: hence -S.
+        "PYTHONPATH": f"{site}:{ROOT}:{sysconfig.get_path('platlib')}",
+        "LD_PRELOAD": " ".join(libraries),
         "ASAN_OPTIONS": "detect_leaks=0:detect_odr_violation=0",
     }
-    command = [sys.executable, "-m", "tests.plugin.ir_fuzz", "0", "10000", *map(str, (*sources, *units))]
+    command = [
+        sys.executable,
+        "-S",
+        "-m",
+        "tests.plugin.ir_fuzz",
+        "0",
+        "10000",
+        *map(str, (*sources, *units)),
+    ]
     subprocess.run(command, env=environment, cwd=ROOT, check=True)
 
 

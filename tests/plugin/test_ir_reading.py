@@ -353,3 +353,29 @@ def test_reading_changes_nothing(corpus: Callable[[str, str], Path]) -> None:
     ]
     assert len(kept) > 500
     assert module.bitcode() == before
+
+
+WORDS = (
+    "throughput",
+    "latency",
+    "code-size",
+    "str",
+    "no",
+    "may",
+    "partial",
+    "must",
+    "FunctionPropertiesAnalysis",
+)
+"""What the guide's tables have in backquotes beside names."""
+
+
+def test_the_guide_names_what_there_is() -> None:
+    guide = (Path(__file__).parents[2] / "docs/ir.md").read_text()
+    classes = [Module, *(getattr(ir, name) for name in ir.__all__)]
+    checked = 0
+    for row in re.findall(r"^\| `\w+`.*", guide, re.MULTILINE):
+        for name in re.findall(r"`(\w+)(?:\([^`]*\)| = [^`]*)?`", row):
+            known = name in ir.__all__ or name in WORDS or name == "Module"
+            assert known or any(hasattr(each, name) for each in classes), name
+            checked += 1
+    assert checked > 120
