@@ -54,37 +54,41 @@ std::string verified(const PassUnit &Unit) {
   return "";
 }
 
-/// All functions defined in the module that \p F calls or mentions.
-SmallVector<Function *, 16> mentioned(Function &F) {
-  SmallVector<Constant *, 16> Worklist;
-  SmallPtrSet<Constant *, 16> Visited;
-  for (Instruction &I : instructions(F))
-    for (Value *Operand : I.operand_values())
-      if (auto *C = dyn_cast<Constant>(Operand))
-        if (Visited.insert(C).second)
-          Worklist.push_back(C);
-  SmallVector<Function *, 16> Found;
-  LazyCallGraph::visitReferences(Worklist, Visited,
-                                 [&](Function &G) { Found.push_back(&G); });
-  return Found;
+/// Whether a walk of \p CG from callees to callers can take in that \p From now
+/// mentions \p G: the function may come later in the walk, or be dead already.
+bool inOrder(LazyCallGraph &CG, LazyCallGraph::Node &From, Function &G) {
+  LazyCallGraph::Node *To = CG.lookup(G);
+  if (To && From->lookup(*To))
+    return true;
+  auto *FromRC = CG.lookupRefSCC(From);
+  auto *ToRC = To ? CG.lookupRefSCC(*To) : nullptr;
+  return FromRC && ToRC && (FromRC == ToRC || FromRC->isAncestorOf(*ToRC));
 }
 
-/// A function that \p F now mentions and that a walk from callees to callers
-/// cannot take in, for it may come later in the walk; null if all is well.
-Function *outOfOrder(LazyCallGraph &CG, Function &F) {
+/// The operands by which \p F mentions a function, defined in the module, that
+/// is out of order; each with the first such function.
+SmallVector<std::pair<Use *, Function *>, 0> outOfOrder(LazyCallGraph &CG,
+                                                        Function &F) {
+  SmallVector<std::pair<Use *, Function *>, 0> Found;
   LazyCallGraph::Node *From = CG.lookup(F);
   if (!From || !From->isPopulated())
-    return nullptr;
-  for (Function *G : mentioned(F)) {
-    LazyCallGraph::Node *To = CG.lookup(*G);
-    if (To && (*From)->lookup(*To))
-      continue;
-    auto *FromRC = CG.lookupRefSCC(*From);
-    auto *ToRC = To ? CG.lookupRefSCC(*To) : nullptr;
-    if (!FromRC || !ToRC || (FromRC != ToRC && !FromRC->isAncestorOf(*ToRC)))
-      return G;
-  }
-  return nullptr;
+    return Found;
+  for (Instruction &I : instructions(F))
+    for (Use &U : I.operands()) {
+      auto *C = dyn_cast<Constant>(U);
+      if (!C || isa<ConstantData>(C))
+        continue;
+      SmallVector<Constant *, 4> Worklist = {C};
+      SmallPtrSet<Constant *, 4> Visited = {C};
+      Function *First = nullptr;
+      LazyCallGraph::visitReferences(Worklist, Visited, [&](Function &G) {
+        if (!First && !inOrder(CG, *From, G))
+          First = &G;
+      });
+      if (First)
+        Found.push_back({&U, First});
+    }
+  return Found;
 }
 
 /// Brings the walked call graph up to date with the functions of an SCC pass;
@@ -118,11 +122,11 @@ std::optional<std::string> settleChange(const PassUnit &Unit, bool Verify,
   }
   if (Unit.Walked)
     for (Function *F : functionsOf(Unit))
-      if (const Function *G = outOfOrder(*Unit.Walked, *F))
+      if (const auto Found = outOfOrder(*Unit.Walked, *F); !Found.empty())
         return "expected no new mention of a function outside those that " +
                F->getName().str() +
                " reaches while LLVM walks the call graph, got one of " +
-               G->getName().str() +
+               Found.front().second->getName().str() +
                "; run the pass outside cgscc(...), as at pipeline-start";
   if (Unit.Loop && Unit.LoopResults->MSSA)
     return "expected no change inside loop-mssa(...), where LLVM keeps track "
@@ -132,6 +136,17 @@ std::optional<std::string> settleChange(const PassUnit &Unit, bool Verify,
   if (Unit.Loop)
     restoreLoops(Unit);
   return std::nullopt;
+}
+
+bool abandonChange(const PassUnit &Unit) {
+  bool Lost = false;
+  if (Unit.Walked)
+    for (Function *F : functionsOf(Unit))
+      for (auto [U, G] : outOfOrder(*Unit.Walked, *F)) {
+        U->set(PoisonValue::get((*U)->getType()));
+        Lost = true;
+      }
+  return Lost;
 }
 
 } // namespace passpilot

@@ -17,6 +17,10 @@ namespace passpilot {
 std::optional<std::string> settleChange(const PassUnit &Unit, bool Verify,
                                         bool &BrokenIR);
 
+/// After a failure, lets LLVM bring the call graph that it walks up to date all
+/// the same: what it cannot take in becomes poison. True if anything did.
+bool abandonChange(const PassUnit &Unit);
+
 } // namespace passpilot
 
 #endif

@@ -240,11 +240,10 @@ PreservedAnalyses UserPasses::run(const UserPass &P, PassUnit Unit) {
     R.Failure = settleChange(Unit, Verify, BrokenIR);
   if (!R.Failure)
     return std::move(R.Preserved);
+  BrokenIR |= abandonChange(Unit);
   Failure = {P.Name, Unit.text(), *R.Failure, BrokenIR};
-  // LLVM would bring the call graph up to date, which need not be possible, and
-  // ends the process where a loop pass has not kept MemorySSA.
+  // LLVM ends the process where a loop pass has not kept MemorySSA.
   PreservedAnalyses PA = PreservedAnalyses::none();
-  PA.preserve<LazyCallGraphAnalysis>();
   PA.preserve<MemorySSAAnalysis>();
   return PA;
 }

@@ -215,6 +215,8 @@ def test_new_calls_against_the_walk_are_refused(text: str, level: str) -> None:
     with pytest.raises(PassError, match=r"low reaches .* got one of high; run the pass outside cgscc"):
         optimize(module, text.format(name) + ",cgscc(inline)")
     module.verify()
+    with pytest.raises(InputError, match=f"expected valid IR, got what the pass {name} left"):
+        optimize(module, "sroa")
 
 
 def test_the_same_outside_the_walk_is_taken() -> None:
