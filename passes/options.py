@@ -79,7 +79,7 @@ def parse_options(options: Sequence[Option], text: str) -> dict[str, object]:
         word, equals, value = match[0].partition("=")
         option = known.get(word)
         if option is None:
-            msg = f"expected {_listed(options)}, got {word!r}"
+            msg = f"expected {_listed(options)}, got {_shortened(word)!r}"
             raise OptionError(msg, match.start(), match.start() + len(word))
         if option.field in values:
             msg = f"expected one value for {option.name}, got another"
@@ -90,6 +90,10 @@ def parse_options(options: Sequence[Option], text: str) -> dict[str, object]:
             msg = f"expected {option.name}={option.expected}, got no {option.name}"
             raise OptionError(msg, 0, len(text))
     return values
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _words(option: Option) -> tuple[str, ...]:
@@ -106,7 +110,7 @@ def _value(option: Option, word: str, value: str | None, start: int) -> object:
     try:
         return option.parse(value)
     except ValueError:
-        msg = f"expected {option.expected} for {option.name}, got {value!r}"
+        msg = f"expected {option.expected} for {option.name}, got {_shortened(value)!r}"
         raise OptionError(msg, after + 1, after + 1 + max(len(value), 1)) from None
 
 

@@ -27,6 +27,9 @@ class Pass(Protocol):
     run: Callable[..., object]
 
 
+SHOWN: Final = 60
+"""How many characters of a pipeline are shown to either side of what is wrong."""
+
 _ELEMENT: Final = re.compile(r"[^,()]+")
 
 
@@ -145,5 +148,7 @@ def _made(definition: PassDefinition, who: str, text: str, match: re.Match[str])
 def _refused(
     definition: PassDefinition, who: str, told: str, text: str, start: int, end: int
 ) -> PipelineError:
-    marks = "^" * max(end - start, 1)
-    return PipelineError(f"{who}: pass {definition.name}: {told}", f"{text}\n{' ' * start}{marks}")
+    first, last = max(start - SHOWN, 0), max(end, start + 1) + SHOWN
+    marks = "^" * min(max(end - start, 1), SHOWN)
+    shown = text[first : min(last, start + 2 * SHOWN)]
+    return PipelineError(f"{who}: pass {definition.name}: {told}", f"{shown}\n{' ' * (start - first)}{marks}")

@@ -191,9 +191,11 @@ def optimize(
     options.pass_plugins = list(pass_plugins)
     options.remarks.file, options.remarks.filter = remarks_output, remarks_filter
     options.remarks.format, options.remarks.with_hotness = remarks_format, remarks_with_hotness
-    options.at = [(point, _utf8(f"optimize: at {point}", text)) for point, text in at.items()]
+    for point, text in at.items():
+        _utf8(f"optimize: pipeline at {point!r}", text)
     python = import_module("passpilot.passes.pipeline")
     passes = python.bind(pipeline, at)
+    options.at = list(at.items())
 
     def run(asked: _Asked) -> list[str]:
         told = module._core.optimize(pipeline, asked.get("inline"), passes, options)

@@ -24,7 +24,7 @@ PIPELINES = (
     "cgscc(r-scc,inline,r-scc)",
     "cgscc(function(r-function),inline,r-scc,function(r-function,instcombine))",
 )
-POINTS = (
+POINTS: tuple[dict[str, str], ...] = (
     {},
     {"cgscc-optimizer-late": "r-scc"},
     {"cgscc-optimizer-late": "function(r-function),r-scc"},

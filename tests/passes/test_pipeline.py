@@ -267,6 +267,22 @@ def test_wrong_options_are_pipeline_errors(text: str, told: str, excerpt: str | 
         assert marks == " " * 25 + "^"
 
 
+def test_long_texts_are_shown_in_part() -> None:
+    name = define("function", lambda _: False)
+    with pytest.raises(PipelineError) as caught:
+        optimize(loops(), f"{'sroa,' * 1000}{name}{{limit={'x' * 1000}}}")
+    assert len(str(caught.value)) < 200
+    shown, marks = caught.value.excerpt.splitlines()
+    assert shown.endswith(f"sroa,{name}{{limit={'x' * 120}")
+    assert marks == " " * 60 + "^" * 60
+
+
+def test_texts_that_are_no_text() -> None:
+    for at in ({"p\udcff": "sroa"}, {"peephole": "sr\udcff"}):
+        with pytest.raises(InputError, match=r"expected a point among|expected UTF-8"):
+            optimize(loops(), "sroa", at=at)
+
+
 def test_options_that_the_class_refuses() -> None:
     @llvm.function_pass("test-strict")
     @dataclass(frozen=True)
