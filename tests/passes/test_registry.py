@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from types import ModuleType
@@ -242,3 +243,8 @@ def test_llvm_passes_scan_no_entry_points(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(registry, "_offered", scan)
     for name in ("default<O2>", "instcombine", "function", "loop-unroll<O2>", "print<domtree>", "Nobody"):
         assert registry.find(name.partition("<")[0]) is None
+
+
+def test_the_public_modules_can_be_imported() -> None:
+    assert import_module("passpilot.llvm") is llvm
+    assert import_module("passpilot.ir") is import_module("passpilot.plugin.ir")
