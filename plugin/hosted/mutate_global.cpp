@@ -11,6 +11,7 @@
 #include "llvm/AsmParser/SlotMapping.h"
 #include "llvm/IR/GlobalAlias.h"
 #include "llvm/IR/GlobalIFunc.h"
+#include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Transforms/Utils/Cloning.h"
@@ -166,6 +167,20 @@ Function &clone(HostedModule &H, Function &F, const std::string &Name) {
   return *New;
 }
 
+/// Whether \p F says by tokens which threads run its convergent calls together.
+static bool controlsConvergence(const Function &F) {
+  for (Intrinsic::ID ID : {Intrinsic::experimental_convergence_entry,
+                           Intrinsic::experimental_convergence_anchor,
+                           Intrinsic::experimental_convergence_loop})
+    if (const Function *D =
+            Intrinsic::getDeclarationIfExists(F.getParent(), ID))
+      for (const User *U : D->users())
+        if (const auto *I = dyn_cast<Instruction>(U);
+            I && I->getFunction() == &F)
+          return true;
+  return false;
+}
+
 void inlineCall(HostedModule &H, CallBase &CB) {
   const char *What = "inline";
   Function &Caller = *CB.getFunction();
@@ -181,6 +196,9 @@ void inlineCall(HostedModule &H, CallBase &CB) {
       !AttributeFuncs::areInlineCompatible(Caller, *Callee) ||
       Callee->isPresplitCoroutine() || Caller.hasFnAttribute(Attribute::Naked))
     refuse(What, &Caller, "a callee of compatible attributes", named(*Callee));
+  if (controlsConvergence(*Callee) || controlsConvergence(Caller))
+    refuse(What, &Caller, "functions without convergence tokens",
+           named(*Callee));
   auto Assumptions = [&](Function &F) -> AssumptionCache & {
     return FAM.getResult<AssumptionAnalysis>(F);
   };

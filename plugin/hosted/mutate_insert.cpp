@@ -219,8 +219,9 @@ Instruction &insertCall(HostedModule &H, Instruction &Pos, Function &Callee,
   CB->setAttributes(
       Callee.getAttributes().removeFnAttributes(CB->getContext()));
   Instruction &New = In.put(CB, Name);
-  if (std::string Complaint =
-          Callee.isIntrinsic() ? complaintAbout(Caller) : "";
+  // Of most calls the verifier asks no more than what has been checked.
+  const bool Particular = Callee.isIntrinsic() || Callee.isConvergent();
+  if (std::string Complaint = Particular ? complaintAbout(Caller) : "";
       !Complaint.empty()) {
     New.eraseFromParent();
     In.fail("a call that LLVM accepts", Complaint);
