@@ -45,6 +45,11 @@ _KINDS: Final = {
 }
 
 
+def error_class(kind: str) -> type[Error]:
+    """The class of errors that the other end names; `PeerError` for a name that is none of ours."""
+    return _KINDS.get(kind, PeerError)
+
+
 @dataclass(frozen=True, slots=True)
 class Welcome:
     """What the server says about itself: the tensors it wants, in order, and its runner's text."""
@@ -125,7 +130,7 @@ def read_welcome(line: bytes, who: str) -> Welcome:
     row = _object(line, f"{who}: the server's handshake")
     text, kind = row.get("error"), row.get("kind")
     if isinstance(text, str):
-        raise _KINDS.get(str(kind), PeerError)(f"{who}: {text}")
+        raise error_class(str(kind))(f"{who}: {text}")
     names, runner = row.get("inputs"), row.get("runner")
     if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
         _refuse(f"{who}: the server's handshake", line)
