@@ -61,13 +61,13 @@ class Protobuf(SerDes):
         if unknown := [field.field_number for field in UnknownFieldSet(message)]:
             self.refuse("the fields of the handshake", f"one of number {unknown[0]} and its type")
         for spec, tensor in self._tensors:
-            values = getattr(message, spec.name)
+            values: list[int | float] = getattr(message, spec.name)[:]
             if len(values) != spec.size:
                 self.refuse(f"{spec.size} values", f"{len(values)}", spec)
             try:
                 tensor.reshape(-1)[...] = np.array(values, spec.dtype)
             except OverflowError:
-                self.refuse(f"values that fit {spec.dtype}", list(values), spec)
+                self.refuse(f"values that fit {spec.dtype}", values, spec)
 
 
 def point_file(point: Point) -> descriptor_pb2.FileDescriptorProto:
