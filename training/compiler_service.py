@@ -79,9 +79,7 @@ class Corpus:
         try:
             place = os.path.realpath(os.path.join(self._folder, path))
             if os.path.isabs(path) or os.path.commonpath([place, self._folder]) != self._folder:
-                raise InputError(
-                    f"path {path!r}: expected one within the corpus, got one that leads elsewhere"
-                )
+                raise InputError(f"path {path!r}: expected one within the corpus, got another")
             fd = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
             with open(fd, "rb") as file:
                 if not stat.S_ISREG(os.fstat(fd).st_mode):
@@ -93,7 +91,7 @@ class Corpus:
 
 
 class CompilerService:
-    """Serves episodes, with at most `timeout` seconds for an agent's action and `limit` for a compiler's answer."""
+    """Serves episodes; an agent has `timeout` seconds for an action, a compiler `limit` for an answer."""
 
     def __init__(self, pool: Pool, corpus: Corpus, timeout: float, limit: float) -> None:
         self.pool = pool
@@ -102,10 +100,10 @@ class CompilerService:
         self.limit = limit
         self.baselines = Baselines()
 
-    def handler(self) -> grpc.GenericRpcHandler[AgentMessage, CompilerMessage]:
+    def handler(self) -> grpc.GenericRpcHandler:
         """The methods of the service."""
         method = grpc.stream_stream_rpc_method_handler(
-            self._episodes,  # type: ignore[arg-type]
+            self._episodes,
             AgentMessage.FromString,
             CompilerMessage.SerializeToString,
         )

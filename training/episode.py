@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from passpilot.runners import advisor_pb2
     from passpilot.runners.base import Tensor
 
+    _Method: TypeAlias = grpc.StreamStreamMultiCallable[AgentMessage, CompilerMessage]
     Observation: TypeAlias = Mapping[str, Tensor]
     Info: TypeAlias = Mapping[str, float | int | tuple[str, ...]]
 
@@ -62,7 +63,7 @@ class CompilerClient:
     def __init__(self, target: str, *, timeout: float = 600.0) -> None:
         self._who = f"compiler {target}"
         self._channel = grpc.insecure_channel(target, options=_OPTIONS)
-        self._method = self._channel.stream_stream(
+        self._method: _Method = self._channel.stream_stream(
             METHOD, AgentMessage.SerializeToString, CompilerMessage.FromString
         )
         self._timeout = timeout
@@ -113,7 +114,7 @@ class CompilerClient:
         return self._take(self._exchange(AgentMessage(start=start)))
 
     def step(self, action: object) -> tuple[Observation | None, float, bool, Info]:
-        """Take one decision: the next observation (None at the end), the reward, whether it is the end, and more.
+        """Take one decision; gives the next observation (None at the end), the reward, done, and info.
 
         The observation's arrays are the same in each step: copy what is to be kept. The reward comes with the
         end and is 0 before; then `info` has the measured ``value``, its ``baseline``, the number of
@@ -197,7 +198,7 @@ class _Stream:
 
     def __init__(
         self,
-        method: grpc.StreamStreamMultiCallable[AgentMessage, CompilerMessage],
+        method: _Method,
         who: str,
         timeout: float,
     ) -> None:

@@ -35,8 +35,10 @@ class Worker:
     """One compiler process; made by `Worker.start`."""
 
     def __init__(self, load: Sequence[str]) -> None:
-        self._folder = tempfile.mkdtemp(prefix="passpilot-")  # LLVM's own temporary files, however it ends
-        self._said = tempfile.TemporaryFile()
+        self._folder = tempfile.mkdtemp(
+            prefix="passpilot-worker-"
+        )  # LLVM's own temporary files, however it ends
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115  (as long as it lives)
         self._length: int | None = None
         self._owed = 0
         ours, theirs = socket.socketpair()

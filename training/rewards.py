@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rewards: what a compiled module is measured by, and how the measure compares with the compiler's default."""
+"""Rewards: what a compiled module is measured by, and what is better than the compiler's default."""
 
 from __future__ import annotations
 

@@ -37,8 +37,8 @@ def _parser() -> Parser:
         "passpilot serve-compiler",
         description="Let agents take the decisions of compilations, episode by episode, over gRPC.",
         epilog="example:\n  passpilot serve-compiler --grpc 127.0.0.1:5005 --corpus modules/\n\n"
-        "passpilot.training.episode.CompilerClient is an agent's end in Python; compiler.proto in the package\n"
-        "defines it for others.",
+        "In Python, passpilot.training.episode.CompilerClient is an agent's end; for other languages,\n"
+        "compiler.proto in the package defines it.",
     )
     add = parser.option
     add("grpc", metavar="HOST:PORT", required=True, help="where to listen; port 0 for a free one")

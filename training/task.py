@@ -49,9 +49,7 @@ class Task:
         if level not in LEVELS:
             raise InputError(f"opt_level: expected 0 to {LEVELS[-1]}, got {level}")
         if start.point in POINTS["optimize"] and not start.pipeline:
-            msg = (
-                f"pipeline: expected one that asks at the point {start.point}, such as default<Oz>, got none"
-            )
+            msg = f"pipeline: expected one that reaches the point {start.point}, got none; try default<Oz>"
             raise InputError(msg)
         return cls(start.code, start.pipeline, level, find_measure(start.reward), start.function)
 

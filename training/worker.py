@@ -110,7 +110,7 @@ class AgentRunner(Runner):
     def _place(self) -> object:
         if self._by_context:
             return self._context
-        return self.host.site.caller.name  # type: ignore[union-attr, attr-defined]
+        return self.host.site.caller.name  # type: ignore[union-attr]
 
     def introduction(self) -> compiler_pb2.Episode | None:
         """What the first message of the episode tells beside; None for the others."""
