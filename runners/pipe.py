@@ -16,7 +16,7 @@ from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError, Spec
 from passpilot.runners import wire
 from passpilot.runners.base import Runner
 from passpilot.runners.fifo import connect
-from passpilot.runners.watch import Watch
+from passpilot.runners.watch import PipeWatch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,7 +60,7 @@ class PipeRunner(Runner):
         self._answer = bytearray(wire.ANSWER_SIZE + 1)  # one more, to notice a surplus
         self._write = self._channel.writer.write
         self._read_into = self._channel.reader.readinto
-        self._watch = Watch(self._channel, timeout)
+        self._watch = PipeWatch(self._channel, timeout)
 
     def _greet(self, point: Point, deadline: float) -> wire.Welcome:
         self._channel.write(wire.hello(point), deadline, "the handshake")
