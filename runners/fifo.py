@@ -31,6 +31,7 @@ from passpilot.plugin.errors import PeerError
 from passpilot.runners.wire import MAX_LINE
 
 _LONGEST_NAP: Final = 0.02
+_LARGEST_READ: Final = 1 << 20
 
 
 class Channel:
@@ -90,7 +91,7 @@ class Channel:
         """
         data = bytearray(begun)
         while len(data) < size:
-            data += self._some(size - len(data), deadline, f"{what} of {size} bytes", len(data))
+            data += self.read_some(size - len(data), deadline, f"{what} of {size} bytes", len(data))
         return bytes(data)
 
     def read_line(self, deadline: float, what: str) -> bytes:
@@ -101,15 +102,20 @@ class Channel:
         """
         data = bytearray()
         while not data.endswith(b"\n"):
-            data += self._some(MAX_LINE, deadline, what, len(data))
+            data += self.read_some(MAX_LINE, deadline, what, len(data))
             if len(data) > MAX_LINE or b"\n" in data[:-1]:
                 raise PeerError(f"{self.who}: expected {what} of one line, got {bytes(data[:80])!r}")
         return bytes(data)
 
-    def _some(self, limit: int, deadline: float, what: str, got: int) -> bytes:
+    def read_some(self, limit: int, deadline: float, what: str, got: int = 0) -> bytes:
+        """Some bytes, `limit` at most, of which it had sent `got` before.
+
+        Raises:
+            PeerError: the peer is gone, or did not send any before the deadline.
+        """
         if not self._readable.poll(_milliseconds(deadline)):
             raise self.silent(what, got)
-        data = self.reader.read(limit)
+        data = self.reader.read(min(limit, _LARGEST_READ))
         if not data:
             raise self.gone(what, got)
         return data

@@ -15,16 +15,14 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from passpilot.features.point import POINTS, Flag, Point, find_point
+from passpilot.features.point import POINTS, Point, find_point
 from passpilot.plugin.arguments import Parser
-from passpilot.plugin.errors import Error, PeerError, PolicyError, SpecMismatchError
+from passpilot.plugin.errors import Error, PeerError, SpecMismatchError
 from passpilot.plugin.load import load_file
 from passpilot.runners import wire
-from passpilot.runners.base import Runner, tensor_views
+from passpilot.runners.base import Runner
 from passpilot.runners.fifo import Channel, Listener
-from passpilot.runners.python import describe_exception
+from passpilot.runners.session import LONGEST_NOTICE, make_session
 from passpilot.runners.spec import make_runner
 
 if TYPE_CHECKING:
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _REPEAT_EVERY: Final = 0.05
-_LONGEST_NOTICE: Final = 1000
 
 
 class Server:
@@ -88,7 +85,7 @@ class Server:
             channel.wait()
             self._session(channel)
         except PeerError as error:
-            self._notice(str(error)[:_LONGEST_NOTICE])
+            self._notice(str(error)[:LONGEST_NOTICE])
         except BrokenPipeError:
             self._notice(str(channel.gone("it to read an answer")))
         finally:
@@ -96,14 +93,15 @@ class Server:
 
     def _session(self, channel: Channel) -> None:
         deadline = time.monotonic() + self._timeout
-        try:
-            point = wire.read_hello(channel.read_line(deadline, "a handshake"))
-            runner = self._runner_for(point)
-        except Error as error:
-            channel.write(wire.refusal(error), deadline, "the refusal")
-            raise PeerError(f"{channel.who}: refused a client: {error}") from error
-        with runner:
-            session = _Session(channel, runner, point, self._timeout, self._notice)
+        with contextlib.ExitStack() as stack:
+            try:
+                line = channel.read_line(deadline, "a handshake")
+                point, serdes = wire.read_hello(line), wire.read_serdes(line)
+                runner = stack.enter_context(self._runner_for(point))
+                session = make_session(serdes, channel, runner, point, self._timeout, self._notice)
+            except Error as error:
+                channel.write(wire.refusal(error), deadline, "the refusal")
+                raise PeerError(f"{channel.who}: refused a client: {error}") from error
             channel.write(wire.welcome(runner.inputs, str(self._spec)), deadline, "the handshake")
             session.run(self._stopping.is_set)
 
@@ -117,102 +115,6 @@ class Server:
             msg = f"expected a client of the decision point {self._point.name}, got one of {point.name}"
             raise SpecMismatchError(msg)
         return make_runner(self._spec, point, timeout=self._timeout)
-
-
-class _Session:
-    """The questions of one client after the handshake."""
-
-    def __init__(
-        self, channel: Channel, runner: Runner, point: Point, timeout: float, notice: Callable[[str], object]
-    ) -> None:
-        self._channel = channel
-        self._runner = runner
-        self._domain = point.domain
-        self._yes = wire.answer_struct(point.advice).pack(0, 1) if isinstance(point.domain, Flag) else b""
-        self._pack = wire.answer_struct(point.advice).pack
-        self._timeout = timeout
-        self._notice: Callable[[str], object] | None = notice
-        self._request = bytearray(len(wire.EVALUATE)) + bytes(wire.frame_size(runner.inputs))
-        frame = np.frombuffer(self._request, np.uint8)[len(wire.EVALUATE) :]
-        self._tensors = tensor_views(runner.inputs, frame)
-        runner.bind(self._tensors, frame)
-
-    def run(self, stopping: Callable[[], bool]) -> None:
-        """Answer until the client ends the session, or the server is stopping.
-
-        Raises:
-            PeerError: the client died within a message, or sent what is none.
-        """
-        read_into, write = self._channel.reader.readinto, self._channel.writer.write
-        evaluate, accept, pack = self._runner.evaluate, self._domain.accept, self._pack
-        request, evaluation, tensors = self._request, wire.EVALUATE, self._tensors
-        size, yes = len(request), self._yes
-        while not stopping():
-            got = read_into(request)
-            if got != size:
-                if not got:
-                    return
-                request[got:] = self._channel.read(size - got, self._deadline(), "the rest of a request")
-            if not request.startswith(evaluation):
-                if request.startswith(wire.BYE):
-                    return
-                self._other()
-                continue
-            try:
-                advice = evaluate()
-                answer = (advice is True and yes) or pack(0, accept(advice, tensors))
-            except (Exception, SystemExit) as error:  # noqa: BLE001  (it goes back to the compiler)
-                self._fail(error)
-                continue
-            if write(answer) != len(answer):
-                raise self._channel.silent("it to read an answer")
-
-    def _other(self) -> None:
-        if not self._request.startswith(wire.CONTEXT):
-            kind = bytes(self._request[: len(wire.CONTEXT)])
-            text = f"{self._channel.who}: expected a request of a known kind, got {kind!r}"
-            self._send(self._failure(text))
-            raise PeerError(text)
-        (size,) = wire.WORD.unpack(
-            self._channel.read(wire.WORD.size, self._deadline(), "the length of a name")
-        )
-        if size > wire.MAX_TEXT:
-            text = f"{self._channel.who}: expected a name of at most {wire.MAX_TEXT} bytes, got {size}"
-            self._send(self._failure(text))
-            raise PeerError(text)
-        name = self._channel.read(size, self._deadline(), "the name of a context").decode("utf-8", "replace")
-        try:
-            self._runner.switch_context(name)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  (it goes back to the compiler)
-            self._fail(error)
-        else:
-            self._send(self._pack(0, 0))
-
-    def _fail(self, error: BaseException) -> None:
-        text = _described(error)
-        self._send(self._failure(text))
-        if self._notice is not None:
-            self._notice(text[:_LONGEST_NOTICE])
-            self._notice = None  # the client has them all
-
-    def _failure(self, text: str) -> bytes:
-        data = wire.text_message(text or "error")
-        return self._pack(len(data), 0) + data
-
-    def _send(self, data: bytes) -> None:
-        self._channel.write(data, self._deadline(), "an answer")
-
-    def _deadline(self) -> float:
-        return time.monotonic() + self._timeout
-
-
-def _described(error: BaseException) -> str:
-    """Our own words for our own errors; type, text and place for whatever a policy raised."""
-    return (
-        str(error)
-        if isinstance(error, Error) and not isinstance(error, PolicyError)
-        else describe_exception(error)
-    )
 
 
 class _Stopped(BaseException):

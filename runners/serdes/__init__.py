@@ -13,7 +13,9 @@ from abc import ABC, abstractmethod
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from passpilot.features.spec import layout
 from passpilot.plugin.errors import PeerError, RunnerSpecError
+from passpilot.runners.base import tensor_views
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,6 +81,17 @@ def make_serdes(name: str, specs: Sequence[TensorSpec], table: Sequence[TensorSp
     module, _, kind = FORMATS[name].partition(":")
     made: SerDes = getattr(import_module(module), kind)(specs, table)
     return made
+
+
+def advice_serdes(name: str, advice: TensorSpec) -> tuple[SerDes, Tensor]:
+    """The serialisation `name` of an advice, and the buffer of one element that it is bound to."""
+    import numpy as np
+
+    serdes = make_serdes(name, (advice,))
+    frame = np.zeros(layout((advice,))[1], np.uint8)
+    tensors = tensor_views((advice,), frame)
+    serdes.bind(tensors, frame)
+    return serdes, tensors[advice.name]
 
 
 def check_format(name: str, known: Sequence[str] = tuple(FORMATS)) -> None:
