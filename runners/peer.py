@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`PeerRunner`: what all runners share that ask another process over a pair of FIFOs."""
+"""What all runners share that ask another process: `PeerRunner`, those that do so over a pair of FIFOs."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ if TYPE_CHECKING:
     from passpilot.runners.fifo import Channel
 
 
-class PeerRunner(Runner):
-    """A session over `channel`, none of whose waits is longer than `timeout` seconds.
+class RemoteRunner(Runner):
+    """A session with `who`, none of whose waits is longer than `timeout` seconds.
 
     After a `PeerError` the session is over, and each further question raises it again at once; an error that
     the model itself had leaves the session as it is.
     """
 
-    def __init__(self, channel: Channel, timeout: float) -> None:
-        self._channel = channel
+    def __init__(self, who: str, timeout: float) -> None:
         self._timeout = timeout
-        self._who = channel.who
+        self._who = who
         self._broken = ""
 
     def evaluate(self) -> object:
@@ -71,9 +70,9 @@ class PeerRunner(Runner):
         self._broken = str(error) or type(error).__name__
         self.release()
 
+    @abstractmethod
     def release(self) -> None:
-        """Close what the session holds."""
-        self._channel.close()
+        """Close what the session holds. Idempotent."""
 
     def part(self) -> None:
         """Say good-bye, where the protocol has a word for it."""
@@ -90,3 +89,14 @@ class PeerRunner(Runner):
     def __del__(self) -> None:
         if hasattr(self, "_broken"):  # the peer may wait for the end of the session
             self.close()
+
+
+class PeerRunner(RemoteRunner):
+    """A session over `channel`."""
+
+    def __init__(self, channel: Channel, timeout: float) -> None:
+        super().__init__(channel.who, timeout)
+        self._channel = channel
+
+    def release(self) -> None:
+        self._channel.close()

@@ -15,15 +15,14 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.point import POINTS, Point, find_point
+from passpilot.features.point import POINTS
 from passpilot.plugin.arguments import Parser
-from passpilot.plugin.errors import Error, PeerError, SpecMismatchError
+from passpilot.plugin.errors import Error, PeerError
 from passpilot.plugin.load import load_file
 from passpilot.runners import wire
-from passpilot.runners.base import Runner
 from passpilot.runners.fifo import Channel, Listener
 from passpilot.runners.session import LONGEST_NOTICE, make_session
-from passpilot.runners.spec import make_runner
+from passpilot.runners.supply import Supply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -50,23 +49,11 @@ class Server:
         notice: Callable[[str], object] = lambda _: None,
         stopping: threading.Event | None = None,
     ) -> None:
-        self._spec = spec
         self._base = base
         self._timeout = timeout
         self._notice = notice
         self._stopping = stopping or threading.Event()
-        self._point = find_point(point)
-        self._spare = self._first_runner()
-
-    def _first_runner(self) -> Runner | None:
-        """A runner made before anyone asks, so that a wrong spec shows at once; the first session takes it.
-
-        A policy may want custom features that only the compiler's side registers: the handshake tells.
-        """
-        try:
-            return make_runner(self._spec, self._point, timeout=self._timeout)
-        except SpecMismatchError:
-            return None
+        self._supply = Supply(spec, point, timeout)
 
     def run(self, *, once: bool = False) -> None:
         """Serve until a signal handler raises or `stopping` is set; or, with `once`, one session."""
@@ -77,8 +64,7 @@ class Server:
                     if once:
                         return
         finally:
-            if self._spare is not None:
-                self._spare.close()
+            self._supply.close()
 
     def _serve_next(self, channel: Channel) -> None:
         try:
@@ -97,24 +83,13 @@ class Server:
             try:
                 line = channel.read_line(deadline, "a handshake")
                 point, serdes = wire.read_hello(line), wire.read_serdes(line)
-                runner = stack.enter_context(self._runner_for(point))
+                runner = stack.enter_context(self._supply.runner_for(point))
                 session = make_session(serdes, channel, runner, point, self._timeout, self._notice)
             except Error as error:
                 channel.write(wire.refusal(error), deadline, "the refusal")
                 raise PeerError(f"{channel.who}: refused a client: {error}") from error
-            channel.write(wire.welcome(runner.inputs, str(self._spec)), deadline, "the handshake")
+            channel.write(wire.welcome(runner.inputs, str(self._supply.spec)), deadline, "the handshake")
             session.run(self._stopping.is_set)
-
-    def _runner_for(self, point: Point) -> Runner:
-        spare, self._spare = self._spare, None
-        if spare is not None:
-            if point == self._point:
-                return spare
-            spare.close()
-        if point.name != self._point.name:
-            msg = f"expected a client of the decision point {self._point.name}, got one of {point.name}"
-            raise SpecMismatchError(msg)
-        return make_runner(self._spec, point, timeout=self._timeout)
 
 
 class _Stopped(BaseException):

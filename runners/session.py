@@ -91,7 +91,7 @@ class Session:
             self._send(self._pack(0, 0))
 
     def _fail(self, error: BaseException) -> None:
-        text = _described(error)
+        text = described(error)
         self._send(self._failure(text))
         if self._notice is not None:
             self._notice(text[:LONGEST_NOTICE])
@@ -183,7 +183,7 @@ def make_session(
     return CodedSession(serdes, channel, runner, point, timeout, notice)
 
 
-def _described(error: BaseException) -> str:
+def described(error: BaseException) -> str:
     """Our own words for our own errors; type, text and place for whatever a policy raised."""
     return (
         str(error)
