@@ -144,9 +144,10 @@ class _Stream:
         try:
             if message.HasField("start"):
                 return await self._begin(message.start)
-            if message.HasField("action") and self._worker is not None:
-                return await self._ask(self._worker, message)
-            raise InputError("agent: expected a start, got another message outside of an episode")
+            if self._worker is None:
+                raise InputError("agent: expected a start, got another message outside of an episode")
+            message.action.SetInParent()  # an empty message is an action without a value
+            return await self._ask(self._worker, message)
         except Error as error:
             return failure(error)
 
@@ -154,6 +155,8 @@ class _Stream:
         self._worker = await self._free_worker()
         try:
             find_point(start.point)
+            if start.WhichOneof("module") is None:
+                raise InputError("module: expected bitcode, assembly or a path, got none")
             if start.HasField("path"):
                 start.code = await asyncio.to_thread(self._service.corpus.read, start.path)
         except Error:

@@ -17,7 +17,7 @@ from grpc_reflection.v1alpha import reflection
 from passpilot.plugin.arguments import Parser
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.training.compiler_service import SERVICE, CompilerService, Corpus
-from passpilot.training.pool import Pool
+from passpilot.training.pool import GRACE, Pool
 
 if TYPE_CHECKING:
     import argparse
@@ -84,6 +84,14 @@ async def _serve(args: argparse.Namespace) -> None:
         await server.stop(None)
     finally:
         pool.close()
+        await _settle()
+
+
+async def _settle() -> None:
+    """Let grpc's tasks notice that they were cancelled: those that the loop's end cancels print tracebacks."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    if others:
+        await asyncio.wait(others, timeout=GRACE)
 
 
 def _listen(server: grpc.aio.Server, address: str) -> int:
