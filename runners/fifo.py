@@ -94,6 +94,20 @@ class Channel:
             data += self.read_some(size - len(data), deadline, f"{what} of {size} bytes", len(data))
         return bytes(data)
 
+    def read_only(self, size: int, deadline: float, what: str) -> bytes:
+        """`size` bytes, which are all that the peer may have sent.
+
+        Raises:
+            PeerError: the peer is gone, did not send them before the deadline, or sent more.
+        """
+        what = f"{what} of {size} bytes"
+        data = bytearray()
+        while len(data) < size:
+            data += self.read_some(size + 1 - len(data), deadline, what, len(data))
+        if len(data) > size:
+            raise PeerError(f"{self.who}: expected {what}, got more")
+        return bytes(data)
+
     def read_line(self, deadline: float, what: str) -> bytes:
         """Bytes up to a newline, which is the last thing that the peer sends before it waits for us.
 
@@ -152,20 +166,37 @@ def connect(base: str, deadline: float) -> Channel:
     Raises:
         PeerError: there was no free pair before the deadline, or the names cannot be opened.
     """
+    return _await(
+        base, deadline, "a model server", f"start `passpilot serve RUNNER --pipe {base}`", unlink=True
+    )
+
+
+def join(base: str, deadline: float, peer: str) -> Channel:
+    """The compiler's end of a pair that another's program made, such as `peer`, and whose names it keeps.
+
+    BASE.in is opened first. Which of the two the peer opens first does not matter.
+
+    Raises:
+        PeerError: the peer did not open its ends before the deadline, or the names cannot be opened.
+    """
+    hint = f"start a program that makes {base}.in and {base}.out, and opens them"
+    return _await(base, deadline, peer, hint, unlink=False)
+
+
+def _await(base: str, deadline: float, peer: str, hint: str, *, unlink: bool) -> Channel:
     nap = 0.001
     while True:
-        got = _claim(base)
+        got = _claim(base, unlink=unlink)
         if isinstance(got, Channel):
             return got
         left = deadline - time.monotonic()
         if left <= 0:
-            command = f"passpilot serve RUNNER --pipe {base}"
-            raise PeerError(f"pipe:{base}: expected a model server, got {got}; start `{command}`")
+            raise PeerError(f"pipe:{base}: expected {peer}, got {got}; {hint}")
         time.sleep(min(nap, left))
         nap = min(nap * 1.5, _LONGEST_NAP)
 
 
-def _claim(base: str) -> Channel | str:
+def _claim(base: str, *, unlink: bool) -> Channel | str:
     """The client's end of a pair, or why there is none now."""
     inward, outward = _names(base)
     opened: list[int] = []
@@ -176,8 +207,9 @@ def _claim(base: str) -> Channel | str:
             raise FileNotFoundError
         opened.append(_open(outward, os.O_WRONLY))
         opened.append(_open(outward, os.O_RDONLY))
-        inward.unlink()
-        outward.unlink()
+        if unlink:
+            inward.unlink()
+            outward.unlink()
         channel = Channel(f"pipe:{base}", *opened)
         opened.clear()
         return channel
