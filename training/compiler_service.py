@@ -43,6 +43,9 @@ class Baselines:
         self._values: OrderedDict[Key, float] = OrderedDict()
         self._measuring: dict[Key, asyncio.Lock] = {}
 
+    def __len__(self) -> int:
+        return len(self._values)
+
     async def value(self, key: Key, measure: Callable[[], Awaitable[float]]) -> float:
         """The value of `key`, which `measure` finds if nobody has before."""
         lock = self._measuring.setdefault(key, asyncio.Lock())

@@ -88,7 +88,7 @@ async def _serve(args: argparse.Namespace) -> None:
 
 
 async def _settle() -> None:
-    """Let grpc's tasks notice that they were cancelled: those that the loop's end cancels print tracebacks."""
+    """Let grpc's tasks end by themselves: those that the end of the loop cancels print tracebacks."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     if others:
         await asyncio.wait(others, timeout=GRACE)

@@ -142,7 +142,7 @@ def play(client: CompilerClient, seed: int, module: bytes | str, **keywords: str
         assert (reward, done) == (0.0, False)
         action = choose(observation)
         actions.append(np.asarray(action).item())
-        observation, reward, done, info = client.step(action)
+        observation, reward, done, _ = client.step(action)
         assert (observation is None) == done
     assert client.info["decisions"] == len(actions)
     value, baseline = client.info["value"], client.info["baseline"]

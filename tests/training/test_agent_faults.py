@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +22,7 @@ from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage
 from passpilot.training.episode import METHOD, CompilerClient
 from tests.command import GENEROUS, program
 from tests.passes import pressure
-from tests.training.serving import Service, first_line, persistently, play, served
+from tests.training.serving import Service, persistently, play, served
 
 MODULE: Final = program(6).encode()
 INLINE: Final = {"point": "inline", "pipeline": "default<Oz>", "reward": "native-size"}
@@ -109,7 +109,7 @@ def test_a_wrong_start_is_refused_by_name(client: CompilerClient, name: str) -> 
     ],
 )
 def test_paths_stay_within_the_corpus(client: CompilerClient, path: str) -> None:
-    with pytest.raises(InputError, match="expected .*of the corpus|within the corpus"):
+    with pytest.raises(InputError, match=r"expected .*of the corpus|within the corpus"):
         client.reset(path, point="inline", pipeline="default<Oz>")
 
 
@@ -187,29 +187,25 @@ def test_a_crash_ends_the_episode_only(client: CompilerClient) -> None:
         client.step(1)
 
 
+def ask_forever(client: CompilerClient, alongside: threading.Thread) -> None:
+    alongside.start()
+    while True:
+        client.reset(MODULE, point="inline", pipeline="default<Oz>")
+
+
 def test_a_client_can_be_used_after_an_interruption(client: CompilerClient) -> None:
-    assert client.reset(MODULE, point="inline", pipeline="default<Oz>") is not None
-    main = threading.main_thread().ident
-    assert main is not None
-    stop = threading.Event()
+    client.reset(MODULE, point="inline", pipeline="default<Oz>")
 
-    def interrupt() -> None:
-        while not stop.is_set():
-            signal.pthread_kill(main, signal.SIGUSR1)
-
-    def raises(*_: object) -> None:
+    def interrupt(number: int, _frame: object) -> None:
+        signal.signal(number, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGUSR1, raises)
-    thread = threading.Thread(target=interrupt)
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    thread = threading.Thread(target=os.kill, args=(os.getpid(), signal.SIGUSR1))
     try:
         with pytest.raises(KeyboardInterrupt):
-            thread.start()
-            while True:
-                client.reset(MODULE, point="inline", pipeline="default<Oz>")
+            ask_forever(client, thread)
     finally:
-        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-        stop.set()
         thread.join()
         signal.signal(signal.SIGUSR1, before)
 
