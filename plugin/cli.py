@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 COMMANDS: Final = {
     "opt": ("passpilot.plugin.opt:main", "optimize LLVM IR, with advisors"),
     "llc": ("passpilot.plugin.llc:main", "generate code, with advisors"),
+    "attach": ("passpilot.runners.attach:main", "run an unmodified compiler, and answer its questions"),
     "serve": ("passpilot.runners.serve:main", "answer for a compiler in another process"),
     "serve-compiler": ("passpilot.training.serve_compiler:main", "let agents learn from compilations"),
     "log": ("passpilot.features.log_command:main", "show a decision log"),
