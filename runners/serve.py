@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot serve RUNNER --pipe BASE`: a model server, the other end of `pipe:BASE`.
+"""`passpilot serve RUNNER`: a model server, the other end of `pipe:BASE` and of `grpc:HOST:PORT`.
 
-It serves one compiler after the other and gives each a runner of its own. A compiler that dies, at whatever
-byte, costs no more than its session; a runner's error goes back to it as text, and the session goes on.
+Here is the command line and the server of pipes; `passpilot.runners.grpc_server` is the other one.
+
+A server of pipes serves one compiler after the other and gives each a runner of its own. A compiler that
+dies, at whatever byte, costs no more than its session; a runner's error goes back to it as text, and the
+session goes on.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from passpilot.runners.session import LONGEST_NOTICE, make_session
 from passpilot.runners.supply import Supply
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Iterator, Sequence
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
@@ -141,33 +145,92 @@ def _stop_on_signals() -> Iterator[threading.Event]:
 def _parser() -> Parser:
     parser = Parser(
         "passpilot serve",
-        description="Serve a runner to compilers on this machine, which ask it as pipe:BASE.",
-        epilog="example:\n  passpilot serve python:policy.py:decide --pipe /tmp/ch &\n"
-        "  passpilot opt a.bc -passes='default<Oz>' --inline=pipe:/tmp/ch -o b.bc",
+        description="Serve a runner to compilers: on this machine one after the other, which ask it as\n"
+        "pipe:BASE, or many at once, which ask it as grpc:HOST:PORT.",
+        epilog="examples:\n  passpilot serve python:policy.py:decide --pipe /tmp/ch &\n"
+        "  passpilot opt a.bc -passes='default<Oz>' --inline=pipe:/tmp/ch -o b.bc\n\n"
+        "  passpilot serve onnx:model.onnx --grpc :5005 &\n"
+        "  passpilot opt a.bc -passes='default<Oz>' --inline=grpc:127.0.0.1:5005 -o b.bc",
     )
+    add = parser.option
     parser.add_argument("runner", metavar="RUNNER", help="what to serve, such as python:policy.py:decide")
-    parser.option("pipe", metavar="BASE", required=True, help="make the FIFOs BASE.in and BASE.out")
-    parser.option("load", metavar="FILE.py", action="append", default=[], help="run this file first")
-    parser.option("once", action="store_true", help="end after one client")
-    parser.option("point", choices=tuple(POINTS), default="inline", help="the decision point (inline)")
-    parser.option("timeout", metavar="S", type=float, default=10.0, help="seconds per message (10)")
+    add("pipe", metavar="BASE", help="make the FIFOs BASE.in and BASE.out")
+    add(
+        "grpc",
+        metavar="[HOST:]PORT",
+        help="listen there (127.0.0.1); 0: print a free port",
+    )
+    add("load", metavar="FILE.py", action="append", default=[], help="run this file first")
+    add("once", action="store_true", help="end after one client")
+    add("point", choices=tuple(POINTS), default="inline", help="the decision point (inline)")
+    add("timeout", metavar="S", type=float, default=10.0, help="seconds per message (10)")
+    add("token", metavar="TEXT|@FILE", help="gRPC: answer only clients that send this")
+    add("tls-cert", metavar="FILE", help="gRPC: speak TLS, with this certificate (PEM)")
+    add("tls-key", metavar="FILE", help="gRPC: the private key of the certificate (PEM)")
     parser.traceback_option()
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command `passpilot serve`; ends with 0 on SIGINT and SIGTERM, its FIFOs removed."""
-    args = _parser().parse_args(argv)
+    args = _arguments(argv)
     for file in args.load:
         load_file(file)
     with contextlib.suppress(_Stopped), _stop_on_signals() as stopping:
-        server = Server(
-            args.runner,
-            args.pipe,
-            point=args.point,
-            timeout=args.timeout,
-            notice=lambda text: print(f"passpilot serve: {text}", file=sys.stderr, flush=True),
-            stopping=stopping,
-        )
-        server.run(once=args.once)
+        if args.pipe is None:
+            _serve_grpc(args)
+        else:
+            server = Server(
+                args.runner,
+                args.pipe,
+                point=args.point,
+                timeout=args.timeout,
+                notice=_notice,
+                stopping=stopping,
+            )
+            server.run(once=args.once)
     return 0
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if (args.pipe is None) == (args.grpc is None):
+        got = "none" if args.pipe is None else "both"
+        parser.error(f"expected one of --pipe BASE and --grpc [HOST:]PORT, got {got}")
+    for name in ("token", "tls_cert", "tls_key"):
+        if args.pipe is not None and getattr(args, name) is not None:
+            parser.error(f"--{name.replace('_', '-')}: expected --grpc with it, got --pipe")
+    return args
+
+
+def _notice(text: str) -> None:
+    print(f"passpilot serve: {text}", file=sys.stderr, flush=True)
+
+
+def _serve_grpc(args: argparse.Namespace) -> None:
+    from passpilot.runners import advisor  # before grpc is imported: it sets how much that says
+    from passpilot.runners.grpc_server import GrpcServer, read_tls
+
+    host, port = advisor.split_address(args.grpc, "serve: --grpc")
+    token = "" if args.token is None else advisor.read_token(args.token, "serve: --token")
+    tls = read_tls(args.tls_cert, args.tls_key)
+    if token and tls is None and not advisor.is_loopback(host):
+        _notice(f"--grpc {args.grpc}: without TLS, whoever reads the network reads the token")
+    server = GrpcServer(
+        args.runner,
+        args.grpc,
+        point=args.point,
+        timeout=args.timeout,
+        notice=_notice,
+        token=token,
+        tls=tls,
+    )
+    try:
+        with server:
+            if port == 0:
+                print(server.port, flush=True)
+            (server.ended if args.once else threading.Event()).wait()
+    finally:
+        if server.sessions:
+            os._exit(0)  # a policy that never returns holds a thread, and Python would wait for it
