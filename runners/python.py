@@ -194,11 +194,12 @@ def python_runner(target: str, options: dict[str, str], point: Point, timeout: f
             f"runner python:{target}: expected a name that {place} defines ({', '.join(names)}), got {name!r}"
         )
         raise RunnerSpecError(msg)
-    features = _split(options["features"]) if "features" in options else None
+    features = split_names(options["features"]) if "features" in options else None
     return PythonRunner(getattr(module, name), point, features=features, name=f"python:{target}")
 
 
-def _split(text: str) -> tuple[str, ...]:
+def split_names(text: str) -> tuple[str, ...]:
+    """The names in the value of a key such as `features`, which commas separate."""
     return tuple(filter(None, (part.strip() for part in text.split(","))))
 
 
