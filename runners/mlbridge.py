@@ -80,7 +80,7 @@ class BridgePipeRunner(PeerRunner):
         self._tensors.bind(tensors, frame)
 
     def _ask(self, deadline: float) -> object:
-        message = b"%b%b%b" % (self._before, self._tensors.encode(), self._after)
+        message = b"".join((self._before, self._tensors.encode(), self._after))
         self._channel.write(wire.WORD.pack(len(message)) + message, deadline, "an observation")
         (size,) = wire.WORD.unpack(self._channel.read(wire.WORD.size, deadline, "the length of an advice"))
         if not 0 < size <= wire.MAX_TEXT:

@@ -145,12 +145,12 @@ class MlgoRunner(PeerRunner):
     def _ask(self, deadline: float) -> int | float:
         number = self._asked.get(self._context, 0)
         lines = self._header + self._switch + observation_line(number)
-        self._channel.write(b"%b%b\n" % (lines, self._tensors.encode()), deadline, "an observation")
+        self._channel.write(b"".join((lines, self._tensors.encode(), b"\n")), deadline, "an observation")
         self._asked[self._context] = number + 1
         self._header = self._switch = b""
         data = self._channel.read_only(self._advice.size, deadline, "an advice")
         (advice,) = self._advice.unpack(data)
-        return int(advice != 0) if isinstance(self._domain, Flag) else advice  # type: ignore[no-any-return]
+        return int(advice != 0) if isinstance(self._domain, Flag) else advice
 
 
 def header_of(point: Point, *, default: bool) -> Header:

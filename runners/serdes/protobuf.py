@@ -58,8 +58,8 @@ class Protobuf(SerDes):
             message.ParseFromString(data)
         except DecodeError as error:
             self.refuse("a message", f"{data[:20]!r} ({error})")
-        if unknown := [field.field_number for field in UnknownFieldSet(message)]:
-            self.refuse("the fields of the handshake", f"one of number {unknown[0]} and its type")
+        if len(unknown := UnknownFieldSet(message)):
+            self.refuse("the fields of the handshake", f"one of number {unknown[0].field_number} and its type")
         for spec, tensor in self._tensors:
             values: list[int | float] = getattr(message, spec.name)[:]
             if len(values) != spec.size:
