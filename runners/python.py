@@ -84,8 +84,8 @@ class Observation(dict[str, "Tensor"]):
         """
         if self._host is None:
             msg = (
-                "obs.site: expected a policy inside the compiler, got one at the other end of a pipe, where "
-                "there is no IR; declare custom features, or use python: instead of pipe:"
+                "obs.site: expected a policy inside the compiler, got one in another process, where there "
+                "is no IR; declare custom features, or use python: instead of pipe: or grpc:"
             )
             raise PolicyError(msg)
         return self._host.site
@@ -103,7 +103,7 @@ class Observation(dict[str, "Tensor"]):
             value: int | float = self[name].item()
             return bool(value) if isinstance(self._point.domain, Flag) else value
         msg = (
-            f"obs.default(): expected the tensor {name!r} from the other end of the pipe, "
+            f"obs.default(): expected the tensor {name!r} from the compiler, which is another process, "
             f"got none; declare it: decide.features = (..., {name!r})"
         )
         raise PolicyError(msg)
