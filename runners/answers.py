@@ -42,7 +42,15 @@ class Answers:
         RunnerError: the runner cannot be made, or wants what the protocol does not send.
     """
 
-    def __init__(self, name: str, spec: str, *, default_on_error: bool, timeout: float) -> None:
+    def __init__(
+        self,
+        name: str,
+        spec: str,
+        *,
+        default_on_error: bool = False,
+        timeout: float = 10.0,
+        timed: bool = False,
+    ) -> None:
         point = find_point(name)
         own = own_features(point)
         self.point: Point = replace(point, features=(*own, point.default) if name == "inline" else own)
@@ -53,6 +61,7 @@ class Answers:
         self._first_failure = ""
         self._default_on_error = default_on_error
         self._timeout = timeout
+        self._timed = timed
         self._runner: Runner | None
         try:
             self._runner = self._make(self.point)
@@ -92,7 +101,7 @@ class Answers:
     def where(self) -> str:
         """The present decision, for messages."""
         context = f" ({self._context})" if self._context else ""
-        return f"{self.point.name} advisor at decision {self.decisions}{context}"
+        return f"{self.point.name} advisor at decision {self.decisions - 1}{context}"
 
     def bind(self, header: Header) -> list[memoryview]:
         """Where the tensors of each message are to be read to, piece after piece.
@@ -111,7 +120,7 @@ class Answers:
         tensors = tensor_views(wanted, frame)
         self._tensors: Mapping[str, Tensor] = {**tensor_views(spare, rest), **tensors}
         runner.bind(tensors, frame)
-        self._evaluate = runner.evaluate
+        self._evaluate = self._clocked(runner.evaluate) if self._timed else runner.evaluate
         self._accept = self.point.domain.accept
         self._encode = self._encoder(header)
         return _pieces(header.features, (wanted, frame.data), (spare, rest.data))
@@ -138,20 +147,27 @@ class Answers:
             return [pack(choice) for choice in range(count)].__getitem__  # type: ignore[return-value]
         return lambda number: pack(min(number, LARGEST_PRIORITY))
 
+    def _clocked(self, evaluate: Callable[[], object]) -> Callable[[], object]:
+        def asking() -> object:
+            start = time.perf_counter()
+            try:
+                return evaluate()
+            finally:
+                self._seconds += time.perf_counter() - start
+
+        return asking
+
     def answer(self) -> bytes:
         """The answer to the question that the tensors hold.
 
         Raises:
             RunnerError: there is none, or none that is legal, and no default is to stand in.
         """
-        start = time.perf_counter()
-        try:
-            data = self._encode(self._accept(self._evaluate(), self._tensors))
-        except (Exception, SystemExit) as error:  # noqa: BLE001  (whatever a policy raises)
-            data = self._default_for(error)
         self.decisions += 1
-        self._seconds += time.perf_counter() - start
-        return data
+        try:
+            return self._encode(self._accept(self._evaluate(), self._tensors))
+        except (Exception, SystemExit) as error:  # noqa: BLE001  (whatever a policy raises)
+            return self._default_for(error)
 
     def _default_for(self, error: BaseException) -> bytes:
         self._record(error)

@@ -136,7 +136,9 @@ def _answers(options: argparse.Namespace, runners: Mapping[str, str], stack: Exi
 
     for point, runner in runners.items():
         default = options.on_error == "default"
-        answers = Answers(point, runner, default_on_error=default, timeout=options.timeout)
+        answers = Answers(
+            point, runner, default_on_error=default, timeout=options.timeout, timed=options.stats
+        )
         stack.callback(answers.close)
         yield answers
 

@@ -61,7 +61,12 @@ class Interactive:
         self._context = ""
         self._numbers: dict[str, int] = {}
         """The next observation of each context but the present one, which `_number` has."""
-        self._begin_reading([memoryview(bytearray(_CHUNK))])
+        self._pieces: list[memoryview] = []
+        self._buffers: list[bytearray | memoryview] = []
+        """A message: its first line, then the pieces."""
+        self._line = bytearray()
+        self._question = False
+        """Whether the pieces hold one."""
         self._steps, self._partial, self._seen = 0, 0, (0, 0.0)
         self._stopping, self._released = False, threading.Event()
         for name in (f"{base}.in", self._out):
@@ -110,8 +115,7 @@ class Interactive:
 
     def _run(self) -> None:
         try:
-            while not self._stopping:
-                self._converse()
+            self._serve()
         except BaseException as error:  # noqa: BLE001  (raised by the thread that waits)
             self.failure = error
         self._wake()
@@ -119,43 +123,16 @@ class Interactive:
         os.close(self._read_fd)
         os.close(self._write_fd)
 
-    def _begin_reading(self, pieces: list[memoryview]) -> None:
-        """The next message goes into these pieces, and is none that is expected."""
-        self._pieces, self._expected, self._line = pieces, b"", bytearray()
-        self._buffers: list[bytearray | memoryview] = [self._line, *pieces]
-        self._size = -1
-
-    def _expect(self, number: int) -> None:
-        """The next message is expected to be the observation of this number."""
-        self._number = number
-        self._expected = mlgo.observation_line(number)
-        if len(self._line) != len(self._expected):
-            self._line = bytearray(len(self._expected))
-            self._buffers = [self._line, *self._pieces]
-            self._size = sum(map(len, self._buffers))
-
-    def _converse(self) -> None:
-        """Answer expected questions, then take whatever else came."""
-        while (got := os.readv(self._read_fd, self._buffers)) == self._size:
-            if self._line != self._expected or self._pieces[-1][-1] != _NEWLINE:
-                break
-            self._answer()
-        if got:
-            self._take_all(bytearray(b"".join(self._buffers))[:got])
-        else:
-            self._await_session()
-
-    def _answer(self) -> None:
-        """Answer the question that the pieces hold."""
-        self._steps += 1 + self._steps % 2
-        data = self._answers.answer()
-        try:
-            os.write(self._write_fd, data)  # so few bytes are written at once or not at all
-        except BlockingIOError:
-            msg = f"{self._who}: expected a compiler that reads its answers, got one that only asks"
-            raise PeerError(msg) from None
-        self._steps += 1
-        self._expect(self._number + 1)
+    def _serve(self) -> None:
+        pending = bytearray()
+        while True:
+            if self._asked(pending):
+                pending = self._answer_all()
+            elif self._stopping:
+                return
+            else:
+                pending.clear()
+                self._await_session()
 
     def _await_session(self) -> None:
         """Wait for the next one who opens BASE.out, the last having closed it.
@@ -167,22 +144,27 @@ class Interactive:
         select.select([self._read_fd], [], [])
         os.set_blocking(self._read_fd, True)
 
-    def _take_all(self, pending: bytearray) -> None:
-        """Take messages until nothing is left of one, and read what is missing."""
-        while pending and not (self._stopping and pending.startswith(_STOP)):
-            if self._take(pending):
+    def _asked(self, pending: bytearray) -> bool:
+        """Take messages, of which `pending` have been read, up to a question; False if there is none."""
+        while not self._stopping:
+            if pending and self._take(pending):
                 self._partial = 0
+                if self._question:
+                    break
                 continue
             self._partial = len(pending)
-            self._steps += 1 - self._steps % 2
+            self._steps += bool(pending) != self._steps % 2
             more = os.read(self._read_fd, _CHUNK)
-            if self._stopping or not more:
-                msg = f"{self._who}: expected a whole message, got its end after {len(pending)} bytes"
-                self.cut = PeerError(msg)
+            if not more:
                 break
             pending += more
+        if self._partial:
+            msg = f"{self._who}: expected a whole message, got its end after {self._partial} bytes"
+            self.cut = PeerError(msg)
         self._partial = 0
         self._steps += self._steps % 2
+        asked, self._question = self._question, False
+        return asked
 
     def _take(self, pending: bytearray) -> bool:
         """Take one message off the front; False if it is not complete."""
@@ -200,15 +182,22 @@ class Interactive:
             end += self._header.nbytes + 1
             if len(pending) < end:
                 return False
-            self._question(event, bytes(pending[len(line) : end]))
+            self._take_question(event, bytes(pending[len(line) :]))
         del pending[:end]
         return True
 
+    def _expect(self, number: int) -> None:
+        """The next message is expected to be the observation of this number."""
+        self._number = number
+        self._expected = mlgo.observation_line(number)
+        if len(self._line) != len(self._expected):
+            self._line = bytearray(len(self._expected))
+            self._buffers = [self._line, *self._pieces]
+            self._size = sum(map(len, self._buffers))
+
     def _begin_session(self, header: mlgo.Header) -> None:
         if self._header is None:
-            pieces = self._answers.bind(header)
-            self._end = memoryview(bytearray(1))
-            self._begin_reading([*pieces, self._end])
+            self._pieces = [*self._answers.bind(header), memoryview(bytearray(1))]
         elif header != self._header:
             msg = f"{self._who}: expected the header of the sessions before, got another one"
             raise PeerError(msg)
@@ -225,23 +214,41 @@ class Interactive:
     def _switch_context(self, name: str) -> None:
         self._numbers[self._context] = self._number
         self._context = name
-        self._steps += 1 + self._steps % 2
+        self._partial = 0
+        self._steps += 1 + self._steps % 2  # back to even in _asked
         self._answers.switch_context(name)
         self._expect(self._numbers.get(name, 0))
 
-    def _question(self, number: int, block: bytes) -> None:
-        """Answer a question that did not come alone."""
+    def _take_question(self, number: int, block: bytes) -> None:
+        """Put the tensors of a question where they are wanted."""
         if number != self._number:
             raise self._two_sessions(f"observation {number} instead of {self._number}")
-        if block[-1] != _NEWLINE:
-            msg = f"{self._who}: expected a newline after the tensors, got {block[-1:]!r}"
-            raise PeerError(msg)
+        size = sum(map(len, self._pieces))
+        if block[size - 1] != _NEWLINE or len(block) > size:
+            msg = f"{self._who}: expected a newline after the tensors, then a wait for the answer, got "
+            raise PeerError(f"{msg}{block[size - 1 :][:80]!r}")
         start = 0
         for piece in self._pieces:
             piece[:] = block[start : start + len(piece)]
             start += len(piece)
-        self._partial = 0
-        self._answer()
+        self._question = True
+
+    def _answer_all(self) -> bytearray:
+        """Answer the question that the pieces hold, and all that come as expected; returns what else came."""
+        read, write, answer, end = os.readv, os.write, self._answers.answer, self._pieces[-1]
+        reader, writer = self._read_fd, self._write_fd
+        try:
+            while True:
+                self._steps += 1
+                write(writer, answer())  # so few bytes are written at once or not at all
+                self._steps += 1
+                self._expect(self._number + 1)
+                got = read(reader, self._buffers)
+                if got != self._size or self._line != self._expected or end[0] != _NEWLINE:
+                    return bytearray(b"".join(self._buffers)[:got])
+        except BlockingIOError:
+            msg = f"{self._who}: expected a compiler that reads its answers, got one that only asks"
+            raise PeerError(msg) from None
 
     def _two_sessions(self, got: str) -> PeerError:
         return PeerError(
