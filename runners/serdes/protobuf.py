@@ -59,7 +59,7 @@ class Protobuf(SerDes):
         except DecodeError as error:
             self.refuse("a message", f"{data[:20]!r} ({error})")
         if len(unknown := UnknownFieldSet(message)):
-            self.refuse("the fields of the handshake", f"one of number {unknown[0].field_number} and its type")
+            self.refuse("the fields of the handshake", f"one of number {unknown[0].field_number}")
         for spec, tensor in self._tensors:
             values: list[int | float] = getattr(message, spec.name)[:]
             if len(values) != spec.size:
