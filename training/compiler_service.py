@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import hmac
 import os
 import stat
 from collections import OrderedDict
@@ -94,14 +95,18 @@ class Corpus:
 
 
 class CompilerService:
-    """Serves episodes; an agent has `timeout` seconds for an action, a compiler `limit` for an answer."""
+    """Serves episodes, to those who send the `token` if there is one.
 
-    def __init__(self, pool: Pool, corpus: Corpus, timeout: float, limit: float) -> None:
+    An agent has `timeout` seconds for an action, a compiler `limit` for an answer.
+    """
+
+    def __init__(self, pool: Pool, corpus: Corpus, timeout: float, limit: float, token: str = "") -> None:
         self.pool = pool
         self.corpus = corpus
         self.timeout = timeout
         self.limit = limit
         self.baselines = Baselines()
+        self._wanted = f"Bearer {token}".encode() if token else b""
 
     def handler(self) -> grpc.GenericRpcHandler:
         """The methods of the service."""
@@ -113,7 +118,15 @@ class CompilerService:
         return grpc.method_handlers_generic_handler(SERVICE, {"Episodes": method})
 
     async def _episodes(self, _messages: object, context: Context) -> None:
+        if not self._knows(context):
+            msg = "expected the token of this server in `authorization: Bearer TOKEN`"
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, msg)
         await _Stream(self, context).run()
+
+    def _knows(self, context: Context) -> bool:
+        given = dict(context.invocation_metadata() or ()).get("authorization", "")
+        said = given if isinstance(given, bytes) else given.encode()
+        return not self._wanted or hmac.compare_digest(said, self._wanted)
 
 
 class _Stream:

@@ -9,18 +9,19 @@ with CompilerClient("127.0.0.1:5005") as compiler:
 
 from __future__ import annotations
 
-import threading
 import time
-from queue import SimpleQueue
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-import grpc
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from passpilot.features.point import Choice, Flag, Number
 from passpilot.features.spec import TensorSpec, layout
 from passpilot.plugin.errors import AdviceError, InputError, PeerError
+from passpilot.runners import advisor
 from passpilot.runners.base import tensor_views
+from passpilot.runners.stream import Stream, StreamWatch, connect
 from passpilot.runners.wire import error_class
 from passpilot.training.compiler_pb2 import Action, AgentMessage, CompilerMessage, Episode, Result, Start
 
@@ -33,11 +34,15 @@ if TYPE_CHECKING:
     from passpilot.runners import advisor_pb2
     from passpilot.runners.base import Tensor
 
-    _Method: TypeAlias = grpc.StreamStreamMultiCallable[AgentMessage, CompilerMessage]
     Observation: TypeAlias = Mapping[str, Tensor]
     Info: TypeAlias = Mapping[str, float | int | tuple[str, ...]]
 
 METHOD: Final = "/passpilot.v1.Compiler/Episodes"
+_PATIENCE: Final = 10.0
+"""Seconds in which a service that has just been started may come up."""
+_NAP: Final = 0.05
+_ABSENT: Final = "refused"
+"""What gRPC's text has when nobody listens."""
 
 
 class CompilerClient:
@@ -49,6 +54,8 @@ class CompilerClient:
     Args:
         target: HOST:PORT of the service.
         timeout: seconds that one step of the compiler may take.
+        tls: a PEM file by one of whose certificates the service's is signed; empty for no TLS.
+        token: what the service asks for; ``@FILE`` is the text in a file.
     """
 
     tensors: tuple[TensorSpec, ...] = ()
@@ -60,14 +67,13 @@ class CompilerClient:
     domain: Domain
     """Which actions it takes."""
 
-    def __init__(self, target: str, *, timeout: float = 600.0) -> None:
+    def __init__(self, target: str, *, timeout: float = 600.0, tls: str = "", token: str = "") -> None:
         self._who = f"compiler {target}"
-        self._channel = grpc.insecure_channel(target, options=_OPTIONS)
-        self._method: _Method = self._channel.stream_stream(
-            METHOD, AgentMessage.SerializeToString, CompilerMessage.FromString
-        )
-        self._timeout = timeout
-        self._stream: _Stream | None = None
+        host, port = advisor.split_address(target, self._who)
+        certificates = advisor.read_file(tls, f"{self._who}: tls", "certificates") if tls else None
+        secret = advisor.read_token(token, f"{self._who}: token") if token else ""
+        self._connect = partial(_Connection, f"{host}:{port}", certificates, secret, timeout)
+        self._connection: _Connection | None = None
         self._asking = False
         self.info: Info = {}
 
@@ -131,12 +137,12 @@ class CompilerClient:
         return observation, self._reward, observation is None, self.info
 
     def _exchange(self, message: AgentMessage) -> CompilerMessage:
-        if self._stream is None:
-            self._stream = _Stream(self._method, self._who, self._timeout)
+        if self._connection is None:
+            self._connection = self._connect()
         try:
-            return self._stream.exchange(message)
+            return self._connection.exchange(message)
         except BaseException:
-            self._drop()
+            self.close()
             raise
 
     def _take(self, message: CompilerMessage) -> Observation | None:
@@ -152,7 +158,7 @@ class CompilerClient:
             self._reward, self.info = message.result.reward, _info(message.result)
             return None
         if len(message.observation) != len(self._frame):
-            self._drop()
+            self.close()
             got = f"{len(message.observation)}; use one version at both ends"
             raise PeerError(f"{self._who}: expected an observation of {len(self._frame)} bytes, got {got}")
         self._frame[:] = np.frombuffer(message.observation, np.uint8)
@@ -167,16 +173,12 @@ class CompilerClient:
         for view in self._views.values():
             view.flags.writeable = False
 
-    def _drop(self) -> None:
-        self._asking = False
-        stream, self._stream = self._stream, None
-        if stream is not None:
-            stream.close()
-
     def close(self) -> None:
-        """End the episode, if there is one, and the connection. Idempotent."""
-        self._drop()
-        self._channel.close()
+        """End the episode, if there is one, and the stream. Idempotent; `reset` opens another."""
+        self._asking = False
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
     def __enter__(self) -> Self:
         return self
@@ -187,63 +189,51 @@ class CompilerClient:
         self.close()
 
 
-_OPTIONS: Final = (
-    ("grpc.max_receive_message_length", 200 << 20),
-    ("grpc.max_send_message_length", 200 << 20),
-)
+class _Connection:
+    """One stream of the service, in which each message is answered within `timeout` seconds."""
 
-
-class _Stream:
-    """One call of the service, in which each message is answered; no answer takes longer than `timeout`."""
-
-    def __init__(
-        self,
-        method: _Method,
-        who: str,
-        timeout: float,
-    ) -> None:
-        self._who = who
+    def __init__(self, target: str, certificates: bytes | None, token: str, timeout: float) -> None:
+        self._who = f"compiler {target}"
         self._timeout = timeout
-        self._sent: SimpleQueue[AgentMessage | None] = SimpleQueue()
-        self._call = method(iter(self._sent.get, None))
-        self._since = 0.0  # when the present wait began, or 0
-        self._late = False
-        self._closed = threading.Event()
-        threading.Thread(target=self._watch, name=f"passpilot-{who}", daemon=True).start()
+        self._open = False
+        metadata = (("authorization", f"Bearer {token}"),) if token else ()
+        self._stream = Stream(connect(target, certificates, advisor.OPTIONS), METHOD, metadata)
+        self._watch = StreamWatch(self._stream, self._who, timeout)
 
     def exchange(self, message: AgentMessage) -> CompilerMessage:
-        """The answer to a message."""
-        self._since = time.monotonic()
-        self._sent.put(message)
+        """The answer to a message.
+
+        Raises:
+            PeerError: there is none, or it cannot be understood.
+        """
+        data = message.SerializeToString()
+        self._watch.steps += 1
+        answer = self._stream.ask(data) if self._open else self._begin(data)
+        self._watch.steps += 1
+        self._open = True
+        if answer is None:
+            late = f"none within {self._timeout:g} s"
+            raise PeerError(
+                f"{self._who}: expected an answer, got {late if self._watch.fired else self._stream.status}"
+            )
         try:
-            answer = next(self._call)
-        except StopIteration:
-            raise PeerError(f"{self._who}: expected an answer, got the end of the stream") from None
-        except grpc.RpcError as error:
-            raise PeerError(f"{self._who}: {self._described(error)}") from None
-        self._since = 0.0
+            return CompilerMessage.FromString(answer)
+        except DecodeError as error:
+            got = f"got {answer[:80]!r}"
+            raise PeerError(f"{self._who}: expected a CompilerMessage of compiler.proto, {got}") from error
+
+    def _begin(self, data: bytes) -> bytes | None:
+        patience = time.monotonic() + _PATIENCE
+        while (answer := self._stream.open(data)) is None:
+            if _ABSENT not in self._stream.status or time.monotonic() > patience:
+                break
+            time.sleep(_NAP)
         return answer
 
-    def _described(self, error: grpc.RpcError) -> str:
-        if self._late:
-            return f"expected an answer within {self._timeout:g} s, got silence"
-        code, details = self._call.code(), self._call.details()
-        del error
-        return f"expected an answer, got {code.name}: {details}"
-
-    def _watch(self) -> None:
-        while not self._closed.wait(min(1.0, self._timeout / 8)):
-            since = self._since
-            if since and time.monotonic() - since >= self._timeout:
-                self._late = True
-                self._call.cancel()
-                return
-
     def close(self) -> None:
-        """End the call."""
-        self._closed.set()
-        self._sent.put(None)
-        self._call.cancel()
+        """End the stream and its watch."""
+        self._watch.stop()
+        self._stream.close()
 
 
 def _action(value: object) -> Action:

@@ -8,7 +8,6 @@ one episode. `passpilot.training.worker` is the other end and defines the messag
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import shutil
 import signal
@@ -31,6 +30,32 @@ GRACE: Final = 2.0
 _TAIL: Final = 300
 
 
+class _Link(asyncio.Protocol):
+    """The service's end of a worker's socket; cuts what comes into `messages`, the last of which is None."""
+
+    transport: asyncio.WriteTransport | None = None
+
+    def __init__(self) -> None:
+        self.messages: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._data = bytearray()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.WriteTransport)
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._data += data
+        while len(self._data) >= LENGTH.size:
+            end = LENGTH.size + LENGTH.unpack_from(self._data)[0]
+            if len(self._data) < end:
+                return
+            self.messages.put_nowait(bytes(self._data[LENGTH.size : end]))
+            del self._data[:end]
+
+    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
+        self.messages.put_nowait(None)
+
+
 class Worker:
     """One compiler process; made by `Worker.start`."""
 
@@ -39,7 +64,6 @@ class Worker:
             prefix="passpilot-worker-"
         )  # LLVM's own temporary files, however it ends
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  (as long as it lives)
-        self._length: int | None = None
         self._owed = 0
         ours, theirs = socket.socketpair()
         with theirs:
@@ -53,6 +77,7 @@ class Worker:
                 env={**os.environ, "TMPDIR": self._folder, "OPENBLAS_NUM_THREADS": "1"},
             )
         self._socket = ours
+        self._link = _Link()
 
     @classmethod
     async def start(cls, load: Sequence[str], timeout: float) -> tuple[Worker, CompilerMessage]:
@@ -63,19 +88,18 @@ class Worker:
         """
         worker = cls(load)
         try:
-            worker._reader, worker._writer = await asyncio.open_connection(sock=worker._socket)
+            loop = asyncio.get_running_loop()
+            await loop.create_connection(lambda: worker._link, sock=worker._socket)
             return worker, await worker.receive(timeout)
         except BaseException:
             worker.end()
             raise
 
-    _reader: asyncio.StreamReader
-    _writer: asyncio.StreamWriter
-
     def send(self, message: AgentMessage) -> None:
         """Send one message; a dead worker is noticed when it is to answer."""
+        assert self._link.transport is not None, "it has started"
         data = message.SerializeToString()
-        self._writer.write(LENGTH.pack(len(data)) + data)
+        self._link.transport.write(LENGTH.pack(len(data)) + data)
 
     async def receive(self, timeout: float) -> CompilerMessage:
         """The next message; a wait that was cancelled goes on with the next call.
@@ -85,15 +109,12 @@ class Worker:
         """
         try:
             async with asyncio.timeout(timeout):
-                if self._length is None:
-                    (self._length,) = LENGTH.unpack(await self._reader.readexactly(LENGTH.size))
-                data = await self._reader.readexactly(self._length)
+                data = await self._link.messages.get()
         except TimeoutError:
             msg = f"compiler: expected it to ask or to finish within {timeout:g} s, got silence; it was ended"
             raise CompilationError(msg) from None
-        except (OSError, asyncio.IncompleteReadError):
-            raise CompilationError(self._obituary()) from None
-        self._length = None
+        if data is None:
+            raise CompilationError(self._obituary())
         return CompilerMessage.FromString(data)
 
     async def abandon(self) -> None:
@@ -131,8 +152,8 @@ class Worker:
         """Kill and reap the process, and remove what it left."""
         self._process.kill()
         self._process.wait()
-        with contextlib.suppress(AttributeError):
-            self._writer.close()
+        if self._link.transport is not None:
+            self._link.transport.abort()
         self._socket.close()
         self._said.close()
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -10,12 +10,15 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Final
 
-import grpc
+from passpilot.runners import advisor  # before grpc: it sets how much grpc says
+
+import grpc  # isort: skip
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from passpilot.plugin.arguments import Parser
-from passpilot.plugin.errors import InputError, UsageError
+from passpilot.plugin.errors import PeerError, UsageError
+from passpilot.runners.grpc_server import read_tls
 from passpilot.training.compiler_service import SERVICE, CompilerService, Corpus
 from passpilot.training.pool import GRACE, Pool
 
@@ -24,8 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _OPTIONS: Final = (
-    ("grpc.max_receive_message_length", 200 << 20),
-    ("grpc.max_send_message_length", 200 << 20),
+    *advisor.OPTIONS,
     ("grpc.so_reuseport", 0),  # a port that is taken is an error
     ("grpc.keepalive_time_ms", 10_000),  # an agent whose machine has gone is noticed
     ("grpc.keepalive_timeout_ms", 10_000),
@@ -36,18 +38,22 @@ def _parser() -> Parser:
     parser = Parser(
         "passpilot serve-compiler",
         description="Let agents take the decisions of compilations, episode by episode, over gRPC.",
-        epilog="example:\n  passpilot serve-compiler --grpc 127.0.0.1:5005 --corpus modules/\n\n"
+        epilog="example:\n  passpilot serve-compiler --grpc :5005 --corpus modules/\n\n"
         "In Python, passpilot.training.episode.CompilerClient is an agent's end; for other languages,\n"
         "compiler.proto in the package defines it.",
     )
     add = parser.option
-    add("grpc", metavar="HOST:PORT", required=True, help="where to listen; port 0 for a free one")
+    where = "listen there; only to this machine without HOST; 0 for a free port"
+    add("grpc", metavar="[HOST:]PORT", required=True, help=where)
     add("corpus", metavar="DIR", help="let agents name modules in this folder")
     add("load", metavar="FILE.py", action="append", default=[], help="register the features in this file")
     add("timeout", metavar="S", type=float, default=60.0, help="seconds for each action of an agent (60)")
     add("compile-timeout", metavar="S", type=float, default=600.0, help="seconds for each step of LLVM (600)")
     most = max(8, 2 * (os.cpu_count() or 1))
     add("episodes", metavar="N", type=int, default=most, help=f"at most so many at a time ({most})")
+    add("token", metavar="TEXT|@FILE", help="answer only agents that send this")
+    add("tls-cert", metavar="FILE", help="speak TLS, with this certificate (PEM)")
+    add("tls-key", metavar="FILE", help="the private key of the certificate (PEM)")
     parser.traceback_option()
     return parser
 
@@ -69,17 +75,18 @@ async def _serve(args: argparse.Namespace) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
+    token = "" if args.token is None else advisor.read_token(args.token, "serve-compiler: --token")
     corpus = Corpus(args.corpus)
     pool = Pool(args.load, args.episodes, args.compile_timeout)
+    service = CompilerService(pool, corpus, args.timeout, args.compile_timeout, token)
     try:
         server = grpc.aio.server(options=_OPTIONS)
-        service = CompilerService(pool, corpus, args.timeout, args.compile_timeout)
-        port = _listen(server, args.grpc)
+        port = _listen(server, args)
         await pool.warm()
         await _offer(server, service)
         await server.start()
-        host = args.grpc.rpartition(":")[0]
-        print(f"passpilot serve-compiler: listening on {host}:{port}", file=sys.stderr, flush=True)
+        if args.grpc.rpartition(":")[2] == "0":
+            print(port, flush=True)
         await stop.wait()
         await server.stop(None)
     finally:
@@ -94,12 +101,20 @@ async def _settle() -> None:
         await asyncio.wait(others, timeout=GRACE)
 
 
-def _listen(server: grpc.aio.Server, address: str) -> int:
+def _listen(server: grpc.aio.Server, args: argparse.Namespace) -> int:
+    who = f"serve-compiler --grpc {args.grpc}"
+    host, port = advisor.split_address(args.grpc, who)
+    tls = read_tls(args.tls_cert, args.tls_key)
+    if args.token is not None and tls is None and not advisor.is_loopback(host):
+        print(f"passpilot {who}: without TLS, whoever reads the network reads the token", file=sys.stderr)
     try:
-        port = server.add_insecure_port(address)
+        if tls is None:
+            return server.add_insecure_port(f"{host}:{port}")
+        chain, key = tls
+        return server.add_secure_port(f"{host}:{port}", grpc.ssl_server_credentials([(key, chain)]))
     except RuntimeError as error:
-        raise InputError(f"--grpc {address}: expected an address to listen on, got: {error}") from error
-    return port
+        hint = "see whether another server has it" + (", and the certificate and key" if tls else "")
+        raise PeerError(f"{who}: expected to listen there, got: {error}; {hint}") from error
 
 
 async def _offer(server: grpc.aio.Server, service: CompilerService) -> None:

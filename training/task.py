@@ -64,10 +64,11 @@ class Task:
             _check_defined(module, self.function)
         if self.pipeline:
             optimize(module, self.pipeline, _at("optimize", advisors))
-            module = Module.read(module.bitcode(), name=_NAME, verify=False, for_codegen=True)
         generating = _at("emit", advisors)
         if self.measure is None and not generating:
             return None
+        if self.pipeline:
+            module = Module.read(module.bitcode(), name=_NAME, verify=False, for_codegen=True)
         emitted = generate(module, self._options(), generating)
         return self.measure.of(emitted) if self.measure else None
 

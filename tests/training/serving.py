@@ -90,13 +90,13 @@ def served(folder: Path, *flags: str | Path) -> Iterator[Service]:
     with subprocess.Popen(
         [str(each) for each in command],
         stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env=environment,
     ) as process:
         try:
-            port = first_line(process.stderr).rpartition(":")[2]
-            yield Service(process, f"127.0.0.1:{int(port)}", temporary, stuck)
+            yield Service(process, f"127.0.0.1:{int(first_line(process.stdout))}", temporary, stuck)
         finally:
             process.kill()
 
