@@ -36,7 +36,8 @@ OPTIONS: Final = (
     ("grpc.max_send_message_length", LARGEST),
     ("grpc.max_receive_message_length", LARGEST),
 )
-_INTEGER, _NUMBER = 0x11, 0x19
+_FRAME, _INTEGER, _NUMBER = 0x12, 0x11, 0x19
+"""Number and type of a field, as protobuf writes them."""
 
 
 def hello(point: Point) -> bytes:
@@ -54,8 +55,11 @@ def as_json(message: Message) -> bytes:
 
 def frame_head(size: int) -> bytes:
     """The bytes before a frame of `size` bytes."""
-    message = Question(frame=bytes(size)).SerializeToString()
-    return message[: len(message) - size]
+    head = bytearray([_FRAME])
+    while size > 0x7F:  # protobuf's varint: seven bits at a time, the lowest first
+        head.append(size & 0x7F | 0x80)
+        size >>= 7
+    return bytes([*head, size])
 
 
 class AdviceCode:
