@@ -32,6 +32,9 @@ from passpilot.runners.wire import MAX_LINE
 
 _LONGEST_NAP: Final = 0.02
 _LARGEST_READ: Final = 1 << 20
+_USUAL_CAPACITY: Final = 1 << 16
+_LARGEST_CAPACITY: Final = 1 << 20
+"""What Linux lets anyone ask for; a system may set it lower."""
 
 
 class Channel:
@@ -120,6 +123,27 @@ class Channel:
             if len(data) > MAX_LINE or b"\n" in data[:-1]:
                 raise PeerError(f"{self.who}: expected {what} of one line, got {bytes(data[:80])!r}")
         return bytes(data)
+
+    def fill(self, buffer: memoryview, deadline: float, what: str) -> None:
+        """Read into all of `buffer`.
+
+        Raises:
+            PeerError: the peer is gone, or did not send it before the deadline.
+        """
+        got, size = 0, len(buffer)
+        while got < size:
+            if not self._readable.poll(_milliseconds(deadline)):
+                raise self.silent(what, got)
+            more = self.reader.readinto(buffer[got:])
+            if not more:
+                raise self.gone(what, got)
+            got += more
+
+    def widen(self, size: int) -> None:
+        """Let messages of `size` bytes fit the way to the peer, as far as the system permits."""
+        if size > _USUAL_CAPACITY:
+            with contextlib.suppress(OSError):  # the user has too many large pipes already
+                fcntl.fcntl(self.writer.fileno(), fcntl.F_SETPIPE_SZ, min(2 * size, _LARGEST_CAPACITY))
 
     def read_some(self, limit: int, deadline: float, what: str, got: int = 0) -> bytes:
         """Some bytes, `limit` at most, of which it had sent `got` before.

@@ -24,6 +24,7 @@ import struct
 import time
 from typing import TYPE_CHECKING, Final
 
+from passpilot.features.spec import layout
 from passpilot.plugin.errors import PeerError, RunnerSpecError
 from passpilot.runners import wire
 from passpilot.runners.base import Runner, own_features
@@ -67,6 +68,7 @@ class BridgePipeRunner(PeerRunner):
     ) -> None:
         deadline = time.monotonic() + timeout
         super().__init__(join(base, deadline, "a model of ML-Compiler-Bridge"), timeout)
+        self._channel.widen(layout(inputs)[1])
         self.inputs = inputs
         self.output = point.advice
         self._tensors = Json(inputs) if serdes == "json" else Bitstream(inputs, packed=True)

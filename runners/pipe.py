@@ -60,6 +60,7 @@ class _Client(PeerRunner):
             self.inputs: tuple[TensorSpec, ...] = self._wanted(greeting, point)
             self.output = point.advice
             self.server = greeting.runner
+            self._channel.widen(wire.frame_size(self.inputs))
             self._prepare(point, serdes)
         except BaseException as error:
             self.abandon(error)
@@ -95,7 +96,7 @@ class _Client(PeerRunner):
             self.end(error)
             raise
 
-    def _send(self, data: bytes) -> None:
+    def _send(self, data: bytes | memoryview) -> None:
         self._channel.write(data, time.monotonic() + self._timeout, "a question")
 
     def _head(self, data: bytes, deadline: float) -> tuple[int | float, bytes]:
@@ -145,7 +146,7 @@ class PipeRunner(_Client):
             self._request_frame[:] = self._frame
             written = self._write(self._request)
             if written != len(self._request):
-                self._send(bytes(self._request[written or 0 :]))
+                self._send(memoryview(self._request)[written or 0 :])
             size = self._read_into(self._answer)
             watch.steps += 1
             status, advice = self._unpack(self._answer)

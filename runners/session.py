@@ -59,7 +59,7 @@ class Session:
             if got != size:
                 if not got:
                     return
-                request[got:] = self._channel.read(size - got, self._deadline(), "the rest of a request")
+                self._channel.fill(memoryview(request)[got:], self._deadline(), "the rest of a request")
             if not request.startswith(evaluation):
                 if request.startswith(wire.BYE):
                     return
@@ -139,7 +139,7 @@ class CodedSession(Session):
             got = self._channel.reader.readinto(request)
             if not got:
                 return
-            request[got:] = self._channel.read(len(request) - got, self._deadline(), "a request")
+            self._channel.fill(memoryview(request)[got:], self._deadline(), "a request")
             _, size = wire.HEAD.unpack(request)
             if size > MAX_BYTES:
                 self._give_up(f"expected a message of at most {MAX_BYTES} bytes, got {size}")
