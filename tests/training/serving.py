@@ -6,12 +6,15 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import socket
+import struct
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, Required, TypedDict, Unpack
 
 import numpy as np
 import psutil
@@ -49,6 +52,17 @@ def stuck(site):
 def wrong(site):
     raise ValueError("no such number")
 """
+
+
+class Asked(TypedDict, total=False):
+    """What most episodes differ in."""
+
+    point: Required[str]
+    pipeline: str
+    reward: str
+
+
+INLINE: Final[Asked] = {"point": "inline", "pipeline": "default<Oz>", "reward": "native-size"}
 
 Choose = Callable[[Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]], object]
 
@@ -132,9 +146,9 @@ class Played:
     baseline: float
 
 
-def play(client: CompilerClient, seed: int, module: bytes | str, **keywords: str) -> Played:
+def play(client: CompilerClient, seed: int, module: bytes | str, **keywords: Unpack[Asked]) -> Played:
     """A random episode to its end."""
-    observation = client.reset(module, **keywords)  # type: ignore[arg-type]
+    observation = client.reset(module, **keywords)
     choose = chance(client, seed)
     actions: list[float] = []
     reward, done = 0.0, False
@@ -162,3 +176,37 @@ def persistently(attempt: Callable[[], object]) -> None:
             os.sched_yield()
         else:
             return
+
+
+class Cable:
+    """A port that leads to a service, and that can be cut."""
+
+    def __init__(self, target: str) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._far = target.rpartition(":")[2]
+        self._ends: list[socket.socket] = []
+        self.target = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                far = socket.create_connection(("127.0.0.1", int(self._far)))
+                self._ends += [near, far]
+                for source, sink in ((near, far), (far, near)):
+                    threading.Thread(target=self._carry, args=(source, sink), daemon=True).start()
+
+    @staticmethod
+    def _carry(source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                sink.sendall(data)
+
+    def cut(self) -> None:
+        """Reset all connections, and take no more."""
+        self._listener.close()
+        for end in self._ends:
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            end.shutdown(socket.SHUT_RD)  # ends the thread that reads
+            end.close()

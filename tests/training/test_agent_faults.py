@@ -22,10 +22,9 @@ from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage
 from passpilot.training.episode import METHOD, CompilerClient
 from tests.command import GENEROUS, program
 from tests.passes import pressure
-from tests.training.serving import Service, persistently, play, served
+from tests.training.serving import INLINE, Cable, Service, persistently, play, served
 
 MODULE: Final = program(6).encode()
-INLINE: Final = {"point": "inline", "pipeline": "default<Oz>", "reward": "native-size"}
 
 AGENT: Final = """\
 import sys
@@ -176,7 +175,7 @@ def test_messages_outside_of_an_episode(service: Service) -> None:
 
 def test_garbage_ends_its_own_stream_only(service: Service, client: CompilerClient) -> None:
     with grpc.insecure_channel(service.target) as channel, pytest.raises(grpc.RpcError):
-        list(channel.stream_stream(METHOD)(iter([b"\xff\xff\xff"]), timeout=GENEROUS))
+        list(channel.stream_stream(METHOD, bytes, bytes)(iter([b"\xff\xff\xff"]), timeout=GENEROUS))
     assert client.reset(MODULE, point="inline", pipeline="default<Oz>") is not None
 
 
@@ -236,6 +235,17 @@ def test_a_killed_agent_gives_everything_back(tmp_path: Path, feature: str, step
         service.process.terminate()
         assert service.ended() == (0, "")
         assert not list(service.temporary.iterdir())
+
+
+def test_a_cut_connection_gives_everything_back(tmp_path: Path) -> None:
+    with served(tmp_path, "--episodes=1") as service:
+        cable = Cable(service.target)
+        with CompilerClient(cable.target, timeout=GENEROUS) as client, service.client() as other:
+            client.reset(MODULE, **INLINE)
+            cable.cut()
+            persistently(lambda: other.reset(MODULE, **INLINE))
+            with pytest.raises(PeerError, match="expected an answer, got"):
+                client.step(1)
 
 
 def test_a_silent_agent_is_told_and_may_come_again(tmp_path: Path) -> None:

@@ -17,10 +17,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoRe
 from passpilot.plugin.errors import CompilationError
 from tests.command import passpilot
 from tests.stock import MANY_CALLS, clang, opt, run
-from tests.training.serving import Service, play, served
-
-INLINE = {"point": "inline", "pipeline": "default<Oz>", "reward": "native-size"}
-EVICT = {"point": "evict", "reward": "allocation-cost"}
+from tests.training.serving import INLINE, Asked, Service, play, served
 
 REPLAY = """\
 import json
@@ -96,10 +93,11 @@ def test_allocation_is_what_the_command_line_makes_of_the_same_answers(
     source, optimized = tmp_path / "in.bc", tmp_path / "optimized.bc"
     source.write_bytes(unit(corpus))
     optimized.write_bytes(opt(source, "default<O2>")[0])
-    asked = {"point": point, "reward": "allocation-cost"}
+    asked: Asked = {"point": point, "reward": "allocation-cost"}
     with service.client() as client:
-        played = play(client, 2, source.read_bytes(), **asked, pipeline="default<O2>")
-        assert play(client, 2, optimized.read_bytes(), **asked) == played
+        played = play(client, 2, optimized.read_bytes(), **asked)
+        asked["pipeline"] = "default<O2>"
+        assert play(client, 2, source.read_bytes(), **asked) == played
     assert played.actions
     runner, report = replayer(tmp_path, played.actions), tmp_path / "cost.json"
     flags = ("-filetype=null", f"--{point}={runner}", f"--report={report}")
@@ -112,7 +110,7 @@ def test_allocation_is_what_the_command_line_makes_of_the_same_answers(
 
 def test_both_rewards_of_any_point(service: Service, module: bytes) -> None:
     with service.client() as client:
-        cost = play(client, 1, module, **{**INLINE, "reward": "allocation-cost"})
+        cost = play(client, 1, module, point="inline", pipeline="default<Oz>", reward="allocation-cost")
         size = play(client, 1, module, **INLINE)
         assert cost.actions == size.actions
         assert cost.baseline != size.baseline
@@ -132,7 +130,7 @@ def test_episodes_use_a_process_again_also_after_a_reset(service: Service, modul
     with service.client() as client:
         seen = set()
         for _ in range(3):
-            observation = client.reset(module, **INLINE, features=["process"])  # type: ignore[arg-type]
+            observation = client.reset(module, **INLINE, features=["process"])
             for _ in range(4):
                 assert observation is not None
                 seen.add(observation["process"].item())
@@ -148,13 +146,13 @@ def test_features_are_those_that_were_asked_for(service: Service, corpus: Callab
         assert observation is not None
         assert [*observation] == ["evict_default", "nr_urgent", "mask"]
         assert [str(spec) for spec in client.tensors] == ["int64[1]", "float32[1,33]", "int64[1,33]"]
-        assert observation["mask"][0, observation["evict_default"].item()] == 1
+        assert observation["mask"][0, int(observation["evict_default"].item())] == 1
         assert (client.advice.name, str(client.advice)) == ("index_to_evict", "int64[1]")
 
 
 def test_the_default_played_by_an_agent_is_the_baseline(service: Service, module: bytes) -> None:
     with service.client() as client:
-        observation = client.reset(module, **INLINE, features=["inlining_default"])  # type: ignore[arg-type]
+        observation = client.reset(module, **INLINE, features=["inlining_default"])
         while observation is not None:
             observation, reward, _, info = client.step(observation["inlining_default"])
         assert info["value"] == info["baseline"]
@@ -181,7 +179,7 @@ def test_one_function_is_the_agents_and_the_default_takes_the_others(
 
 def test_a_module_that_asks_nothing_is_an_episode_without_actions(service: Service) -> None:
     with service.client() as client:
-        assert client.reset(b"define i32 @f() { ret i32 1 }", **INLINE) is None  # type: ignore[arg-type]
+        assert client.reset(b"define i32 @f() { ret i32 1 }", **INLINE) is None
         assert client.info["decisions"] == 0
         assert client.info["value"] == client.info["baseline"]
         (note,) = client.info["notes"]  # type: ignore[misc]
