@@ -2,8 +2,8 @@
 """`grpc:` against one unary call per decision, and against `pipe:`, in turns; the null model, 38 features.
 
 The unary side is what generated clients do at their fastest, without protobuf objects at either end: a frame
-of the same bytes to a server of its own that only answers. Ours asks a Python policy behind `passpilot serve`.
-Streaming is to be at least 1.3 times faster, and a decision to take no more than 300 us.
+of the same bytes to a server of its own that only answers. Ours asks a Python policy behind
+`passpilot serve`. Streaming is to be at least 1.3 times faster, and a decision to take no more than 300 us.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 from passpilot.features.point import find_point
@@ -45,7 +46,7 @@ def times(ask: Callable[[], object]) -> list[float]:
     for _ in range(QUESTIONS):
         ask()
         marks.append(clock())
-    return [(after - before) * 1e6 for before, after in zip(marks, marks[1:], strict=False)]
+    return [(after - before) * 1e6 for before, after in pairwise(marks)]
 
 
 def started(*arguments: str) -> tuple[subprocess.Popen[str], str]:
@@ -83,7 +84,8 @@ def main() -> None:
         streaming, port = started(SERVE, spec, "--grpc", "0")
         piped = subprocess.Popen([sys.executable, "-c", SERVE, spec, "--pipe", base, "--once"])
         channel = grpc.insecure_channel(f"127.0.0.1:{unary_port}")
-        call, frame = channel.unary_unary("/bench/Ask"), bytes(FRAME)
+        call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/bench/Ask")
+        frame = bytes(FRAME)
         with runner(f"grpc:127.0.0.1:{port}") as stream, runner(f"pipe:{base}") as pipe:
             measured = measure(
                 {"unary": lambda: call(frame), "grpc:": stream.evaluate, "pipe:": pipe.evaluate}

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 MOST: Final = 1000
 """Sessions at a time; one more is refused rather than kept waiting."""
 
-_PATIENCE: Final = 2.0
+_PATIENCE: Final = 1.0
 _OPTIONS: Final = (*advisor.OPTIONS, ("grpc.so_reuseport", 0))  # a port that is taken is an error
 _DONE: Final = Answer(done=Done()).SerializeToString()
 
@@ -117,10 +117,11 @@ class GrpcServer:
 
     def close(self) -> bool:
         """End all sessions, and tell whether they did end; a policy that never returns cannot be made to."""
-        self._server.stop(None).wait(_PATIENCE)
+        stopped = self._server.stop(None)
         self._supply.close()
         with self._changed:
-            return self._changed.wait_for(lambda: not self._sessions, _PATIENCE)
+            done = self._changed.wait_for(lambda: not self._sessions, _PATIENCE)
+        return done and stopped.wait(_PATIENCE)
 
     @property
     def sessions(self) -> int:

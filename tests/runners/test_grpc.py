@@ -318,7 +318,9 @@ def test_frames_are_what_protobuf_writes(size: int) -> None:
 def test_advice_is_what_protobuf_writes(name: str) -> None:
     code = AdviceCode(find_point(name).advice)
     for advice in (0, 1, 32):
-        assert code.pack(advice) == Answer(**{code.field: advice}).SerializeToString()
+        answer = Answer()
+        setattr(answer, code.field, advice)
+        assert code.pack(advice) == answer.SerializeToString()
         assert code.unpack(code.pack(advice)) == (code.head, advice)
 
 
