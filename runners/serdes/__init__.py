@@ -9,9 +9,10 @@ serdes.decode(data)                 the tensors hold what the data says
 
 from __future__ import annotations
 
+import struct
 from abc import ABC, abstractmethod
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.features.spec import layout
 from passpilot.plugin.errors import PeerError, RunnerSpecError
@@ -37,6 +38,16 @@ FORMATS: Final = {
 _SHOWN: Final = 60
 
 
+class Row(NamedTuple):
+    """One tensor, and how values are written to its place."""
+
+    spec: TensorSpec
+    tensor: Tensor
+    form: struct.Struct
+    frame: memoryview
+    offset: int
+
+
 class SerDes(ABC):
     """One format for the tensors `specs`, which are among those of `table` (themselves, if not given)."""
 
@@ -47,9 +58,14 @@ class SerDes(ABC):
         self.specs = tuple(specs)
         self.table = tuple(table or specs)
 
-    @abstractmethod
     def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8]) -> None:
         """Take the buffers: the tensors by name, which lie in `frame` as `layout(specs)` places them."""
+        self.rows = [
+            Row(
+                spec, tensors[spec.name], struct.Struct(f"={spec.size}{spec.struct_code}"), frame.data, offset
+            )
+            for spec, offset in zip(self.specs, layout(self.specs)[0], strict=True)
+        ]
 
     @abstractmethod
     def encode(self) -> bytes | memoryview:
@@ -62,6 +78,19 @@ class SerDes(ABC):
         Raises:
             PeerError: it is not what `encode` of the other end gives; some tensors may have been written.
         """
+
+    def store(self, row: Row, values: Sequence[int | float]) -> None:
+        """Let a tensor hold `values`, which are of its kind.
+
+        Raises:
+            PeerError: they are too few or many, or one does not fit its type.
+        """
+        if len(values) != row.spec.size:
+            self.refuse(f"{row.spec.size} values", f"{len(values)}", row.spec)
+        try:
+            row.form.pack_into(row.frame, row.offset, *values)
+        except (struct.error, OverflowError):
+            self.refuse(f"values that fit {row.spec.dtype}", list(values), row.spec)
 
     def refuse(self, expected: str, got: object, spec: TensorSpec | None = None) -> NoReturn:
         """Raise the error about data that are not as expected; of one tensor, if `spec` is given."""

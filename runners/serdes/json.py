@@ -10,19 +10,15 @@ type, fractions and booleans for integers, names that are missing, unknown or gi
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
-
-import numpy as np
+from math import isfinite
+from typing import TYPE_CHECKING, Final, cast
 
 from passpilot.runners.serdes import SerDes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from numpy.typing import NDArray
+    from collections.abc import Iterable
 
     from passpilot.features.spec import TensorSpec
-    from passpilot.runners.base import Tensor
 
 _SPECIAL: Final = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 
@@ -32,13 +28,10 @@ class Json(SerDes):
 
     name = "json"
 
-    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8]) -> None:  # noqa: ARG002
-        self._tensors = {spec.name: (spec, tensors[spec.name]) for spec in self.specs}
-
     def encode(self) -> bytes:
         row = {
-            name: tensor.item() if spec.size == 1 else tensor.ravel().tolist()
-            for name, (spec, tensor) in self._tensors.items()
+            spec.name: tensor.item() if spec.size == 1 else tensor.ravel().tolist()
+            for spec, tensor, *_ in self.rows
         }
         try:
             text = _ENCODE(row)
@@ -47,16 +40,14 @@ class Json(SerDes):
         return text.encode()
 
     def decode(self, data: bytes) -> None:
-        row = self.read_object(data)
-        if row.keys() != self._tensors.keys():
-            self._refuse_names(row.keys())
-        for name, (spec, tensor) in self._tensors.items():
-            value = row[name]
+        given = self.read_object(data)
+        if len(given) != len(self.rows) or not all(spec.name in given for spec in self.specs):
+            self._refuse_names(given)
+        for row in self.rows:
+            value = given[row.spec.name]
             values = value if isinstance(value, list) else [value]
-            if len(values) != spec.size:
-                self.refuse(f"{spec.size} values", f"{len(values)}", spec)
-            read = self._floats if tensor.dtype.kind == "f" else self._integers
-            tensor.reshape(-1)[...] = read(spec, values)
+            numbers = self._floats if row.tensor.dtype.kind == "f" else self._integers
+            self.store(row, numbers(row.spec, values))
 
     def read_object(self, data: bytes) -> dict[str, object]:
         """The object that `data` are.
@@ -72,37 +63,34 @@ class Json(SerDes):
             self.refuse("a JSON object", row)
         return row
 
-    def _integers(self, spec: TensorSpec, values: list[object]) -> Tensor:
-        if set(map(type, values)) != {int}:
+    def _integers(self, spec: TensorSpec, values: list[object]) -> list[int]:
+        if not set(map(type, values)) <= {int}:
             self.refuse("integers", values, spec)
-        try:
-            return np.array(values, spec.dtype)
-        except OverflowError:
-            self.refuse(f"integers that fit {spec.dtype}", values, spec)
+        return cast("list[int]", values)
 
-    def _floats(self, spec: TensorSpec, values: list[object]) -> Tensor:
-        kinds = set(map(type, values))
-        special = 0
-        if str in kinds and kinds <= {int, float, str}:
-            special = sum(isinstance(value, str) for value in values)
+    def _floats(self, spec: TensorSpec, values: list[object]) -> list[float]:
+        numbers = values
+        if str in set(map(type, values)):
+            numbers = [value for value in values if not (isinstance(value, str) and value in _SPECIAL)]
             values = [_SPECIAL.get(value, value) if isinstance(value, str) else value for value in values]
-            kinds = set(map(type, values))
-        if not kinds <= {int, float}:
-            self.refuse(f"numbers or {', '.join(map(repr, _SPECIAL))}", values, spec)
-        try:
-            with np.errstate(over="ignore"):
-                made = np.array(values, np.float64).astype(spec.dtype)
-        except OverflowError:
-            self.refuse(f"numbers that fit {spec.dtype}", values, spec)
-        if made.size - np.count_nonzero(np.isfinite(made)) != special:
-            self.refuse(f"numbers that fit {spec.dtype}", values, spec)
-        return made
+        if not set(map(type, numbers)) <= {int, float}:
+            self.refuse(f"numbers or {', '.join(map(repr, _SPECIAL))}", numbers, spec)
+        floats = cast("list[float]", values)
+        if not all(map(_fits, cast("list[float]", numbers))):
+            self.refuse(f"values that fit {spec.dtype}", numbers, spec)
+        return floats
 
     def _refuse_names(self, got: Iterable[str]) -> None:
-        missing = [name for name in self._tensors if name not in got]
-        unknown = [name for name in got if name not in self._tensors]
+        names = [row.spec.name for row in self.rows]
+        missing = [name for name in names if name not in got]
+        unknown = [name for name in got if name not in names]
         wrong = ([f"no {missing[0]!r}"] if missing else []) + ([repr(unknown[0])] if unknown else [])
-        self.refuse(f"the {len(self._tensors)} tensors of the handshake", " and ".join(wrong))
+        self.refuse(f"the {len(names)} tensors of the handshake", " and ".join(wrong))
+
+
+def _fits(value: float) -> bool:
+    """Whether a number of the text is one: what is too large for any float has become infinite, or cannot."""
+    return isinstance(value, int) or isfinite(value)
 
 
 def _speakable(value: object) -> object:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
@@ -22,11 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from google.protobuf.message import Message
-    from numpy.typing import NDArray
 
     from passpilot.features.point import Point
     from passpilot.features.spec import TensorSpec
-    from passpilot.runners.base import Tensor
 
     Field = descriptor_pb2.FieldDescriptorProto
 
@@ -42,15 +39,9 @@ class Protobuf(SerDes):
         file.message_type.append(_message("Tensors", self.table))
         self._message = message_classes(file)["Tensors"]
 
-    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8]) -> None:  # noqa: ARG002
-        self._tensors = [(spec, tensors[spec.name]) for spec in self.specs]
-
     def encode(self) -> bytes:
-        return self.message().SerializeToString()
-
-    def message(self) -> Message:
-        """What the tensors hold, before it is made bytes."""
-        return self._message(**{spec.name: tensor.ravel().tolist() for spec, tensor in self._tensors})
+        message = self._message(**{spec.name: tensor.ravel().tolist() for spec, tensor, *_ in self.rows})
+        return message.SerializeToString()
 
     def decode(self, data: bytes) -> None:
         message = self._message()
@@ -60,14 +51,8 @@ class Protobuf(SerDes):
             self.refuse("a message", f"{data[:20]!r} ({error})")
         if len(unknown := UnknownFieldSet(message)):
             self.refuse("the fields of the handshake", f"one of number {unknown[0].field_number}")
-        for spec, tensor in self._tensors:
-            values: list[int | float] = getattr(message, spec.name)[:]
-            if len(values) != spec.size:
-                self.refuse(f"{spec.size} values", f"{len(values)}", spec)
-            try:
-                tensor.reshape(-1)[...] = np.array(values, spec.dtype)
-            except OverflowError:
-                self.refuse(f"values that fit {spec.dtype}", values, spec)
+        for row in self.rows:
+            self.store(row, getattr(message, row.spec.name))
 
 
 def point_file(point: Point) -> descriptor_pb2.FileDescriptorProto:
