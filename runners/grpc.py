@@ -7,7 +7,8 @@ with the package. A runner is one stream. If nobody listens there yet, it waits 
     tls=FILE       TLS; the server's certificate is to be signed by one in this PEM file
     tls=no         no TLS, though a token travels to another machine; elsewhere it is what is meant without
     token=TOKEN    sent to the server; @FILE is the text in a file
-    protocol=mlbridge    speaks to the servers of ML-Compiler-Bridge instead
+
+`protocol=mlbridge` speaks to the servers of ML-Compiler-Bridge instead; see `passpilot.runners.mlbridge`.
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ _OPTIONS: Final = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 500),
 )
+_KEYS: Final = {"passpilot": ("tls", "token"), "mlbridge": ("proto", "features")}
+"""What each protocol knows."""
+
 _NAP: Final = 0.05
 _ABSENT: Final = "refused"
 """What gRPC's text has when nobody listens."""
@@ -178,7 +182,7 @@ class GrpcRunner(RemoteRunner):
         self._stream.close()
 
 
-@runner_keys("tls", "token", "protocol", "features")
+@runner_keys("protocol", *(key for keys in _KEYS.values() for key in keys))
 def grpc_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> Runner:
     """The runner of `grpc:HOST:PORT`.
 
@@ -186,17 +190,22 @@ def grpc_runner(target: str, options: dict[str, str], point: Point, timeout: flo
         RunnerSpecError: the target or a key is wrong, or a token would travel unprotected.
         InputError: a file cannot be read.
     """
+    who = f"runner grpc:{target}"
     protocol = options.pop("protocol", "passpilot")
+    if protocol not in _KEYS:
+        raise RunnerSpecError(f"{who}: expected a protocol among {', '.join(_KEYS)}, got {protocol!r}")
+    if unknown := [key for key in options if key not in _KEYS[protocol]]:
+        expected = f"keys of the protocol {protocol} ({', '.join(_KEYS[protocol])})"
+        raise RunnerSpecError(f"{who}: expected {expected}, got {', '.join(unknown)}")
     if protocol == "mlbridge":
         from passpilot.runners import mlbridge
 
         return mlbridge.grpc_runner(target, options, point, timeout)
+    return _passpilot_runner(target, options, point, timeout)
+
+
+def _passpilot_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> GrpcRunner:
     who = f"runner grpc:{target}"
-    if protocol != "passpilot":
-        raise RunnerSpecError(f"{who}: expected a protocol among passpilot, mlbridge, got {protocol!r}")
-    if "features" in options:
-        msg = f"{who}: expected features= with protocol=mlbridge only, got it where the server names its own"
-        raise RunnerSpecError(msg)
     try:
         host, port = advisor.split_address(target, who)
     except UsageError as error:
