@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import struct
 from abc import ABC, abstractmethod
+from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from passpilot.features.spec import layout
 from passpilot.plugin.errors import PeerError, RunnerSpecError
@@ -38,14 +39,18 @@ FORMATS: Final = {
 _SHOWN: Final = 60
 
 
-class Row(NamedTuple):
-    """One tensor, and how values are written to its place."""
+class Row:
+    """One tensor: what each message asks of its spec, and `pack`, which writes values to its place."""
 
-    spec: TensorSpec
-    tensor: Tensor
-    form: struct.Struct
-    frame: memoryview
-    offset: int
+    __slots__ = ("is_float", "name", "pack", "size", "spec", "tensor")
+
+    def __init__(self, spec: TensorSpec, tensor: Tensor, frame: memoryview, offset: int) -> None:
+        self.spec = spec
+        self.name = spec.name
+        self.size = spec.size
+        self.is_float = spec.dtype.startswith("float")
+        self.tensor = tensor
+        self.pack = partial(struct.Struct(f"={spec.size}{spec.struct_code}").pack_into, frame, offset)
 
 
 class SerDes(ABC):
@@ -60,11 +65,10 @@ class SerDes(ABC):
 
     def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8]) -> None:
         """Take the buffers: the tensors by name, which lie in `frame` as `layout(specs)` places them."""
+        offsets, _ = layout(self.specs)
         self.rows = [
-            Row(
-                spec, tensors[spec.name], struct.Struct(f"={spec.size}{spec.struct_code}"), frame.data, offset
-            )
-            for spec, offset in zip(self.specs, layout(self.specs)[0], strict=True)
+            Row(spec, tensors[spec.name], frame.data, offset)
+            for spec, offset in zip(self.specs, offsets, strict=True)
         ]
 
     @abstractmethod
@@ -85,10 +89,10 @@ class SerDes(ABC):
         Raises:
             PeerError: they are too few or many, or one does not fit its type.
         """
-        if len(values) != row.spec.size:
-            self.refuse(f"{row.spec.size} values", f"{len(values)}", row.spec)
+        if len(values) != row.size:
+            self.refuse(f"{row.size} values", f"{len(values)}", row.spec)
         try:
-            row.form.pack_into(row.frame, row.offset, *values)
+            row.pack(*values)
         except (struct.error, OverflowError):
             self.refuse(f"values that fit {row.spec.dtype}", list(values), row.spec)
 

@@ -29,24 +29,23 @@ class Json(SerDes):
     name = "json"
 
     def encode(self) -> bytes:
-        row = {
-            spec.name: tensor.item() if spec.size == 1 else tensor.ravel().tolist()
-            for spec, tensor, *_ in self.rows
+        values = {
+            row.name: row.tensor.item() if row.size == 1 else row.tensor.ravel().tolist() for row in self.rows
         }
         try:
-            text = _ENCODE(row)
+            text = _ENCODE(values)
         except ValueError:
-            text = _ENCODE({name: _speakable(value) for name, value in row.items()})
+            text = _ENCODE({name: _speakable(value) for name, value in values.items()})
         return text.encode()
 
     def decode(self, data: bytes) -> None:
         given = self.read_object(data)
-        if len(given) != len(self.rows) or not all(spec.name in given for spec in self.specs):
+        if len(given) != len(self.rows) or any(row.name not in given for row in self.rows):
             self._refuse_names(given)
         for row in self.rows:
-            value = given[row.spec.name]
+            value = given[row.name]
             values = value if isinstance(value, list) else [value]
-            numbers = self._floats if row.tensor.dtype.kind == "f" else self._integers
+            numbers = self._floats if row.is_float else self._integers
             self.store(row, numbers(row.spec, values))
 
     def read_object(self, data: bytes) -> dict[str, object]:
@@ -81,7 +80,7 @@ class Json(SerDes):
         return floats
 
     def _refuse_names(self, got: Iterable[str]) -> None:
-        names = [row.spec.name for row in self.rows]
+        names = [row.name for row in self.rows]
         missing = [name for name in names if name not in got]
         unknown = [name for name in got if name not in names]
         wrong = ([f"no {missing[0]!r}"] if missing else []) + ([repr(unknown[0])] if unknown else [])

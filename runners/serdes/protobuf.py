@@ -40,7 +40,7 @@ class Protobuf(SerDes):
         self._message = message_classes(file)["Tensors"]
 
     def encode(self) -> bytes:
-        message = self._message(**{spec.name: tensor.ravel().tolist() for spec, tensor, *_ in self.rows})
+        message = self._message(**{row.name: row.tensor.ravel().tolist() for row in self.rows})
         return message.SerializeToString()
 
     def decode(self, data: bytes) -> None:
@@ -52,7 +52,7 @@ class Protobuf(SerDes):
         if len(unknown := UnknownFieldSet(message)):
             self.refuse("the fields of the handshake", f"one of number {unknown[0].field_number}")
         for row in self.rows:
-            self.store(row, getattr(message, row.spec.name))
+            self.store(row, getattr(message, row.name))
 
 
 def point_file(point: Point) -> descriptor_pb2.FileDescriptorProto:
