@@ -106,6 +106,10 @@ class Cutter:
         self._threads = [threading.Thread(target=self._accept)]
         self._threads[0].start()
 
+    @property
+    def connections(self) -> int:
+        return len(self._sockets) // 2
+
     def cut_after(self, direction: str, more: int) -> None:
         self.limit[direction] = self.passed[direction] + more
 
@@ -452,3 +456,10 @@ def test_illegal_advice_of_another_server(tmp_path: Path) -> None:
             ),
         ):
             optimize(Module.read(tmp_path / "in.ll"), "default<O2>", [inliner])
+
+
+def test_sessions_of_a_process_share_a_connection() -> None:
+    with server("const:1") as made, cutter(target_of(made)) as cut, contextlib.ExitStack() as stack:
+        runners = [stack.enter_context(client(cut.target)) for _ in range(5)]
+        assert [runner.evaluate() for runner in runners] == [1] * 5
+        assert cut.connections == 1
