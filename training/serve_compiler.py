@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 _OPTIONS: Final = (
     *advisor.OPTIONS,
     ("grpc.so_reuseport", 0),  # a port that is taken is an error
-    ("grpc.keepalive_time_ms", 10_000),  # an agent whose machine has gone is noticed
-    ("grpc.keepalive_timeout_ms", 10_000),
 )
 
 

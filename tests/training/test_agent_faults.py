@@ -186,6 +186,16 @@ def test_a_crash_ends_the_episode_only(client: CompilerClient) -> None:
         client.step(1)
 
 
+def test_a_worker_that_died_while_it_waited_is_replaced(tmp_path: Path) -> None:
+    with served(tmp_path) as service, service.client() as client:
+        (worker,) = service.workers()
+        os.kill(worker, signal.SIGKILL)
+        while psutil.Process(worker).status() != psutil.STATUS_ZOMBIE:  # the service has yet to look
+            os.sched_yield()
+        assert play(client, 1, MODULE, **INLINE).actions
+        assert worker not in service.workers()
+
+
 def ask_forever(client: CompilerClient, alongside: threading.Thread) -> None:
     alongside.start()
     while True:
