@@ -25,7 +25,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from passpilot.features.spec import layout
-from passpilot.plugin.errors import PeerError, RunnerSpecError
+from passpilot.plugin.errors import PeerError, RunnerSpecError, UsageError
 from passpilot.runners import wire
 from passpilot.runners.base import Runner, own_features
 from passpilot.runners.fifo import join
@@ -126,22 +126,23 @@ def grpc_runner(target: str, options: dict[str, str], point: Point, timeout: flo
     """The runner of `grpc:HOST:PORT?protocol=mlbridge`.
 
     Raises:
-        RunnerSpecError: a key is unknown, or `proto` no file with the service.
+        RunnerSpecError: the target is no address, or `proto` no file with the service.
         SpecMismatchError: `features`, or a field of the request, is a tensor that is not offered.
         PeerError: there is no server.
     """
+    from passpilot.runners.advisor import split_address
     from passpilot.runners.mlbridge_grpc import BridgeGrpcRunner, compiled_service, point_service
 
-    known = ("protocol", "proto", "features")
-    if unknown := [key for key in options if key not in known]:
-        msg = f"runner grpc:{target}: expected keys of the protocol mlbridge ({', '.join(known)}), "
-        raise RunnerSpecError(f"{msg}got {', '.join(unknown)}")
+    try:
+        host, port = split_address(target, f"runner grpc:{target}")
+    except UsageError as error:
+        raise RunnerSpecError(str(error)) from None
     service = compiled_service(options["proto"]) if "proto" in options else point_service(point)
     if "proto" in options and "features" not in options:
         inputs = point.select(field.name for field in service.request.field)
     else:
         inputs = _wanted(options, point)
-    return BridgeGrpcRunner(target, service, inputs, point.advice, timeout)
+    return BridgeGrpcRunner(f"{host}:{port}", service, inputs, point.advice, timeout)
 
 
 def _wanted(options: dict[str, str], point: Point) -> tuple[TensorSpec, ...]:

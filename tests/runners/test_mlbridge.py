@@ -293,6 +293,11 @@ def test_a_server_of_another_service(tmp_path: Path) -> None:
         runner.evaluate()
 
 
+def test_no_address() -> None:
+    with pytest.raises(RunnerSpecError, match="runner grpc:here: expected HOST:PORT, got 'here'"):
+        grpc_client("here")
+
+
 def test_no_server() -> None:
     with pytest.raises(PeerError, match="expected a server, got none before the deadline"):
         grpc_client(f"127.0.0.1:{free_port()}", timeout=0.2)
@@ -326,6 +331,13 @@ def test_a_reply_without_fields_and_a_field_too_narrow(tmp_path: Path) -> None:
         grpc_client("127.0.0.1:1", "evict", proto=str(file))
 
 
-def test_keys_that_grpc_does_not_know() -> None:
-    with pytest.raises(RunnerSpecError, match=r"expected keys of the protocol mlbridge .*, got serdes"):
-        grpc_client("127.0.0.1:1", serdes="json")
+@pytest.mark.parametrize("serdes", FORMATS)
+def test_one_deadline_for_a_whole_compilation(tmp_path: Path, serdes: str) -> None:
+    (tmp_path / "in.ll").write_text(program(20))
+    flags = (f"--inline=pipe:ch?protocol=mlbridge&serdes={serdes}", "--timeout=1", "--on-error=default")
+    with model(serdes, tmp_path / "ch", "stalls", 3):
+        done = passpilot("opt", "in.ll", "-O2", *flags, "-o", "out.bc", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert "19 of 20 decisions fell back to the default; the first: " in done.err
+    assert "before the deadline" in done.err
+    assert done.seconds < 10
