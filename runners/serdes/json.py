@@ -68,16 +68,16 @@ class Json(SerDes):
         return cast("list[int]", values)
 
     def _floats(self, spec: TensorSpec, values: list[object]) -> list[float]:
-        numbers = values
-        if str in set(map(type, values)):
+        kinds, numbers = set(map(type, values)), values
+        if str in kinds:
             numbers = [value for value in values if not (isinstance(value, str) and value in _SPECIAL)]
             values = [_SPECIAL.get(value, value) if isinstance(value, str) else value for value in values]
-        if not set(map(type, numbers)) <= {int, float}:
+            kinds = set(map(type, numbers))
+        if not kinds <= {int, float}:
             self.refuse(f"numbers or {', '.join(map(repr, _SPECIAL))}", numbers, spec)
-        floats = cast("list[float]", values)
-        if not all(map(_fits, cast("list[float]", numbers))):
+        if not _are_finite(cast("list[float]", numbers)):
             self.refuse(f"values that fit {spec.dtype}", numbers, spec)
-        return floats
+        return cast("list[float]", values)
 
     def _refuse_names(self, got: Iterable[str]) -> None:
         names = [row.name for row in self.rows]
@@ -87,9 +87,12 @@ class Json(SerDes):
         self.refuse(f"the {len(names)} tensors of the handshake", " and ".join(wrong))
 
 
-def _fits(value: float) -> bool:
-    """Whether a number of the text is one: what is too large for any float has become infinite, or cannot."""
-    return isinstance(value, int) or isfinite(value)
+def _are_finite(numbers: list[float]) -> bool:
+    """Whether each is the number that was written, not one too large for any float."""
+    try:
+        return all(map(isfinite, numbers))
+    except OverflowError:  # an integer that no float comes near
+        return False
 
 
 def _speakable(value: object) -> object:

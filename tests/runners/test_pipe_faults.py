@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sys
 import time
@@ -248,6 +249,7 @@ def test_message_of_200_mib(tmp_path: Path) -> None:
     whole = replace(point(), features=(*point().features, big))
     base = str(tmp_path / "ch")
     with served(spec(base, "decide"), base), allocate(PipeRunner(base, whole, GENEROUS)) as runner:
+        assert fcntl.fcntl(runner._channel.writer, fcntl.F_GETPIPE_SZ) > 1 << 16
         tensor = runner.tensors["big"]
         for first in (1.0, 2.0):
             tensor[::4096] = np.arange(len(tensor[::4096])) + first
