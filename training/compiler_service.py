@@ -21,8 +21,8 @@ import grpc
 from passpilot.features.point import find_point
 from passpilot.plugin.errors import CompilationError, Error, InputError
 from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage, Start
+from passpilot.training.messages import failure
 from passpilot.training.rewards import improvement
-from passpilot.training.worker import failure
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

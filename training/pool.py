@@ -2,7 +2,7 @@
 """`Pool`: the compiler processes of the service, lent to one episode each and used again.
 
 What happens in a compilation happens in a process of its own: LLVM may crash or never end, and that costs
-one episode. `passpilot.training.worker` is the other end and defines the messages.
+one episode. The other end is `passpilot.training.worker`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import CompilationError, PeerError
 from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage
-from passpilot.training.worker import LENGTH
+from passpilot.training.messages import LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,9 +60,7 @@ class Worker:
     """One compiler process; made by `Worker.start`."""
 
     def __init__(self, load: Sequence[str]) -> None:
-        self._folder = tempfile.mkdtemp(
-            prefix="passpilot-worker-"
-        )  # LLVM's own temporary files, however it ends
+        self._folder = tempfile.mkdtemp(prefix="passpilot-worker-")  # LLVM's temporary files, however it ends
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  (as long as it lives)
         self._owed = 0
         ours, theirs = socket.socketpair()

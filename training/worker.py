@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The process in which episodes are compiled, one after the other; `passpilot.training.pool` starts it.
 
-It talks over a socket. Each message is a u32, its length, and an `AgentMessage` to the worker or a
-`CompilerMessage` from it, as an agent sends and gets them but for this: a start has the code of its module
-and, without a point, measures the default compiler; an empty message abandons what is under way, and is
-answered by an empty one; the worker's first message is empty, or the failure of a file that it was to load.
+It talks over a socket, in the messages of `passpilot.training.messages`.
 """
 
 from __future__ import annotations
@@ -13,7 +10,6 @@ import ctypes
 import os
 import signal
 import socket
-import struct
 import sys
 import warnings
 from typing import TYPE_CHECKING, Final
@@ -23,11 +19,11 @@ from passpilot.features.spec import by_name
 from passpilot.passes.evict import EvictAdvisor
 from passpilot.passes.inline import InlineAdvisor
 from passpilot.passes.priority import PriorityAdvisor
-from passpilot.plugin.errors import AdviceError, CompilationError, Error
+from passpilot.plugin.errors import AdviceError, Error
 from passpilot.plugin.load import load_file
 from passpilot.runners.base import Runner, own_features
-from passpilot.runners.python import describe_exception
 from passpilot.training import compiler_pb2
+from passpilot.training.messages import LENGTH, failure
 from passpilot.training.task import Task
 
 if TYPE_CHECKING:
@@ -37,7 +33,6 @@ if TYPE_CHECKING:
     from passpilot.passes.advisor import Advisor
     from passpilot.runners.advisor_pb2 import TensorSpec
 
-LENGTH: Final = struct.Struct("=I")
 _PARENT_DEATH: Final = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
 
@@ -143,14 +138,6 @@ def _describe_domain(domain: Domain, out: compiler_pb2.Episode) -> None:
         out.choice.count, out.choice.mask = domain.count, domain.mask
     elif isinstance(domain, Number):
         out.number.low, out.number.high = domain.low, domain.high
-
-
-def failure(error: BaseException, *, retry: bool = False) -> compiler_pb2.CompilerMessage:
-    """An error as a message: its class by name, and its text."""
-    told = str(error) if isinstance(error, Error) else describe_exception(error)
-    kind = type(error).__name__ if isinstance(error, Error) else CompilationError.__name__
-    text = " ".join(filter(None, map(str.strip, told.splitlines())))
-    return compiler_pb2.CompilerMessage(failure={"failure": {"error": text, "kind": kind}, "retry": retry})
 
 
 def _advisor(runner: AgentRunner, point: str) -> Advisor:

@@ -266,6 +266,8 @@ def test_a_silent_agent_is_told_and_may_come_again(tmp_path: Path) -> None:
         with pytest.raises(PeerError, match=r"agent: expected an action within 0\.2 s, got silence"):
             client.step(1)
         persistently(lambda: client.reset(MODULE, point="inline", pipeline="default<Oz>"))
+        service.process.terminate()
+        assert service.ended() == (0, "")
 
 
 def test_a_compiler_that_never_asks_is_ended(tmp_path: Path) -> None:
