@@ -112,7 +112,10 @@ class Answers:
         offered = replace(self.point, features=header.features)
         self._check_advice(header.advice)
         runner = self._runner = self._runner or self._make(offered)
-        offered.check((*runner.inputs, *self._needed()))
+        try:
+            offered.check((*runner.inputs, *self._needed()))
+        except SpecMismatchError as error:
+            raise SpecMismatchError(f"runner {self._spec} at this compiler's {error}") from None
         wanted = runner.inputs
         names = {spec.name for spec in wanted}
         spare = tuple(spec for spec in header.features if spec.name not in names)

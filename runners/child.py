@@ -67,13 +67,12 @@ class Child:
         deadline = time.monotonic() + _GRACE
         self._signal(signal.SIGTERM)
         select.select([self.fd], [], [], _GRACE)
-        if self.ended:
-            self._reap()
-            while self._signal(0) and time.monotonic() < deadline:
-                time.sleep(_NAP)
+        if not self.ended:
             self._signal(signal.SIGKILL)
-        else:
-            self.finish()
+        self._reap()
+        while self._signal(0) and time.monotonic() < deadline:  # what it forked cleans up, too
+            time.sleep(_NAP)
+        self._signal(signal.SIGKILL)
 
     def _signal(self, number: int) -> bool:
         """Signal the whole session; False if nothing is left of it."""

@@ -106,10 +106,12 @@ class Interactive:
     def stop(self) -> None:
         """Answer no more; the compiler is dead, and the names still exist."""
         self._stopping = True
-        with contextlib.suppress(OSError):  # full, so that nobody waits for more
+        with contextlib.suppress(OSError):  # stopped before, or full, so that nobody waits for more
             writer = os.open(self._out, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            os.write(writer, _STOP)
-            os.close(writer)
+            try:
+                os.write(writer, _STOP)
+            finally:
+                os.close(writer)
         self._released.set()
         self._thread.join(_PARTING)
 
@@ -118,8 +120,9 @@ class Interactive:
             self._serve()
         except BaseException as error:  # noqa: BLE001  (raised by the thread that waits)
             self.failure = error
-        self._wake()
-        self._released.wait()
+        if not self._released.is_set():
+            self._wake()
+            self._released.wait()
         os.close(self._read_fd)
         os.close(self._write_fd)
 
