@@ -136,15 +136,11 @@ class Interactive:
         self._read_fd = self._write_fd = -1
 
     def _serve(self) -> None:
-        pending = bytearray()
-        while True:
-            if self._asked(pending):
+        while not self._stopping:
+            self._await_session()
+            pending = bytearray()
+            while self._asked(pending):
                 pending = self._answer_all()
-            elif self._stopping:
-                return
-            else:
-                pending.clear()
-                self._await_session()
 
     def _await_session(self) -> None:
         """Wait for the next one who opens BASE.out, the last having closed it.
