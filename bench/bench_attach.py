@@ -5,7 +5,7 @@ The first rows are stock opt on a real program, whole processes from their start
 included, by the clock and in processor time: at most 1.5. The last row has a program in the place of opt that
 asks as it does but computes nothing between its questions: the bare way there and back, by its own clock.
 
-usage: bench_attach.py [PROGRAM [LEVEL [ROUNDS]]]      (cmark-gfm Oz 5; some thousands of questions)
+usage: bench_attach.py [PROGRAM [LEVEL [ROUNDS]]]      (lua Oz 5; some thousands of questions)
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def told(what: str, unit: str, pairs: Sequence[tuple[float, float]]) -> None:
 
 def main() -> None:
     """Print both rows."""
-    program, level, rounds = (*sys.argv[1:], *("cmark-gfm", "Oz", "5")[len(sys.argv) - 1 :])
+    program, level, rounds = (*sys.argv[1:], *("lua", "Oz", "5")[len(sys.argv) - 1 :])
     bitcode = cache_home() / f"dev/bc/{program}/{level}/whole.bc"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
