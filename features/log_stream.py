@@ -23,7 +23,7 @@ import re
 import stat
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from passpilot.features.spec import MAX_BYTES, TensorSpec, by_name
+from passpilot.features.spec import TensorSpec, by_name, parse_table
 from passpilot.plugin.errors import FeatureError, LogError
 
 if TYPE_CHECKING:
@@ -174,12 +174,11 @@ def parse_specs(header: dict[str, object], other: str) -> tuple[tuple[TensorSpec
     """
     features = header.get("features")
     if not isinstance(features, list) or not features:
-        raise FeatureError(f"header: expected a list of features, got {features!r}")
-    specs = tuple(map(TensorSpec.from_json, features))
+        raise FeatureError(f"header: expected a list of features, got {repr(features)[:60]}")
+    specs = parse_table(features)
     last = TensorSpec.from_json(header[other]) if other in header else None
-    by_name((*specs, last) if last else specs)
-    if (total := sum(spec.nbytes for spec in specs)) > MAX_BYTES:
-        raise FeatureError(f"header: expected tensors of at most {MAX_BYTES} bytes, got {total}")
+    if last is not None:
+        by_name((*specs, last))
     return specs, last
 
 

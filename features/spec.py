@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 ALIGNMENT: Final = 8
 MAX_BYTES: Final = 1 << 30
-"""No tensor is larger: a header with a wild shape must not ask for all of the memory."""
+"""No tensor is larger, nor a table in all: a header with a wild shape must not ask for all of the memory."""
+
+_MOST_DIMENSIONS: Final = 32
+"""What every numpy can take."""
+_LONGEST: Final = 120
 
 
 class _Scalar(NamedTuple):
@@ -45,7 +49,7 @@ _SCALARS: Final = {
 }
 DTYPES: Final = tuple(_SCALARS)
 _BY_LLVM_NAME: Final = {scalar.llvm: dtype for dtype, scalar in _SCALARS.items()}
-_TEXT: Final = re.compile(r"\s*(\w+)\s*\[\s*(\d+(?:\s*,\s*\d+)*)?\s*\]\s*", re.ASCII)
+_TEXT: Final = re.compile(r"\s*(\w+)\s*\[\s*(\d{1,18}(?:\s*,\s*\d{1,18})*)?\s*\]\s*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +72,10 @@ class TensorSpec:
             raise _refused(self.name, f"a type among {', '.join(DTYPES)}", repr(self.dtype))
         if not all(type(n) is int and n > 0 for n in self.shape):
             raise _refused(self.name, "a shape of positive integers", repr(self.shape))
+        if len(self.shape) > _MOST_DIMENSIONS:
+            raise _refused(self.name, f"at most {_MOST_DIMENSIONS} dimensions", str(len(self.shape)))
         if self.nbytes > MAX_BYTES:
-            raise _refused(self.name, f"at most {MAX_BYTES} bytes", f"{self.nbytes} for {self}")
+            raise _refused(self.name, f"at most {MAX_BYTES} bytes", f"more for {self}")
 
     def __str__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
@@ -172,6 +178,18 @@ def packed_runs(specs: Iterable[TensorSpec]) -> tuple[tuple[int, int, int], ...]
     return tuple(runs)
 
 
+def parse_table(rows: Iterable[object]) -> tuple[TensorSpec, ...]:
+    """The specs that the JSON objects of one header or handshake describe.
+
+    Raises:
+        FeatureError: one is not well-formed, two share a name, or they are too large in all.
+    """
+    specs = tuple(by_name(map(TensorSpec.from_json, rows)).values())
+    if (total := layout(specs)[1]) > MAX_BYTES:
+        raise FeatureError(f"header: expected tensors of at most {MAX_BYTES} bytes, got {total}")
+    return specs
+
+
 def by_name(specs: Iterable[TensorSpec]) -> Mapping[str, TensorSpec]:
     """The specs by their names, in the same order.
 
@@ -188,4 +206,5 @@ def by_name(specs: Iterable[TensorSpec]) -> Mapping[str, TensorSpec]:
 
 def _refused(name: str | None, expected: str, got: str) -> FeatureError:
     who = "tensor" if name is None else f"tensor {name!r}"
+    got = got if len(got) <= _LONGEST else f"{got[:_LONGEST]}..."
     return FeatureError(f"{who}: expected {expected}, got {got}")

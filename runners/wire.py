@@ -31,7 +31,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NoReturn
 
 from passpilot.features.point import POINTS, Point, find_point
-from passpilot.features.spec import TensorSpec, by_name, layout
+from passpilot.features.spec import TensorSpec, layout, parse_table
 from passpilot.plugin import errors
 from passpilot.plugin.errors import Error, PeerError
 
@@ -108,7 +108,7 @@ def read_hello(line: bytes) -> Point:
         raise PeerError(msg)
     known = find_point(name)
     try:
-        specs = tuple(by_name(TensorSpec.from_json(each) for each in offered).values())
+        specs = parse_table(offered)
         advice = TensorSpec.from_json(row.get("advice"))
     except Error as error:
         msg = f"handshake: {error}"
