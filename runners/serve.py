@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.features.point import POINTS
 from passpilot.plugin.arguments import Parser
-from passpilot.plugin.errors import Error, PeerError
+from passpilot.plugin.errors import Error, PeerError, PolicyError
 from passpilot.plugin.load import load_file
 from passpilot.runners import wire
 from passpilot.runners.fifo import Channel, Listener
-from passpilot.runners.session import LONGEST_NOTICE, make_session
+from passpilot.runners.session import LONGEST_NOTICE, described, make_session
 from passpilot.runners.supply import Supply
 
 if TYPE_CHECKING:
@@ -74,10 +74,10 @@ class Server:
         try:
             channel.wait()
             self._session(channel)
-        except PeerError as error:
-            self._notice(str(error)[:LONGEST_NOTICE])
         except BrokenPipeError:
             self._notice(str(channel.gone("it to read an answer")))
+        except (Exception, SystemExit) as error:  # noqa: BLE001  (it costs one session)
+            self._notice(described(error)[:LONGEST_NOTICE])
         finally:
             channel.close()
 
@@ -89,14 +89,15 @@ class Server:
                 point, serdes = wire.read_hello(line), wire.read_serdes(line)
                 runner = stack.enter_context(self._supply.runner_for(point))
                 session = make_session(serdes, channel, runner, point, self._timeout, self._notice)
-            except Error as error:
-                channel.write(wire.refusal(error), deadline, "the refusal")
-                raise PeerError(f"{channel.who}: refused a client: {error}") from error
+            except (Exception, SystemExit) as error:
+                told = error if isinstance(error, Error) else PolicyError(described(error))
+                channel.write(wire.refusal(told), deadline, "the refusal")
+                raise PeerError(f"{channel.who}: refused a client: {told}") from error
             channel.write(wire.welcome(runner.inputs, str(self._supply.spec)), deadline, "the handshake")
             session.run(self._stopping.is_set)
 
 
-class _Stopped(BaseException):
+class _Stopped(KeyboardInterrupt):
     """A signal asks the server to end; not an Exception, so that no policy swallows it."""
 
 

@@ -68,7 +68,7 @@ class Session:
             try:
                 advice = evaluate()
                 answer = (advice is True and yes) or pack(0, accept(advice, tensors))
-            except (Exception, SystemExit) as error:  # noqa: BLE001  (it goes back to the compiler)
+            except BaseException as error:  # noqa: BLE001  (it goes back to the compiler)
                 self._fail(error)
                 continue
             if write(answer) != len(answer):
@@ -85,12 +85,15 @@ class Session:
         name = self._channel.read(size, self._deadline(), "the name of a context").decode("utf-8", "replace")
         try:
             self._runner.switch_context(name)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  (it goes back to the compiler)
+        except BaseException as error:  # noqa: BLE001  (it goes back to the compiler)
             self._fail(error)
         else:
             self._send(self._pack(0, 0))
 
     def _fail(self, error: BaseException) -> None:
+        """Tell the client, unless it is the user who interrupts the server."""
+        if isinstance(error, KeyboardInterrupt):
+            raise error
         text = described(error)
         self._send(self._failure(text))
         if self._notice is not None:
@@ -158,7 +161,7 @@ class CodedSession(Session):
             self._give_up(str(error))
         try:
             self._value[...] = self._domain.accept(self._runner.evaluate(), self._tensors)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  (it goes back to the compiler)
+        except BaseException as error:  # noqa: BLE001  (it goes back to the compiler)
             self._fail(error)
             return
         advice = self._advice.encode()

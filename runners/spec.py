@@ -23,7 +23,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import quote, unquote
 
-from passpilot.plugin.errors import Error, RunnerSpecError, SpecMismatchError
+from passpilot.plugin.errors import Error, ModelError, RunnerSpecError, SpecMismatchError
 from passpilot.runners.base import Runner
 
 if TYPE_CHECKING:
@@ -144,16 +144,28 @@ def _from_text(text: str, point: Point, timeout: float) -> Runner:
     if unknown := [key for key in spec.options if key not in known]:
         keys = f"keys among {', '.join(known)}" if known else f"no keys for scheme {spec.scheme!r}"
         raise _refused(text, keys, ", ".join(unknown))
-    runner = factory(spec.target, dict(spec.options), point, timeout)
-    made: object = runner
-    if not isinstance(made, Runner):
-        msg = f"scheme {spec.scheme!r} of {origin}: expected a Runner from the factory, got {runner!r}"
-        raise RunnerSpecError(msg)
+    runner = _made(spec, factory, origin, point, timeout)
     try:
         _check_fit(runner, text, point)
     except BaseException:
         runner.close()
         raise
+    return runner
+
+
+def _made(spec: RunnerSpec, factory: RunnerFactory, origin: str, point: Point, timeout: float) -> Runner:
+    try:
+        runner: object = factory(spec.target, dict(spec.options), point, timeout)
+    except Error:
+        raise
+    except Exception as error:
+        from passpilot.runners.python import describe_exception
+
+        msg = f"runner {spec}: expected the scheme of {origin} to make it, got {describe_exception(error)}"
+        raise ModelError(msg) from error
+    if not isinstance(runner, Runner):
+        msg = f"scheme {spec.scheme!r} of {origin}: expected a Runner from the factory, got {runner!r}"
+        raise RunnerSpecError(msg)
     return runner
 
 
