@@ -185,6 +185,7 @@ class Emitter:
         self._results = results
         self._buffers = dict(inputs)
         self._stack = 0
+        self._status: ir.Value | None = None
 
     def static(self, name: str) -> Array | None:
         """The value of a tensor that is the same in every run; None of others."""
@@ -237,17 +238,17 @@ class Emitter:
     def _alloca(self, element: ir.Type, count: int) -> ir.Value:
         with self.builder.goto_entry_block():
             pointer = self.builder.alloca(ir.ArrayType(element, max(count, 1)))
-        pointer.align = 64
+        pointer.align, pointer.type = 64, POINTER
         return pointer
 
     def constant(self, array: Array) -> ir.Value:
         """The address of constant data."""
-        data = np.ascontiguousarray(array)
-        kind = ir.ArrayType(memory_type(data.dtype), data.size)
+        data = np.ascontiguousarray(array).tobytes()
+        kind = ir.ArrayType(I8, len(data))
         name = self.module.get_unique_name("constant")
         held = ir.GlobalVariable(self.module, kind, name)
-        held.global_constant, held.linkage, held.align = True, "internal", 64
-        held.initializer = ir.Constant(kind, [_literal(x, data.dtype) for x in data.ravel()])
+        held.global_constant, held.linkage, held.align, held.type = True, "internal", 64, POINTER
+        held.initializer = ir.FormattedConstant(kind, 'c"\\' + data.hex("\\") + '"' if data else 'c""')
         return held
 
     def int64(self, value: int) -> ir.Constant:
@@ -278,6 +279,31 @@ class Emitter:
         last = self.int64(start + (trips - 1) * step)
         build.cbranch(build.icmp_unsigned("!=", index, last), body, after)
         build.position_at_end(after)
+
+    def cell(self, kind: ir.Type, initial: ir.Value) -> ir.Value:
+        """A variable, which LLVM turns into a register."""
+        with self.builder.goto_entry_block():
+            place = self.builder.alloca(kind)
+        self.builder.store(initial, place)
+        return place
+
+    def get(self, cell: ir.Value, kind: ir.Type) -> ir.Value:
+        """What a variable holds."""
+        return self.builder.load(cell, typ=kind)
+
+    def check(self, good: ir.Value) -> None:
+        """Let the run end with status 1 if an `i1` is false; it goes on, so that nothing may depend on it."""
+        if self._status is None:
+            with self.builder.goto_entry_block():
+                self._status = self.builder.alloca(I32)
+                self.builder.store(ir.Constant(I32, 0), self._status)
+        bad = self.builder.zext(self.builder.not_(good), I32)
+        before = self.builder.load(self._status, typ=I32)
+        self.builder.store(self.builder.or_(before, bad), self._status)
+
+    def status(self) -> ir.Value:
+        """What the run returns."""
+        return ir.Constant(I32, 0) if self._status is None else self.builder.load(self._status, typ=I32)
 
     def address(self, buffer: Buffer, index: ir.Value) -> ir.Value:
         """The address of an element by its flat index."""
