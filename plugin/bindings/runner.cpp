@@ -2,6 +2,8 @@
 
 #include "core.h"
 
+#include "../hosted/target.h"
+
 namespace passpilot {
 
 namespace {
@@ -31,6 +33,21 @@ onnx(const std::string &Path, nb::bytes Model,
   auto R =
       makeOnnxRunner(Path, {Model.c_str(), Model.size()}, specsOf(Offered),
                      specOf(Output), domainOf(D), O, Library, Error, Mismatch);
+  if (!R)
+    raiseError(Mismatch ? "SpecMismatchError" : "ModelError", Error);
+  return wrap(std::move(R));
+}
+
+std::unique_ptr<NativeRunner>
+aot(const std::string &Path, const std::vector<SpecRow> &Offered,
+    const SpecRow &Output, const DomainRow &D, const std::string &OutputName,
+    const std::string &As, double Threshold,
+    std::vector<std::pair<std::string, std::vector<std::string>>> Map) {
+  ModelOptions O{OutputName, As, Threshold, std::move(Map)};
+  std::string Error;
+  bool Mismatch = false;
+  auto R = makeAotRunner(Path, hostFeatures(), specsOf(Offered), specOf(Output),
+                         domainOf(D), O, Error, Mismatch);
   if (!R)
     raiseError(Mismatch ? "SpecMismatchError" : "ModelError", Error);
   return wrap(std::move(R));
@@ -122,6 +139,9 @@ void bindRunner(nb::module_ &M) {
                   nb::arg("offered"), nb::arg("output"), nb::arg("domain"),
                   nb::arg("library"), nb::arg("output_name"), nb::arg("as_"),
                   nb::arg("threshold"), nb::arg("map"))
+      .def_static("aot", &aot, nb::arg("path"), nb::arg("offered"),
+                  nb::arg("output"), nb::arg("domain"), nb::arg("output_name"),
+                  nb::arg("as_"), nb::arg("threshold"), nb::arg("map"))
       .def_prop_ro("inputs",
                    [](NativeRunner &N) { return rowsOf(N.Impl->inputs()); })
       .def_prop_ro("output",

@@ -9,6 +9,7 @@
 #ifndef PASSPILOT_RUNTIME_RUNNER_H
 #define PASSPILOT_RUNTIME_RUNNER_H
 
+#include "../include/passpilot_model.h"
 #include "point.h"
 
 #include <memory>
@@ -53,11 +54,6 @@ std::unique_ptr<Runner> makeDefaultRunner(TensorSpec Output,
 std::unique_ptr<Runner> makeRandomRunner(TensorSpec Output, const Domain &D,
                                          const TensorSpec *Mask, uint64_t Seed);
 
-/// The native runner ABI: 0 on success. `inputs` holds one pointer per input.
-extern "C" typedef int (*passpilot_evaluate)(void *ctx,
-                                             const void *const *inputs,
-                                             void *output);
-
 /// Calls \p Evaluate, which must outlive the runner.
 std::unique_ptr<Runner> makeFunctionRunner(std::vector<TensorSpec> Inputs,
                                            TensorSpec Output,
@@ -85,6 +81,16 @@ makeOnnxRunner(const std::string &Path, std::string_view Model,
                const std::vector<TensorSpec> &Offered, TensorSpec Output,
                const Domain &D, const ModelOptions &Options,
                const std::string &Library, std::string &Error, bool &Mismatch);
+
+/// Loads the model that `passpilot aot` compiled to the shared library at
+/// \p Path, an absolute path; \p Features are this processor's, by LLVM's
+/// names. All else is as for an ONNX model.
+std::unique_ptr<Runner> makeAotRunner(const std::string &Path,
+                                      const std::vector<std::string> &Features,
+                                      const std::vector<TensorSpec> &Offered,
+                                      TensorSpec Output, const Domain &D,
+                                      const ModelOptions &Options,
+                                      std::string &Error, bool &Mismatch);
 
 } // namespace passpilot
 

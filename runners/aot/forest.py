@@ -127,12 +127,12 @@ class _Branches:
             below = np.nextafter(trees.thresholds, trees.thresholds.dtype.type(-np.inf))
         equal = np.flatnonzero((mode == EQ) | (mode == NEQ))
         strict = (mode == LT) | (mode == GTE)
-        swapped = (mode == GTE) | (mode == GT)
+        swapped = (mode == GTE) | (mode == GT) | (mode == NEQ)
         added = len(mode) + np.arange(len(equal))
         low, high = np.where(swapped, other, way), np.where(swapped, way, other)
         low[equal] = added
         unequal = mode[equal] == NEQ
-        as_low = np.where(swapped, ~trees.missing, trees.missing & (mode != NEQ))
+        as_low = np.where(swapped, ~trees.missing & (mode != NEQ), trees.missing)
         nothing = np.zeros(1, np.int64)
         self.is_branch = np.concatenate([mode != LEAF, np.ones(len(equal), np.bool_), [False]])
         self.low = np.concatenate([low, np.where(unequal, way[equal], other[equal]), nothing])
