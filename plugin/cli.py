@@ -17,6 +17,7 @@ COMMANDS: Final = {
     "opt": ("passpilot.plugin.opt:main", "optimize LLVM IR, with advisors"),
     "llc": ("passpilot.plugin.llc:main", "generate code, with advisors"),
     "serve": ("passpilot.runners.serve:main", "answer for a compiler in another process"),
+    "aot": ("passpilot.runners.aot.command:main", "compile an ONNX model to native code"),
     "log": ("passpilot.features.log_command:main", "show a decision log"),
     "features": ("passpilot.features.table_command:main", "list what a model can see"),
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runners that the core answers itself: `const:`, `default`, `random:`, `onnx:`, and C functions.
+"""Runners that the core answers itself: `const:`, `default`, `random:`, `onnx:`, `aot:`, and C functions.
 
 Inside a compilation the core asks them directly, without the GIL; the methods here serve others, such as
 `passpilot serve`.
@@ -14,6 +14,8 @@ model has several. It is read as
 * `logits`: one element per choice, the largest wins, of `evict` among the legal ones; the default for
   several floats;
 * `probability`: one float, yes from `threshold` (0.5) on; the default for one float; only for `inline`.
+
+`aot:MODEL.so`, with the same keys, asks a model that `passpilot aot` compiled.
 """
 
 from __future__ import annotations
@@ -153,9 +155,31 @@ def onnx_runner(target: str, options: dict[str, str], point: Point, timeout: flo
         point.domain.row,
         _library(),
         options.get("output", ""),
-        _meaning(target, options, point),
-        _threshold(target, options),
-        _map(target, options, point),
+        _meaning(f"onnx:{target}", options, point),
+        _threshold(f"onnx:{target}", options),
+        _map(f"onnx:{target}", options, point),
+    )
+    return NativeRunner(core)
+
+
+@runner_keys("output", "as", "threshold", "map")
+def aot_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:
+    """`aot:MODEL.so`: a model that `passpilot aot` compiled.
+
+    Raises:
+        RunnerSpecError: a key has a wrong value.
+        ModelError: the library cannot be loaded, is none of ours, or wants another processor.
+        SpecMismatchError: the model's inputs or outputs do not fit the decision point.
+    """
+    core = _core.NativeRunner.aot(
+        str(Path(target).absolute()),
+        [row_of(spec) for spec in point.features],
+        row_of(point.advice),
+        point.domain.row,
+        options.get("output", ""),
+        _meaning(f"aot:{target}", options, point),
+        _threshold(f"aot:{target}", options),
+        _map(f"aot:{target}", options, point),
     )
     return NativeRunner(core)
 
@@ -168,33 +192,33 @@ def _read(path: str) -> bytes:
         raise ModelError(msg) from error
 
 
-def _meaning(target: str, options: dict[str, str], point: Point) -> str:
+def _meaning(runner: str, options: dict[str, str], point: Point) -> str:
     meaning, known = options.get("as", ""), MEANINGS[type(point.domain)]
     if meaning and meaning not in known:
-        msg = f"runner onnx:{target}: expected as={'|'.join(known)} for {point.name}, got {meaning!r}"
+        msg = f"runner {runner}: expected as={'|'.join(known)} for {point.name}, got {meaning!r}"
         raise RunnerSpecError(msg)
     return known[0] if len(known) == 1 else meaning
 
 
-def _threshold(target: str, options: dict[str, str]) -> float:
+def _threshold(runner: str, options: dict[str, str]) -> float:
     text = options.get("threshold", "0.5")
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        msg = f"runner onnx:{target}: expected a number as threshold, got {text!r}"
+        msg = f"runner {runner}: expected a number as threshold, got {text!r}"
         raise RunnerSpecError(msg)
     return value
 
 
-def _map(target: str, options: dict[str, str], point: Point) -> list[tuple[str, list[str]]]:
+def _map(runner: str, options: dict[str, str], point: Point) -> list[tuple[str, list[str]]]:
     maps = []
     for part in filter(None, options.get("map", "").split(";")):
         name, colon, features = part.partition(":")
         names = [feature.strip() for feature in features.split(",")]
         if not colon or not name or not all(names):
-            msg = f"runner onnx:{target}: expected map=INPUT:feature,feature, got {part!r}"
+            msg = f"runner {runner}: expected map=INPUT:feature,feature, got {part!r}"
             raise RunnerSpecError(msg)
         if names == ["*"]:
             names = [spec.name for spec in own_features(point)]

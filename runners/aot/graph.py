@@ -19,6 +19,7 @@ import onnx.inliner
 from onnx import helper, numpy_helper
 
 from passpilot.plugin.errors import ModelError, RunnerSpecError
+from passpilot.runners.aot import classic, elementwise, matrix, reduce, shape, trees  # noqa: F401  (register)
 from passpilot.runners.aot.emitter import OPERATORS, Node, is_supported
 
 if TYPE_CHECKING:

@@ -293,3 +293,17 @@ def _store_statistics(node: Node, emit: Emitter, place: ir.Value, mean: ir.Value
     for name, value in zip(node.outputs[1:], (mean, inverse), strict=False):
         if name:
             emit.store(emit.output(name), place, value)
+
+
+def row_norms(emit: Emitter, source: Buffer, norm: str) -> Buffer:
+    """The norm MAX, L1 or L2 of each row, as a column."""
+    number, rank = _Arithmetic(emit, source.dtype), len(source.shape)
+    found = _Reduction(emit, source, [rank - 1])
+    norms = emit.scratch(source.dtype, (*source.shape[:-1], 1))
+    with found.rows() as (start, place):
+        if norm == "MAX":
+            value = found.fold(start, number.least(">"), number.extreme(">"))
+        else:
+            value = _reduced(found, norm, start)
+        emit.store(norms, place, value)
+    return norms
