@@ -40,6 +40,9 @@ class Ensemble:
         """Whether all weights are of one score."""
         self.positive = bool((self.weights.values >= 0).all())
         """Whether no weight is negative."""
+        if count == 1:  # a leaf without a weight has one of zero
+            leaves = np.flatnonzero(self.trees.modes == LEAF)
+            self.weights = self.weights.plus(leaves, np.zeros_like(leaves), np.zeros(len(leaves), real))
 
     def lay_out(self, features: int, nothing: float) -> Forest:
         """The tables for a descent; `nothing` is the weight of a leaf that has none."""
@@ -63,11 +66,7 @@ class Ensemble:
         unsure = np.flatnonzero(~always & ~never)
         marked = np.isin(met[1], unsure)
         marks = count + np.searchsorted(unsure, met[1][marked])
-        self.weights = Weights(
-            np.concatenate([self.weights.leaves, met[0][marked]]),
-            np.concatenate([self.weights.targets, marks]),
-            np.concatenate([self.weights.values, np.ones(len(marks), self.real)]),
-        )
+        self.weights = self.weights.plus(met[0][marked], marks, np.ones(len(marks), self.real))
         self.count += len(unsure)
         place = {int(score): count + index for index, score in enumerate(unsure)}
         return [place.get(score, bool(always[score])) for score in range(count)]

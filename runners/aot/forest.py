@@ -55,6 +55,11 @@ class Weights:
     targets: Integers
     values: Floats
 
+    def plus(self, leaves: Integers, targets: Integers, values: Floats) -> Weights:
+        """These weights and others."""
+        parts = ((self.leaves, leaves), (self.targets, targets), (self.values, values))
+        return Weights(*map(np.concatenate, parts))
+
 
 @dataclass(frozen=True, slots=True)
 class Forest:

@@ -16,6 +16,7 @@ from llvmlite import ir
 from passpilot.runners.aot.emitter import I1, I32, I64, Buffer, memory_type, operator, refused
 from passpilot.runners.aot.ensemble import Ensemble, numbers
 from passpilot.runners.aot.forest import LANES
+from passpilot.runners.aot.mathematics import Real
 from passpilot.runners.aot.scores import TRANSFORMS, Binary, Multiclass, transform
 
 if TYPE_CHECKING:
@@ -35,21 +36,20 @@ def regressor(node: Node, emit: Emitter) -> None:
     aggregate = _choice(node, "aggregate_function", "SUM", tuple(NOTHING))
     name = _choice(node, "post_transform", "NONE", TRANSFORMS)
     rows = _Rows(node, emit)
-    ensemble = Ensemble(node, "target", count, rows.real)
-    base = numbers(node, "base_values", rows.real).tolist()
-    build, out = emit.builder, emit.output(node.outputs[0])
-    for row, scores in rows.scores(ensemble, aggregate):
+    ensemble = Ensemble(node, "target", count, rows.dtype)
+    scored = ensemble.flag_scored()
+    base = numbers(node, "base_values", rows.dtype).tolist()
+    real, out = rows.real, emit.output(node.outputs[0])
+    for row, sums in rows.scores(ensemble, aggregate):
+        scores = sums[:count]
         if aggregate == "AVERAGE":
-            trees = rows.type(float(len(ensemble.trees.roots)))
-            scores = [build.fdiv(score, trees) for score in scores]
-        elif aggregate != "SUM":
-            scores = [_or_zero(build, score, rows.type(NOTHING[aggregate])) for score in scores]
+            trees = real.of(len(ensemble.trees.roots))
+            scores = [emit.builder.fdiv(score, trees) for score in scores]
         if len(base) == count:
             pairs = zip(scores, base, strict=True)
-            scores = [build.fadd(score, rows.type(each)) for score, each in pairs]
-        if count > 1 or name == "PROBIT":
-            scores = transform(build, name, scores)
-        _write(emit, out, row, scores)
+            scores = [emit.builder.fadd(score, real.of(each)) for score, each in pairs]
+        met = [_is_met(real, each, sums) for each in scored]
+        _write(emit, out, row, transform(real, name if count > 1 else "NONE", scores, met))
 
 
 @operator("TreeEnsembleClassifier")
@@ -63,16 +63,16 @@ def classifier(node: Node, emit: Emitter) -> None:
         raise refused(node, "two classes or more", str(len(labels)))
     name = _choice(node, "post_transform", "NONE", TRANSFORMS)
     rows = _Rows(node, emit)
-    ensemble = Ensemble(node, "class", len(labels), rows.real)
-    base = tuple(numbers(node, "base_values", rows.real).tolist())
+    ensemble = Ensemble(node, "class", len(labels), rows.dtype)
+    base = numbers(node, "base_values", rows.dtype).tolist()
     finish: Binary | Multiclass = Multiclass(labels, base, name)
     if len(labels) == 2:
         finish = Binary(labels, base, name, ensemble.single, ensemble.positive)
     scored = ensemble.flag_scored()
     outs = [emit.output(each) if each else None for each in (*node.outputs, "")[:2]]
-    for row, scores in rows.scores(ensemble, "SUM"):
-        met = [_is_met(emit.builder, each, scores) for each in scored]
-        label, values = finish.outputs(emit.builder, scores[: len(labels)], met)
+    for row, sums in rows.scores(ensemble, "SUM"):
+        met = [_is_met(rows.real, each, sums) for each in scored]
+        label, values = finish.outputs(rows.real, sums[: len(labels)], met)
         if outs[0]:
             emit.store(outs[0], row, label)
         if outs[1]:
@@ -86,14 +86,10 @@ def _choice(node: Node, name: str, default: str, known: Sequence[str]) -> str:
     return value
 
 
-def _or_zero(build: ir.IRBuilder, score: ir.Value, nothing: ir.Value) -> ir.Value:
-    return build.select(build.fcmp_ordered("==", score, nothing), score.type(0.0), score)
-
-
-def _is_met(build: ir.IRBuilder, flag: int | bool, scores: Sequence[ir.Value]) -> ir.Value:
+def _is_met(real: Real, flag: int | bool, sums: Sequence[ir.Value]) -> ir.Value:
     if isinstance(flag, bool):
         return I1(flag)
-    return build.fcmp_ordered(">", scores[flag], scores[flag].type(0.0))
+    return real.build.and_(real.below(real.of(0), sums[flag]), real.below(sums[flag], real.of(np.inf)))
 
 
 def _write(emit: Emitter, out: Buffer, row: ir.Value, values: Sequence[ir.Value]) -> None:
@@ -114,8 +110,8 @@ class _Rows:
             raise refused(node, "an input of float32, float64, int64 or int32", self.input.dtype.name)
         if not 1 <= len(self.input.shape) <= 2:
             raise refused(node, "an input of one or two dimensions", str(len(self.input.shape)))
-        self.real = np.dtype(np.float64 if self.input.dtype == np.float64 else np.float32)
-        self.type = memory_type(self.real)
+        self.dtype = np.dtype(np.float64 if self.input.dtype == np.float64 else np.float32)
+        self.real = Real(emit.builder, self.dtype)
         self.features = self.input.shape[-1]
 
     def scores(self, ensemble: Ensemble, aggregate: str) -> Iterator[tuple[ir.Value, list[ir.Value]]]:
@@ -123,15 +119,15 @@ class _Rows:
         emit, count = self.emit, ensemble.count
         forest = ensemble.lay_out(self.features, NOTHING[aggregate])
         copy = None
-        if forest.copied or self.input.dtype != self.real:
-            copy = emit.scratch(self.real, (self.features * (2 if forest.copied else 1),))
-        sums = emit.scratch(self.real, (count,))
-        descent = _Descent(emit, forest, self.type)
+        if forest.copied or self.input.dtype != self.dtype:
+            copy = emit.scratch(self.dtype, (self.features * (2 if forest.copied else 1),))
+        sums = emit.scratch(self.dtype, (count,))
+        descent = _Descent(emit, forest, self.real.type)
         with emit.loop(self.input.size // max(self.features, 1)) as row:
             start = emit.builder.mul(row, emit.int64(self.features))
             features = self._copied(start, copy) if copy else emit.address(self.input, start)
             for score in range(count):
-                emit.store(sums, emit.int64(score), self.type(NOTHING[aggregate]))
+                emit.store(sums, emit.int64(score), self.real.of(NOTHING[aggregate]))
             descent.run(features, sums, aggregate)
             yield row, [emit.load(sums, emit.int64(score)) for score in range(count)]
 
@@ -141,11 +137,11 @@ class _Rows:
         with emit.loop(self.features) as index:
             value = emit.load(self.input, build.add(start, index))
             if self.input.dtype.kind == "i":
-                value = build.sitofp(value, self.type)
+                value = build.sitofp(value, self.real.type)
             emit.store(copy, index, value)
             if copy.size > self.features:
                 number = build.fcmp_ordered("==", value, value)
-                known = build.select(number, value, self.type(-np.inf))
+                known = build.select(number, value, self.real.of(-np.inf))
                 emit.store(copy, build.add(index, emit.int64(self.features)), known)
         return copy.pointer
 
