@@ -77,10 +77,10 @@ class Node:
         return value
 
     def number(self, name: str, default: float) -> float:
-        """A float attribute."""
+        """A float attribute, which ONNX stores as float32."""
         value = self.attributes.get(name, default)
         assert isinstance(value, (int, float)), "checked by onnx"
-        return float(value)
+        return float(np.float32(value))
 
     def text(self, name: str, default: str) -> str:
         """A string attribute."""
