@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles a `Graph`: LLVM IR of one constant, `passpilot_model` of plugin/include, then an object or library.
+"""Compiles a `Graph`: LLVM IR of one constant, a `passpilot_model` of plugin/include, then machine code.
 
 The IR goes through LLVM's own ``default<O3>``. A library is linked without any other, so that it needs none:
 malloc and memcpy are the process's own.
@@ -94,7 +94,9 @@ def link(code: bytes) -> bytes:
     """
     linker = next(filter(None, map(shutil.which, LINKERS)), None)
     if linker is None:
-        msg = f"aot: expected a linker, one of {', '.join(LINKERS)}, got none; install lld, or use -o policy.o"
+        msg = (
+            f"aot: expected a linker, one of {', '.join(LINKERS)}, got none; install lld, or use -o policy.o"
+        )
         raise InputError(msg)
     with tempfile.TemporaryDirectory(prefix="passpilot-") as folder:
         source, target = Path(folder, "policy.o"), Path(folder, "policy.so")
@@ -127,7 +129,7 @@ class _Builder:
     def build(self) -> ir.Module:
         run, arena = self._run()
         self._describe(
-            self._create(arena), self._evaluate(run), self._nothing(I8, 2, "switch_context"), self._destroy(arena)
+            self._create(arena), self._evaluate(run), self._nothing(2, "switch_context"), self._destroy(arena)
         )
         return self.module
 
@@ -149,13 +151,14 @@ class _Builder:
             each.name: Buffer(place, each.dtype, each.shape)
             for each, place in zip(self.graph.inputs, places, strict=True)
         }
-        emit_ = Emitter(builder, arena, self.graph.specs, self.graph.known, inputs, self._results(builder, block))
-        emit_.wide = self.processor.wide
-        for node in self.graph.nodes:
-            OPERATORS[node.op_type](node, emit_)
-        emit_.finish()
-        builder.ret(emit_.status())
-        return run, emit_.arena_size
+        graph, results = self.graph, self._results(builder, block)
+        emitter = Emitter(builder, arena, graph.specs, graph.known, inputs, results)
+        emitter.wide = self.processor.wide
+        for node in graph.nodes:
+            OPERATORS[node.op_type](node, emitter)
+        emitter.finish()
+        builder.ret(emitter.status())
+        return run, emitter.arena_size
 
     def _results(self, builder: ir.IRBuilder, block: ir.Value) -> dict[str, Buffer]:
         return {
@@ -190,14 +193,14 @@ class _Builder:
 
     def _destroy(self, arena: int) -> ir.Function:
         if not arena:
-            return self._nothing(I8, 1, "destroy")
+            return self._nothing(1, "destroy")
         destroy, builder = self._function(ir.VoidType(), 1, "destroy")
         free = ir.Function(self.module, ir.FunctionType(ir.VoidType(), [POINTER]), "free")
         builder.call(free, destroy.args)
         builder.ret_void()
         return destroy
 
-    def _nothing(self, _: ir.Type, count: int, name: str) -> ir.Function:
+    def _nothing(self, count: int, name: str) -> ir.Function:
         made, builder = self._function(ir.VoidType(), count, name)
         builder.ret_void()
         return made
@@ -237,7 +240,8 @@ class _Builder:
         """The constant that is seen from outside."""
         graph, processor, offsets = self.graph, self.processor, self._offsets()
         head = [ir.Constant(I32, each) for each in (ABI, len(graph.inputs), len(graph.outputs), 0)]
-        tensors = [self._tensors(graph.inputs, [0] * len(graph.inputs)), self._tensors(graph.outputs, offsets)]
+        nowhere = [0] * len(graph.inputs)
+        tensors = [self._tensors(graph.inputs, nowhere), self._tensors(graph.outputs, offsets)]
         texts = (graph.digest, processor.triple, processor.name, ",".join(processor.features))
         fields = [*head, *tensors, ir.Constant(I64, offsets[-1]), *map(self._text, texts), *functions]
         kinds = [POINTER if isinstance(each, ir.GlobalValue) else each.type for each in fields]

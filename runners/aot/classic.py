@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operators of ONNX's domain ai.onnx.ml, as exporters of scikit-learn models write them; trees are in trees.py."""
+"""Operators of ONNX's domain ai.onnx.ml, as exporters of scikit-learn write them; trees are in trees.py."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from llvmlite import ir
 
-from passpilot.runners.aot.elementwise import convert, elementwise
+from passpilot.runners.aot.elementwise import compare, convert, elementwise
 from passpilot.runners.aot.emitter import I64, Buffer, operator, refused
 from passpilot.runners.aot.mathematics import Real
 from passpilot.runners.aot.matrix import constant_matrix, product
@@ -47,9 +47,7 @@ def binarizer(node: Node, emit: Emitter) -> None:
         raise refused(node, "floats", str(source.dtype))
     real = Real(emit.builder, source.dtype)
     limit = real.of(node.number("threshold", 0))
-    elementwise(
-        emit, [source], output, lambda v: real.pick(real.below(limit, v[0]), real.of(1), real.of(0))
-    )
+    elementwise(emit, [source], output, lambda v: real.pick(real.below(limit, v[0]), real.of(1), real.of(0)))
 
 
 @operator("Normalizer")
@@ -163,12 +161,10 @@ def label_encoder(node: Node, emit: Emitter) -> None:
     def compute(found: list[ir.Value]) -> ir.Value:
         chosen: ir.Value = default
         for key, value in zip(keys[::-1], values[::-1], strict=True):
-            literal = emit.literal(key.item(), source.dtype)
-            if source.dtype.kind == "f":
-                nan = bool(np.isnan(key))
-                equal = build.fcmp_unordered("uno", found[0], found[0]) if nan else build.fcmp_ordered("==", found[0], literal)
+            if source.dtype.kind == "f" and np.isnan(key):
+                equal = build.fcmp_unordered("uno", found[0], found[0])
             else:
-                equal = build.icmp_unsigned("==", found[0], literal)
+                equal = compare(build, "==", source.dtype, found[0], emit.literal(key.item(), source.dtype))
             chosen = build.select(equal, emit.literal(value.item(), output.dtype), chosen)
         return chosen
 
@@ -185,5 +181,5 @@ def _table(node: Node, names: Sequence[str], dtype: np.dtype[np.generic]) -> np.
 def _default(node: Node, dtype: np.dtype[np.generic]) -> float:
     tensor = node.attributes.get("default_tensor")
     if isinstance(tensor, np.ndarray):
-        return tensor.item()
+        return float(tensor.item())
     return node.number("default_float", 0) if dtype.kind == "f" else node.integer("default_int64", -1)

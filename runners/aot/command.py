@@ -50,13 +50,13 @@ def _parser() -> Parser:
     )
     parser.add_argument("model", nargs="?", metavar="MODEL.onnx", help="the model")
     parser.add_argument("-o", dest="output", metavar="FILE", help="policy.so, policy.o or policy.ll")
-    parser.option("mcpu", default="generic", metavar="CPU", help="native, or a processor as LLVM names it (generic)")
+    parser.option("mcpu", default="generic", metavar="CPU", help="native, or a name of LLVM's (generic)")
     parser.option("point", choices=tuple(POINTS), help="fix open dimensions by this point's tensors")
     parser.option(
         "shape", action="append", default=[], metavar="INPUT:1,38", help="fix the dimensions of an input"
     )
     parser.option(
-        "output", dest="outputs", action="append", default=[], metavar="NAME", help="compile this tensor alone"
+        "output", dest="outputs", action="append", default=[], metavar="NAME", help="what to answer"
     )
     parser.option("symbol", default="", metavar="NAME", help="the symbol (passpilot_policy); not of a .so")
     parser.option("include-dir", action="store_true", help="print the folder of passpilot_model.h and stop")
@@ -90,4 +90,3 @@ def _shape(text: str) -> tuple[str, tuple[int, ...]]:
     if not name or not all(part.isascii() and part.isdigit() and int(part) > 0 for part in parts):
         raise UsageError(f"aot: expected --shape=INPUT:1,38, got {text!r}")
     return name, tuple(map(int, parts))
-

@@ -24,7 +24,7 @@ from llvmlite import ir
 from passpilot.plugin.errors import ModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     from numpy.typing import DTypeLike, NDArray
@@ -128,7 +128,7 @@ OPERATORS: Final[dict[str, Lowering]] = {}
 AnyLowering = TypeVar("AnyLowering", bound=Lowering)
 
 
-def operator(*names: str) -> object:
+def operator(*names: str) -> Callable[[AnyLowering], AnyLowering]:
     """Register the decorated function for these op types."""
 
     def register(lower: AnyLowering) -> AnyLowering:
@@ -330,4 +330,4 @@ class Emitter:
 
 
 def _literal(value: np.generic, dtype: np.dtype[np.generic]) -> int | float:
-    return float(value) if dtype.kind == "f" else int(value)  # type: ignore[arg-type]
+    return float(value) if dtype.kind == "f" else int(value)

@@ -19,7 +19,15 @@ import onnx.inliner
 from onnx import helper, numpy_helper
 
 from passpilot.plugin.errors import ModelError, RunnerSpecError
-from passpilot.runners.aot import classic, elementwise, matrix, reduce, shape, trees  # noqa: F401  (register)
+from passpilot.runners.aot import (  # noqa: F401  (they register)
+    classic,
+    elementwise,
+    functions,
+    matrix,
+    reduce,
+    shape,
+    trees,
+)
 from passpilot.runners.aot.emitter import OPERATORS, Node, is_supported
 
 if TYPE_CHECKING:
@@ -30,7 +38,7 @@ if TYPE_CHECKING:
 
 _DOMAINS: Final = ("", "ai.onnx", "ai.onnx.ml")
 _FOLDED: Final = ("Shape", "Size")
-_RANDOM: Final = ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
+_RANDOM: Final = ("Bernoulli", "Multinomial", "RandomNormal", "RandomUniform")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +96,7 @@ def read_graph(path: str, choices: Choices) -> Graph:
     nodes = tuple(_node(each, versions) for each in moving)
     _check_shapes(choices.shapes, declared, path)
     inputs = tuple(_input(each, choices, path) for each in declared)
-    values = _probe(model, live, inputs, outputs, path)
+    values = _probe(model, live, inputs, path)
     values.update(constants)
     specs = {name: (array.dtype, array.shape) for name, array in values.items()}
     varying = {name for node in nodes for name in node.outputs} | {each.name for each in inputs}
@@ -124,7 +132,7 @@ def _line(error: Exception) -> str:
 
 def _outputs(graph: onnx.GraphProto, chosen: Sequence[str], path: str) -> tuple[str, ...]:
     made = {name for node in graph.node for name in node.output if name}
-    known = made | {each.name for each in (*graph.input, *graph.initializer)}
+    known = made | {each.name for each in graph.input} | {each.name for each in graph.initializer}
     for name in chosen:
         if name not in known:
             names = ", ".join(each.name for each in graph.output)
@@ -150,14 +158,16 @@ def _moving(nodes: Iterable[onnx.NodeProto], inputs: set[str]) -> list[onnx.Node
     moving = []
     for node in nodes:
         depends = varying.intersection(node.input) and node.op_type not in _FOLDED
-        if depends or node.op_type in _RANDOM or _has_graph(node):
+        if depends or node.op_type.removesuffix("Like") in _RANDOM or _has_graph(node):
             varying.update(filter(None, node.output))
             moving.append(node)
     return moving
 
 
 def _has_graph(node: onnx.NodeProto) -> bool:
-    return any(each.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for each in node.attribute)
+    return any(
+        each.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for each in node.attribute
+    )
 
 
 def _node(node: onnx.NodeProto, versions: Mapping[str, int]) -> Node:
@@ -202,21 +212,21 @@ def _check_shapes(
 
 
 def _input(value: onnx.ValueInfoProto, choices: Choices, path: str) -> Tensor:
-    """An input with its dimensions fixed: by --shape, by the point's tensor of its name, or the batch to one."""
+    """An input of fixed dimensions: by --shape, by the point's tensor of its name, or the batch of one."""
     kind = value.type.tensor_type
     if not value.type.HasField("tensor_type") or kind.elem_type == onnx.TensorProto.STRING:
         msg = f"model {path}: input {value.name!r}: expected a tensor of numbers, got another type"
         raise ModelError(msg)
     dims = [each.dim_value if each.HasField("dim_value") else None for each in kind.shape.dim]
-    shape = choices.shapes.get(value.name) or _closed(value.name, dims, choices.point)
-    if shape is None or len(shape) != len(dims):
+    fixed = choices.shapes.get(value.name) or _closed(value.name, dims, choices.point)
+    if fixed is None or len(fixed) != len(dims):
         text = ",".join("?" if each is None else str(each) for each in dims)
         msg = (
             f"model {path}: input {value.name!r}: expected no open dimension but the first, got [{text}]; "
             f"give them by --shape {value.name}:1,..."
         )
         raise ModelError(msg)
-    tensor = Tensor(value.name, np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type)), shape)
+    tensor = Tensor(value.name, np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type)), fixed)
     _check_type(tensor, "input", path)
     return tensor
 
@@ -242,7 +252,9 @@ def _check_types(nodes: Sequence[Node], specs: Mapping[str, tuple[np.dtype[np.ge
     for node in nodes:
         for name in (*node.inputs, *node.outputs):
             if name and not is_supported(specs[name][0]):
-                msg = f"{node}: expected tensors of numbers of up to 64 bits, got {name!r} of {specs[name][0]}"
+                msg = (
+                    f"{node}: expected tensors of numbers of up to 64 bits, got {name!r} of {specs[name][0]}"
+                )
                 raise ModelError(msg)
 
 
@@ -250,7 +262,6 @@ def _probe(
     model: onnx.ModelProto,
     nodes: Sequence[onnx.NodeProto],
     inputs: Sequence[Tensor],
-    outputs: Sequence[str],
     path: str,
 ) -> dict[str, Array]:
     """The value of every tensor for inputs of ones."""

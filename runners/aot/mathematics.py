@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """exp, log, tanh and the like as straight-line IR, so that LLVM vectorizes the loops they are in.
 
-No call of libm: argument reduction and a series, whose coefficients are those of Taylor. Errors are a few units
-in the last place: against libm 4e-7 relative of float32 and 1e-15 of float64, but `power` 1e-13.
+No call of libm: argument reduction and a series, whose coefficients are those of Taylor. Errors are a few
+units in the last place: against libm 4e-7 relative of float32 and 1e-15 of float64, but `power` 1e-13.
 Infinities, NaN, zeros and subnormal numbers are as in C.
 """
 
@@ -33,6 +33,11 @@ class _Format:
     smallest: float  # exp of less is zero
     exp_terms: int
     log_terms: int
+
+    @property
+    def bias(self) -> int:
+        """Of the exponent."""
+        return (1 << (self.bits - self.mantissa - 2)) - 1
 
 
 _FORMATS: Final = {
@@ -96,7 +101,7 @@ class Real:
         return total
 
     def _shifted(self, x: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """The integer nearest to x, for |x| < 2**(mantissa - 1): as a number, and in the low bits of an integer."""
+        """The integer nearest to x, of |x| < 2**(mantissa - 1), as a number and as an integer."""
         magic = 1.5 * 2.0**self._format.mantissa
         moved = self.build.fadd(x, self.of(magic))  # no flags: what follows undoes it
         bits = self.build.sub(self._bits(moved), self._bits_of(magic))
@@ -107,10 +112,10 @@ class Real:
 
     def _bits_of(self, value: float) -> ir.Constant:
         kind = "u4" if self._format.bits == 32 else "u8"
-        return ir.Constant(self._integer, int(self.dtype.type(value).view(kind)))  # type: ignore[attr-defined]
+        return ir.Constant(self._integer, int(self.dtype.type(value).view(kind)))
 
     def _power_of_two(self, exponent: ir.Value) -> ir.Value:
-        bias = ir.Constant(self._integer, (1 << (self._format.bits - self._format.mantissa - 2)) - 1)
+        bias = ir.Constant(self._integer, self._format.bias)
         shift = ir.Constant(self._integer, self._format.mantissa)
         return self.build.bitcast(self.build.shl(self.build.add(exponent, bias), shift), self.type)
 
@@ -130,7 +135,7 @@ class Real:
     def log(self, x: ir.Value) -> ir.Value:
         """The natural logarithm: of x = 2**k m, with the series of m = (1 + s) / (1 - s) near 1."""
         form = self._format
-        tiny = self.below(x, self.of(float(np.finfo(self.dtype.type).tiny)))
+        tiny = self.below(x, self.of(2.0 ** (1 - form.bias)))
         up = form.mantissa + 2
         bits = self._bits(self.pick(tiny, self.mul(x, self.of(2.0**up)), x))
         shift = ir.Constant(self._integer, form.mantissa)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """MatMul and Gemm: sums of products, in vector registers over neighbouring columns.
 
-Weights lie as [inner, columns], so that one element of the left side meets a run of columns at a time and each
-sum is taken in the order of the inner dimension; narrow results split it over several sums, added up at the end.
+Weights lie as [inner, columns], so that one element of the left side meets a run of columns at a time and
+each sum is taken in the order of the inner dimension; narrow results split it over several sums.
 """
 
 from __future__ import annotations

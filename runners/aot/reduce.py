@@ -70,7 +70,7 @@ def _axes(node: Node, emit: Emitter, rank: int) -> list[int]:
         known = emit.static(node.inputs[1])
         if known is None:
             raise refused(node, "axes that are constant", "axes that are computed from the inputs")
-        listed = [int(axis) for axis in known.ravel()]  # type: ignore[call-overload]
+        listed = [int(axis) for axis in known.ravel()]
     if not listed:
         return [] if node.integer("noop_with_empty_axes", 0) else list(range(rank))
     return sorted({axis % rank for axis in listed})

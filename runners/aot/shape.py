@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from passpilot.runners.aot.elementwise import broadcast_strides, dense_strides, 
 from passpilot.runners.aot.emitter import I64, Buffer, operator, refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from passpilot.runners.aot.emitter import Emitter, Node
 
@@ -29,7 +28,7 @@ def constant_integers(node: Node, emit: Emitter, place: int, what: str) -> list[
     known = emit.static(node.inputs[place])
     if known is None:
         raise refused(node, f"{what} that are constant", f"{node.inputs[place]!r}, computed from the inputs")
-    return [int(each) for each in known.ravel()]  # type: ignore[call-overload]
+    return [int(each) for each in known.ravel()]
 
 
 @operator("Identity", "Dropout", "Reshape", "Flatten", "Squeeze", "Unsqueeze")
@@ -95,9 +94,10 @@ def tile(node: Node, emit: Emitter) -> None:
     """Repeats each axis a constant number of times."""
     constant_integers(node, emit, 1, "repeats")
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
-    split = [each for size, whole in zip(source.shape, output.shape, strict=True) for each in (whole // size, size)]
+    sizes = zip(source.shape, output.shape, strict=True)
+    shape = tuple(each for size, whole in sizes for each in (whole // size, size))
     strides = [each for step in dense_strides(source.shape) for each in (0, step)]
-    copy_from(emit, Buffer(output.pointer, output.dtype, tuple(split)), source, 0, strides)
+    copy_from(emit, Buffer(output.pointer, output.dtype, shape), source, 0, strides)
 
 
 @operator("Concat")
@@ -127,8 +127,7 @@ def split(node: Node, emit: Emitter) -> None:
         base += output.shape[axis] * strides[axis]
 
 
-@contextlib.contextmanager
-def _checked(emit: Emitter, indices: Buffer, at: ir.Value, size: int) -> Iterator[ir.Value]:
+def _checked(emit: Emitter, indices: Buffer, at: ir.Value, size: int) -> ir.Value:
     """An index into an axis, counted from the end if it is negative; one out of range fails the run."""
     build = emit.builder
     index = emit.load(indices, at)
@@ -137,7 +136,7 @@ def _checked(emit: Emitter, indices: Buffer, at: ir.Value, size: int) -> Iterato
     index = build.select(negative, build.add(index, emit.int64(size)), index)
     good = build.icmp_unsigned("<", index, emit.int64(size))
     emit.check(good)
-    yield build.select(good, index, emit.int64(0))
+    return build.select(good, index, emit.int64(0))
 
 
 @operator("Gather", "ArrayFeatureExtractor")
@@ -150,7 +149,8 @@ def gather(node: Node, emit: Emitter) -> None:
     before, size, after = prod(source.shape[:axis]), source.shape[axis], prod(source.shape[axis + 1 :])
     shape = (before, indices.size, after)
     rows = [[0, 1, 0], dense_strides(shape), [size * after, 0, 1]]
-    with walk(emit, shape, rows) as (at, to, base), _checked(emit, indices, at, size) as index:
+    with walk(emit, shape, rows) as (at, to, base):
+        index = _checked(emit, indices, at, size)
         place = emit.builder.add(base, emit.builder.mul(index, emit.int64(after)))
         emit.store(output, to, emit.load(source, place))
 
@@ -161,9 +161,9 @@ def gather_elements(node: Node, emit: Emitter) -> None:
     source, indices = emit.value(node.inputs[0]), emit.value(node.inputs[1])
     output = emit.output(node.outputs[0])
     axis = node.integer("axis", 0) % len(source.shape)
-    strides = dense_strides(source.shape)
+    size, strides = source.shape[axis], dense_strides(source.shape)
     others = [0 if each == axis else step for each, step in enumerate(strides)]
-    rows = [dense_strides(output.shape), others]
-    with walk(emit, output.shape, rows) as (to, base), _checked(emit, indices, to, source.shape[axis]) as index:
+    with walk(emit, output.shape, [dense_strides(output.shape), others]) as (to, base):
+        index = _checked(emit, indices, to, size)
         place = emit.builder.add(base, emit.builder.mul(index, emit.int64(strides[axis])))
         emit.store(output, to, emit.load(source, place))
