@@ -168,10 +168,14 @@ class Real:
         return self.div(self.of(1), self.add(self.of(1), self.exp(self.build.fneg(x))))
 
     def log1p_exp(self, x: ir.Value) -> ir.Value:
-        """log(1 + e**x) without overflow."""
+        """log(1 + e**x) without overflow, and of a small e**x as exact; what 1 + e**x rounds off scales the log."""
         positive = self.pick(self.below(x, self.of(0)), self.of(0), x)
-        size = self.call("fabs", x)
-        return self.add(positive, self.log(self.add(self.of(1), self.exp(self.build.fneg(size)))))
+        power = self.exp(self.build.fneg(self.call("fabs", x)))
+        whole = self.build.fadd(self.of(1), power)  # no flags: what follows undoes it
+        part = self.build.fsub(whole, self.of(1))
+        scaled = self.mul(self.log(whole), self.div(power, part))
+        lost = self.build.fcmp_ordered("==", part, self.of(0))
+        return self.add(positive, self.pick(lost, power, scaled))
 
     def nearest(self, x: ir.Value) -> ir.Value:
         """The nearest integer, of two the even one."""
