@@ -9,7 +9,7 @@ depends on them.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -28,7 +28,7 @@ from passpilot.runners.aot import (  # noqa: F401  (they register)
     shape,
     trees,
 )
-from passpilot.runners.aot.emitter import OPERATORS, Node, is_supported
+from passpilot.runners.aot.emitter import CONSTANT, OPERATORS, Node, is_supported
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -94,6 +94,7 @@ def read_graph(path: str, choices: Choices) -> Graph:
     moving = _moving(live, {each.name for each in declared})
     versions = {each.domain or "ai.onnx": each.version for each in model.opset_import}
     nodes = tuple(_node(each, versions) for each in moving)
+    _check_constant(nodes, declared)
     _check_shapes(choices.shapes, declared, path)
     inputs = tuple(_input(each, choices, path) for each in declared)
     values = _probe(model, live, inputs, path)
@@ -101,6 +102,7 @@ def read_graph(path: str, choices: Choices) -> Graph:
     specs = {name: (array.dtype, array.shape) for name, array in values.items()}
     varying = {name for node in nodes for name in node.outputs} | {each.name for each in inputs}
     known = {name: array for name, array in values.items() if name not in varying}
+    nodes = _without_strings(nodes, specs, outputs)
     _check_types(nodes, specs)
     made = tuple(Tensor(name, *specs[name]) for name in outputs)
     for tensor in made:
@@ -189,6 +191,16 @@ def _node(node: onnx.NodeProto, versions: Mapping[str, int]) -> Node:
     return made
 
 
+def _check_constant(nodes: Sequence[Node], declared: Iterable[onnx.ValueInfoProto]) -> None:
+    varying = {each.name for each in declared} | {name for node in nodes for name in node.outputs}
+    for node in nodes:
+        for place in CONSTANT.get(node.op_type, ()):
+            if node.input(place) in varying - {""}:
+                what = "constant, as shapes depend on it, got one that is computed"
+                msg = f"{node}: expected the input {node.inputs[place]!r} to be {what} from the model's inputs"
+                raise ModelError(msg)
+
+
 def _attribute(attribute: onnx.AttributeProto) -> Attribute:
     value: object = helper.get_attribute_value(attribute)
     if isinstance(value, onnx.TensorProto):
@@ -246,6 +258,20 @@ def _check_type(tensor: Tensor, role: str, path: str) -> None:
     if not is_supported(tensor.dtype):
         msg = f"model {path}: {role} {tensor.name!r}: expected numbers of up to 64 bits, got {tensor.dtype}"
         raise ModelError(msg)
+
+
+def _without_strings(
+    nodes: Iterable[Node], specs: Mapping[str, tuple[np.dtype[np.generic], object]], outputs: Sequence[str]
+) -> tuple[Node, ...]:
+    """The nodes, without outputs of other types that nobody reads: the labels of classifiers, for instance."""
+    read = {name for node in nodes for name in node.inputs} | {*outputs, ""}
+
+    def kept(name: str) -> bool:
+        return name in read or is_supported(specs[name][0])
+
+    return tuple(
+        replace(node, outputs=tuple(name if kept(name) else "" for name in node.outputs)) for node in nodes
+    )
 
 
 def _check_types(nodes: Sequence[Node], specs: Mapping[str, tuple[np.dtype[np.generic], object]]) -> None:

@@ -164,6 +164,8 @@ UNARY: Final = (
 def binary(r: Random, opset: int) -> Case:
     name = r.choice(("Add", "Sub", "Mul", "Div", "Max", "Min", "Sum", "Mean", "PRelu", "Mod", "Pow"))
     dtype = r.choice((F32,) if name in ("Sum", "Mean", "PRelu") else NUMBERS)
+    if name in ("Max", "Min") and opset < 12:
+        dtype = r.choice(REALS)
     dtype = r.choice((I32, I64)) if name == "Mod" else r.choice(REALS) if name == "Pow" else dtype
     whole = shape(r)
     count = r.randint(1, 4) if name in ("Max", "Min", "Sum", "Mean") else 2

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Attributes = dict[str, object]
+
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
 AGGREGATES = ("SUM", "AVERAGE", "MIN", "MAX")
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO")
@@ -84,22 +86,23 @@ def grown(seed: int, count: int, depth: int, modes: Sequence[str], missing: bool
     return trees
 
 
-def weights(
-    trees: Trees, prefix: str, scores: int, each: str, positive: bool
-) -> dict[str, list[object]]:
-    """The weights of the leaves: for `all` scores, for `one` score of the tree, or for `some`."""
-    rng, found = trees.rng, []
+def weights(trees: Trees, prefix: str, scores: int, each: str, positive: bool) -> Attributes:
+    """The weights of the leaves: for `all` scores, `one` per tree, `some` per leaf, the `first` or the `last`."""
+    rng = trees.rng
+    found: list[tuple[int, int, int, float]] = []
     for tree, node in trees.leaves:
         some = rng.permutation(scores)[: rng.integers(1, scores + 1)].tolist()
         chosen = {"all": range(scores), "one": [tree % scores], "some": some, "first": [0], "last": [scores - 1]}
         for score in chosen[each]:
             value = rng.uniform(0, 0.3) if positive else rng.normal()
             found.append((tree, node, int(score), float(np.float32(value))))
-    columns = zip(*found, strict=True)
-    return dict(zip((f"{prefix}_{name}" for name in ("treeids", "nodeids", "ids", "weights")), map(list, columns), strict=True))
+    names = (f"{prefix}_{name}" for name in ("treeids", "nodeids", "ids", "weights"))
+    return dict(zip(names, map(list, zip(*found, strict=True)), strict=True))
 
 
-def model(op_type: str, dtype: type, attributes: dict[str, object], trees: Trees, outputs: int, rows: int) -> bytes:
+def model(
+    op_type: str, dtype: str, attributes: Attributes, trees: Trees, outputs: int, rows: int
+) -> onnx.ModelProto:
     """A model of the one node."""
     kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     made = [helper.make_tensor_value_info("scores", TensorProto.FLOAT, [rows, outputs])]
@@ -116,13 +119,15 @@ def model(op_type: str, dtype: type, attributes: dict[str, object], trees: Trees
     x = helper.make_tensor_value_info("x", kind, [rows, trees.features])
     graph = helper.make_graph([node], "trees", [x], made)
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
-    return onnx.ModelProto.SerializeToString(helper.make_model(graph, opset_imports=opsets, ir_version=8))
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
-def observations(rng: np.random.Generator, dtype: type, rows: int, features: int) -> NDArray[np.generic]:
-    """Inputs that meet thresholds, beside them, NaN and the infinities."""
-    if np.issubdtype(dtype, np.integer):
-        return rng.choice(np.array([-3, -1, 0, 1, 2, 1 << 30, -(1 << 31)]), (rows, features)).astype(dtype)
+def observations(
+    rng: np.random.Generator, dtype: np.dtype[np.generic], shape: tuple[int, ...]
+) -> NDArray[np.generic]:
+    """Inputs that meet thresholds, or lie beside them, or are NaN or infinite."""
+    if dtype.kind == "i":
+        return rng.choice(np.array([-3, -1, 0, 1, 2, 1 << 30, -(1 << 31)]), shape).astype(dtype)
     odd = np.array([np.nan, np.inf, -np.inf, -0.0, 1e-45], np.float32)
     beside = np.nextafter(THRESHOLDS, np.float32(np.inf))
-    return rng.choice(np.concatenate([THRESHOLDS, beside, odd]), (rows, features)).astype(dtype)
+    return rng.choice(np.concatenate([THRESHOLDS, beside, odd]), shape).astype(dtype)
