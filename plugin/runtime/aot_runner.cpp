@@ -8,10 +8,14 @@
 #include "onnx_tensor.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <dlfcn.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <fstream>
 #include <sstream>
+#include <unistd.h>
 
 namespace passpilot {
 
@@ -19,18 +23,15 @@ namespace {
 
 const char *const Symbol = "passpilot_policy";
 
-/// What is wrong with the file at \p Path as a shared library for this process;
-/// empty if nothing is. The loader itself would be killed by a truncated one.
-std::string complaint(const std::string &Path) {
+/// What is wrong with \p File as a shared library for this process; empty if
+/// nothing is. The loader itself would be killed by a truncated one.
+std::string complaint(std::ifstream File) {
   auto ReadHeader = [](std::ifstream &In, Elf64_Ehdr &H) {
     return static_cast<bool>(In.read(reinterpret_cast<char *>(&H), sizeof H)) &&
            std::equal(H.e_ident, H.e_ident + SELFMAG, ELFMAG);
   };
-  std::ifstream File(Path, std::ios::binary);
   std::ifstream Self("/proc/self/exe", std::ios::binary);
   Elf64_Ehdr Header{}, Own{};
-  if (!File)
-    return "a file that cannot be opened";
   if (!ReadHeader(File, Header) || Header.e_type != ET_DYN)
     return "no shared library";
   if (ReadHeader(Self, Own) &&
@@ -72,6 +73,8 @@ public:
       Model->destroy(Context);
     if (Library)
       dlclose(Library);
+    if (File >= 0)
+      close(File);
   }
 
   bool open(const std::string &Path, const std::vector<std::string> &Features);
@@ -80,6 +83,9 @@ public:
   bool evaluate(const void *const *In, void *Out) override;
 
 private:
+  /// Open while the library is: the loader knows libraries by their names, and
+  /// a model that was compiled anew must not be taken for the one before.
+  int File = -1;
   void *Library = nullptr;
   const passpilot_model *Model = nullptr;
   void *Context = nullptr;
@@ -96,9 +102,14 @@ private:
 bool AotRunner::open(const std::string &Path,
                      const std::vector<std::string> &Features) {
   const std::string Expected = "expected a model of 'passpilot aot', got ";
-  if (std::string Wrong = complaint(Path); !Wrong.empty())
+  File = ::open(Path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (File < 0)
+    return fail(Expected + std::strerror(errno));
+  const std::string Name = "/proc/self/fd/" + std::to_string(File);
+  if (std::string Wrong = complaint(std::ifstream(Name, std::ios::binary));
+      !Wrong.empty())
     return fail(Expected + Wrong);
-  Library = dlopen(Path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  Library = dlopen(Name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!Library)
     return fail(Expected + "a file that cannot be loaded: " + dlerror());
   Model = static_cast<const passpilot_model *>(dlsym(Library, Symbol));

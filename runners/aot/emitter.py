@@ -125,14 +125,21 @@ class Lowering(Protocol):
 OPERATORS: Final[dict[str, Lowering]] = {}
 """Who lowers which op type."""
 
+CONSTANT: Final[dict[str, tuple[int, ...]]] = {}
+"""The places of inputs that must be constant, by op type."""
+
 AnyLowering = TypeVar("AnyLowering", bound=Lowering)
 
 
-def operator(*names: str) -> Callable[[AnyLowering], AnyLowering]:
-    """Register the decorated function for these op types."""
+def operator(*names: str, constant: tuple[int, ...] = ()) -> Callable[[AnyLowering], AnyLowering]:
+    """Register the decorated function for these op types.
+
+    The inputs at the places `constant` must be constant, as shapes depend on them.
+    """
 
     def register(lower: AnyLowering) -> AnyLowering:
         OPERATORS.update(dict.fromkeys(names, lower))
+        CONSTANT.update(dict.fromkeys(names, constant))
         return lower
 
     return register
@@ -190,6 +197,12 @@ class Emitter:
     def static(self, name: str) -> Array | None:
         """The value of a tensor that is the same in every run; None of others."""
         return self._known.get(name)
+
+    def integers(self, node: Node, place: int) -> list[int] | None:
+        """The values of a constant input; None if it is omitted."""
+        if not node.input(place):
+            return None
+        return [int(each) for each in self._known[node.inputs[place]].ravel()]
 
     def spec(self, name: str) -> tuple[np.dtype[np.generic], tuple[int, ...]]:
         """The dtype and shape of a tensor."""

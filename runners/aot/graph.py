@@ -197,7 +197,9 @@ def _check_constant(nodes: Sequence[Node], declared: Iterable[onnx.ValueInfoProt
         for place in CONSTANT.get(node.op_type, ()):
             if node.input(place) in varying - {""}:
                 what = "constant, as shapes depend on it, got one that is computed"
-                msg = f"{node}: expected the input {node.inputs[place]!r} to be {what} from the model's inputs"
+                msg = (
+                    f"{node}: expected the input {node.inputs[place]!r} to be {what} from the model's inputs"
+                )
                 raise ModelError(msg)
 
 

@@ -65,12 +65,7 @@ class _Reduction:
 
 def _axes(node: Node, emit: Emitter, rank: int) -> list[int]:
     """The axes of a reduction: an input from opset 13 or 18 on, before that an attribute; none: all."""
-    listed = node.integers("axes")
-    if node.input(1):
-        known = emit.static(node.inputs[1])
-        if known is None:
-            raise refused(node, "axes that are constant", "axes that are computed from the inputs")
-        listed = [int(axis) for axis in known.ravel()]
+    listed = node.integers("axes") or emit.integers(node, 1)
     if not listed:
         return [] if node.integer("noop_with_empty_axes", 0) else list(range(rank))
     return sorted({axis % rank for axis in listed})
@@ -122,7 +117,7 @@ class _Arithmetic:
 _REDUCTIONS: Final = ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")
 
 
-@operator(*(f"Reduce{name}" for name in _REDUCTIONS))
+@operator(*(f"Reduce{name}" for name in _REDUCTIONS), constant=(1,))
 def reduction(node: Node, emit: Emitter) -> None:
     """Folds axes to one element."""
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])

@@ -17,34 +17,19 @@ if TYPE_CHECKING:
     from passpilot.runners.aot.emitter import Emitter, Node
 
 
-def constant_integers(node: Node, emit: Emitter, place: int, what: str) -> list[int] | None:
-    """The values of an input that shapes depend on; None if it is omitted.
-
-    Raises:
-        ModelError: they are not known before the model runs.
-    """
-    if not node.input(place):
-        return None
-    known = emit.static(node.inputs[place])
-    if known is None:
-        raise refused(node, f"{what} that are constant", f"{node.inputs[place]!r}, computed from the inputs")
-    return [int(each) for each in known.ravel()]
-
-
-@operator("Identity", "Dropout", "Reshape", "Flatten", "Squeeze", "Unsqueeze")
+@operator("Identity", "Flatten")
+@operator("Reshape", "Squeeze", "Unsqueeze", constant=(1,))
 def same_memory(node: Node, emit: Emitter) -> None:
     """Another shape of the same elements in the same order."""
-    if node.op_type in ("Reshape", "Squeeze", "Unsqueeze"):
-        constant_integers(node, emit, 1, "dimensions")
-    if node.op_type == "Dropout":
-        _check_inference(node, emit)
     emit.alias(node.outputs[0], emit.value(node.inputs[0]))
 
 
-def _check_inference(node: Node, emit: Emitter) -> None:
-    training = emit.static(node.inputs[2]) if node.input(2) else None
-    if len(node.outputs) > 1 or (node.input(2) and (training is None or bool(training))):
+@operator("Dropout", constant=(2,))
+def dropout(node: Node, emit: Emitter) -> None:
+    """Nothing, in inference."""
+    if len(node.outputs) > 1 or any(emit.integers(node, 2) or ()):
         raise refused(node, "inference", "training or a mask", "export the model in evaluation mode")
+    emit.alias(node.outputs[0], emit.value(node.inputs[0]))
 
 
 @operator("Transpose")
@@ -64,14 +49,13 @@ def copy_from(emit: Emitter, output: Buffer, source: Buffer, base: int, strides:
         emit.store(output, to, emit.load(source, at))
 
 
-@operator("Slice")
+@operator("Slice", constant=(1, 2, 3, 4))
 def slice_(node: Node, emit: Emitter) -> None:
     """Parts of axes, by constant bounds."""
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
-    starts = node.integers("starts") or constant_integers(node, emit, 1, "starts") or []
-    constant_integers(node, emit, 2, "ends")
-    axes = node.integers("axes") or constant_integers(node, emit, 3, "axes") or list(range(len(starts)))
-    steps = constant_integers(node, emit, 4, "steps") or [1] * len(starts)
+    starts = node.integers("starts") or emit.integers(node, 1) or []
+    axes = node.integers("axes") or emit.integers(node, 3) or list(range(len(starts)))
+    steps = emit.integers(node, 4) or [1] * len(starts)
     strides, base = dense_strides(source.shape), 0
     for axis, start, step in zip(axes, starts, steps, strict=True):
         axis %= len(source.shape)
@@ -81,18 +65,16 @@ def slice_(node: Node, emit: Emitter) -> None:
     copy_from(emit, output, source, base, strides)
 
 
-@operator("Expand")
+@operator("Expand", constant=(1,))
 def expand(node: Node, emit: Emitter) -> None:
     """Broadcasts to a constant shape."""
-    constant_integers(node, emit, 1, "dimensions")
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
     copy_from(emit, output, source, 0, broadcast_strides(source.shape, output.shape))
 
 
-@operator("Tile")
+@operator("Tile", constant=(1,))
 def tile(node: Node, emit: Emitter) -> None:
     """Repeats each axis a constant number of times."""
-    constant_integers(node, emit, 1, "repeats")
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
     sizes = zip(source.shape, output.shape, strict=True)
     shape = tuple(each for size, whole in sizes for each in (whole // size, size))
@@ -114,10 +96,9 @@ def concat(node: Node, emit: Emitter) -> None:
         base += source.shape[axis] * strides[axis]
 
 
-@operator("Split")
+@operator("Split", constant=(1,))
 def split(node: Node, emit: Emitter) -> None:
     """Cuts a tensor along an axis, at constant places."""
-    constant_integers(node, emit, 1, "lengths")
     source = emit.value(node.inputs[0])
     strides = dense_strides(source.shape)
     axis, base = node.integer("axis", 0) % len(source.shape), 0
