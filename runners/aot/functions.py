@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from math import pi, sqrt
 from typing import TYPE_CHECKING, Final
 
 from llvmlite import ir
@@ -36,6 +37,16 @@ def _hard_sigmoid(real: Real, x: ir.Value, alpha: float, beta: float) -> ir.Valu
     return real.pick(real.below(real.of(1), value), real.of(1), value)
 
 
+def _gelu(real: Real, x: ir.Value, approximate: str) -> ir.Value:
+    """x times the normal distribution's share below it, or an approximation by tanh."""
+    if approximate == "none":
+        share = real.erf(real.mul(x, real.of(sqrt(0.5))))
+    else:
+        cube = real.mul(real.mul(x, x), x)
+        share = real.tanh(real.mul(real.of(sqrt(2 / pi)), real.add(x, real.mul(real.of(0.044715), cube))))
+    return real.mul(real.mul(real.of(0.5), x), real.add(real.of(1), share))
+
+
 def _sign(real: Real, x: ir.Value) -> ir.Value:
     one = real.call("copysign", real.of(1), x)
     return real.pick(
@@ -59,8 +70,10 @@ _OF_REAL: Final[dict[str, OfReal]] = {
         x,
     ),
     "Elu": lambda real, x, n: _exponential(real, x, n.number("alpha", 1)),
+    "Erf": lambda real, x, _: real.erf(x),
     "Exp": lambda real, x, _: real.exp(x),
     "Floor": lambda real, x, _: real.floor(x),
+    "Gelu": lambda real, x, n: _gelu(real, x, n.text("approximate", "none")),
     "HardSigmoid": lambda real, x, n: _hard_sigmoid(real, x, n.number("alpha", 0.2), n.number("beta", 0.5)),
     "HardSwish": lambda real, x, _: real.mul(x, _hard_sigmoid(real, x, 1 / 6, 0.5)),
     "LeakyRelu": lambda real, x, n: _leaky(real, x, n.number("alpha", 0.01)),

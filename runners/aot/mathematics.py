@@ -9,7 +9,7 @@ Infinities, NaN, zeros and subnormal numbers are as in C.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import factorial, inf, log, nan, sqrt
+from math import factorial, inf, log, nan, pi, prod, sqrt
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -50,6 +50,10 @@ _LN2: Final = {
     "float64": (0.6931471805592082, 7.371002565167799e-13),
 }
 """The logarithm of two as a number of few bits, whose product with an exponent is exact, and the rest."""
+
+_ERF_ONE: Final = 4.0
+"""From here on the error function is one, of float32; its series then has so many terms."""
+_ERF_TERMS: Final = 60
 
 
 class Real:
@@ -162,6 +166,18 @@ class Real:
         under = self.series(square, [135135, 62370, 3150, 28])
         small = self.div(self.mul(x, above), under)
         return self.pick(self.below(size, self.of(0.5)), small, self.call("copysign", large, x))
+
+    def erf(self, x: ir.Value) -> ir.Value:
+        """The error function of float32: 2 / sqrt(pi) x e**(-x**2) times a series of x**2, in double precision."""
+        real = Real(self.build, np.dtype("float64"))
+        wide = self.build.fpext(x, real.type)
+        size = real.call("fabs", wide)
+        size = real.pick(real.below(real.of(_ERF_ONE), size), real.of(_ERF_ONE), size)
+        square = real.mul(size, size)
+        terms = [2.0**n / prod(range(1, 2 * n + 2, 2)) for n in range(_ERF_TERMS)]
+        value = real.mul(real.mul(real.of(2 / sqrt(pi)), size), real.exp(self.build.fneg(square)))
+        value = real.call("copysign", real.mul(value, real.series(square, terms)), wide)
+        return self.build.fptrunc(value, self.type)
 
     def sigmoid(self, x: ir.Value) -> ir.Value:
         """1 / (1 + e**-x)."""

@@ -138,12 +138,14 @@ def broadcast(r: Random, whole: Shape) -> Shape:
 
 
 def unary(r: Random, opset: int) -> Case:
-    name = r.choice(UNARY)
+    name = r.choice((*UNARY, *(("Gelu",) if opset > 18 else ())))
     wide = name in ("Abs", "Ceil", "Exp", "Floor", "Log", "Neg", "Reciprocal", "Round", "Sigmoid", "Sign", "Sqrt", "Tanh")
     dtype = r.choice(REALS if wide else (F32,))
     if name in ("Abs", "Neg", "Sign") and r.random() < 0.3:
         dtype = r.choice((I32, I64))
     attributes = {key: r.choice((0.5, 1.5, 0.01)) for key in UNARY_ATTRIBUTES.get(name, ()) if r.random() < 0.6}
+    if name == "Gelu":
+        attributes["approximate"] = r.choice(("none", "tanh"))
     return Case(name, [Input(dtype, shape(r))], [dtype], attributes)
 
 
@@ -154,6 +156,7 @@ UNARY_ATTRIBUTES: Final = {
     "LeakyRelu": ("alpha",),
     "Selu": ("alpha", "gamma"),
     "ThresholdedRelu": ("alpha",),
+    "Erf": (),
 }
 UNARY: Final = (
     *("Abs", "Ceil", "Exp", "Floor", "Log", "Neg", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Softplus"),
