@@ -225,7 +225,7 @@ def where(node: Node, emit: Emitter) -> None:
 
 @operator("Clip")
 def clip(node: Node, emit: Emitter) -> None:
-    """Keeps within limits, which are attributes before opset 11; absent ones are those of the type's numbers."""
+    """Keeps within limits, attributes before opset 11; absent ones are those of the type's numbers."""
     output = emit.output(node.outputs[0])
     dtype = output.dtype
     limits = np.finfo(dtype.type) if dtype.kind == "f" else np.iinfo(dtype.name)

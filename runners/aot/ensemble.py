@@ -61,7 +61,9 @@ class Ensemble:
         places = len(keys.roots)
         leaves = np.bincount(keys.tree[self.trees.modes == LEAF], minlength=places)
         met = np.unique(np.stack([self.weights.leaves, self.weights.targets]), axis=1)
-        weighed = np.bincount(met[1] * places + keys.tree[met[0]], minlength=count * places).reshape(count, places)
+        weighed = np.bincount(met[1] * places + keys.tree[met[0]], minlength=count * places).reshape(
+            count, places
+        )
         always, never = (weighed == leaves).any(axis=1), ~weighed.any(axis=1)
         unsure = np.flatnonzero(~always & ~never)
         marked = np.isin(met[1], unsure)
@@ -81,10 +83,17 @@ class Ensemble:
         missing = keys.integers("nodes_missing_value_tracks_true")
         missing = missing if missing.size else np.zeros(len(keys.tree), np.int64)
         features, thresholds = keys.integers("nodes_featureids"), numbers(node, "nodes_values", self.real)
-        parts = {"modes": modes, "featureids": features, "values": thresholds, "missing_value_tracks_true": missing}
+        parts = {
+            "modes": modes,
+            "featureids": features,
+            "values": thresholds,
+            "missing_value_tracks_true": missing,
+        }
         for name, part in parts.items():
             if len(part) != len(keys.tree):
-                raise refused(node, f"one element of nodes_{name} per node", f"{len(part)} of {len(keys.tree)}")
+                raise refused(
+                    node, f"one element of nodes_{name} per node", f"{len(part)} of {len(keys.tree)}"
+                )
         inner = modes != LEAF
         true, false = (keys.children(f"nodes_{way}nodeids", inner) for way in ("true", "false"))
         return Trees(modes, features, thresholds, missing == 1, true, false, keys.roots)
@@ -117,7 +126,9 @@ class _Keys:
         self._node = node
         trees, nodes = self.integers("nodes_treeids"), self.integers("nodes_nodeids")
         if not 0 < len(trees) == len(nodes):
-            raise refused(node, "nodes_treeids and nodes_nodeids of one length", f"{len(trees)} and {len(nodes)}")
+            raise refused(
+                node, "nodes_treeids and nodes_nodeids of one length", f"{len(trees)} and {len(nodes)}"
+            )
         self._ids, first, self.tree = np.unique(trees, return_index=True, return_inverse=True)
         order = np.argsort(first)
         self.roots: Integers = first[order]
@@ -136,7 +147,9 @@ class _Keys:
 
     def _key(self, places: Integers, nodes: Integers) -> Integers:
         if nodes.size and not 0 <= nodes.min() <= nodes.max() < 1 << 31:
-            raise refused(self._node, "nodes numbered from 0 to 2147483647", f"{nodes.min()} to {nodes.max()}")
+            raise refused(
+                self._node, "nodes numbered from 0 to 2147483647", f"{nodes.min()} to {nodes.max()}"
+            )
         return (places << 31) | nodes
 
     def find(self, trees: Integers, nodes: Integers) -> Integers:

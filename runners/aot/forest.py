@@ -7,8 +7,8 @@ Every comparison becomes ``x <= threshold``, false for NaN, which goes on to one
 
 A leaf goes on to itself (its threshold is NaN), so that lanes of different depth need no test. The other
 comparisons become this one by the number below the threshold and by exchanging the two ways; ``==`` and
-``!=`` take two records. Where a NaN must take the way of ``<=``, the record reads a second copy of the features
-that has -inf for NaN.
+``!=`` take two records. Where a NaN must take the way of ``<=``, the record reads a second copy of the
+features, which has -inf for NaN.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Trees:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What leaves add to the scores: row `leaves[i]` of the nodes adds `values[i]` to the score `targets[i]`."""
+    """What leaves add to the scores: node `leaves[i]` adds `values[i]` to the score `targets[i]`."""
 
     leaves: Integers
     targets: Integers
@@ -107,7 +107,11 @@ def lay_out(trees: Trees, weights: Weights, rows: tuple[int, float], features: i
 
 
 def _leaf_values(
-    weights: Weights, nodes: Integers, inner: NDArray[np.bool_], rows: tuple[int, float], real: np.dtype[np.floating]
+    weights: Weights,
+    nodes: Integers,
+    inner: NDArray[np.bool_],
+    rows: tuple[int, float],
+    real: np.dtype[np.floating],
 ) -> tuple[NDArray[np.generic], Floats | None]:
     scores, nothing = rows
     leaves, row = np.unique(np.where(inner, -1, nodes), return_inverse=True)

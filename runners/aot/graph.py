@@ -265,7 +265,7 @@ def _check_type(tensor: Tensor, role: str, path: str) -> None:
 def _without_strings(
     nodes: Iterable[Node], specs: Mapping[str, tuple[np.dtype[np.generic], object]], outputs: Sequence[str]
 ) -> tuple[Node, ...]:
-    """The nodes, without outputs of other types that nobody reads: the labels of classifiers, for instance."""
+    """The nodes, without outputs of other types that nobody reads, such as classifiers' labels."""
     read = {name for node in nodes for name in node.inputs} | {*outputs, ""}
 
     def kept(name: str) -> bool:

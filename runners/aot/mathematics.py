@@ -168,7 +168,7 @@ class Real:
         return self.pick(self.below(size, self.of(0.5)), small, self.call("copysign", large, x))
 
     def erf(self, x: ir.Value) -> ir.Value:
-        """The error function of float32: 2 / sqrt(pi) x e**(-x**2) times a series of x**2, in double precision."""
+        """The error function of float32: 2 / sqrt(pi) x e**(-x**2) times a series of x**2, in double."""
         real = Real(self.build, np.dtype("float64"))
         wide = self.build.fpext(x, real.type)
         size = real.call("fabs", wide)
@@ -184,7 +184,7 @@ class Real:
         return self.div(self.of(1), self.add(self.of(1), self.exp(self.build.fneg(x))))
 
     def log1p_exp(self, x: ir.Value) -> ir.Value:
-        """log(1 + e**x) without overflow, and of a small e**x as exact; what 1 + e**x rounds off scales the log."""
+        """log(1 + e**x) without overflow, as exact for small e**x: what 1 + e**x rounds off scales the log."""
         positive = self.pick(self.below(x, self.of(0)), self.of(0), x)
         power = self.exp(self.build.fneg(self.call("fabs", x)))
         whole = self.build.fadd(self.of(1), power)  # no flags: what follows undoes it

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From the sums of an ensemble of trees to its outputs: transforms, labels, and the two classes of one score."""
+"""From the sums of an ensemble of trees to its outputs: transforms, labels, two classes of one score."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from passpilot.runners.aot.scores import TRANSFORMS, Binary, Multiclass, transfo
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from passpilot.runners.aot.emitter import Array, Emitter, Node
+    from passpilot.runners.aot.emitter import Emitter, Node
     from passpilot.runners.aot.forest import Forest
 
 NOTHING: Final = {"SUM": 0.0, "AVERAGE": 0.0, "MIN": np.inf, "MAX": -np.inf}
@@ -219,5 +219,3 @@ class _Descent:
             emit.store(sums, score, build.select(better, weight, known))
         else:
             emit.store(sums, score, build.fadd(known, weight))
-
-

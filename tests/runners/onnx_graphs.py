@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Random one-operator cases, and graphs of several of them side by side, for the comparison with onnxruntime.
 
-`CASES` has one builder per group of operators: of a source of randomness and the opset, it makes a `Case` with
-random types, shapes, broadcasts and attributes, in the forms that the opset wants.
+`CASES` has one builder per group of operators: of a source of randomness and the opset, it makes a `Case`
+with random types, shapes, broadcasts and attributes, in the forms that the opset wants.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Input:
     dtype: np.dtype[np.generic]
     shape: Shape
     values: str = "any"
-    """What is fed: `any`, with infinities and NaN; `real` numbers; `small` ones; `positive`; or below a number."""
+    """What is fed: `any`, with infinities and NaN; `real` numbers; `small`; `positive`; or below a number."""
     array: Array | None = None
 
 
@@ -51,7 +51,10 @@ class Case:
     domain: str = ""
 
     def __repr__(self) -> str:
-        inputs = [each and f"{each.dtype}{list(each.shape)}{'' if each.array is None else '!'}" for each in self.inputs]
+        inputs = [
+            each and f"{each.dtype}{list(each.shape)}{'' if each.array is None else '!'}"
+            for each in self.inputs
+        ]
         return f"{self.op_type}({', '.join(map(str, inputs))}, {dict(self.attributes)})"
 
 
@@ -93,7 +96,24 @@ def feeds(cases: Sequence[Case], rng: np.random.Generator) -> dict[str, Array]:
     }
 
 
-ODD: Final = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45, -1e-40, 1e-38, 0.5, -0.5, 1.5, 2.5, 88.0, -104.0, 1e30, -3e38)
+ODD: Final = (
+    np.nan,
+    np.inf,
+    -np.inf,
+    0.0,
+    -0.0,
+    1e-45,
+    -1e-40,
+    1e-38,
+    0.5,
+    -0.5,
+    1.5,
+    2.5,
+    88.0,
+    -104.0,
+    1e30,
+    -3e38,
+)
 
 
 def values(rng: np.random.Generator, dtype: np.dtype[np.generic], shape: Shape, kind: str) -> Array:
@@ -120,7 +140,9 @@ def _integers(rng: np.random.Generator, dtype: np.dtype[np.generic], shape: Shap
         found = np.where(rng.random(shape) < 0.3, rng.choice(odd, shape), found)
     if kind == "divisor":  # the smallest integer by -1 stops the processor in onnxruntime
         found = np.where(found == -1, -2, found)
-    return np.where(found == 0, 3, found).astype(dtype) if kind in ("positive", "nonzero", "divisor") else found
+    return (
+        np.where(found == 0, 3, found).astype(dtype) if kind in ("positive", "nonzero", "divisor") else found
+    )
 
 
 def shape(r: Random, least: int = 0, most: int = 4) -> Shape:
@@ -139,11 +161,26 @@ def broadcast(r: Random, whole: Shape) -> Shape:
 
 def unary(r: Random, opset: int) -> Case:
     name = r.choice((*UNARY, *(("Gelu",) if opset > 18 else ())))
-    wide = name in ("Abs", "Ceil", "Exp", "Floor", "Log", "Neg", "Reciprocal", "Round", "Sigmoid", "Sign", "Sqrt", "Tanh")
+    wide = name in (
+        "Abs",
+        "Ceil",
+        "Exp",
+        "Floor",
+        "Log",
+        "Neg",
+        "Reciprocal",
+        "Round",
+        "Sigmoid",
+        "Sign",
+        "Sqrt",
+        "Tanh",
+    )
     dtype = r.choice(REALS if wide else (F32,))
     if name in ("Abs", "Neg", "Sign") and r.random() < 0.3:
         dtype = r.choice((I32, I64))
-    attributes = {key: r.choice((0.5, 1.5, 0.01)) for key in UNARY_ATTRIBUTES.get(name, ()) if r.random() < 0.6}
+    attributes = {
+        key: r.choice((0.5, 1.5, 0.01)) for key in UNARY_ATTRIBUTES.get(name, ()) if r.random() < 0.6
+    }
     if name == "Gelu":
         attributes["approximate"] = r.choice(("none", "tanh"))
     return Case(name, [Input(dtype, shape(r))], [dtype], attributes)
@@ -159,7 +196,20 @@ UNARY_ATTRIBUTES: Final = {
     "Erf": (),
 }
 UNARY: Final = (
-    *("Abs", "Ceil", "Exp", "Floor", "Log", "Neg", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Softplus"),
+    *(
+        "Abs",
+        "Ceil",
+        "Exp",
+        "Floor",
+        "Log",
+        "Neg",
+        "Reciprocal",
+        "Relu",
+        "Round",
+        "Sigmoid",
+        "Sign",
+        "Softplus",
+    ),
     *("Softsign", "Sqrt", "Tanh", *(set(UNARY_ATTRIBUTES) - {"Celu"})),
 )
 
@@ -180,7 +230,9 @@ def binary(r: Random, opset: int) -> Case:
         inputs[0].values, inputs[1].values = r.choice((("any", "divisor"), ("small", "nonzero")))
     if name == "Pow":
         inputs[0].values = "positive"
-        inputs[1] = r.choice((Input(dtype, shapes[1], "small"), constant(r.choice((2.0, 3.0, 0.5, -1.0)), dtype)))
+        inputs[1] = r.choice(
+            (Input(dtype, shapes[1], "small"), constant(r.choice((2.0, 3.0, 0.5, -1.0)), dtype))
+        )
     return Case(name, inputs, [dtype])
 
 
@@ -220,7 +272,9 @@ def cast(r: Random, opset: int) -> Case:
     kind = "any"
     if source.kind == "f" and target.kind in "iu":
         kind = "positive" if target == U8 else "real"
-    return Case("Cast", [Input(source, shape(r), kind)], [target], {"to": helper.np_dtype_to_tensor_dtype(target)})
+    return Case(
+        "Cast", [Input(source, shape(r), kind)], [target], {"to": helper.np_dtype_to_tensor_dtype(target)}
+    )
 
 
 def reduction(r: Random, opset: int) -> Case:
@@ -231,7 +285,13 @@ def reduction(r: Random, opset: int) -> Case:
     whole = shape(r, 1)
     axes = r.sample(range(len(whole)), r.randint(1, len(whole)))
     axes = [axis - len(whole) if r.random() < 0.5 else axis for axis in axes]
-    kind = "positive" if name in ("LogSum", "Prod") else "any" if name in ("Max", "Min") and dtype == I32 else "real"
+    kind = (
+        "positive"
+        if name in ("LogSum", "Prod")
+        else "any"
+        if name in ("Max", "Min") and dtype == I32
+        else "real"
+    )
     inputs: list[Input | None] = [Input(dtype, whole, kind)]
     attributes: dict[str, object] = {"keepdims": r.randint(0, 1)}
     if r.random() < 0.8:
@@ -264,7 +324,9 @@ def normalization(r: Random, opset: int) -> Case:
     if opset < 17 or r.random() < 0.5:
         channels = [Input(F32, (whole[1],), "small") for _ in range(3)]
         variance = Input(F32, (whole[1],), "positive")
-        return Case("BatchNormalization", [Input(F32, whole, "small"), *channels, variance], [F32], {"epsilon": 1e-3})
+        return Case(
+            "BatchNormalization", [Input(F32, whole, "small"), *channels, variance], [F32], {"epsilon": 1e-3}
+        )
     axis = r.randrange(-len(whole), len(whole))
     inner = whole[axis:]
     inputs = [Input(F32, whole, "small"), Input(F32, inner, "small"), Input(F32, inner, "small")]
@@ -298,7 +360,11 @@ def matmul(r: Random, opset: int) -> Case:
 
 
 def same_memory(r: Random, opset: int) -> Case:
-    name, dtype, whole = r.choice(("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze")), r.choice(NUMBERS), shape(r)
+    name, dtype, whole = (
+        r.choice(("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze")),
+        r.choice(NUMBERS),
+        shape(r),
+    )
     source = Input(dtype, whole)
     if name == "Identity":
         return Case(name, [source], [dtype])
@@ -309,7 +375,11 @@ def same_memory(r: Random, opset: int) -> Case:
         return Case(name, [source], [dtype], {"axis": r.randint(-len(whole), len(whole))})
     ones = [at for at, size in enumerate(whole) if size == 1]
     rank = len(whole) + (1 if name == "Unsqueeze" else 0)
-    axes = [r.randrange(-rank, rank)] if name == "Unsqueeze" else [at - rank if r.random() < 0.5 else at for at in ones]
+    axes = (
+        [r.randrange(-rank, rank)]
+        if name == "Unsqueeze"
+        else [at - rank if r.random() < 0.5 else at for at in ones]
+    )
     if not axes:
         return Case(name, [source], [dtype])
     if opset >= 13:
@@ -355,7 +425,11 @@ def sliced(r: Random, opset: int) -> Case:
         last = max(last, first + 1)
         steps.append(r.choice((1, 1, 2)) * (-1 if back else 1))
         starts.append(last - 1 if back else first)
-        ends.append((first - 1 if first else -(1 << 31)) if back else r.choice((last, last + 100 if last == size else last)))
+        ends.append(
+            (first - 1 if first else -(1 << 31))
+            if back
+            else r.choice((last, last + 100 if last == size else last))
+        )
         if r.random() < 0.3 and not back:
             starts[-1] -= size
     axes = [axis - len(whole) if r.random() < 0.3 else axis for axis in axes]
@@ -379,7 +453,9 @@ def classic(r: Random, opset: int) -> Case:
     def floats(count: int) -> list[float]:
         return np.float32(rng.normal(size=count)).tolist()
 
-    name = r.choice(("Scaler", "Binarizer", "Normalizer", "LinearRegressor", "LinearClassifier", "LabelEncoder"))
+    name = r.choice(
+        ("Scaler", "Binarizer", "Normalizer", "LinearRegressor", "LinearClassifier", "LabelEncoder")
+    )
     attributes: dict[str, object] = {}
     outputs = [F32]
     if name == "Scaler":
@@ -409,7 +485,19 @@ def classic(r: Random, opset: int) -> Case:
 CASES: Final[dict[str, Callable[[Random, int], Case]]] = {
     each.__name__: each
     for each in (
-        *(unary, binary, comparison, logic, where, clip, cast, reduction, arg_extreme, softmax, normalization),
+        *(
+            unary,
+            binary,
+            comparison,
+            logic,
+            where,
+            clip,
+            cast,
+            reduction,
+            arg_extreme,
+            softmax,
+            normalization,
+        ),
         *(gemm, matmul, same_memory, moved, sliced, gathered, classic),
     )
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""onnxruntime's answers, on one thread and with the graph as it stands, and how near compiled ones must come."""
+"""onnxruntime's answers, on one thread and the graph as it stands, and how near compiled ones must be."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.generic]
 
 EPSILON: Final = {"float32": 1e-5, "float64": 2e-10}
-"""Of the value itself, and of the largest of its tensor, or of 0.01; onnxruntime's own sigmoid sets the limit."""
+"""Of the value, and of the largest of its tensor, or of 0.01; onnxruntime's own sigmoid sets the limit."""
 
 
 def reference(model: onnx.ModelProto) -> Callable[[Mapping[str, Array]], dict[str, Array]]:

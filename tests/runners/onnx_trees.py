@@ -87,12 +87,18 @@ def grown(seed: int, count: int, depth: int, modes: Sequence[str], missing: bool
 
 
 def weights(trees: Trees, prefix: str, scores: int, each: str, positive: bool) -> Attributes:
-    """The weights of the leaves: for `all` scores, `one` per tree, `some` per leaf, the `first` or the `last`."""
+    """Weights of the leaves: for `all` scores, `one` per tree, `some` per leaf, the `first` or the `last`."""
     rng = trees.rng
     found: list[tuple[int, int, int, float]] = []
     for tree, node in trees.leaves:
         some = rng.permutation(scores)[: rng.integers(1, scores + 1)].tolist()
-        chosen = {"all": range(scores), "one": [tree % scores], "some": some, "first": [0], "last": [scores - 1]}
+        chosen = {
+            "all": range(scores),
+            "one": [tree % scores],
+            "some": some,
+            "first": [0],
+            "last": [scores - 1],
+        }
         for score in chosen[each]:
             value = rng.uniform(0, 0.3) if positive else rng.normal()
             found.append((tree, node, int(score), float(np.float32(value))))

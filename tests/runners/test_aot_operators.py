@@ -27,7 +27,10 @@ INPUTS_EACH = 10
 
 @pytest.mark.parametrize("group", sorted(CASES))
 @settings(
-    max_examples=2, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=2,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     r=st.randoms(use_true_random=True),

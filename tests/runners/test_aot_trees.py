@@ -107,7 +107,7 @@ def test_classifiers(
     dtype: str,
     rows: int,
 ) -> None:
-    """Where some leaves lack one of two classes and there is one base, onnxruntime writes one score of two."""
+    """With one base, where leaves lack one of two classes, onnxruntime writes only one score of two."""
     base = 0 if base == 1 and (classes > 2 or each == "some") else base
     attributes: Attributes = weights(trees, "class", classes, each, positive)
     attributes |= {
@@ -197,7 +197,10 @@ def test_ill_formed_trees(change: Attributes, expected: str) -> None:
 
 def test_transform_that_is_refused(tmp_path: Path) -> None:
     trees = grown(3, 1, 0, MODES, missing=False)
-    attributes = weights(trees, "target", 1, "all", positive=True) | {"n_targets": 1, "post_transform": "PROBIT"}
+    attributes = weights(trees, "target", 1, "all", positive=True) | {
+        "n_targets": 1,
+        "post_transform": "PROBIT",
+    }
     with pytest.raises(ModelError, match="expected post_transform among NONE, SOFTMAX, LOGISTIC"):
         library(model("TreeEnsembleRegressor", "float32", attributes, trees, 1, 1), tmp_path)
 

@@ -3,7 +3,8 @@
 
     pip install torch onnx onnxscript && python tests/runners/models/export.py
 
-`actor-13.onnx` and the like are by torch.onnx's exporter of TorchScript, of that opset; `*-dynamo.onnx` by its newer one.
+`actor-13.onnx` and the like are by torch.onnx's exporter of TorchScript, of that opset; `*-dynamo.onnx` by its
+newer one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ class Actor(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.norm = nn.BatchNorm1d(38)
-        self.body = nn.Sequential(nn.Linear(38, 24), nn.Tanh(), nn.Linear(24, 24), nn.Tanh(), nn.Linear(24, 2))
+        self.body = nn.Sequential(
+            nn.Linear(38, 24), nn.Tanh(), nn.Linear(24, 24), nn.Tanh(), nn.Linear(24, 2)
+        )
 
     def forward(self, observation: Tensor) -> tuple[Tensor, Tensor]:
         logits = self.body(self.norm(observation))
@@ -89,7 +92,13 @@ POLICIES = {
         ["columns", "kind", "mask"],
         ["logits"],
     ),
-    "recurrent": ((13,), Recurrent, (torch.randn(1, 16), torch.randn(1, 12)), ["x", "state"], ["priority", "after"]),
+    "recurrent": (
+        (13,),
+        Recurrent,
+        (torch.randn(1, 16), torch.randn(1, 12)),
+        ["x", "state"],
+        ["priority", "after"],
+    ),
 }
 
 
