@@ -228,7 +228,7 @@ def clip(node: Node, emit: Emitter) -> None:
     """Keeps within limits, attributes before opset 11; absent ones are those of the type's numbers."""
     output = emit.output(node.outputs[0])
     dtype = output.dtype
-    limits = np.finfo(dtype.type) if dtype.kind == "f" else np.iinfo(dtype.name)
+    limits = np.finfo(dtype.name) if dtype.kind == "f" else np.iinfo(dtype.name)
     inputs, steps = [emit.value(node.inputs[0])], []
     for place, name, sign in ((1, "min", "<"), (2, "max", ">")):
         bound = node.number(name, 0) if name in node.attributes else getattr(limits, name)

@@ -83,7 +83,7 @@ class Ensemble:
         missing = keys.integers("nodes_missing_value_tracks_true")
         missing = missing if missing.size else np.zeros(len(keys.tree), np.int64)
         features, thresholds = keys.integers("nodes_featureids"), numbers(node, "nodes_values", self.real)
-        parts = {
+        parts: dict[str, NDArray[np.generic]] = {
             "modes": modes,
             "featureids": features,
             "values": thresholds,

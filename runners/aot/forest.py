@@ -57,8 +57,11 @@ class Weights:
 
     def plus(self, leaves: Integers, targets: Integers, values: Floats) -> Weights:
         """These weights and others."""
-        parts = ((self.leaves, leaves), (self.targets, targets), (self.values, values))
-        return Weights(*map(np.concatenate, parts))
+        return Weights(
+            np.concatenate([self.leaves, leaves]),
+            np.concatenate([self.targets, targets]),
+            np.concatenate([self.values, values]),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,7 +184,7 @@ class Real:
         return self.div(self.of(1), self.add(self.of(1), self.exp(self.build.fneg(x))))
 
     def log1p_exp(self, x: ir.Value) -> ir.Value:
-        """log(1 + e**x) without overflow, as exact for small e**x: what 1 + e**x rounds off scales the log."""
+        """log(1 + e**x) without overflow, exact for small e**x: what 1 + e**x rounds off scales the log."""
         positive = self.pick(self.below(x, self.of(0)), self.of(0), x)
         power = self.exp(self.build.fneg(self.call("fabs", x)))
         whole = self.build.fadd(self.of(1), power)  # no flags: what follows undoes it

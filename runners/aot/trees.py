@@ -110,7 +110,8 @@ class _Rows:
             raise refused(node, "an input of float32, float64, int64 or int32", self.input.dtype.name)
         if not 1 <= len(self.input.shape) <= 2:
             raise refused(node, "an input of one or two dimensions", str(len(self.input.shape)))
-        self.dtype = np.dtype(np.float64 if self.input.dtype == np.float64 else np.float32)
+        double = self.input.dtype.name == "float64"
+        self.dtype: np.dtype[np.floating] = np.dtype(np.float64) if double else np.dtype(np.float32)
         self.real = Real(emit.builder, self.dtype)
         self.features = self.input.shape[-1]
 

@@ -25,15 +25,15 @@ class Graph:
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
 
-    def constant(self, array: NDArray[np.generic]) -> str:
+    def constant(self, array: NDArray[np.generic] | np.generic) -> str:
         """A constant."""
-        self.constants.append(numpy_helper.from_array(array, f"c{len(self.constants)}"))
+        self.constants.append(numpy_helper.from_array(np.asarray(array), f"c{len(self.constants)}"))
         return self.constants[-1].name
 
     def add(self, op_type: str, *inputs: str, **attributes: object) -> str:
         """A node; the name of its output."""
         name = f"t{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op_type, inputs, [name], **attributes))
+        self.nodes.append(helper.make_node(op_type, inputs, [name], **attributes))  # type: ignore[arg-type]
         return name
 
     def dense(self, x: str, rows: int, columns: int, *, transposed: bool = False) -> str:
@@ -54,7 +54,7 @@ class Graph:
 
 
 def inliner_model(names: Sequence[str]) -> onnx.ModelProto:
-    """Of 38 integers: how many quantiles each reaches, as share, root, square; 40, 40, 20 units; two logits."""
+    """Of 38 integers: how many quantiles each reaches, as share, root, square; layers of 40, 40, 20 and 2."""
     graph = Graph(1)
     last = graph.constant(np.array([-1]))
     parts: list[str] = []

@@ -70,7 +70,7 @@ def graph_of(cases: Sequence[Case], opset: int) -> onnx.ModelProto:
     for at, case in enumerate(cases):
         names = [f"x{at}_{place}" if each else "" for place, each in enumerate(case.inputs)]
         made = [f"y{at}_{place}" for place in range(len(case.outputs))]
-        nodes.append(helper.make_node(case.op_type, names, made, domain=case.domain, **case.attributes))
+        nodes.append(helper.make_node(case.op_type, names, made, domain=case.domain, **case.attributes))  # type: ignore[arg-type]
         for name, each in zip(names, case.inputs, strict=True):
             if each is not None and each.array is not None:
                 constants.append(numpy_helper.from_array(each.array, name))
@@ -178,7 +178,7 @@ def unary(r: Random, opset: int) -> Case:
     dtype = r.choice(REALS if wide else (F32,))
     if name in ("Abs", "Neg", "Sign") and r.random() < 0.3:
         dtype = r.choice((I32, I64))
-    attributes = {
+    attributes: dict[str, object] = {
         key: r.choice((0.5, 1.5, 0.01)) for key in UNARY_ATTRIBUTES.get(name, ()) if r.random() < 0.6
     }
     if name == "Gelu":
@@ -451,7 +451,7 @@ def classic(r: Random, opset: int) -> Case:
     rng = np.random.default_rng(r.randrange(1 << 30))
 
     def floats(count: int) -> list[float]:
-        return np.float32(rng.normal(size=count)).tolist()
+        return [float(np.float32(each)) for each in rng.normal(size=count)]
 
     name = r.choice(
         ("Scaler", "Binarizer", "Normalizer", "LinearRegressor", "LinearClassifier", "LabelEncoder")

@@ -23,6 +23,17 @@ TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO")
 THRESHOLDS = np.array([-1e30, -2.5, -1.0, -0.0, 0.0, 1e-40, 0.5, 1.0, 3.0, 3e38], np.float32)
 """Few, so that comparisons for equality are met."""
 
+COLUMNS = (
+    "treeids",
+    "nodeids",
+    "modes",
+    "values",
+    "featureids",
+    "missing_value_tracks_true",
+    "truenodeids",
+    "falsenodeids",
+)
+
 
 @dataclass
 class Trees:
@@ -63,18 +74,6 @@ class Trees:
     def attributes(self) -> dict[str, list[object]]:
         """The attributes of the nodes."""
         return {f"nodes_{name}": column for name, column in self.nodes.items()}
-
-
-COLUMNS = (
-    "treeids",
-    "nodeids",
-    "modes",
-    "values",
-    "featureids",
-    "missing_value_tracks_true",
-    "truenodeids",
-    "falsenodeids",
-)
 
 
 def grown(seed: int, count: int, depth: int, modes: Sequence[str], missing: bool, features: int = 5) -> Trees:
@@ -119,8 +118,8 @@ def model(
         ["x"],
         [each.name for each in made],
         domain="ai.onnx.ml",
-        **trees.attributes(),
-        **attributes,
+        **trees.attributes(),  # type: ignore[arg-type]
+        **attributes,  # type: ignore[arg-type]
     )
     x = helper.make_tensor_value_info("x", kind, [rows, trees.features])
     graph = helper.make_graph([node], "trees", [x], made)

@@ -3,8 +3,8 @@
 
     pip install torch onnx onnxscript && python tests/runners/models/export.py
 
-`actor-13.onnx` and the like are by torch.onnx's exporter of TorchScript, of that opset; `*-dynamo.onnx` by its
-newer one.
+`actor-13.onnx` and the like are by torch.onnx's exporter of TorchScript, of that opset; `*-dynamo.onnx` by
+its newer one.
 """
 
 from __future__ import annotations
