@@ -34,6 +34,7 @@ POINTS: Final = {
 """The decision points by name, with the module of each."""
 
 _LONGEST: Final = 80
+_PLAIN: Final = (int, float, bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,8 @@ Domain: TypeAlias = Flag | Choice | Number
 
 def _plain(answer: object) -> object:
     """A numpy scalar or array of one element as the plain Python value it holds, anything else as it is."""
+    if type(answer) in _PLAIN:
+        return answer
     item = getattr(answer, "item", None)
     if callable(item) and getattr(answer, "size", None) == 1:
         return cast("object", item())

@@ -27,20 +27,21 @@ MAX_BYTES: Final = 1 << 30
 class _Scalar(NamedTuple):
     llvm: str
     bytes: int
+    code: str
 
 
 # In the order of LLVM's TensorType, which numbers them from 1.
 _SCALARS: Final = {
-    "float32": _Scalar("float", 4),
-    "float64": _Scalar("double", 8),
-    "int8": _Scalar("int8_t", 1),
-    "uint8": _Scalar("uint8_t", 1),
-    "int16": _Scalar("int16_t", 2),
-    "uint16": _Scalar("uint16_t", 2),
-    "int32": _Scalar("int32_t", 4),
-    "uint32": _Scalar("uint32_t", 4),
-    "int64": _Scalar("int64_t", 8),
-    "uint64": _Scalar("uint64_t", 8),
+    "float32": _Scalar("float", 4, "f"),
+    "float64": _Scalar("double", 8, "d"),
+    "int8": _Scalar("int8_t", 1, "b"),
+    "uint8": _Scalar("uint8_t", 1, "B"),
+    "int16": _Scalar("int16_t", 2, "h"),
+    "uint16": _Scalar("uint16_t", 2, "H"),
+    "int32": _Scalar("int32_t", 4, "i"),
+    "uint32": _Scalar("uint32_t", 4, "I"),
+    "int64": _Scalar("int64_t", 8, "q"),
+    "uint64": _Scalar("uint64_t", 8, "Q"),
 }
 DTYPES: Final = tuple(_SCALARS)
 _BY_LLVM_NAME: Final = {scalar.llvm: dtype for dtype, scalar in _SCALARS.items()}
@@ -82,6 +83,11 @@ class TensorSpec:
     def nbytes(self) -> int:
         """The number of bytes of its values."""
         return self.size * _SCALARS[self.dtype].bytes
+
+    @property
+    def struct_code(self) -> str:
+        """The letter of its scalar type for the module `struct`."""
+        return _SCALARS[self.dtype].code
 
     @property
     def type_index(self) -> int:
@@ -146,6 +152,24 @@ def layout(specs: Iterable[TensorSpec]) -> tuple[tuple[int, ...], int]:
         offsets.append(total)
         total += -(-spec.nbytes // ALIGNMENT) * ALIGNMENT
     return tuple(offsets), total
+
+
+def packed_runs(specs: Iterable[TensorSpec]) -> tuple[tuple[int, int, int], ...]:
+    """The way from a packed block, where tensors follow each other without gaps, to a block of `layout`.
+
+    Each run is an offset in the packed block, one in the other, and a number of bytes; a run ends where the
+    other block has a gap. The 38 features of `inline` are one run.
+    """
+    specs = tuple(specs)
+    runs: list[tuple[int, int, int]] = []
+    packed = 0
+    for spec, offset in zip(specs, layout(specs)[0], strict=True):
+        if runs and sum(runs[-1][1:]) == offset:
+            runs[-1] = (*runs[-1][:2], runs[-1][2] + spec.nbytes)
+        else:
+            runs.append((packed, offset, spec.nbytes))
+        packed += spec.nbytes
+    return tuple(runs)
 
 
 def by_name(specs: Iterable[TensorSpec]) -> Mapping[str, TensorSpec]:

@@ -34,7 +34,7 @@ from passpilot.plugin.errors import (
     restated,
 )
 from passpilot.plugin.files import OutputFile
-from passpilot.runners.base import Runner, own_features
+from passpilot.runners.base import AbsentPeer, Runner, own_features
 from passpilot.runners.native import NativeRunner, row_of
 from passpilot.runners.spec import make_runner
 
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
     from passpilot.features.custom import CustomFeature
     from passpilot.features.point import Point
-    from passpilot.features.spec import TensorSpec
     from passpilot.runners.base import Tensor
     from passpilot.runners.spec import RunnerLike
 
@@ -138,7 +137,7 @@ class Advisor(ABC):
         except PeerError as error:
             if on_error == "fail":
                 raise
-            return _AbsentPeer(error, point.advice)
+            return AbsentPeer(error, point.advice)
 
     def _check_table(self, point: Point) -> None:
         """Make sure that the installed LLVM computes what our table says."""
@@ -406,15 +405,3 @@ class _Host:
                 raise FeatureError(f"{who}: {told}") from error
 
         return fill
-
-
-class _AbsentPeer(Runner):
-    """Stands for a runner whose peer could not be reached; every question fails alike."""
-
-    def __init__(self, error: PeerError, output: TensorSpec) -> None:
-        self.inputs = ()
-        self.output = output
-        self._error = error
-
-    def evaluate(self) -> object:
-        raise self._error.with_traceback(None)

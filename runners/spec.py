@@ -39,6 +39,7 @@ BUILT_IN: Final = {
     "aot": "passpilot.runners.native:aot_runner",
     "const": "passpilot.runners.native:const_runner",
     "default": "passpilot.runners.native:default_runner",
+    "grpc": "passpilot.runners.grpc:grpc_runner",
     "onnx": "passpilot.runners.native:onnx_runner",
     "pipe": "passpilot.runners.pipe:pipe_runner",
     "python": "passpilot.runners.python:python_runner",

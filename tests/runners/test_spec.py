@@ -119,7 +119,7 @@ def test_unknown_scheme_lists_the_known_ones(mine: str) -> None:
     with pytest.raises(RunnerSpecError) as caught:
         make_runner("onxx:m", POINT)
     text = str(caught.value)
-    assert "expected one of const, default, mine, onnx, pipe, python, random, replay;" in text
+    assert "expected one of const, default, grpc, mine, onnx, pipe, python, random, replay;" in text
     assert "'passpilot.runners'" in text
 
 

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot serve RUNNER --grpc HOST:PORT`: a model server for many compilers, the other end of `grpc:`.
+
+advisor.proto defines the messages. Every session has a thread and a runner of its own, so that a slow policy
+holds up no other compiler. So a policy that is a class is an object per compiler, and one that is a function
+may be called by several threads at once. A compiler that dies costs no more than its session; a runner's
+error goes back to it as text, and the session goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+import grpc
+import numpy as np
+from google.protobuf.message import DecodeError
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from passpilot.features.point import Flag
+from passpilot.plugin.errors import Error, InputError, PeerError
+from passpilot.runners import advisor, wire
+from passpilot.runners.advisor_pb2 import Answer, Done, Question, Welcome
+from passpilot.runners.base import tensor_views
+from passpilot.runners.session import LONGEST_NOTICE, described
+from passpilot.runners.supply import Supply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from passpilot.features.point import Point
+    from passpilot.runners.base import Runner
+    from passpilot.runners.spec import RunnerLike
+
+    Notice = Callable[[str], object]
+
+MOST: Final = 1000
+"""Sessions at a time; one more is refused rather than kept waiting."""
+
+_PATIENCE: Final = 1.0
+_OPTIONS: Final = (*advisor.OPTIONS, ("grpc.so_reuseport", 0))  # a port that is taken is an error
+_DONE: Final = Answer(done=Done()).SerializeToString()
+
+
+class GrpcServer:
+    """Serves the runner that `spec` names at `address`, HOST:PORT, from the `with` statement on.
+
+    `timeout` in seconds bounds the wait for a handshake; a connected compiler may be silent between its
+    questions for as long as it likes. `notice` is called with a line about each session that did not go well.
+    With a `token`, a client has to send it; `tls` is the certificate chain and its private key, as PEM.
+
+    Raises:
+        Error: whatever making the runner raises.
+        PeerError: the port cannot be had.
+    """
+
+    def __init__(
+        self,
+        spec: RunnerLike,
+        address: str,
+        *,
+        point: str = "inline",
+        timeout: float = 10.0,
+        notice: Notice = lambda _: None,
+        token: str = "",
+        tls: tuple[bytes, bytes] | None = None,
+    ) -> None:
+        self._who = f"serve --grpc {address}"
+        self._timeout = timeout
+        self._notice = notice
+        self._wanted = f"Bearer {token}".encode() if token else b""
+        self._sessions = 0
+        self._changed = threading.Condition()
+        self.ended = threading.Event()
+        self._supply = Supply(spec, point, timeout)
+        self._server = grpc.server(
+            ThreadPoolExecutor(MOST, "passpilot-serve"), options=_OPTIONS, maximum_concurrent_rpcs=MOST
+        )
+        self._offer()
+        try:
+            self.port = self._listen("{}:{}".format(*advisor.split_address(address, self._who)), tls)
+        except BaseException:
+            self._supply.close()
+            raise
+
+    def _offer(self) -> None:
+        handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(self._advise)
+        service = grpc.method_handlers_generic_handler(advisor.SERVICE, {advisor.METHOD: handler})
+        self._server.add_generic_rpc_handlers((service,))
+        state = health.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(state, self._server)
+        state.set(advisor.SERVICE, health_pb2.HealthCheckResponse.SERVING)
+        names = (advisor.SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, self._server)
+
+    def _listen(self, address: str, tls: tuple[bytes, bytes] | None) -> int:
+        try:
+            if tls is None:
+                return self._server.add_insecure_port(address)
+            chain, key = tls
+            credentials = grpc.ssl_server_credentials([(key, chain)])
+            return self._server.add_secure_port(address, credentials)
+        except RuntimeError as error:
+            hint = "see whether another server has it" + (", and the certificate and key" if tls else "")
+            raise PeerError(f"{self._who}: expected to listen there, got: {error}; {hint}") from error
+
+    def __enter__(self) -> GrpcServer:
+        self._server.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> bool:
+        """End all sessions, and tell whether they did end; a policy that never returns cannot be made to."""
+        stopped = self._server.stop(None)
+        self._supply.close()
+        with self._changed:
+            done = self._changed.wait_for(lambda: not self._sessions, _PATIENCE)
+        return done and stopped.wait(_PATIENCE)
+
+    @property
+    def sessions(self) -> int:
+        """The clients that are being served now."""
+        return self._sessions
+
+    def _advise(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
+        if not self._knows(context):
+            context.set_code(grpc.StatusCode.UNAUTHENTICATED)
+            context.set_details("expected the token of this server in `authorization: Bearer TOKEN`")
+            return
+        self._count(1)
+        try:
+            yield from self._session(requests, context)
+        except grpc.RpcError:
+            pass  # the client is gone
+        except Error as error:
+            self._notice(str(error)[:LONGEST_NOTICE])
+        finally:
+            self._count(-1)
+            self.ended.set()
+
+    def _knows(self, context: grpc.ServicerContext) -> bool:
+        if not self._wanted:
+            return True
+        given = dict(context.invocation_metadata()).get("authorization", "")
+        return hmac.compare_digest(given if isinstance(given, bytes) else given.encode(), self._wanted)
+
+    def _count(self, change: int) -> None:
+        with self._changed:
+            self._sessions += change
+            self._changed.notify_all()
+
+    def _session(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
+        with contextlib.ExitStack() as stack:
+            try:
+                point = _read_hello(self._first(requests, context))
+                runner = stack.enter_context(self._supply.runner_for(point))
+            except Error as error:
+                yield advisor.refusal(error)
+                raise PeerError(f"{self._who}: refused a client at {context.peer()}: {error}") from error
+            session = _Session(runner, point, self._notice)
+            names = [spec.name for spec in runner.inputs]
+            yield Answer(welcome=Welcome(inputs=names, runner=str(self._supply.spec))).SerializeToString()
+            yield from map(session.answer, requests)
+
+    def _first(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> bytes:
+        timer = threading.Timer(self._timeout, context.cancel)
+        timer.daemon = True
+        timer.start()
+        try:
+            return next(requests, b"")
+        finally:
+            timer.cancel()
+
+
+def _read_hello(data: bytes) -> Point:
+    try:
+        question = Question.FromString(data)
+    except DecodeError as error:
+        raise PeerError(f"handshake: expected a Question of advisor.proto, got {data[:80]!r}") from error
+    if question.WhichOneof("kind") != "hello":
+        raise PeerError(f"handshake: expected a hello, got {data[:80]!r}")
+    return wire.read_hello(advisor.as_json(question.hello))
+
+
+class _Session:
+    """The questions of one client after the handshake."""
+
+    def __init__(self, runner: Runner, point: Point, notice: Notice) -> None:
+        self._runner = runner
+        self._domain = point.domain
+        code = advisor.AdviceCode(point.advice)
+        self._pack = code.pack
+        self._yes = code.pack(1) if isinstance(point.domain, Flag) else b""
+        self._notice: Notice | None = notice
+        size = wire.frame_size(runner.inputs)
+        self._head = advisor.frame_head(size)
+        self._size = len(self._head) + size
+        frame = np.zeros(size, np.uint8)
+        self._frame = frame.data
+        self._tensors = tensor_views(runner.inputs, frame)
+        runner.bind(self._tensors, frame)
+
+    def answer(self, request: bytes) -> bytes:
+        """The answer to one question."""
+        try:
+            if len(request) != self._size or not request.startswith(self._head):
+                return self._other(request)
+            self._frame[:] = memoryview(request)[len(self._head) :]
+            advice = self._runner.evaluate()
+            return (advice is True and self._yes) or self._pack(self._domain.accept(advice, self._tensors))
+        except BaseException as error:  # noqa: BLE001  (it goes back to the compiler)
+            return self._failure(error)
+
+    def _other(self, request: bytes) -> bytes:
+        try:
+            question = Question.FromString(request)
+        except DecodeError:
+            question = Question()
+        kind = question.WhichOneof("kind")
+        if kind == "context":
+            self._runner.switch_context(question.context)
+            return _DONE
+        size = self._size - len(self._head)
+        got = f"one of {len(question.frame)}" if kind == "frame" else f"{request[:80]!r}"
+        raise PeerError(f"question: expected a frame of {size} bytes, or a context, got {got}")
+
+    def _failure(self, error: BaseException) -> bytes:
+        text = described(error)
+        if self._notice is not None:
+            self._notice(text[:LONGEST_NOTICE])
+            self._notice = None  # the client has them all
+        return advisor.failure(text, type(error).__name__)
+
+
+def read_tls(certificate: str | None, key: str | None) -> tuple[bytes, bytes] | None:
+    """What the flags --tls-cert and --tls-key name.
+
+    Raises:
+        InputError: a file cannot be read, or one of the two is missing.
+    """
+    if certificate is None and key is None:
+        return None
+    if certificate is None or key is None:
+        raise InputError("serve: expected --tls-cert and --tls-key, got one of them")
+    chain = advisor.read_file(certificate, "serve: --tls-cert", "a certificate")
+    return chain, advisor.read_file(key, "serve: --tls-key", "its private key")

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot serve-compiler`: the compiler as a gRPC service, for agents that learn from it.
+
+`compiler.proto` defines the messages. Streams are served by one event loop, episodes compiled in processes of
+their own (`passpilot.training.pool`). A stream holds such a process during an episode only, so that an idle
+agent costs nothing; whatever ends the stream gives the process back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import os
+import stat
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final
+
+import grpc
+
+from passpilot.features.point import find_point
+from passpilot.plugin.errors import CompilationError, Error, InputError
+from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage, Start
+from passpilot.training.messages import failure
+from passpilot.training.rewards import improvement
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from passpilot.training.pool import Pool, Worker
+
+    Key = tuple[bytes, str, int | None, str]
+    Context = grpc.aio.ServicerContext[AgentMessage, CompilerMessage]
+
+SERVICE: Final = "passpilot.v1.Compiler"
+REMEMBERED: Final = 4096
+"""Baselines that are kept; the one that was used least recently goes first."""
+
+
+class Baselines:
+    """What the compiler's own default makes of each module under each set of options, measured once."""
+
+    def __init__(self) -> None:
+        self._values: OrderedDict[Key, float] = OrderedDict()
+        self._measuring: dict[Key, asyncio.Lock] = {}
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    async def value(self, key: Key, measure: Callable[[], Awaitable[float]]) -> float:
+        """The value of `key`, which `measure` finds if nobody has before."""
+        lock = self._measuring.setdefault(key, asyncio.Lock())
+        try:
+            async with lock:
+                if key not in self._values:
+                    self._values[key] = await measure()
+        finally:
+            if not lock.locked():
+                self._measuring.pop(key, None)
+        self._values.move_to_end(key)
+        while len(self._values) > REMEMBERED:
+            self._values.popitem(last=False)
+        return self._values[key]
+
+
+class Corpus:
+    """The folder whose files agents may name; None for none."""
+
+    def __init__(self, folder: str | None) -> None:
+        self._folder = None if folder is None else os.path.realpath(folder)
+        if folder is not None and not os.path.isdir(folder):
+            raise InputError(f"--corpus: expected a folder, got {folder}")
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file below the folder.
+
+        Raises:
+            InputError: it is not there, no regular file, or elsewhere, be it by a link.
+        """
+        if self._folder is None:
+            msg = f"path {path!r}: expected the module's bytes, got a path, and the service has no corpus"
+            raise InputError(f"{msg}; start it with --corpus DIR")
+        try:
+            place = os.path.realpath(os.path.join(self._folder, path))
+            if os.path.isabs(path) or os.path.commonpath([place, self._folder]) != self._folder:
+                raise InputError(f"path {path!r}: expected one within the corpus, got another")
+            fd = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with open(fd, "rb") as file:
+                if not stat.S_ISREG(os.fstat(fd).st_mode):
+                    raise InputError(f"path {path!r}: expected a regular file of the corpus, got another")
+                return file.read()
+        except (OSError, ValueError) as error:  # ValueError: a null character
+            why = getattr(error, "strerror", None) or error
+            raise InputError(f"path {path!r}: expected a file of the corpus, got: {why}") from error
+
+
+class CompilerService:
+    """Serves episodes, to those who send the `token` if there is one.
+
+    An agent has `timeout` seconds for an action, a compiler `limit` for an answer.
+    """
+
+    def __init__(self, pool: Pool, corpus: Corpus, timeout: float, limit: float, token: str = "") -> None:
+        self.pool = pool
+        self.corpus = corpus
+        self.timeout = timeout
+        self.limit = limit
+        self.baselines = Baselines()
+        self._wanted = f"Bearer {token}".encode() if token else b""
+
+    def handler(self) -> grpc.GenericRpcHandler:
+        """The methods of the service."""
+        method = grpc.stream_stream_rpc_method_handler(
+            self._episodes,
+            AgentMessage.FromString,
+            CompilerMessage.SerializeToString,
+        )
+        return grpc.method_handlers_generic_handler(SERVICE, {"Episodes": method})
+
+    async def _episodes(self, _messages: object, context: Context) -> None:
+        if not self._knows(context):
+            msg = "expected the token of this server in `authorization: Bearer TOKEN`"
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, msg)
+        await _Stream(self, context).run()
+
+    def _knows(self, context: Context) -> bool:
+        given = dict(context.invocation_metadata() or ()).get("authorization", "")
+        said = given if isinstance(given, bytes) else given.encode()
+        return not self._wanted or hmac.compare_digest(said, self._wanted)
+
+
+class _Stream:
+    """One agent: its episodes, one after the other."""
+
+    def __init__(self, service: CompilerService, context: Context) -> None:
+        self._service = service
+        self._pool = service.pool
+        self._context = context
+        self._worker: Worker | None = None  # during an episode
+        self._start = Start()
+
+    async def run(self) -> None:
+        """Answer until the agent goes; a cancellation, as by its death, ends this at any await."""
+        try:
+            while isinstance(message := await self._next(), AgentMessage):
+                await self._context.write(await self._answer(message))
+        finally:
+            self._leave(done=False)
+
+    async def _next(self) -> object:
+        seconds = self._service.timeout if self._worker else None
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._context.read()
+        except TimeoutError:
+            msg = f"agent: expected an action within {seconds:g} s, got silence; see --timeout"
+            await self._context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, msg)
+
+    async def _answer(self, message: AgentMessage) -> CompilerMessage:
+        try:
+            if message.HasField("start"):
+                return await self._begin(message.start)
+            if self._worker is None:
+                raise InputError("agent: expected a start, got another message outside of an episode")
+            message.action.SetInParent()  # an empty message is an action without a value
+            return await self._ask(self._worker, message)
+        except Error as error:
+            return failure(error)
+
+    async def _begin(self, start: Start) -> CompilerMessage:
+        self._worker = await self._free_worker()
+        try:
+            find_point(start.point)
+            if start.WhichOneof("module") is None:
+                raise InputError("module: expected bitcode, assembly or a path, got none")
+            if start.HasField("path"):
+                start.code = await asyncio.to_thread(self._service.corpus.read, start.path)
+        except Error:
+            self._leave(done=True)
+            raise
+        self._start = start
+        return await self._ask(self._worker, AgentMessage(start=start))
+
+    async def _free_worker(self) -> Worker:
+        """The worker of the episode that ends by this, or else another one."""
+        if self._worker is not None:
+            try:
+                await self._worker.abandon()
+            except CompilationError:
+                self._bury()
+            else:
+                return self._worker
+        return await self._pool.borrow()
+
+    async def _ask(self, worker: Worker, message: AgentMessage) -> CompilerMessage:
+        """What the worker answers; with the last answer it is given back."""
+        try:
+            worker.send(message)
+            answer = await worker.receive(self._service.limit)
+            if answer.result.HasField("value"):
+                await self._compare(worker, answer)
+        except CompilationError:
+            self._bury()
+            raise
+        if answer.HasField("result") or (answer.HasField("failure") and not answer.failure.retry):
+            self._leave(done=True)
+        return answer
+
+    async def _compare(self, worker: Worker, answer: CompilerMessage) -> None:
+        """Complete a result by the baseline and the reward; a failure takes its place."""
+        start = self._start
+        level = start.opt_level if start.HasField("opt_level") else None
+        key = (hashlib.sha256(start.code).digest(), start.pipeline, level, start.reward)
+        default = Start(code=start.code, pipeline=start.pipeline, reward=start.reward)
+        if level is not None:
+            default.opt_level = level
+
+        async def measure() -> float:
+            worker.send(AgentMessage(start=default))
+            measured = await worker.receive(self._service.limit)
+            if measured.HasField("failure"):
+                told = f"the default's compilation: {measured.failure.failure.error}"
+                raise CompilationError(told)
+            return measured.result.value
+
+        result = answer.result
+        result.baseline = await self._service.baselines.value(key, measure)
+        result.reward = improvement(result.value, result.baseline)
+
+    def _leave(self, *, done: bool) -> None:
+        """End the episode, if there is one."""
+        self._start = Start()
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            self._pool.give_back(worker, done=done)
+
+    def _bury(self) -> None:
+        """End the episode and its worker."""
+        self._start = Start()
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            self._pool.end(worker)
