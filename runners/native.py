@@ -13,6 +13,8 @@ model has several. It is read as
 * `decision`: one element, the advice itself; the default for integers and booleans, and of `priority`;
 * `logits`: one element per choice, the largest wins, of `evict` among the legal ones; the default for
   several floats;
+* `score`: one element, how good one column is, of `evict`; the model sees that column's value of each tensor,
+  is asked for all legal columns, at once if its first dimension is open, and the largest wins;
 * `probability`: one float, yes from `threshold` (0.5) on; the default for one float; only for `inline`.
 """
 
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
 
 MEANINGS: Final = {
     Flag: ("decision", "logits", "probability"),
-    Choice: ("decision", "logits"),
+    Choice: ("decision", "logits", "score"),
     Number: ("decision",),
 }
 """How the output of a model can be read, by the domain of the advice."""
@@ -68,6 +70,9 @@ class NativeRunner(Runner):
 
     def evaluate(self) -> int | float:
         return self.core.evaluate()
+
+    def evaluate_batch(self, frames: NDArray[np.uint8]) -> Sequence[int | float]:
+        return self.core.evaluate_batch(frames)
 
     def switch_context(self, name: str) -> None:
         self.core.switch_context(name)
@@ -145,6 +150,19 @@ def onnx_runner(target: str, options: dict[str, str], point: Point, timeout: flo
         ModelError: the model or onnxruntime cannot be loaded.
         SpecMismatchError: the model's inputs or outputs do not fit the decision point.
     """
+    if _meaning(target, options, point) == "score":
+        return _scored(_onnx_runner(target, {**options, "as": "decision"}, point.column()), point)
+    return _onnx_runner(target, options, point)
+
+
+def _scored(scorer: NativeRunner, point: Point) -> NativeRunner:
+    """The choice of the column to which `scorer`, made for `point.column()`, gives the largest score."""
+    offered = [row_of(spec) for spec in point.features]
+    core = _core.NativeRunner.score(scorer.core, offered, row_of(point.advice), point.domain.row)
+    return NativeRunner(core)
+
+
+def _onnx_runner(target: str, options: dict[str, str], point: Point) -> NativeRunner:
     core = _core.NativeRunner.onnx(
         target,
         _read(target),

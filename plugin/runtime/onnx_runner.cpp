@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Runs an ONNX model through onnxruntime's C API: one thread, no interpreter,
-// input values created once over buffers that stay.
+// input values created once over buffers that stay, per number of questions
+// that are asked at once.
 
 #include "onnx_tensor.h"
 #include "runner.h"
@@ -41,9 +42,7 @@ public:
   OnnxRunner(const Api &A, TensorSpec Output, const Domain &D)
       : Runner({}, std::move(Output)), A(A), TheDomain(D) {}
   ~OnnxRunner() override {
-    for (Port &P : Ports)
-      A.call<Api::ReleaseValue, void>(P.Value);
-    A.call<Api::ReleaseValue, void>(Result.Value);
+    releaseBatches();
     A.call<Api::ReleaseSession, void>(Session);
     A.call<Api::ReleaseMemoryInfo, void>(Memory);
   }
@@ -53,39 +52,49 @@ public:
                   const OnnxOptions &Options);
   bool chooseOutput(const OnnxOptions &Options);
   void bindMask(const std::vector<TensorSpec> &Offered);
-  bool evaluate(const void *const *In, void *Out) override;
+  bool evaluate(const void *const *In, void *Out) override {
+    return evaluateBatch(In, /*Stride=*/0, 1, static_cast<Advice *>(Out));
+  }
+  bool evaluateBatch(const void *const *In, size_t Stride, size_t Count,
+                     Advice *Out) override;
   bool Mismatch = false;
 
 private:
   /// One input of the model: a buffer of our own, filled from our inputs
-  /// [First, First + Count) before each run.
+  /// [First, First + Count) before each run, for one question after the other.
   struct Port {
     std::string Name;
     int Type = 0;
-    std::vector<int64_t> Shape;
+    std::vector<int64_t> Shape; ///< of one question
+    size_t Size = 0;            ///< in elements, of one question
     std::vector<uint64_t> Buffer;
     size_t First = 0, Count = 0;
     std::vector<size_t> Elements; ///< of each of them
     bool Same = false;            ///< one input, of the port's own type
-    onnx::Value *Value = nullptr;
+    size_t bytes() const { return Size * scalarSize(findOnnx(Type)->Ours); }
   };
+
+  /// So many questions at once: values over the ports' buffers, and the answer.
+  struct Batch {
+    std::vector<onnx::Value *> Inputs;
+    onnx::Value *Result = nullptr;
+    void *Data = nullptr;
+    int Type = 0;
+    size_t Count = 0;
+    bool Reusable = true;
+  };
+  static constexpr size_t LargestBatch = 64;
 
   const Api &A;
   const Domain TheDomain;
   std::optional<size_t> MaskInput; ///< of our inputs; for logits of a Choice
   onnx::Session *Session = nullptr;
   onnx::MemoryInfo *Memory = nullptr;
-  /// What the model answered last.
-  struct {
-    onnx::Value *Value = nullptr;
-    void *Data = nullptr;
-    int Type = 0;
-    size_t Count = 0;
-    bool Reusable = true;
-  } Result;
   std::vector<Port> Ports;
   std::vector<const char *> PortNames;
-  std::vector<const onnx::Value *> PortValues;
+  std::vector<Batch> Batches; ///< of one question, of two, ...
+  /// Whether the first dimension of all inputs and of the output is open.
+  bool TakesSeveral = true;
   std::string OutputName;
   Meaning Means = Meaning::Decision;
   double Threshold = 0.5;
@@ -102,14 +111,19 @@ private:
   bool concatenate(Port &P, const std::vector<std::string> &Names,
                    const std::vector<TensorSpec> &Offered);
   bool fit(Port &P, const TensorSpec &Spec);
-  bool makeValue(Port &P);
-  void fill(Port &P, const void *const *In);
-  bool run();
-  bool describeResult();
+  bool close(Port &P, size_t Elements);
+  Batch *batchOf(size_t Count);
+  bool makeValues(Batch &B, size_t Count);
+  void releaseBatches();
+  bool evaluateTogether(const void *const *In, size_t Stride, size_t Count,
+                        Advice *Out);
+  void fill(Port &P, const void *const *In, size_t Offset, size_t Row);
+  bool run(Batch &B);
+  bool describeResult(Batch &B);
   size_t wanted() const {
     return Means == Meaning::Logits ? static_cast<size_t>(TheDomain.Count) : 1;
   }
-  bool decide(const int64_t *Mask, void *Out);
+  bool decide(const Batch &B, size_t Row, const int64_t *Mask, Advice &Out);
   bool decision(double X, Advice &A);
 };
 
@@ -192,25 +206,31 @@ bool OnnxRunner::bindInputs(const std::vector<TensorSpec> &Offered,
           ", which nobody offers; 'passpilot features' lists them, and map=" +
           P.Name + ":a,b concatenates several into one input");
     }
-    if (!makeValue(P))
-      return false;
   }
   for (const auto &M : Options.Map)
     if (std::none_of(Ports.begin(), Ports.end(),
                      [&](const Port &P) { return P.Name == M.first; }))
       return refuse("map=" + M.first +
                     ": expected the name of a model input, got none of them");
-  for (Port &P : Ports) {
+  for (Port &P : Ports)
     PortNames.push_back(P.Name.c_str());
-    PortValues.push_back(P.Value);
-  }
+  return true;
+}
+
+/// Gives the port's open dimensions their values for one question.
+bool OnnxRunner::close(Port &P, size_t Elements) {
+  std::vector<int64_t> Closed = P.Shape;
+  if (!closeShape(Closed, Elements))
+    return false;
+  TakesSeveral &= !P.Shape.empty() && P.Shape[0] < 0 && Closed[0] == 1;
+  P.Shape = Closed;
+  P.Size = Elements;
   return true;
 }
 
 bool OnnxRunner::fit(Port &P, const TensorSpec &Spec) {
   const TypePair *T = findOnnx(P.Type);
-  std::vector<int64_t> Closed = P.Shape;
-  if (!T || T->Ours != Spec.Type || !closeShape(Closed, Spec.elements()))
+  if (!T || T->Ours != Spec.Type || !close(P, Spec.elements()))
     return refuse("input '" + P.Name + "': expected " + numpyName(Spec.Type) +
                   shapeText(Spec.Shape) + " as the compiler offers, " + "got " +
                   (T ? numpyName(T->Ours) : "another type") +
@@ -218,7 +238,6 @@ bool OnnxRunner::fit(Port &P, const TensorSpec &Spec) {
                   " in the model; export the model with the compiler's spec, "
                   "or use map=" +
                   P.Name + ":...");
-  P.Shape = Closed;
   P.First = Inputs.size();
   P.Count = 1;
   P.Same = true;
@@ -245,26 +264,50 @@ bool OnnxRunner::concatenate(Port &P, const std::vector<std::string> &Names,
     Inputs.push_back(*Spec);
   }
   P.Count = Names.size();
-  std::vector<int64_t> Closed = P.Shape;
-  if (!closeShape(Closed, N))
+  if (!close(P, N))
     return refuse("input '" + P.Name + "': expected " + shapeText(P.Shape) +
                   " as the model has, got " + std::to_string(N) +
                   " elements from map=" + P.Name);
-  P.Shape = Closed;
   return true;
 }
 
-bool OnnxRunner::makeValue(Port &P) {
-  size_t N = 1;
-  for (int64_t D : P.Shape)
-    N *= static_cast<size_t>(D);
-  size_t Bytes = N * scalarSize(findOnnx(P.Type)->Ours);
-  P.Buffer.assign((Bytes + 7) / 8, 0);
-  return ok(A.call<Api::CreateTensorWithDataAsOrtValue>(
-      static_cast<const onnx::MemoryInfo *>(Memory),
-      static_cast<void *>(P.Buffer.data()), Bytes,
-      static_cast<const int64_t *>(P.Shape.data()), P.Shape.size(), P.Type,
-      &P.Value));
+/// The values for \p Count questions; null on failure.
+OnnxRunner::Batch *OnnxRunner::batchOf(size_t Count) {
+  if (Count > Batches.size()) {
+    releaseBatches(); // the buffers move
+    for (Port &P : Ports)
+      P.Buffer.assign((P.bytes() * Count + 7) / 8, 0);
+    Batches.resize(Count);
+  }
+  Batch &B = Batches[Count - 1];
+  return B.Inputs.size() == Ports.size() || makeValues(B, Count) ? &B : nullptr;
+}
+
+bool OnnxRunner::makeValues(Batch &B, size_t Count) {
+  for (size_t I = B.Inputs.size(); I < Ports.size(); ++I) {
+    Port &P = Ports[I];
+    std::vector<int64_t> Shape = P.Shape;
+    if (Count > 1)
+      Shape[0] = static_cast<int64_t>(Count);
+    onnx::Value *Value = nullptr;
+    if (!ok(A.call<Api::CreateTensorWithDataAsOrtValue>(
+            static_cast<const onnx::MemoryInfo *>(Memory),
+            static_cast<void *>(P.Buffer.data()), P.bytes() * Count,
+            static_cast<const int64_t *>(Shape.data()), Shape.size(), P.Type,
+            &Value)))
+      return false;
+    B.Inputs.push_back(Value);
+  }
+  return true;
+}
+
+void OnnxRunner::releaseBatches() {
+  for (Batch &B : Batches) {
+    for (onnx::Value *V : B.Inputs)
+      A.call<Api::ReleaseValue, void>(V);
+    A.call<Api::ReleaseValue, void>(B.Result);
+  }
+  Batches.clear();
 }
 
 bool OnnxRunner::chooseOutput(const OnnxOptions &Options) {
@@ -309,6 +352,7 @@ bool OnnxRunner::chooseOutput(const OnnxOptions &Options) {
            (Guess && TheDomain.Kind == DomainKind::Flag))
     Means = Meaning::Probability;
   Threshold = Options.Threshold;
+  TakesSeveral &= !Shape.empty() && Shape[0] < 0;
   std::vector<int64_t> Closed = Shape;
   const size_t Want = wanted();
   const bool Known =
@@ -321,90 +365,120 @@ bool OnnxRunner::chooseOutput(const OnnxOptions &Options) {
   return true;
 }
 
-bool OnnxRunner::evaluate(const void *const *In, void *Out) {
-  for (Port &P : Ports)
-    fill(P, In);
-  if (!run())
-    return false;
-  return decide(
-      MaskInput ? static_cast<const int64_t *>(In[*MaskInput]) : nullptr, Out);
+bool OnnxRunner::evaluateBatch(const void *const *In, size_t Stride,
+                               size_t Count, Advice *Out) {
+  if (Count > 1 && !TakesSeveral)
+    return Runner::evaluateBatch(In, Stride, Count, Out);
+  if (Count <= LargestBatch)
+    return evaluateTogether(In, Stride, Count, Out);
+  for (size_t Row = 0; Row < Count; Row += LargestBatch)
+    if (!evaluateTogether(offset(In, Stride * Row), Stride,
+                          std::min(LargestBatch, Count - Row), Out + Row))
+      return false;
+  return true;
 }
 
-void OnnxRunner::fill(Port &P, const void *const *In) {
+bool OnnxRunner::evaluateTogether(const void *const *In, size_t Stride,
+                                  size_t Count, Advice *Out) {
+  Batch *B = batchOf(Count);
+  if (!B)
+    return false;
+  for (Port &P : Ports)
+    for (size_t Row = 0; Row < Count; ++Row)
+      fill(P, In, Stride * Row, Row);
+  if (!run(*B))
+    return false;
+  if (const size_t Want = wanted(); B->Count != Want * Count) {
+    Error = "output '" + OutputName + "': expected " + std::to_string(Want) +
+            (Want == 1 ? " element" : " elements, one per choice") +
+            (Count == 1 ? "" : ", for each of " + std::to_string(Count)) +
+            ", got " + std::to_string(B->Count);
+    return false;
+  }
+  for (size_t Row = 0; Row < Count; ++Row) {
+    const void *Mask = MaskInput ? In[*MaskInput] : nullptr;
+    if (!decide(*B, Row,
+                Mask ? static_cast<const int64_t *>(shifted(Mask, Stride * Row))
+                     : nullptr,
+                Out[Row]))
+      return false;
+  }
+  return true;
+}
+
+/// Writes the question whose inputs are \p Offset bytes after \p In.
+void OnnxRunner::fill(Port &P, const void *const *In, size_t Offset,
+                      size_t Row) {
   if (P.Same) {
-    std::memcpy(P.Buffer.data(), In[P.First], Inputs[P.First].bytes());
+    std::memcpy(reinterpret_cast<char *>(P.Buffer.data()) + Row * P.bytes(),
+                shifted(In[P.First], Offset), P.bytes());
     return;
   }
-  size_t At = 0;
-  for (size_t I = P.First; I < P.First + P.Count; ++I)
+  size_t At = Row * P.Size;
+  for (size_t I = P.First; I < P.First + P.Count; ++I) {
+    const void *From = shifted(In[I], Offset);
     for (size_t J = 0, E = P.Elements[I - P.First]; J < E; ++J)
-      store(P.Buffer.data(), P.Type, At++, In[I], Inputs[I].Type, J);
+      store(P.Buffer.data(), P.Type, At++, From, Inputs[I].Type, J);
+  }
 }
 
 /// Runs the model into the value that the run before made. A model whose output
 /// changes its shape cannot do that: it gets a new value each time.
-bool OnnxRunner::run() {
+bool OnnxRunner::run(Batch &B) {
   const char *Name = OutputName.c_str();
   const void *NoOptions = nullptr;
   auto Run = [&] {
     return ok(A.call<Api::Run>(Session, NoOptions, PortNames.data(),
-                               PortValues.data(), PortValues.size(), &Name,
-                               size_t(1), &Result.Value));
+                               B.Inputs.data(), B.Inputs.size(), &Name,
+                               size_t(1), &B.Result));
   };
-  if (Result.Value && Result.Reusable) {
+  if (B.Result && B.Reusable) {
     if (Run())
       return true;
-    Result.Reusable = false;
+    B.Reusable = false;
   }
-  if (Result.Value)
-    A.call<Api::ReleaseValue, void>(Result.Value);
-  Result.Value = nullptr; // onnxruntime makes it
-  return Run() && describeResult();
+  if (B.Result)
+    A.call<Api::ReleaseValue, void>(B.Result);
+  B.Result = nullptr; // onnxruntime makes it
+  return Run() && describeResult(B);
 }
 
-bool OnnxRunner::describeResult() {
+bool OnnxRunner::describeResult(Batch &B) {
   onnx::TensorInfo *Info = nullptr;
-  const onnx::Value *Value = Result.Value;
-  bool Good =
-      ok(A.call<Api::GetTensorTypeAndShape>(Value, &Info)) &&
-      ok(A.call<Api::GetTensorElementType>(
-          static_cast<const onnx::TensorInfo *>(Info), &Result.Type)) &&
-      ok(A.call<Api::GetTensorShapeElementCount>(
-          static_cast<const onnx::TensorInfo *>(Info), &Result.Count)) &&
-      ok(A.call<Api::GetTensorMutableData>(Result.Value, &Result.Data));
+  const onnx::Value *Value = B.Result;
+  bool Good = ok(A.call<Api::GetTensorTypeAndShape>(Value, &Info)) &&
+              ok(A.call<Api::GetTensorElementType>(
+                  static_cast<const onnx::TensorInfo *>(Info), &B.Type)) &&
+              ok(A.call<Api::GetTensorShapeElementCount>(
+                  static_cast<const onnx::TensorInfo *>(Info), &B.Count)) &&
+              ok(A.call<Api::GetTensorMutableData>(B.Result, &B.Data));
   if (Info)
     A.call<Api::ReleaseTensorTypeAndShapeInfo, void>(Info);
   return Good;
 }
 
-bool OnnxRunner::decide(const int64_t *Mask, void *Out) {
-  const size_t N = Result.Count, Want = wanted();
-  auto Value = [&](size_t I) { return load(Result.Data, Result.Type, I); };
+bool OnnxRunner::decide(const Batch &B, size_t Row, const int64_t *Mask,
+                        Advice &Out) {
+  const size_t N = wanted();
+  auto Value = [&](size_t I) { return load(B.Data, B.Type, Row * N + I); };
   for (size_t I = 0; I < N; ++I)
     if (std::isnan(Value(I))) {
       Error = "output '" + OutputName + "': expected numbers, got NaN";
       return false;
     }
-  if (N != Want) {
-    Error = "output '" + OutputName + "': expected " + std::to_string(Want) +
-            (Want == 1 ? " element" : " elements, one per choice") + ", got " +
-            std::to_string(N);
-    return false;
-  }
-  Advice A{0};
   if (Means == Meaning::Logits) {
     size_t Best = N; // the first of the largest, among the legal
     for (size_t I = 0; I < N; ++I)
       if ((!Mask || Mask[I]) && (Best == N || Value(I) > Value(Best)))
         Best = I;
-    A.Integer = static_cast<int64_t>(Best);
-  } else if (Means == Meaning::Probability) {
-    A.Integer = Value(0) >= Threshold;
-  } else if (!decision(Value(0), A)) {
-    return false;
+    Out.Integer = static_cast<int64_t>(Best);
+    return true;
   }
-  std::memcpy(Out, &A, sizeof A);
-  return true;
+  if (Means == Meaning::Probability) {
+    Out.Integer = Value(0) >= Threshold;
+    return true;
+  }
+  return decision(Value(0), Out);
 }
 
 /// The output as the decision itself; the legality of a number or a column is
