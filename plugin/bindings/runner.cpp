@@ -25,11 +25,12 @@ onnx(const std::string &Path, nb::bytes Model,
      const DomainRow &D, const std::string &Library,
      const std::string &OutputName, const std::string &As, double Threshold,
      std::vector<std::pair<std::string, std::vector<std::string>>> Map) {
-  OnnxOptions O{Library, OutputName, As, Threshold, std::move(Map)};
+  ModelOptions O{OutputName, As, Threshold, std::move(Map)};
   std::string Error;
   bool Mismatch = false;
-  auto R = makeOnnxRunner(Path, {Model.c_str(), Model.size()}, specsOf(Offered),
-                          specOf(Output), domainOf(D), O, Error, Mismatch);
+  auto R =
+      makeOnnxRunner(Path, {Model.c_str(), Model.size()}, specsOf(Offered),
+                     specOf(Output), domainOf(D), O, Library, Error, Mismatch);
   if (!R)
     raiseError(Mismatch ? "SpecMismatchError" : "ModelError", Error);
   return wrap(std::move(R));

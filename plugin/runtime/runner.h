@@ -86,9 +86,8 @@ std::unique_ptr<Runner> makeFunctionRunner(std::vector<TensorSpec> Inputs,
                                            passpilot_evaluate Evaluate,
                                            void *Context);
 
-/// How an ONNX model's output becomes a decision.
-struct OnnxOptions {
-  std::string Library; ///< path of libonnxruntime.so
+/// How a model's output becomes a decision.
+struct ModelOptions {
   std::string
       OutputName; ///< empty: the only output, or the one named as the advice
   std::string
@@ -98,16 +97,16 @@ struct OnnxOptions {
   std::vector<std::pair<std::string, std::vector<std::string>>> Map;
 };
 
-/// Loads \p Model (the file's bytes) and binds its inputs by name to \p
-/// Offered. Null on failure, with \p Error set and \p Mismatch telling whether
-/// the model is sound but does not fit. Logits of a Choice are compared at the
-/// columns that its mask, one of the offered, allows.
-std::unique_ptr<Runner> makeOnnxRunner(const std::string &Path,
-                                       std::string_view Model,
-                                       const std::vector<TensorSpec> &Offered,
-                                       TensorSpec Output, const Domain &D,
-                                       const OnnxOptions &Options,
-                                       std::string &Error, bool &Mismatch);
+/// Loads \p Model (the file's bytes) into onnxruntime, whose shared library is
+/// \p Library, and binds its inputs by name to \p Offered. Null on failure,
+/// with \p Error set and \p Mismatch telling whether the model is sound but
+/// does not fit. Logits of a Choice are compared at the columns that its mask,
+/// one of the offered, allows.
+std::unique_ptr<Runner>
+makeOnnxRunner(const std::string &Path, std::string_view Model,
+               const std::vector<TensorSpec> &Offered, TensorSpec Output,
+               const Domain &D, const ModelOptions &Options,
+               const std::string &Library, std::string &Error, bool &Mismatch);
 
 } // namespace passpilot
 
