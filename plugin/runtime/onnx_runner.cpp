@@ -49,6 +49,7 @@ private:
     bool Reusable = true;
   };
   static constexpr size_t LargestBatch = 64;
+  static constexpr size_t Large = 4096; ///< bytes that are better not copied
 
   const Api &A;
   onnx::Session *Session = nullptr;
@@ -66,6 +67,8 @@ private:
   bool describe(size_t I, int &Type, std::vector<int64_t> &Shape);
   Batch *batchOf(size_t Count);
   bool makeValues(Batch &B, size_t Count);
+  onnx::Value *makeValue(Port &P, void *Data, size_t Count);
+  bool readInPlace(Batch &B, size_t I, const void *Data);
   void releaseBatches();
   bool evaluateTogether(const void *const *In, size_t Stride, size_t Count,
                         Advice *Out);
@@ -170,19 +173,40 @@ OnnxRunner::Batch *OnnxRunner::batchOf(size_t Count) {
 
 bool OnnxRunner::makeValues(Batch &B, size_t Count) {
   for (size_t I = B.Inputs.size(); I < Ports.size(); ++I) {
-    Port &P = Ports[I];
-    std::vector<int64_t> Shape = P.Shape;
-    if (Count > 1)
-      Shape[0] = static_cast<int64_t>(Count);
-    onnx::Value *Value = nullptr;
-    if (!ok(A.call<Api::CreateTensorWithDataAsOrtValue>(
-            static_cast<const onnx::MemoryInfo *>(Memory),
-            static_cast<void *>(P.Buffer.data()), P.bytes() * Count,
-            static_cast<const int64_t *>(Shape.data()), Shape.size(), P.Type,
-            &Value)))
+    onnx::Value *Value = makeValue(Ports[I], Ports[I].Buffer.data(), Count);
+    if (!Value)
       return false;
     B.Inputs.push_back(Value);
   }
+  return true;
+}
+
+/// The input of \p Count questions that are at \p Data; null on failure.
+onnx::Value *OnnxRunner::makeValue(Port &P, void *Data, size_t Count) {
+  std::vector<int64_t> Shape = P.Shape;
+  if (Count > 1)
+    Shape[0] = static_cast<int64_t>(Count);
+  onnx::Value *Value = nullptr;
+  return ok(A.call<Api::CreateTensorWithDataAsOrtValue>(
+             static_cast<const onnx::MemoryInfo *>(Memory), Data,
+             P.bytes() * Count, static_cast<const int64_t *>(Shape.data()),
+             Shape.size(), P.Type, &Value))
+             ? Value
+             : nullptr;
+}
+
+/// Lets the model read a large tensor of one question where it is, at \p Data,
+/// and not in a copy. The address is hardly ever another than the time before.
+bool OnnxRunner::readInPlace(Batch &B, size_t I, const void *Data) {
+  Port &P = Ports[I];
+  if (P.InPlace == Data)
+    return true;
+  onnx::Value *Value = makeValue(P, const_cast<void *>(Data), 1);
+  if (!Value)
+    return false;
+  A.call<Api::ReleaseValue, void>(B.Inputs[I]);
+  B.Inputs[I] = Value;
+  P.InPlace = Data;
   return true;
 }
 
@@ -193,6 +217,8 @@ void OnnxRunner::releaseBatches() {
     A.call<Api::ReleaseValue, void>(B.Result);
   }
   Batches.clear();
+  for (Port &P : Ports)
+    P.InPlace = nullptr;
 }
 
 bool OnnxRunner::evaluateBatch(const void *const *In, size_t Stride,
@@ -213,9 +239,16 @@ bool OnnxRunner::evaluateTogether(const void *const *In, size_t Stride,
   Batch *B = batchOf(Count);
   if (!B)
     return false;
-  for (Port &P : Ports)
-    for (size_t Row = 0; Row < Count; ++Row)
-      fill(P, In, Stride * Row, Row);
+  for (size_t I = 0; I < Ports.size(); ++I) {
+    Port &P = Ports[I];
+    if (Count == 1 && P.Same && P.bytes() >= Large) {
+      if (!readInPlace(*B, I, In[P.First]))
+        return false;
+    } else {
+      for (size_t Row = 0; Row < Count; ++Row)
+        fill(P, In, Stride * Row, Row);
+    }
+  }
   if (!run(*B))
     return false;
   if (B->Count != wanted() * Count) {

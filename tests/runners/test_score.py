@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,10 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from passpilot.features.point import find_point
+from passpilot.features.spec import TensorSpec
 from passpilot.passes.evict import EvictAdvisor
 from passpilot.plugin.errors import ModelError, SpecMismatchError, UsageError
-from passpilot.runners.base import allocate
+from passpilot.runners.base import allocate, tensor_views
 from passpilot.runners.check import check_runner
 from passpilot.runners.spec import make_runner
 from tests.passes.pressure import allocated, compiled
@@ -210,3 +212,27 @@ def test_a_compilation_does_not_see_whether_columns_are_asked_at_once(folder: Pa
             objects.append(allocated(source, advisor))
             assert advisor.stats.decisions > 20
     assert objects[0] == objects[1] != allocated(source)
+
+
+def test_large_tensors_are_read_where_they_are_bound_last(tmp_path: Path) -> None:
+    """Before and after batches, whose questions are elsewhere."""
+    info = helper.make_tensor_value_info
+    node = helper.make_node("ReduceMax", ["v"], ["y"], axes=[1])
+    inputs, outputs = [info("v", TensorProto.FLOAT, ["n", 2000])], [info("y", TensorProto.FLOAT, ["n", 1])]
+    graph = helper.make_graph([node], "m", inputs, outputs)
+    model = helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)])
+    onnx.save(model, str(tmp_path / "m.onnx"))
+    spec = TensorSpec("v", "float32", (2000,))
+    point = replace(find_point("inline"), features=(spec,))
+    runner = make_runner(f"onnx:{tmp_path / 'm.onnx'}?as=probability", point)
+    frames = [np.zeros(spec.nbytes, np.uint8) for _ in range(3)]
+    frames[1].view(np.float32)[1999] = 1
+    for _ in range(2):
+        for frame, answer in zip(frames, (0, 1, 0), strict=True):
+            runner.bind(tensor_views(runner.inputs, frame), frame)
+            assert runner.evaluate() == runner.evaluate() == answer
+            frame.view(np.float32)[7] = 1 - answer
+            assert runner.evaluate() == 1
+            frame.view(np.float32)[7] = 0
+            assert runner.evaluate_batch(np.stack(frames)) == [0, 1, 0]
+            assert runner.evaluate() == answer
