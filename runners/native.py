@@ -13,6 +13,8 @@ model has several. It is read as
 * `decision`: one element, the advice itself; the default for integers and booleans, and of `priority`;
 * `logits`: one element per choice, the largest wins, of `evict` among the legal ones; the default for
   several floats;
+* `score`: one element, how good one column is, of `evict`; the model sees that column's value of each tensor,
+  is asked for all legal columns, at once if its first dimension is open, and the largest wins;
 * `probability`: one float, yes from `threshold` (0.5) on; the default for one float; only for `inline`.
 
 `aot:MODEL.so`, with the same keys, asks a model that `passpilot aot` compiled.
@@ -23,6 +25,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -34,7 +37,7 @@ from passpilot.runners.base import Runner, own_features
 from passpilot.runners.spec import runner_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -46,7 +49,7 @@ if TYPE_CHECKING:
 
 MEANINGS: Final = {
     Flag: ("decision", "logits", "probability"),
-    Choice: ("decision", "logits"),
+    Choice: ("decision", "logits", "score"),
     Number: ("decision",),
 }
 """How the output of a model can be read, by the domain of the advice."""
@@ -70,6 +73,9 @@ class NativeRunner(Runner):
 
     def evaluate(self) -> int | float:
         return self.core.evaluate()
+
+    def evaluate_batch(self, frames: NDArray[np.uint8]) -> Sequence[int | float]:
+        return self.core.evaluate_batch(frames)
 
     def switch_context(self, name: str) -> None:
         self.core.switch_context(name)
@@ -147,19 +153,8 @@ def onnx_runner(target: str, options: dict[str, str], point: Point, timeout: flo
         ModelError: the model or onnxruntime cannot be loaded.
         SpecMismatchError: the model's inputs or outputs do not fit the decision point.
     """
-    core = _core.NativeRunner.onnx(
-        target,
-        _read(target),
-        [row_of(spec) for spec in point.features],
-        row_of(point.advice),
-        point.domain.row,
-        _library(),
-        options.get("output", ""),
-        _meaning(f"onnx:{target}", options, point),
-        _threshold(f"onnx:{target}", options),
-        _map(f"onnx:{target}", options, point),
-    )
-    return NativeRunner(core)
+    make = partial(_core.NativeRunner.onnx, target, _read(target), _library())
+    return _model_runner(f"onnx:{target}", options, point, make)
 
 
 @runner_keys("output", "as", "threshold", "map")
@@ -171,17 +166,22 @@ def aot_runner(target: str, options: dict[str, str], point: Point, timeout: floa
         ModelError: the library cannot be loaded, is none of ours, or wants another processor.
         SpecMismatchError: the model's inputs or outputs do not fit the decision point.
     """
-    core = _core.NativeRunner.aot(
-        str(Path(target).absolute()),
-        [row_of(spec) for spec in point.features],
-        row_of(point.advice),
-        point.domain.row,
-        options.get("output", ""),
-        _meaning(f"aot:{target}", options, point),
-        _threshold(f"aot:{target}", options),
-        _map(f"aot:{target}", options, point),
-    )
-    return NativeRunner(core)
+    make = partial(_core.NativeRunner.aot, str(Path(target).absolute()))
+    return _model_runner(f"aot:{target}", options, point, make)
+
+
+def _model_runner(
+    runner: str, options: dict[str, str], point: Point, make: Callable[..., _core.NativeRunner]
+) -> NativeRunner:
+    """The runner that `make` makes of what is offered, the advice and the options."""
+    offered, advice = [row_of(spec) for spec in point.features], row_of(point.advice)
+    meaning = _meaning(runner, options, point)
+    if meaning == "score":
+        scorer = _model_runner(runner, {**options, "as": "decision"}, point.column(), make)
+        return NativeRunner(_core.NativeRunner.score(scorer.core, offered, advice, point.domain.row))
+    threshold, maps = _threshold(runner, options), _map(runner, options, point)
+    domain, output = point.domain.row, options.get("output", "")
+    return NativeRunner(make(offered, advice, domain, output, meaning, threshold, maps))
 
 
 def _read(path: str) -> bytes:

@@ -169,18 +169,16 @@ bool ModelRunner::chooseOutput(const std::vector<ModelTensor> &Known,
 
 void ModelRunner::fill(Port &P, const void *const *In, size_t Offset,
                        size_t Row) {
-  auto Shifted = [&](size_t I) {
-    return static_cast<const char *>(In[I]) + Offset;
-  };
   if (P.Same) {
     std::memcpy(reinterpret_cast<char *>(P.Buffer.data()) + Row * P.bytes(),
-                Shifted(P.First), P.bytes());
+                shifted(In[P.First], Offset), P.bytes());
     return;
   }
   size_t At = Row * P.Size;
   for (size_t I = P.First; I < P.First + P.Count; ++I)
     for (size_t J = 0, E = P.Elements[I - P.First]; J < E; ++J)
-      store(P.Buffer.data(), P.Type, At++, Shifted(I), Inputs[I].Type, J);
+      store(P.Buffer.data(), P.Type, At++, shifted(In[I], Offset),
+            Inputs[I].Type, J);
 }
 
 std::string ModelRunner::wantedText() const {

@@ -33,6 +33,7 @@ protected:
   struct Port : ModelTensor {
     size_t Size = 0; ///< in elements, of one question
     std::vector<uint64_t> Buffer;
+    const void *InPlace = nullptr; ///< where the model reads it, if not there
     size_t First = 0, Count = 0;
     std::vector<size_t> Elements; ///< of each of them
     bool Same = false;            ///< one input, of the port's own type

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Runs an ONNX model through onnxruntime's C API: one thread, no interpreter,
-// input values created once over buffers that stay.
+// input values created once over buffers that stay, per number of questions
+// that are asked at once.
 
 #include "model_runner.h"
 #include "onnx_tensor.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace passpilot {
@@ -22,9 +24,7 @@ public:
   OnnxRunner(const Api &A, TensorSpec Output, const Domain &D)
       : ModelRunner(std::move(Output), D), A(A) {}
   ~OnnxRunner() override {
-    for (onnx::Value *V : PortValues)
-      A.call<Api::ReleaseValue, void>(V);
-    A.call<Api::ReleaseValue, void>(Result.Value);
+    releaseBatches();
     A.call<Api::ReleaseSession, void>(Session);
     A.call<Api::ReleaseMemoryInfo, void>(Memory);
   }
@@ -32,22 +32,32 @@ public:
   bool open(std::string_view Model);
   bool bind(const std::vector<TensorSpec> &Offered,
             const ModelOptions &Options);
-  bool evaluate(const void *const *In, void *Out) override;
+  bool evaluate(const void *const *In, void *Out) override {
+    return evaluateBatch(In, /*Stride=*/0, 1, static_cast<Advice *>(Out));
+  }
+  bool evaluateBatch(const void *const *In, size_t Stride, size_t Count,
+                     Advice *Out) override;
 
 private:
-  const Api &A;
-  onnx::Session *Session = nullptr;
-  onnx::MemoryInfo *Memory = nullptr;
-  /// What the model answered last.
-  struct {
-    onnx::Value *Value = nullptr;
+  /// So many questions at once: values over the ports' buffers, and the answer.
+  struct Batch {
+    std::vector<onnx::Value *> Inputs;
+    onnx::Value *Result = nullptr;
     void *Data = nullptr;
     int Type = 0;
     size_t Count = 0;
     bool Reusable = true;
-  } Result;
+  };
+  static constexpr size_t LargestBatch = 64;
+  static constexpr size_t Large = 4096; ///< bytes that are better not copied
+
+  const Api &A;
+  onnx::Session *Session = nullptr;
+  onnx::MemoryInfo *Memory = nullptr;
   std::vector<const char *> PortNames;
-  std::vector<onnx::Value *> PortValues;
+  std::vector<Batch> Batches; ///< of one question, of two, ...
+  /// Whether the first dimension of all inputs and of the output is open.
+  bool TakesSeveral = false;
 
   bool ok(onnx::Status *S) { return A.ok(S, Error); }
   template <Api::Place GetCount, Api::Place GetName, Api::Place GetInfo>
@@ -55,9 +65,15 @@ private:
   template <Api::Place GetName> bool name(size_t I, std::string &Name);
   template <Api::Place GetInfo>
   bool describe(size_t I, int &Type, std::vector<int64_t> &Shape);
-  bool makeValue(Port &P);
-  bool run();
-  bool describeResult();
+  Batch *batchOf(size_t Count);
+  bool makeValues(Batch &B, size_t Count);
+  onnx::Value *makeValue(Port &P, void *Data, size_t Count);
+  bool readInPlace(Batch &B, size_t I, const void *Data);
+  void releaseBatches();
+  bool evaluateTogether(const void *const *In, size_t Stride, size_t Count,
+                        Advice *Out);
+  bool run(Batch &B);
+  bool describeResult(Batch &B);
 };
 
 bool OnnxRunner::open(std::string_view Model) {
@@ -129,76 +145,158 @@ bool OnnxRunner::bind(const std::vector<TensorSpec> &Offered,
                    Api::SessionGetInputTypeInfo>(Wanted) ||
       !describeAll<Api::SessionGetOutputCount, Api::SessionGetOutputName,
                    Api::SessionGetOutputTypeInfo>(Known) ||
-      !bindInputs(Wanted, Offered, Options))
+      !bindInputs(Wanted, Offered, Options) ||
+      !chooseOutput(Known, Offered, Options))
     return false;
-  for (Port &P : Ports) {
-    if (!makeValue(P))
-      return false;
-    PortNames.push_back(P.Name.c_str());
+  auto IsOpen = [](const ModelTensor &T) {
+    return !T.Shape.empty() && T.Shape[0] < 0;
+  };
+  TakesSeveral = IsOpen(Known[Chosen]);
+  for (size_t I = 0; I < Ports.size(); ++I) {
+    PortNames.push_back(Ports[I].Name.c_str());
+    TakesSeveral &= IsOpen(Wanted[I]) && Ports[I].Shape[0] == 1;
   }
-  return chooseOutput(Known, Offered, Options);
-}
-
-bool OnnxRunner::makeValue(Port &P) {
-  P.Buffer.assign((P.bytes() + 7) / 8, 0);
-  onnx::Value *Value = nullptr;
-  if (!ok(A.call<Api::CreateTensorWithDataAsOrtValue>(
-          static_cast<const onnx::MemoryInfo *>(Memory),
-          static_cast<void *>(P.Buffer.data()), P.bytes(),
-          static_cast<const int64_t *>(P.Shape.data()), P.Shape.size(), P.Type,
-          &Value)))
-    return false;
-  PortValues.push_back(Value);
   return true;
 }
 
-bool OnnxRunner::evaluate(const void *const *In, void *Out) {
-  for (Port &P : Ports)
-    fill(P, In, /*Offset=*/0, /*Row=*/0);
-  if (!run())
+/// The values for \p Count questions; null on failure.
+OnnxRunner::Batch *OnnxRunner::batchOf(size_t Count) {
+  if (Count > Batches.size()) {
+    releaseBatches(); // the buffers move
+    for (Port &P : Ports)
+      P.Buffer.assign((P.bytes() * Count + 7) / 8, 0);
+    Batches.resize(Count);
+  }
+  Batch &B = Batches[Count - 1];
+  return B.Inputs.size() == Ports.size() || makeValues(B, Count) ? &B : nullptr;
+}
+
+bool OnnxRunner::makeValues(Batch &B, size_t Count) {
+  for (size_t I = B.Inputs.size(); I < Ports.size(); ++I) {
+    onnx::Value *Value = makeValue(Ports[I], Ports[I].Buffer.data(), Count);
+    if (!Value)
+      return false;
+    B.Inputs.push_back(Value);
+  }
+  return true;
+}
+
+/// The input of \p Count questions that are at \p Data; null on failure.
+onnx::Value *OnnxRunner::makeValue(Port &P, void *Data, size_t Count) {
+  std::vector<int64_t> Shape = P.Shape;
+  if (Count > 1)
+    Shape[0] = static_cast<int64_t>(Count);
+  onnx::Value *Value = nullptr;
+  return ok(A.call<Api::CreateTensorWithDataAsOrtValue>(
+             static_cast<const onnx::MemoryInfo *>(Memory), Data,
+             P.bytes() * Count, static_cast<const int64_t *>(Shape.data()),
+             Shape.size(), P.Type, &Value))
+             ? Value
+             : nullptr;
+}
+
+/// Lets the model read a large tensor of one question where it is, at \p Data,
+/// and not in a copy. The address is hardly ever another than the time before.
+bool OnnxRunner::readInPlace(Batch &B, size_t I, const void *Data) {
+  Port &P = Ports[I];
+  if (P.InPlace == Data)
+    return true;
+  onnx::Value *Value = makeValue(P, const_cast<void *>(Data), 1);
+  if (!Value)
     return false;
-  if (Result.Count != wanted()) {
-    Error = "output '" + OutputName + "': expected " + wantedText() + ", got " +
-            std::to_string(Result.Count);
+  A.call<Api::ReleaseValue, void>(B.Inputs[I]);
+  B.Inputs[I] = Value;
+  P.InPlace = Data;
+  return true;
+}
+
+void OnnxRunner::releaseBatches() {
+  for (Batch &B : Batches) {
+    for (onnx::Value *V : B.Inputs)
+      A.call<Api::ReleaseValue, void>(V);
+    A.call<Api::ReleaseValue, void>(B.Result);
+  }
+  Batches.clear();
+  for (Port &P : Ports)
+    P.InPlace = nullptr;
+}
+
+bool OnnxRunner::evaluateBatch(const void *const *In, size_t Stride,
+                               size_t Count, Advice *Out) {
+  if (Count > 1 && !TakesSeveral)
+    return Runner::evaluateBatch(In, Stride, Count, Out);
+  if (Count <= LargestBatch)
+    return evaluateTogether(In, Stride, Count, Out);
+  for (size_t Row = 0; Row < Count; Row += LargestBatch)
+    if (!evaluateTogether(offset(In, Stride * Row), Stride,
+                          std::min(LargestBatch, Count - Row), Out + Row))
+      return false;
+  return true;
+}
+
+bool OnnxRunner::evaluateTogether(const void *const *In, size_t Stride,
+                                  size_t Count, Advice *Out) {
+  Batch *B = batchOf(Count);
+  if (!B)
+    return false;
+  for (size_t I = 0; I < Ports.size(); ++I) {
+    Port &P = Ports[I];
+    if (Count == 1 && P.Same && P.bytes() >= Large) {
+      if (!readInPlace(*B, I, In[P.First]))
+        return false;
+    } else {
+      for (size_t Row = 0; Row < Count; ++Row)
+        fill(P, In, Stride * Row, Row);
+    }
+  }
+  if (!run(*B))
+    return false;
+  if (B->Count != wanted() * Count) {
+    Error = "output '" + OutputName + "': expected " + wantedText() +
+            (Count == 1 ? "" : ", for each of " + std::to_string(Count)) +
+            ", got " + std::to_string(B->Count);
     return false;
   }
-  return decide(Result.Data, Result.Type, 0,
-                MaskInput ? static_cast<const int64_t *>(In[*MaskInput])
-                          : nullptr,
-                *static_cast<Advice *>(Out));
+  for (size_t Row = 0; Row < Count; ++Row) {
+    const void *Mask =
+        MaskInput ? shifted(In[*MaskInput], Stride * Row) : nullptr;
+    if (!decide(B->Data, B->Type, Row, static_cast<const int64_t *>(Mask),
+                Out[Row]))
+      return false;
+  }
+  return true;
 }
 
 /// Runs the model into the value that the run before made. A model whose output
 /// changes its shape cannot do that: it gets a new value each time.
-bool OnnxRunner::run() {
+bool OnnxRunner::run(Batch &B) {
   const char *Name = OutputName.c_str();
   const void *NoOptions = nullptr;
   auto Run = [&] {
     return ok(A.call<Api::Run>(Session, NoOptions, PortNames.data(),
-                               PortValues.data(), PortValues.size(), &Name,
-                               size_t(1), &Result.Value));
+                               B.Inputs.data(), B.Inputs.size(), &Name,
+                               size_t(1), &B.Result));
   };
-  if (Result.Value && Result.Reusable) {
+  if (B.Result && B.Reusable) {
     if (Run())
       return true;
-    Result.Reusable = false;
+    B.Reusable = false;
   }
-  if (Result.Value)
-    A.call<Api::ReleaseValue, void>(Result.Value);
-  Result.Value = nullptr; // onnxruntime makes it
-  return Run() && describeResult();
+  if (B.Result)
+    A.call<Api::ReleaseValue, void>(B.Result);
+  B.Result = nullptr; // onnxruntime makes it
+  return Run() && describeResult(B);
 }
 
-bool OnnxRunner::describeResult() {
+bool OnnxRunner::describeResult(Batch &B) {
   onnx::TensorInfo *Info = nullptr;
-  const onnx::Value *Value = Result.Value;
-  bool Good =
-      ok(A.call<Api::GetTensorTypeAndShape>(Value, &Info)) &&
-      ok(A.call<Api::GetTensorElementType>(
-          static_cast<const onnx::TensorInfo *>(Info), &Result.Type)) &&
-      ok(A.call<Api::GetTensorShapeElementCount>(
-          static_cast<const onnx::TensorInfo *>(Info), &Result.Count)) &&
-      ok(A.call<Api::GetTensorMutableData>(Result.Value, &Result.Data));
+  const onnx::Value *Value = B.Result;
+  bool Good = ok(A.call<Api::GetTensorTypeAndShape>(Value, &Info)) &&
+              ok(A.call<Api::GetTensorElementType>(
+                  static_cast<const onnx::TensorInfo *>(Info), &B.Type)) &&
+              ok(A.call<Api::GetTensorShapeElementCount>(
+                  static_cast<const onnx::TensorInfo *>(Info), &B.Count)) &&
+              ok(A.call<Api::GetTensorMutableData>(B.Result, &B.Data));
   if (Info)
     A.call<Api::ReleaseTensorTypeAndShapeInfo, void>(Info);
   return Good;

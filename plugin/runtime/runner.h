@@ -30,13 +30,27 @@ public:
   /// Answers the question in \p In (one pointer per input, in order) into
   /// \p Out (room for output()). False on failure; error() then tells why.
   virtual bool evaluate(const void *const *In, void *Out) = 0;
+  /// Answers \p Count questions that do not depend on each other: input I of
+  /// the next one is \p Stride bytes after In[I]. Asks evaluate() for each,
+  /// unless the runner can answer them together.
+  virtual bool evaluateBatch(const void *const *In, size_t Stride, size_t Count,
+                             Advice *Out);
   virtual void switchContext(std::string_view) {}
   const std::string &error() const { return Error; }
 
 protected:
+  static const void *shifted(const void *Place, size_t Bytes) {
+    return static_cast<const char *>(Place) + Bytes;
+  }
+  /// The inputs \p Bytes after \p In; valid until the next call.
+  const void *const *offset(const void *const *In, size_t Bytes);
+
   std::vector<TensorSpec> Inputs;
   TensorSpec Output;
   std::string Error;
+
+private:
+  std::vector<const void *> Shifted; ///< the inputs of one of a batch
 };
 
 /// Always the same answer.
@@ -53,6 +67,14 @@ std::unique_ptr<Runner> makeDefaultRunner(TensorSpec Output,
 /// a 32-bit integer.
 std::unique_ptr<Runner> makeRandomRunner(TensorSpec Output, const Domain &D,
                                          const TensorSpec *Mask, uint64_t Seed);
+
+/// The column to which \p Scorer gives the largest score, the first of several,
+/// among those that the mask of \p D allows. Of a tensor of D.Count elements,
+/// which \p Offered describes, the scorer sees that of the column; the columns
+/// are asked for as one batch.
+std::unique_ptr<Runner> makeScoreRunner(std::shared_ptr<Runner> Scorer,
+                                        const std::vector<TensorSpec> &Offered,
+                                        TensorSpec Output, const Domain &D);
 
 /// Calls \p Evaluate, which must outlive the runner.
 std::unique_ptr<Runner> makeFunctionRunner(std::vector<TensorSpec> Inputs,

@@ -88,6 +88,18 @@ def test_evictions_by_logits_under_a_mask(tmp_path: Path) -> None:
     assert len(agree(pair(tmp_path, column_scorer(), "evict", ""), 50)) > 15
 
 
+def test_evictions_by_the_score_of_each_column(tmp_path: Path) -> None:
+    """The columns differ by far, so that rounding plays no part."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["sum"]),
+        helper.make_node("Abs", ["sum"], ["y"]),
+    ]
+    weights = {"w": np.array([[1], [-3]], "f4")}
+    made = model(nodes, [("x", FLOAT, ["n", 2])], ["y"], weights)
+    options = "?map=x:liverange_size,progress&as=score"
+    assert len(agree(pair(tmp_path, made, "evict", options), 50)) > 10
+
+
 def test_a_priority(tmp_path: Path) -> None:
     nodes = [
         helper.make_node("Cast", ["li_size"], ["size"], to=FLOAT),
