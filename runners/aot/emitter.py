@@ -37,7 +37,7 @@ I8: Final = ir.IntType(8)
 I32: Final = ir.IntType(32)
 I64: Final = ir.IntType(64)
 POINTER: Final = ir.PointerType()
-FLAGS: Final = ("contract", "nsz")
+FLAGS: Final = ("contract",)
 """Of every floating-point operation: a product and a sum may be fused; nothing else may be reordered."""
 
 _STACK_EACH: Final = 4096
@@ -282,7 +282,7 @@ class Emitter:
         build = self.builder
         before = build.block
         body, after = build.append_basic_block("body"), build.append_basic_block("after")
-        build.branch(body if trips else after)
+        build.cbranch(ir.Constant(I1, int(trips > 0)), body, after)
         build.position_at_end(body)
         index = build.phi(I64)
         index.add_incoming(self.int64(start), before)

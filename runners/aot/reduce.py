@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Step = Callable[[ir.Value, ir.Value], ir.Value]
     Map = Callable[[ir.Value], ir.Value]
 
-_ANY_ORDER: Final = ("contract", "nsz", "reassoc")
+_ANY_ORDER: Final = ("contract", "reassoc")
 
 
 class _Reduction:

@@ -77,7 +77,7 @@ def tile(node: Node, emit: Emitter) -> None:
     """Repeats each axis a constant number of times."""
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
     sizes = zip(source.shape, output.shape, strict=True)
-    shape = tuple(each for size, whole in sizes for each in (whole // size, size))
+    shape = tuple(each for size, whole in sizes for each in (whole // max(size, 1), size))
     strides = [each for step in dense_strides(source.shape) for each in (0, step)]
     copy_from(emit, Buffer(output.pointer, output.dtype, shape), source, 0, strides)
 

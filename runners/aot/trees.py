@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from llvmlite import ir
 
-from passpilot.runners.aot.emitter import I1, I32, I64, Buffer, memory_type, operator, refused
+from passpilot.runners.aot.emitter import I1, I32, I64, POINTER, Buffer, memory_type, operator, refused
 from passpilot.runners.aot.ensemble import Ensemble, numbers
 from passpilot.runners.aot.forest import LANES
 from passpilot.runners.aot.mathematics import Real
@@ -159,18 +159,42 @@ class _Descent:
         self._rows: Buffer | None = None
         if forest.rows is not None:
             self._rows = Buffer(emit.constant(forest.rows), forest.rows.dtype, forest.rows.shape)
+        self._leaves = emit.scratch(np.int32, (len(forest.depths) * LANES,))
+        self._function = self._descend()
 
     def run(self, features: ir.Value, sums: Buffer, aggregate: str) -> None:
-        """Add the weights of the leaves to the sums."""
-        emit, build = self.emit, self.emit.builder
-        with emit.loop(len(self.forest.depths)) as group:
-            first = build.trunc(build.mul(group, emit.int64(LANES)), I32)
-            roots = [build.add(first, I32(lane)) for lane in range(LANES)]
-            for leaf in self._leaves(features, roots, emit.load(self._depths, group)):
-                self._add(leaf, sums, aggregate)
+        """Add the weights of the leaves to the sums, in the order of the trees."""
+        emit = self.emit
+        emit.builder.call(self._function, [features, self._leaves.pointer])
+        with emit.loop(self._leaves.size) as tree:
+            self._add(emit.load(self._leaves, tree), sums, aggregate)
 
-    def _leaves(self, features: ir.Value, roots: Sequence[ir.Value], depth: ir.Value) -> list[ir.Value]:
+    def _descend(self) -> ir.Function:
+        """The function that writes the leaves for a row of features.
+
+        Scalar: LLVM would gather the lanes of the chains into vectors, which takes four times as long.
+        """
+        emit = self.emit
+        kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER])
+        function = ir.Function(emit.module, kind, emit.module.get_unique_name("descend"))
+        function.linkage = "internal"
+        for attribute in ("noimplicitfloat", "noinline", "nounwind"):
+            function.attributes.add(attribute)
+        caller, emit.builder = emit.builder, ir.IRBuilder(function.append_basic_block("entry"))
+        features, pointer = function.args
+        leaves = Buffer(pointer, self._leaves.dtype, self._leaves.shape)
+        with emit.loop(len(self.forest.depths)) as group:
+            first = emit.builder.mul(group, emit.int64(LANES))
+            places = self._lanes(features, emit.builder.trunc(first, I32), emit.load(self._depths, group))
+            for lane, place in enumerate(places):
+                emit.store(leaves, emit.builder.add(first, emit.int64(lane)), place)
+        emit.builder.ret_void()
+        emit.builder = caller
+        return function
+
+    def _lanes(self, features: ir.Value, first: ir.Value, depth: ir.Value) -> list[ir.Value]:
         build = self.emit.builder
+        roots = [build.add(first, I32(lane)) for lane in range(LANES)]
         before, body = build.block, build.append_basic_block("descent")
         after = build.append_basic_block("leaves")
         build.branch(body)
