@@ -34,6 +34,8 @@ from tests.corpus.programs import cache_home  # noqa: E402
 from tests.runners.aot_models import mlp  # noqa: E402
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import onnx
 
 ROUNDS: Final = 9
@@ -96,20 +98,22 @@ def trees() -> onnx.ModelProto:
     x = random.normal(0, 1, (2000, FEATURES)).astype("f4")
     y = x[:, 0] * x[:, 1] + np.sin(x[:, 2]) + random.normal(0, 0.3, 2000)
     forest = RandomForestRegressor(100, max_depth=8, random_state=0).fit(x, y)
-    made = to_onnx(forest, initial_types=[("x", FloatTensorType([None, FEATURES]))])
+    made: onnx.ModelProto = to_onnx(forest, initial_types=[("x", FloatTensorType([None, FEATURES]))])
     made.graph.node[-1].output[0] = made.graph.output[0].name = "logits"
     return made
 
 
-MODELS: Final = {
+MODELS: Final[dict[str, tuple[Callable[[], onnx.ModelProto], int]]] = {
     "MLP 38-64-64-2, ReLU": (lambda: mlp(activation="Relu"), 2),
     "MLP 38-64-64-2, tanh": (lambda: mlp(activation="Tanh"), 2),
     "100 trees of depth 8": (trees, 1),
 }
 
 
-def raw(folder: Path, model: Path, outputs: int, c: ctypes.CDLL, floor: ctypes.CDLL) -> dict[str, list[float]]:
-    """Microseconds of each round: onnxruntime's C API, and the model compiled for any and for this processor."""
+def raw(
+    folder: Path, model: Path, outputs: int, c: ctypes.CDLL, floor: ctypes.CDLL
+) -> dict[str, list[float]]:
+    """Microseconds of each round: onnxruntime's C API, the model compiled for any and for this processor."""
     rows = np.random.default_rng(1).normal(0, 1, (256, FEATURES)).astype("f4")
     opened = floor.floor_open(_library().encode(), str(model).encode(), FEATURES, outputs)
     evaluate = ctypes.cast(floor.floor_decide, ctypes.c_void_p).value
@@ -133,13 +137,13 @@ def raw(folder: Path, model: Path, outputs: int, c: ctypes.CDLL, floor: ctypes.C
 def start_up(folder: Path, model: Path, c: ctypes.CDLL) -> float:
     """Milliseconds from the load of a library that was not loaded before to its first answer, the median."""
     row = np.ones(FEATURES, "f4")
-    times = []
+    times: list[float] = []
     for number in range(ROUNDS):
         fresh = folder / f"fresh{number}.so"
         shutil.copy(folder / f"{model.stem}-native.so", fresh)
         times.append(c.first_answer(str(fresh).encode(), ctypes.c_void_p(row.ctypes.data)))
         fresh.unlink()
-    return statistics.median(times) * 1e3
+    return float(statistics.median(times) * 1e3)
 
 
 def compiling(folder: Path, made: onnx.ModelProto) -> dict[str, list[float]]:
@@ -201,6 +205,7 @@ def main() -> None:
             seconds = time.perf_counter() - began
             times = raw(folder, model, outputs, c, floor)
             row = {key: statistics.median(values) for key, values in times.items()}
+            row |= {f"{key}_least": min(values) for key, values in times.items()}
             row |= {f"{cpu}_ratio": ratio(times, cpu, "onnxruntime") for cpu in ("generic", "native")}
             row |= {"first_answer_ms": start_up(folder, model, c), "compile_s": seconds}
             if outputs == 2:
@@ -211,7 +216,7 @@ def main() -> None:
             keys = ("onnxruntime", "generic", "generic_ratio", "native", "native_ratio")
             cells = [f"{row[key]:.3f}" for key in (*keys, "first_answer_ms")]
             table.add_row(title, *cells, f"{seconds:.2f}")
-    console = Console()
+    console = Console(width=120)
     console.print(table)
     for title, row in results.items():
         if "runner_ratio" in row:

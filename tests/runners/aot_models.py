@@ -59,7 +59,7 @@ def mlp(widths: Sequence[int] = (38, 64, 64, 2), activation: str = "Relu", seed:
 def small_mlp(activation: str = "Tanh") -> onnx.ModelProto:
     """The same of small numbers of observation: features are scaled down before the first layer."""
     made = mlp((38, 16, 2), activation)
-    scale = numpy_helper.from_array(np.float32(0.02), "scale")
+    scale = numpy_helper.from_array(np.array(0.02, "f4"), "scale")
     made.graph.initializer.append(scale)
     made.graph.node.insert(0, helper.make_node("Mul", ["x", "scale"], ["scaled"]))
     made.graph.node[1].input[0] = "scaled"

@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
 from tests.command import PASSPILOT, passpilot, refused, run
@@ -53,10 +54,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def expected(path: Path, x: np.ndarray) -> np.ndarray:
+def expected(path: Path, x: NDArray[np.float32]) -> NDArray[np.float32]:
     session = onnxruntime.InferenceSession(path.read_bytes(), providers=["CPUExecutionProvider"])
     (found,) = session.run(None, {"x": x})
-    return np.asarray(found)
+    return np.asarray(found, "f4")
 
 
 def compiled(folder: Path, *options: str) -> None:
@@ -229,7 +230,7 @@ def test_without_a_linker(folder: Path) -> None:
     empty = folder / "empty"
     empty.mkdir()
     environment = {**os.environ, "PATH": str(empty)}
-    command = [PASSPILOT, "aot", "m.onnx", "-o"]
+    command = [str(PASSPILOT), "aot", "m.onnx", "-o"]
     done = subprocess.run([*command, "m.so"], cwd=folder, env=environment, capture_output=True, check=False)
     assert done.returncode == 1
     assert b"install lld, or use -o policy.o" in done.stderr
