@@ -41,7 +41,7 @@ POINTS_OF: Final = {
 """The decision points that each tool reaches."""
 
 _TOOL: Final = re.compile(r"(?:.+-)?(opt|llc|clang|ld\.lld)(?:\+\+)?(?:-[0-9.]+)?")
-_FLAGS: Final[Mapping[str, tuple[str, ...]]] = {
+FLAGS: Final[Mapping[str, tuple[str, ...]]] = {
     "inline": ("-enable-ml-inliner=release", "-inliner-interactive-channel-base={}"),
     "evict": ("-regalloc-enable-advisor=release", "-regalloc-evict-interactive-channel-base={}"),
     "priority": (
@@ -51,7 +51,9 @@ _FLAGS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """What makes LLVM ask; {} stands for the base of the FIFOs."""
 
-_GROWTH: Final = "-ml-advisor-size-increase-threshold"
+GROWTH: Final = "-ml-advisor-size-increase-threshold"
+"""LLVM's own limit of growth, after which it asks no more and inlines no more; lifted."""
+
 _JOBS: Final = "--thinlto-jobs"
 _LOOK_EVERY: Final = 1.0
 
@@ -154,6 +156,8 @@ def _attach(command: Sequence[str], answers: Sequence[Answers], timeout: float) 
         folder, channels = _channels(answers, timeout, wake, stack)
         child = Child(_command(command, answers, folder))
         stack.callback(child.stop)  # before the channels, without which it would hang
+        for channel in channels:
+            channel.start()
         return _watch(child, channels, timeout, wake)
 
 
@@ -180,11 +184,11 @@ def _command(command: Sequence[str], answers: Sequence[Answers], folder: str) ->
     """The command with what makes its passes ask."""
     tool, arguments = _tool(command[0]), list(command[1:])
     flags = [
-        flag.format(f"{folder}/{each.point.name}") for each in answers for flag in _FLAGS[each.point.name]
+        flag.format(f"{folder}/{each.point.name}") for each in answers for flag in FLAGS[each.point.name]
     ]
     for each in answers:
         if each.point.name == "inline":
-            flags += [f"{_GROWTH}=1e9"] * (not any(_GROWTH in argument for argument in arguments))
+            flags += [f"{GROWTH}=1e9"] * (not any(GROWTH in argument for argument in arguments))
             flags += ["-inliner-interactive-include-default"] * each.wants_default
     if tool in ("clang", "ld.lld"):
         flags = [word for flag in flags for word in ("-mllvm", flag)]

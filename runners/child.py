@@ -14,6 +14,7 @@ import select
 import signal
 import subprocess
 import time
+import warnings
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import InputError
@@ -38,7 +39,11 @@ class Child:
 
     def __init__(self, command: Sequence[str]) -> None:
         try:
-            self._process = subprocess.Popen(command, start_new_session=True, preexec_fn=_end_with_parent)
+            with warnings.catch_warnings():
+                warnings.simplefilter(
+                    "ignore", DeprecationWarning
+                )  # a runner's threads do not matter to prctl
+                self._process = subprocess.Popen(command, start_new_session=True, preexec_fn=_end_with_parent)
         except (OSError, ValueError) as error:
             got = getattr(error, "strerror", None) or str(error)
             msg = f"{command[0]}: expected a program that can be run, got: {got}"

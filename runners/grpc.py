@@ -65,9 +65,9 @@ class GrpcRunner(RemoteRunner):
         certificates: bytes | None = None,
         token: str = "",
     ) -> None:
+        channel = connect(target, certificates, _OPTIONS)
         super().__init__(f"grpc:{target}", timeout)
         self._target = target
-        channel = connect(target, certificates, _OPTIONS)
         metadata = (("authorization", f"Bearer {token}"),) if token else ()
         self._stream = Stream(channel, f"/{advisor.SERVICE}/{advisor.METHOD}", metadata)
         self._watch = StreamWatch(self._stream, self._who, timeout)
@@ -114,8 +114,8 @@ class GrpcRunner(RemoteRunner):
         answer = self._parsed(data)
         kind = answer.WhichOneof("kind")
         if kind == "failure":
-            text, name = answer.failure.error, answer.failure.kind
-            raise wire.error_class(name)(f"{self._who}: {text}")
+            text = answer.failure.error[: wire.MAX_TEXT]
+            raise wire.error_class(answer.failure.kind)(f"{self._who}: {text}")
         if kind != "welcome":
             self._refuse("a welcome", data[:80])
         return wire.read_welcome(advisor.as_json(answer.welcome), self._who)
@@ -166,7 +166,7 @@ class GrpcRunner(RemoteRunner):
         """The answer, if it tells no error."""
         answer = self._parsed(data)
         if answer.WhichOneof("kind") == "failure":
-            msg = f"{self._who} ({self.server}): {answer.failure.error}"
+            msg = f"{self._who} ({self.server}): {answer.failure.error[: wire.MAX_TEXT]}"
             raise ModelError(msg)
         return answer
 

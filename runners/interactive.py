@@ -74,7 +74,8 @@ class Interactive:
         self._write_fd = os.open(f"{base}.in", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self._read_fd = self._opened()
         self._thread = threading.Thread(target=self._run, name=f"passpilot-{self._who}", daemon=True)
-        self._thread.start()
+        self.start = self._thread.start
+        """Begin to answer; the compiler may have started before, and should: forks and threads do not mix."""
 
     def _opened(self) -> int:
         return os.open(self._out, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -113,7 +114,10 @@ class Interactive:
             finally:
                 os.close(writer)
         self._released.set()
-        self._thread.join(_PARTING)
+        if self._thread.ident is None:
+            self._close()
+        else:
+            self._thread.join(_PARTING)
 
     def _run(self) -> None:
         try:
@@ -123,19 +127,20 @@ class Interactive:
         if not self._released.is_set():
             self._wake()
             self._released.wait()
-        os.close(self._read_fd)
-        os.close(self._write_fd)
+        self._close()
+
+    def _close(self) -> None:
+        for descriptor in (self._read_fd, self._write_fd):
+            with contextlib.suppress(OSError):  # closed before
+                os.close(descriptor)
+        self._read_fd = self._write_fd = -1
 
     def _serve(self) -> None:
-        pending = bytearray()
-        while True:
-            if self._asked(pending):
+        while not self._stopping:
+            self._await_session()
+            pending = bytearray()
+            while self._asked(pending):
                 pending = self._answer_all()
-            elif self._stopping:
-                return
-            else:
-                pending.clear()
-                self._await_session()
 
     def _await_session(self) -> None:
         """Wait for the next one who opens BASE.out, the last having closed it.

@@ -74,7 +74,8 @@ class BridgePipeRunner(PeerRunner):
         self._tensors = Json(inputs) if serdes == "json" else Bitstream(inputs, packed=True)
         self._before = self._after = b""
         if serdes == "bitstream":
-            self._before = json.dumps({"features": [spec.to_json() for spec in inputs]}).encode() + b"\n"
+            specs = [spec.to_json() for spec in inputs]
+            self._before = json.dumps({"features": specs}, separators=(",", ":")).encode() + b"\n"
             self._after = b"\n"
 
     def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:

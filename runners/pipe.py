@@ -51,6 +51,9 @@ class _Client(PeerRunner):
         SpecMismatchError: the server's runner wants a tensor that is not offered.
     """
 
+    _unpack: Callable[[bytes | bytearray], tuple[int, int | float]]
+    """The two words with which an answer begins."""
+
     def __init__(self, base: str, point: Point, timeout: float, serdes: str) -> None:
         deadline = time.monotonic() + timeout  # one for the whole of the beginning
         super().__init__(connect(base, deadline), timeout)
@@ -69,9 +72,6 @@ class _Client(PeerRunner):
     @abstractmethod
     def _prepare(self, point: Point, serdes: str) -> None:
         """Make what the questions need, once the inputs are known."""
-
-    _unpack: Callable[[bytes | bytearray], tuple[int, int | float]]
-    """The two words with which an answer begins."""
 
     @abstractmethod
     def _blank(self) -> bytes | memoryview:
@@ -114,8 +114,8 @@ class _Client(PeerRunner):
         return word, rest
 
     def part(self) -> None:
-        with contextlib.suppress(OSError):
-            self._channel.writer.write(wire.BYE + self._blank())
+        with contextlib.suppress(OSError, PeerError):
+            self._send(wire.BYE + self._blank())
 
 
 class PipeRunner(_Client):

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 GRACE: Final = 2.0
-"""Seconds in which a worker must leave what it is at; longer ago than that, it is killed."""
+"""Seconds in which a worker must leave what it is at, or be killed."""
+
+_BEGIN: Final = 60.0
+"""Seconds in which a worker must have started and loaded its files."""
 
 _TAIL: Final = 300
 
@@ -78,7 +81,7 @@ class Worker:
         self._link = _Link()
 
     @classmethod
-    async def start(cls, load: Sequence[str], timeout: float) -> tuple[Worker, CompilerMessage]:
+    async def start(cls, load: Sequence[str]) -> tuple[Worker, CompilerMessage]:
         """A worker and its first message.
 
         Raises:
@@ -88,7 +91,7 @@ class Worker:
         try:
             loop = asyncio.get_running_loop()
             await loop.create_connection(lambda: worker._link, sock=worker._socket)
-            return worker, await worker.receive(timeout)
+            return worker, await worker.receive(_BEGIN)
         except BaseException:
             worker.end()
             raise
@@ -160,10 +163,9 @@ class Worker:
 class Pool:
     """At most `limit` workers, of which as many wait for work as there are processors."""
 
-    def __init__(self, load: Sequence[str], limit: int, timeout: float) -> None:
+    def __init__(self, load: Sequence[str], limit: int) -> None:
         self._load = load
         self._limit = limit
-        self._timeout = timeout
         self._idle: list[Worker] = []
         self._lent: set[Worker] = set()
         self._starting = 0
@@ -194,7 +196,7 @@ class Pool:
             raise PeerError(f"{msg}; try again later, or see --episodes")
         self._starting += 1
         try:
-            worker, greeting = await Worker.start(self._load, self._timeout)
+            worker, greeting = await Worker.start(self._load)
         finally:
             self._starting -= 1
         if greeting.HasField("failure"):

@@ -75,7 +75,7 @@ async def _serve(args: argparse.Namespace) -> None:
         loop.add_signal_handler(number, stop.set)
     token = "" if args.token is None else advisor.read_token(args.token, "serve-compiler: --token")
     corpus = Corpus(args.corpus)
-    pool = Pool(args.load, args.episodes, args.compile_timeout)
+    pool = Pool(args.load, args.episodes)
     service = CompilerService(pool, corpus, args.timeout, args.compile_timeout, token)
     try:
         server = grpc.aio.server(options=_OPTIONS)

@@ -84,7 +84,7 @@ def test_inlines_as_passpilot_opt(corpus: Corpus, tmp_path: Path, policies: str,
     assert (tmp_path / "theirs.bc").read_bytes() == (tmp_path / "ours.bc").read_bytes()
 
 
-@pytest.mark.parametrize(("name", "runner"), [("lz4", "random:7"), ("picosat", "last_legal")])
+@pytest.mark.parametrize(("name", "runner"), [("libsvm", "random:7"), ("picosat", "last_legal")])
 def test_evicts_as_passpilot_llc(tmp_path: Path, policies: str, name: str, runner: str) -> None:
     spec = runner if ":" in runner else f"{policies}:{runner}"
     common = ("-O2", "-filetype=obj", optimized(name), "-o")

@@ -16,7 +16,9 @@ import psutil
 import pytest
 
 from passpilot.plugin.errors import Error, InputError, ModelError, PeerError, SpecMismatchError
+from passpilot.runners.answers import Answers
 from passpilot.runners.attach import main
+from passpilot.runners.interactive import Interactive
 from tests.runners import fake_compiler
 from tests.runners.fake_compiler import STREAM
 
@@ -270,3 +272,17 @@ def test_a_program_that_cannot_be_run(folder: Path, program: str, text: str) -> 
     (folder / "text" / "opt").chmod(0o700)
     with pytest.raises(InputError, match=text):
         main(["--inline=const:1", "--", str(folder / program)])
+
+
+def test_a_compiler_that_is_quicker_than_we_are(tmp_path: Path) -> None:
+    answers = Answers("inline", "const:1")
+    channel = Interactive(f"{tmp_path}/ch", answers, 60.0, lambda: None)
+    ends = fake_compiler.stream(f"{tmp_path}/ch", STREAM)
+    channel.start()
+    assert int.from_bytes(os.read(ends[0], 8), sys.byteorder) == 1
+    assert [fake_compiler.ask(ends, fake_compiler.question(number)) for number in (1, 2)] == [1, 1]
+    for end in ends:
+        os.close(end)
+    channel.stop()
+    assert channel.failure is channel.cut is None
+    assert (answers.decisions, answers.sessions) == (3, 1)

@@ -279,13 +279,14 @@ def test_constants_at_other_points() -> None:
     check_runner("const:32", "evict", observations=[{}, {"mask": 1}])
 
 
-def test_policy_in_a_file_passes_and_so_does_the_pipe_to_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", ["", "?serdes=json", "?serdes=protobuf"])
+def test_policy_in_a_file_passes_and_so_does_the_pipe_to_it(tmp_path: Path, options: str) -> None:
     path = tmp_path / "policy.py"
     path.write_text("def decide(obs):\n    return obs.default() and obs['node_count'] > 0\n")
     spec = f"python:{path}:decide?features=node_count,inlining_default"
     check_runner(spec)
     with served(spec, str(tmp_path / "ch")):
-        check_runner(f"pipe:{tmp_path / 'ch'}")
+        check_runner(f"pipe:{tmp_path / 'ch'}{options}")
 
 
 def test_pipe_to_a_native_runner_answers_as_the_runner_does(tmp_path: Path) -> None:

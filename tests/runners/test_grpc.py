@@ -9,6 +9,7 @@ import ipaddress
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -372,8 +373,12 @@ def test_sessions_leave_nothing(policies: str) -> None:
         before = held()
         for _ in range(20):
             session(target)
-        after = held()
-    assert all(new <= old + 2 for new, old in zip(after, before, strict=True))
+        end = time.monotonic() + GENEROUS
+        while any(
+            new > old for new, old in zip(held(), before, strict=True)
+        ):  # gRPC closes in the background
+            assert time.monotonic() < end, (held(), before)
+            os.sched_yield()
 
 
 def test_neither_end_grows(policies: str) -> None:

@@ -14,13 +14,17 @@ import grpc
 import pytest
 
 from passpilot.features.point import find_point
+from passpilot.passes.advisor import Advisor
+from passpilot.passes.evict import EvictAdvisor
 from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.priority import PriorityAdvisor
 from passpilot.plugin.errors import AdviceError, Error, ModelError, PeerError, SpecMismatchError
 from passpilot.plugin.module import Module, optimize
 from passpilot.runners import advisor
 from passpilot.runners.advisor_pb2 import Answer, Done, Failure, Hello, Question, Welcome
 from passpilot.runners.python import Observation
 from tests.command import CALLS, program, stock
+from tests.passes import pressure
 from tests.runners.conftest import POLICY
 from tests.runners.grpc_serving import client, served, server, target_of
 from tests.runners.serving import GENEROUS, point
@@ -463,3 +467,31 @@ def test_sessions_of_a_process_share_a_connection() -> None:
         runners = [stack.enter_context(client(cut.target)) for _ in range(5)]
         assert [runner.evaluate() for runner in runners] == [1] * 5
         assert cut.connections == 1
+
+
+@pytest.mark.parametrize(
+    ("advisor_of", "name", "answer", "complaint"),
+    [
+        (PriorityAdvisor, "li_size", Answer(number=float("nan")), "got float nan"),
+        (EvictAdvisor, "mask", Answer(integer=33), "got int 33"),
+        (EvictAdvisor, "mask", Answer(integer=-1), "got int -1"),
+    ],
+)
+def test_illegal_advice_on_registers(
+    tmp_path: Path, advisor_of: type[Advisor], name: str, answer: Answer, complaint: str
+) -> None:
+    source = pressure.compiled(tmp_path)
+
+    def session(requests: Iterator[bytes]) -> Iterator[bytes]:
+        next(requests)
+        yield Answer(welcome=Welcome(inputs=[name])).SerializeToString()
+        for request in requests:
+            told = Question.FromString(request).WhichOneof("kind") == "context"
+            yield (Answer(done=Done()) if told else answer).SerializeToString()
+
+    with (
+        speaking(session) as target,
+        advisor_of(f"grpc:{target}") as refusing,  # type: ignore[call-arg]
+        pytest.raises(AdviceError, match=complaint),
+    ):
+        pressure.allocated(source, refusing)

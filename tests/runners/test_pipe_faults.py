@@ -257,3 +257,14 @@ def test_message_of_200_mib(tmp_path: Path) -> None:
             assert runner.evaluate() == 1
         tensor[4096 * 5000] = 0
         assert runner.evaluate() == 0
+
+
+def test_good_bye_that_no_pipe_holds_at_once(tmp_path: Path) -> None:
+    (tmp_path / "policy.py").write_text("def decide(obs):\n    return True\ndecide.features = ('big',)\n")
+    whole = replace(point(), features=(*point().features, TensorSpec("big", "float32", (2 << 20,))))
+    base = str(tmp_path / "ch")
+    with served(spec(base, "decide"), base, "--once") as server:
+        with allocate(PipeRunner(base, whole, GENEROUS)) as runner:
+            assert runner.evaluate() == 1
+        assert server.communicate(timeout=GENEROUS) == ("", "")
+        assert server.returncode == 0

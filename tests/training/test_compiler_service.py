@@ -16,6 +16,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoRe
 
 from passpilot.plugin.errors import CompilationError
 from tests.command import passpilot
+from tests.passes import pressure
 from tests.stock import MANY_CALLS, clang, opt, run
 from tests.training.serving import INLINE, Asked, Service, play, served
 
@@ -175,6 +176,26 @@ def test_one_function_is_the_agents_and_the_default_takes_the_others(
     assert bool(decisions) == asked
     assert decisions < len(whole.actions)
     assert notes == (() if asked else (f"function {function}: the compiler asked nothing about it",))
+
+
+@pytest.mark.parametrize("point", ["evict", "priority"])
+def test_functions_share_the_decisions_of_the_allocator(service: Service, tmp_path: Path, point: str) -> None:
+    module = pressure.compiled(tmp_path).read_bytes()
+
+    def decisions(function: str) -> int:
+        default = f"{point}_default"
+        observation = client.reset(module, point=point, features=[default], function=function)
+        while observation is not None:
+            observation, *_ = client.step(observation[default])
+        count = client.info["decisions"]
+        assert isinstance(count, int)
+        return count
+
+    with service.client() as client:
+        whole, *parts = [decisions(name) for name in ("", "sums", "blend", "main")]
+    assert parts[0]
+    assert parts[1]
+    assert whole == sum(parts)
 
 
 def test_a_module_that_asks_nothing_is_an_episode_without_actions(service: Service) -> None:
