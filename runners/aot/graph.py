@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`Graph`: an ONNX model with every shape fixed and everything constant computed.
 
-The model is run once, by onnxruntime, on inputs of ones, with every tensor as an output: that tells types and
+The model is run once, by onnxruntime, on zeros or ones, with every tensor as an output: that tells types and
 shapes, and the values of what does not depend on the inputs, the shapes among it. It takes no part in what
 depends on them.
 """
@@ -292,11 +292,12 @@ def _probe(
     inputs: Sequence[Tensor],
     path: str,
 ) -> dict[str, Array]:
-    """The value of every tensor for inputs of ones."""
+    """The value of every tensor for zeros, which index any table; for ones where integers may divide."""
     import onnxruntime
 
     made = [name for node in nodes for name in node.output if name]
-    feeds = {each.name: np.ones(each.shape, each.dtype) for each in inputs}
+    fill = int(any(node.op_type in ("Div", "Mod") for node in nodes))
+    feeds = {each.name: np.full(each.shape, fill, each.dtype) for each in inputs}
     values: dict[str, Array] = dict(feeds)
     if not made:
         return values

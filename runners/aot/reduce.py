@@ -124,6 +124,8 @@ def reduction(node: Node, emit: Emitter) -> None:
     what = node.op_type.removeprefix("Reduce")
     if source.dtype.kind == "b" or (source.dtype.kind != "f" and what in ("L2", "LogSum", "LogSumExp")):
         raise refused(node, "tensors of numbers", str(source.dtype))
+    if 0 in source.shape:
+        raise refused(node, "a tensor with elements", f"one of shape {list(source.shape)}")
     found = _Reduction(emit, source, _axes(node, emit, len(source.shape)))
     with found.rows() as (start, place):
         emit.store(output, place, _reduced(found, what, start))
@@ -164,8 +166,8 @@ def _finished(emit: Emitter, number: _Arithmetic, what: str, total: ir.Value, co
 def arg_extreme(node: Node, emit: Emitter) -> None:
     """The place of the largest or smallest, the first of several unless select_last_index says the last."""
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
-    if source.dtype.kind == "b":
-        raise refused(node, "a tensor of numbers", "bool")
+    if source.dtype.kind == "b" or 0 in source.shape:
+        raise refused(node, "numbers, at least one", f"{source.dtype} of shape {list(source.shape)}")
     sign = ">" if node.op_type == "ArgMax" else "<"
     sign += "=" * node.integer("select_last_index", 0)
     found = _Reduction(emit, source, [node.integer("axis", 0) % len(source.shape)])

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.runners.aot_library import library
-from tests.runners.onnx_graphs import CASES, OPSETS, feeds, graph_of
+from tests.runners.onnx_graphs import CASES, F32, I64, OPSETS, Case, Input, constant, feeds, graph_of
 from tests.runners.onnx_reference import assert_close, reference
 
 if TYPE_CHECKING:
@@ -48,3 +48,29 @@ def test_operators(group: str, tmp_path: Path, r: Random, opset: int, mcpu: str)
         for name, value in wanted.items():
             assert_close(made[name], value, f"{name} of {cases} for {fed}")
     compiled.close()
+
+
+def test_tensors_without_elements(tmp_path: Path) -> None:
+    empty, one = Input(F32, (0, 3)), Input(F32, (1, 3))
+    cases = [
+        Case("Relu", [empty], [F32]),
+        Case("Concat", [empty, one, empty], [F32], {"axis": 0}),
+        Case("Transpose", [empty], [F32]),
+        Case("Add", [empty, one], [F32]),
+        Case("Tile", [empty, constant([2, 2])], [F32]),
+        Case("MatMul", [Input(F32, (2, 0)), empty], [F32]),
+    ]
+    model = graph_of(cases, 17)
+    fed = feeds(cases, np.random.default_rng(0))
+    made = library(model, tmp_path).run(fed)
+    for name, value in reference(model)(fed).items():
+        assert_close(made[name], value, name)
+
+
+def test_a_table_of_one_row(tmp_path: Path) -> None:
+    """Zero is the only index that it has."""
+    table = constant([[1.5, -2.5]], F32)
+    model = graph_of([Case("Gather", [table, Input(I64, (1,))], [F32])], 17)
+    made = library(model, tmp_path)
+    assert made.run({"x0_1": np.array([-1])})["y0_0"].tolist() == [[1.5, -2.5]]
+    assert made.status({"x0_1": np.array([1])})[0] == 1
