@@ -180,9 +180,10 @@ UNARY_ATTRIBUTES: Final = {
     "ThresholdedRelu": ("alpha",),
     "Erf": (),
 }
-UNARY: Final = tuple(
-    "Abs Ceil Exp Floor Log Neg Reciprocal Relu Round Sigmoid Sign Softplus Softsign Sqrt Tanh".split()
-) + tuple(UNARY_ATTRIBUTES)
+UNARY: Final = (
+    *("Abs", "Ceil", "Exp", "Floor", "Log", "Neg", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign"),
+    *("Softplus", "Softsign", "Sqrt", "Tanh", *UNARY_ATTRIBUTES),
+)
 
 
 def binary(r: Random, opset: int) -> Case:
