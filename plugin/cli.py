@@ -18,6 +18,7 @@ COMMANDS: Final = {
     "llc": ("passpilot.plugin.llc:main", "generate code, with advisors"),
     "attach": ("passpilot.runners.attach:main", "run an unmodified compiler, and answer its questions"),
     "serve": ("passpilot.runners.serve:main", "answer for a compiler in another process"),
+    "aot": ("passpilot.runners.aot.command:main", "compile an ONNX model to native code"),
     "serve-compiler": ("passpilot.training.serve_compiler:main", "let agents learn from compilations"),
     "log": ("passpilot.features.log_command:main", "show a decision log"),
     "features": ("passpilot.features.table_command:main", "list what a model can see"),

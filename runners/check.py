@@ -68,6 +68,8 @@ def check_runner(
         if not isinstance(runner, Runner):
             check.unused(make())
             check.again(first, make)
+            if first is not None and not check.broken:
+                check.together(first.answers, make())
     except Exception as error:  # noqa: BLE001  (it is what we look for)
         check.broken.append(f"it can be made: {describe_exception(error)}")
     if check.broken:
@@ -192,6 +194,42 @@ class _Check:
         differ = next((number for number, (a, b) in pairs if a != b), None)
         self.expect(differ is None, f"two runners made alike answer alike: they differ at decision {differ}")
 
+    def together(self, expected: list[int | float], runner: object) -> None:
+        """One with a method of its own for it answers the questions between two contexts at once alike."""
+        if not isinstance(runner, Runner) or type(runner).evaluate_batch is Runner.evaluate_batch:
+            return
+        frame = np.zeros(layout(runner.inputs)[1], np.uint8)
+        tensors = tensor_views(runner.inputs, frame)
+        answers: list[int | float] = []
+        with runner:
+            runner.bind(tensors, frame, self.host)
+            try:
+                for start in range(0, len(expected), _CONTEXT_EVERY):
+                    self._set_context(runner, start)
+                    answers += self._batch(runner, frame, tensors, slice(start, start + _CONTEXT_EVERY))
+            except Exception as error:  # noqa: BLE001  (it is what we look for)
+                self.broken.append(f"evaluate_batch() answers: {describe_exception(error)}")
+                return
+        self.expect(answers == expected, "evaluate_batch() answers as evaluate() does, one by one")
+
+    def _batch(
+        self, runner: Runner, frame: NDArray[np.uint8], tensors: Mapping[str, Tensor], part: slice
+    ) -> list[int | float]:
+        frames = []
+        for values in self.questions[part]:
+            self._fill(tensors, values)
+            frames.append(frame.copy())
+        answers = runner.evaluate_batch(np.stack(frames))
+        pairs = zip(answers, self.questions[part], strict=True)
+        return [self.point.domain.accept(answer, self._mask(values)) for answer, values in pairs]
+
+    def _fill(self, tensors: Mapping[str, Tensor], values: Values) -> None:
+        for name, view in tensors.items():
+            view[...] = values.get(name, 0)
+
+    def _set_context(self, runner: Runner, number: int) -> None:
+        runner.switch_context(_CONTEXTS[number // _CONTEXT_EVERY % len(_CONTEXTS)])
+
     def _specs(self, runner: Runner) -> bool:
         inputs: object = getattr(runner, "inputs", None)
         specs = isinstance(inputs, tuple) and all(isinstance(each, TensorSpec) for each in inputs)
@@ -218,12 +256,10 @@ class _Check:
         self.expect(bound, "bind() keeps the very buffers that it is given, as tensors")
         kept = True
         for number, values in enumerate(self.questions):
-            for name, view in tensors.items():
-                view[...] = values.get(name, 0)
+            self._fill(tensors, values)
             asked = frame.tobytes()
             if number % _CONTEXT_EVERY == 0:
-                context = _CONTEXTS[number // _CONTEXT_EVERY % len(_CONTEXTS)]
-                self._guarded("switch_context", partial(runner.switch_context, context))
+                self._guarded("switch_context", partial(self._set_context, runner, number))
             if not self._answer(runner, number, values, trace):
                 return
             if kept and frame.tobytes() != asked:

@@ -36,6 +36,7 @@ GROUP: Final = "passpilot.runners"
 """The entry-point group for schemes of other distributions."""
 
 BUILT_IN: Final = {
+    "aot": "passpilot.runners.native:aot_runner",
     "const": "passpilot.runners.native:const_runner",
     "default": "passpilot.runners.native:default_runner",
     "grpc": "passpilot.runners.grpc:grpc_runner",
