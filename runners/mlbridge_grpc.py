@@ -6,6 +6,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +21,7 @@ from google.protobuf.descriptor_pb2 import (
 )
 
 from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError, SpecMismatchError
-from passpilot.runners.base import Runner
+from passpilot.runners.peer import RemoteRunner
 from passpilot.runners.serdes.protobuf import message_classes, point_file
 
 if TYPE_CHECKING:
@@ -36,12 +37,12 @@ if TYPE_CHECKING:
     from passpilot.runners.base import Host, Tensor
 
 METHOD: Final = "getAdvice"
+_PATIENCE: Final = 60.0
 _OPTIONS: Final = (
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
     ("grpc.enable_http_proxy", 0),
 )
-_PATIENCE: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +60,8 @@ class Service:
         return self.classes[f"{self.package}.{message.name}".lstrip(".")]
 
 
-class BridgeGrpcRunner(Runner):
+class BridgeGrpcRunner(RemoteRunner):
     """Asks a server of ML-Compiler-Bridge, or any other that has the service.
-
-    After a `PeerError`, each further question raises it again at once.
 
     Raises:
         PeerError: no server took the connection before the deadline.
@@ -79,58 +78,47 @@ class BridgeGrpcRunner(Runner):
     ) -> None:
         self.inputs = inputs
         self.output = output
-        self._who = f"grpc:{address}"
         self._path = service.path
-        self._timeout = timeout
-        self._broken = ""
         self._request = service.make(service.request)
+        who = f"grpc:{address}"
         fields = {field.name: field for field in service.request.field}
-        self._single = {spec.name: _is_single(fields.get(spec.name), spec, self._who) for spec in inputs}
-        self._advice = _first_field(service.reply, self._who)
-        self._connect(address, service.make(service.reply))
-
-    def _connect(self, address: str, reply: type[Message]) -> None:
+        self._single = {spec.name: _is_single(fields.get(spec.name), spec, who) for spec in inputs}
+        self._advice = _first_field(service.reply, who)
         self._channel = grpc.insecure_channel(address, options=_OPTIONS)
+        super().__init__(who, timeout)
+        try:
+            self._connect()
+        except BaseException as error:
+            self.abandon(error)
+            raise
+        self._call = self._channel.unary_unary(
+            service.path,
+            request_serializer=self._request.SerializeToString,
+            response_deserializer=service.make(service.reply).FromString,
+        )
+
+    def _connect(self) -> None:
         try:
             grpc.channel_ready_future(self._channel).result(self._timeout)
         except grpc.FutureTimeoutError:
-            self._channel.close()
             msg = f"{self._who}: expected a server, got none before the deadline; start the model"
             raise PeerError(msg) from None
-        except BaseException:
-            self._channel.close()
-            raise
-        self._call = self._channel.unary_unary(
-            self._path,
-            request_serializer=self._request.SerializeToString,
-            response_deserializer=reply.FromString,
-        )
 
     def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
         super().bind(tensors, frame, host)
         self._fields = [(spec, tensors[spec.name], self._single[spec.name]) for spec in self.inputs]
 
-    def evaluate(self) -> object:
-        """The first field of the server's reply.
-
-        Raises:
-            ModelError: the model raised; the text is the server's.
-            PeerError: the server is gone, silent or has no such service.
-            SpecMismatchError: a value does not fit the field of a message of the user's.
-        """
-        if self._broken:
-            raise PeerError(self._broken)
+    def _ask(self, deadline: float) -> object:
         request = self._message()
         try:
-            reply = self._call(request, timeout=self._timeout)
+            reply = self._call(request, timeout=deadline - time.monotonic())
         except grpc.RpcError as error:
             self._fail(error)
         advice: object = getattr(reply, self._advice.name)
         if not _is_repeated(self._advice):
             return advice
         if len(advice) != 1:  # type: ignore[arg-type]
-            self._broken = f"{self._who}: expected an advice of one value, got {str(reply)[:80]!r}"
-            raise PeerError(self._broken)
+            self._refuse("an advice of one value", str(reply)[:80])
         return advice[0]  # type: ignore[index]
 
     def _message(self) -> Message:
@@ -160,11 +148,9 @@ class BridgeGrpcRunner(Runner):
                 "one without it; give its messages by proto=FILE.proto",
             ),
         }.get(code, ("an advice", f"{code.name}: {details}"))
-        self._broken = f"{self._who}: expected {expected}, got {got}"
-        raise PeerError(self._broken) from error
+        raise PeerError(f"{self._who}: expected {expected}, got {got}") from error
 
-    def close(self) -> None:
-        self._broken = self._broken or f"{self._who}: expected a session, got one that was closed"
+    def release(self) -> None:
         self._channel.close()
 
 
@@ -183,9 +169,20 @@ def compiled_service(path: str) -> Service:
         msg = f"proto {path}: expected grpcio-tools, which compile it; run `pip install grpcio-tools`"
         raise RunnerSpecError(msg)
     file = Path(path).resolve()
+    if not file.is_file():
+        raise RunnerSpecError(f"proto {path}: expected a file, got none")
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "set")
-        command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{file.parent}", "--include_imports"]
+        told = _compile(file, out)
+        if told:
+            raise RunnerSpecError(f"proto {path}: expected a file that protoc compiles, got: {told[-400:]}")
+        return _service(FileDescriptorSet.FromString(out.read_bytes()).file, f"proto {path}")
+
+
+def _compile(file: Path, out: Path) -> str:
+    """Let protoc describe `file`, and all that it imports, in `out`; what it says if it cannot."""
+    command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{file.parent}", "--include_imports"]
+    try:
         done = subprocess.run(
             [*command, f"--descriptor_set_out={out}", str(file)],
             capture_output=True,
@@ -193,10 +190,9 @@ def compiled_service(path: str) -> Service:
             check=False,
             timeout=_PATIENCE,
         )
-        if done.returncode:
-            text = " ".join((done.stderr or done.stdout).split())
-            raise RunnerSpecError(f"proto {path}: expected a file that protoc compiles, got: {text[-400:]}")
-        return _service(FileDescriptorSet.FromString(out.read_bytes()).file, f"proto {path}")
+    except subprocess.TimeoutExpired:
+        return f"nothing within {_PATIENCE:g} s"
+    return " ".join((done.stderr or done.stdout or "nothing").split()) if done.returncode else ""
 
 
 def _service(files: Sequence[FileDescriptorProto], who: str) -> Service:

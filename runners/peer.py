@@ -7,7 +7,7 @@ import time
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from passpilot.plugin.errors import ModelError, PeerError
+from passpilot.plugin.errors import ModelError, PeerError, SpecMismatchError
 from passpilot.runners.base import Runner
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class RemoteRunner(Runner):
     """A session with `who`, none of whose waits is longer than `timeout` seconds.
 
-    After a `PeerError` the session is over, and each further question raises it again at once; an error that
-    the model itself had leaves the session as it is.
+    After a `PeerError` the session is over, and each further question raises it again at once; an error about
+    one question leaves the session as it is.
     """
 
     def __init__(self, who: str, timeout: float) -> None:
@@ -34,10 +34,11 @@ class RemoteRunner(Runner):
         Raises:
             ModelError: the peer told that its model had an error.
             PeerError: the peer is dead, silent or incoherent.
+            SpecMismatchError: what the tensors hold does not fit the peer's messages.
         """
         try:
             return self._ask(time.monotonic() + self._timeout)
-        except ModelError:
+        except (ModelError, SpecMismatchError):
             raise
         except BaseException as error:
             self.end(error)

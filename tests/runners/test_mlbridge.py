@@ -265,6 +265,21 @@ def test_a_message_of_the_users_own(tmp_path: Path) -> None:
         grpc_client("127.0.0.1:1", proto=str(tmp_path / "x.proto"))
 
 
+def test_a_value_that_does_not_fit_its_field_ends_no_session(tmp_path: Path) -> None:
+    text = SCALARS.replace("int64 callee_users", "int32 callee_users").replace("x = 9", "node_count = 9")
+    with (
+        grpc_model(tmp_path, "scalar", text) as address,
+        grpc_client(address, proto=str(tmp_path / "model.proto")) as runner,
+    ):
+        runner.tensors["callee_users"][...] = 1 << 40
+        for _ in range(2):
+            with pytest.raises(SpecMismatchError, match="tensors that fit the fields of Ask, got: "):
+                runner.evaluate()
+        runner.tensors["callee_users"][...] = 7
+        runner.tensors["node_count"][...] = 3
+        assert runner.evaluate() == 1
+
+
 @pytest.mark.parametrize(
     ("how", "kind", "told"),
     [
@@ -301,6 +316,13 @@ def test_no_address() -> None:
 def test_no_server() -> None:
     with pytest.raises(PeerError, match="expected a server, got none before the deadline"):
         grpc_client(f"127.0.0.1:{free_port()}", timeout=0.2)
+
+
+def test_a_proto_that_is_no_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for name in ("fifo", "missing", ""):
+        with pytest.raises(RunnerSpecError, match=r"^proto .*: expected a file, got none$"):
+            grpc_client("127.0.0.1:1", proto=str(tmp_path / name))
 
 
 @pytest.mark.parametrize(
