@@ -20,6 +20,7 @@ import grpc
 
 from passpilot.features.point import find_point
 from passpilot.plugin.errors import CompilationError, Error, InputError
+from passpilot.runners import advisor
 from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage, Start
 from passpilot.training.messages import failure
 from passpilot.training.rewards import improvement
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from passpilot.training.pool import Pool, Worker
 
-    Key = tuple[bytes, str, int | None, str]
     Context = grpc.aio.ServicerContext[AgentMessage, CompilerMessage]
 
 SERVICE: Final = "passpilot.v1.Compiler"
@@ -41,13 +41,13 @@ class Baselines:
     """What the compiler's own default makes of each module under each set of options, measured once."""
 
     def __init__(self) -> None:
-        self._values: OrderedDict[Key, float] = OrderedDict()
-        self._measuring: dict[Key, asyncio.Lock] = {}
+        self._values: OrderedDict[bytes, float] = OrderedDict()
+        self._measuring: dict[bytes, asyncio.Lock] = {}
 
     def __len__(self) -> int:
         return len(self._values)
 
-    async def value(self, key: Key, measure: Callable[[], Awaitable[float]]) -> float:
+    async def value(self, key: bytes, measure: Callable[[], Awaitable[float]]) -> float:
         """The value of `key`, which `measure` finds if nobody has before."""
         lock = self._measuring.setdefault(key, asyncio.Lock())
         try:
@@ -78,20 +78,28 @@ class Corpus:
             InputError: it is not there, no regular file, or elsewhere, be it by a link.
         """
         if self._folder is None:
-            msg = f"path {path!r}: expected the module's bytes, got a path, and the service has no corpus"
+            msg = f"path {path!r:.80}: expected the module's bytes, got a path, and the service has no corpus"
             raise InputError(f"{msg}; start it with --corpus DIR")
         try:
             place = os.path.realpath(os.path.join(self._folder, path))
             if os.path.isabs(path) or os.path.commonpath([place, self._folder]) != self._folder:
-                raise InputError(f"path {path!r}: expected one within the corpus, got another")
-            fd = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-            with open(fd, "rb") as file:
-                if not stat.S_ISREG(os.fstat(fd).st_mode):
-                    raise InputError(f"path {path!r}: expected a regular file of the corpus, got another")
+                raise InputError(f"path {path!r:.80}: expected one within the corpus, got another")
+            with open(place, "rb", opener=_open) as file:
+                status = os.fstat(file.fileno())
+                if not stat.S_ISREG(status.st_mode):
+                    raise InputError(f"path {path!r:.80}: expected a regular file of the corpus, got another")
+                if status.st_size > advisor.LARGEST:
+                    most = f"at most {advisor.LARGEST >> 20} MiB, got {status.st_size >> 20}"
+                    raise InputError(f"path {path!r:.80}: expected a file of the corpus of {most}")
                 return file.read()
         except (OSError, ValueError) as error:  # ValueError: a null character
             why = getattr(error, "strerror", None) or error
-            raise InputError(f"path {path!r}: expected a file of the corpus, got: {why}") from error
+            raise InputError(f"path {path!r:.80}: expected a file of the corpus, got: {why}") from error
+
+
+def _open(path: str, flags: int) -> int:
+    """An opener for `open`, which closes what it cannot use; neither a link nor a FIFO holds it up."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW)
 
 
 class CompilerService:
@@ -143,17 +151,22 @@ class _Stream:
         """Answer until the agent goes; a cancellation, as by its death, ends this at any await."""
         try:
             while isinstance(message := await self._next(), AgentMessage):
-                await self._context.write(await self._answer(message))
+                answer = await self._answer(message)
+                await self._within(self._service.timeout, self._context.write(answer), "it to take an answer")
         finally:
             self._leave(done=False)
 
     async def _next(self) -> object:
         seconds = self._service.timeout if self._worker else None
+        return await self._within(seconds, self._context.read(), "an action")
+
+    async def _within(self, seconds: float | None, wait: Awaitable[object], what: str) -> object:
         try:
             async with asyncio.timeout(seconds):
-                return await self._context.read()
+                return await wait
         except TimeoutError:
-            msg = f"agent: expected an action within {seconds:g} s, got silence; see --timeout"
+            self._leave(done=False)  # an agent that takes nothing holds up its last message, too
+            msg = f"agent: expected {what} within {seconds:g} s, got silence; see --timeout"
             await self._context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, msg)
 
     async def _answer(self, message: AgentMessage) -> CompilerMessage:
@@ -208,12 +221,11 @@ class _Stream:
 
     async def _compare(self, worker: Worker, answer: CompilerMessage) -> None:
         """Complete a result by the baseline and the reward; a failure takes its place."""
-        start = self._start
-        level = start.opt_level if start.HasField("opt_level") else None
-        key = (hashlib.sha256(start.code).digest(), start.pipeline, level, start.reward)
-        default = Start(code=start.code, pipeline=start.pipeline, reward=start.reward)
-        if level is not None:
-            default.opt_level = level
+        default = Start()
+        default.CopyFrom(self._start)
+        for what in ("point", "features", "function"):  # all else is the same for the default
+            default.ClearField(what)
+        key = hashlib.sha256(default.SerializeToString(deterministic=True)).digest()
 
         async def measure() -> float:
             worker.send(AgentMessage(start=default))

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self, TypeAlias
 
+    from numpy.typing import NDArray
+
     from passpilot.features.point import Domain
     from passpilot.runners import advisor_pb2
     from passpilot.runners.base import Tensor
@@ -66,6 +68,9 @@ class CompilerClient:
 
     domain: Domain
     """Which actions it takes."""
+
+    _frame: NDArray[np.uint8] = np.zeros(0, np.uint8)
+    """The bytes of the observation."""
 
     def __init__(self, target: str, *, timeout: float = 600.0, tls: str = "", token: str = "") -> None:
         self._who = f"compiler {target}"
@@ -104,18 +109,18 @@ class CompilerClient:
             Error: the service's, of its class: the module, the pipeline or another argument is wrong.
             PeerError: the service is absent, silent or gone.
         """
-        start = Start(
-            point=point,
-            pipeline=pipeline,
-            reward=reward,
-            features=list(features),
-            function=function,
-            opt_level=opt_level,
-        )
-        if isinstance(module, str):
-            start.path = module
-        else:
-            start.code = module
+        try:
+            start = Start(
+                point=point,
+                pipeline=pipeline,
+                reward=reward,
+                features=list(features),
+                function=function,
+                opt_level=opt_level,
+                **{"path" if isinstance(module, str) else "code": module},  # type: ignore[arg-type]
+            )
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{self._who}: expected the arguments of an episode, got: {error}") from error
         self._asking, self.info = False, {}
         return self._take(self._exchange(AgentMessage(start=start)))
 
@@ -154,10 +159,10 @@ class CompilerClient:
         if message.HasField("episode"):
             self._introduce(message.episode)
         self._asking = message.HasField("observation")
-        if not self._asking:
+        if message.HasField("result"):
             self._reward, self.info = message.result.reward, _info(message.result)
             return None
-        if len(message.observation) != len(self._frame):
+        if len(message.observation) != len(self._frame) or not self._asking:
             self.close()
             got = f"{len(message.observation)}; use one version at both ends"
             raise PeerError(f"{self._who}: expected an observation of {len(self._frame)} bytes, got {got}")

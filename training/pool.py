@@ -8,8 +8,8 @@ one episode. The other end is `passpilot.training.worker`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -31,6 +31,9 @@ _BEGIN: Final = 60.0
 """Seconds in which a worker must have started and loaded its files."""
 
 _TAIL: Final = 300
+
+_PYTHON: Final = (sys.executable, "-P", "-m")
+"""Runs a module; not one of the folder in which the service was started."""
 
 
 class _Link(asyncio.Protocol):
@@ -60,24 +63,26 @@ class _Link(asyncio.Protocol):
 
 
 class Worker:
-    """One compiler process; made by `Worker.start`."""
+    """One compiler process; made by `Worker.start`. Its temporary files are in a folder that goes with it."""
 
     def __init__(self, load: Sequence[str]) -> None:
-        self._folder = tempfile.mkdtemp(prefix="passpilot-worker-")  # LLVM's temporary files, however it ends
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115  (as long as it lives)
         self._owed = 0
-        ours, theirs = socket.socketpair()
-        with theirs:
-            end = str(theirs.fileno())
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "passpilot.training.worker", end, *load],
-                stdin=subprocess.DEVNULL,
-                stdout=self._said,
-                stderr=self._said,
-                pass_fds=[theirs.fileno()],
-                env={**os.environ, "TMPDIR": self._folder, "OPENBLAS_NUM_THREADS": "1"},
-            )
-        self._socket = ours
+        with contextlib.ExitStack() as stack:
+            enter = stack.enter_context
+            folder = enter(tempfile.TemporaryDirectory(prefix="passpilot-", ignore_cleanup_errors=True))
+            self._said = enter(tempfile.TemporaryFile())  # noqa: SIM115
+            ours, theirs = socket.socketpair()
+            self._socket = enter(ours)
+            with theirs:
+                self._process = subprocess.Popen(
+                    [*_PYTHON, "passpilot.training.worker", str(theirs.fileno()), *load],
+                    stdin=subprocess.DEVNULL,
+                    stdout=self._said,
+                    stderr=self._said,
+                    pass_fds=[theirs.fileno()],
+                    env={**os.environ, "TMPDIR": folder, "OPENBLAS_NUM_THREADS": "1"},
+                )
+            self._held = stack.pop_all()
         self._link = _Link()
 
     @classmethod
@@ -155,9 +160,7 @@ class Worker:
         self._process.wait()
         if self._link.transport is not None:
             self._link.transport.abort()
-        self._socket.close()
-        self._said.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._held.close()
 
 
 class Pool:
@@ -197,6 +200,9 @@ class Pool:
         self._starting += 1
         try:
             worker, greeting = await Worker.start(self._load)
+        except OSError as error:
+            msg = f"compiler service: expected to start a compiler, got: {error}"
+            raise CompilationError(msg) from error
         finally:
             self._starting -= 1
         if greeting.HasField("failure"):

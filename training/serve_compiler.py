@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import os
 import signal
@@ -25,6 +26,8 @@ from passpilot.training.pool import GRACE, Pool
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 _OPTIONS: Final = (
     *advisor.OPTIONS,
@@ -61,33 +64,36 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     for name in ("timeout", "compile_timeout", "episodes"):
         value = getattr(args, name)
-        if not (value > 0 and math.isfinite(value)):
+        if not 0 < value < math.inf:
             flag = f"--{name.replace('_', '-')}"
             raise UsageError(f"serve-compiler: {flag}: expected a number of more than 0, got {value}")
-    asyncio.run(_serve(args))
+    with contextlib.suppress(asyncio.CancelledError):
+        asyncio.run(_serve(args))
     return 0
 
 
 async def _serve(args: argparse.Namespace) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    loop, serving = asyncio.get_running_loop(), asyncio.current_task()
+    assert serving is not None, "it runs"
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, serving.cancel)
     token = "" if args.token is None else advisor.read_token(args.token, "serve-compiler: --token")
     corpus = Corpus(args.corpus)
     pool = Pool(args.load, args.episodes)
     service = CompilerService(pool, corpus, args.timeout, args.compile_timeout, token)
+    server = grpc.aio.server(options=_OPTIONS)
     try:
-        server = grpc.aio.server(options=_OPTIONS)
         port = _listen(server, args)
         await pool.warm()
         await _offer(server, service)
         await server.start()
         if args.grpc.rpartition(":")[2] == "0":
             print(port, flush=True)
-        await stop.wait()
-        await server.stop(None)
+        await asyncio.Event().wait()  # for a signal
     finally:
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, int)  # what follows is the clean-up, which is to be complete
+        await server.stop(None)
         pool.close()
         await _settle()
 

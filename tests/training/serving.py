@@ -29,6 +29,8 @@ import os
 import signal
 import time
 
+import numpy as np
+
 import passpilot
 
 
@@ -44,8 +46,14 @@ def crash(site):
 
 @passpilot.feature("int64[1]")
 def stuck(site):
-    open(os.environ["STUCK"], "w").close()
+    open(os.environ["MADE"], "w").close()
     time.sleep(1000)
+
+
+@passpilot.feature("float32[4000000]")
+def large(site):
+    open(os.environ["MADE"], "w").close()
+    return np.zeros(4_000_000, np.float32)
 
 
 @passpilot.feature("int64[1]")
@@ -74,8 +82,8 @@ class Service:
     process: subprocess.Popen[str]
     target: str
     temporary: Path
-    stuck: Path
-    """The file that the feature `stuck` makes."""
+    made: Path
+    """The file that the features `stuck` and `large` make."""
 
     def client(self, timeout: float = GENEROUS) -> CompilerClient:
         return CompilerClient(self.target, timeout=timeout)
@@ -96,11 +104,11 @@ class Service:
 @contextlib.contextmanager
 def served(folder: Path, *flags: str | Path) -> Iterator[Service]:
     """A service with the features above; it is killed and reaped in the end, whatever happens."""
-    file, temporary, stuck = folder / "features.py", folder / "tmp", folder / "stuck"
+    file, temporary, made = folder / "features.py", folder / "tmp", folder / "made"
     file.write_text(FEATURES)
     temporary.mkdir()
     command = [PASSPILOT, "serve-compiler", "--grpc=127.0.0.1:0", f"--load={file}", *flags]
-    environment = {**os.environ, "TMPDIR": str(temporary), "STUCK": str(stuck)}
+    environment = {**os.environ, "TMPDIR": str(temporary), "MADE": str(made)}
     with subprocess.Popen(
         [str(each) for each in command],
         stdin=subprocess.DEVNULL,
@@ -110,7 +118,7 @@ def served(folder: Path, *flags: str | Path) -> Iterator[Service]:
         env=environment,
     ) as process:
         try:
-            yield Service(process, f"127.0.0.1:{int(first_line(process.stdout))}", temporary, stuck)
+            yield Service(process, f"127.0.0.1:{int(first_line(process.stdout))}", temporary, made)
         finally:
             process.kill()
 

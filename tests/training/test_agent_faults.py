@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import math
 import os
+import queue
+import shutil
 import signal
 import subprocess
 import sys
@@ -51,6 +53,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     (corpus / "outside.ll").symlink_to(folder / "secret.ll")
     (corpus / "up").symlink_to(folder)
     os.mkfifo(corpus / "fifo.ll")
+    (corpus / "huge.ll").touch()
+    os.truncate(corpus / "huge.ll", 1 << 40)
     with served(folder, f"--corpus={corpus}") as running:
         yield running
 
@@ -104,12 +108,24 @@ def test_a_wrong_start_is_refused_by_name(client: CompilerClient, name: str) -> 
         "fifo.ll",
         "below",
         "absent.ll",
+        "huge.ll",
+        "long" * 10000,
         "a\0b",
     ],
 )
 def test_paths_stay_within_the_corpus(client: CompilerClient, path: str) -> None:
-    with pytest.raises(InputError, match=r"expected .*of the corpus|within the corpus"):
+    with pytest.raises(InputError, match=r"expected .*of the corpus|within the corpus") as caught:
         client.reset(path, point="inline", pipeline="default<Oz>")
+    assert len(str(caught.value)) < 250
+
+
+def test_paths_that_are_refused_leave_no_descriptors(service: Service, client: CompilerClient) -> None:
+    counts = set()
+    for _ in range(5):
+        with pytest.raises(InputError, match="Is a directory"):
+            client.reset("below", point="inline", pipeline="default<Oz>")
+        counts.add(psutil.Process(service.process.pid).num_fds())
+    assert len(counts) == 1
 
 
 def test_absolute_paths_are_refused_and_links_within_are_not(
@@ -119,6 +135,14 @@ def test_absolute_paths_are_refused_and_links_within_are_not(
     with pytest.raises(InputError, match="within the corpus"):
         client.reset(str(good), point="inline", pipeline="default<Oz>")
     assert client.reset("inside.ll", point="inline", pipeline="default<Oz>") is not None
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"opt_level": 1 << 40}, {"module": 7}, {"module": "\ud800"}, {"function": 3}]
+)
+def test_arguments_that_no_message_can_hold(client: CompilerClient, wrong: dict[str, object]) -> None:
+    with pytest.raises(InputError, match="expected the arguments of an episode, got"):
+        client.reset(**{"module": MODULE, **INLINE, **wrong})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("action", [2, -1, 0.0, 1.0, "1", None, 1 << 70])
@@ -230,7 +254,7 @@ def test_a_killed_agent_gives_everything_back(tmp_path: Path, feature: str, step
             agent.stdin.write(MODULE)
             agent.stdin.close()
             if feature:
-                while not service.stuck.exists():
+                while not service.made.exists():
                     os.sched_yield()
             else:
                 assert agent.stdout.readline() == b"there\n"
@@ -268,6 +292,37 @@ def test_a_silent_agent_is_told_and_may_come_again(tmp_path: Path) -> None:
         persistently(lambda: client.reset(MODULE, point="inline", pipeline="default<Oz>"))
         service.process.terminate()
         assert service.ended() == (0, "")
+
+
+def test_an_agent_that_takes_no_answer_gives_everything_back(tmp_path: Path) -> None:
+    """The observation is larger than what gRPC sends ahead to an agent that does not read."""
+    start = AgentMessage(start={"code": MODULE, **INLINE, "features": ["large"]})
+    sent: queue.Queue[AgentMessage | None] = queue.Queue()
+    sent.put(start)
+    with (
+        served(tmp_path, "--timeout=0.2", "--episodes=1") as service,
+        grpc.insecure_channel(service.target) as channel,
+        service.client() as other,
+    ):
+        method = channel.stream_stream(METHOD, AgentMessage.SerializeToString, bytes)
+        call = method(iter(sent.get, None))
+        while not service.made.exists():
+            os.sched_yield()
+        persistently(lambda: other.reset(MODULE, point="inline", pipeline="default<Oz>"))
+        call.cancel()
+        sent.put(None)
+        service.process.terminate()
+        assert service.ended() == (0, "")
+
+
+def test_a_compiler_that_cannot_be_started(tmp_path: Path) -> None:
+    with served(tmp_path) as service, service.client() as one, service.client() as two:
+        assert one.reset(MODULE, point="inline", pipeline="default<Oz>") is not None
+        shutil.rmtree(service.temporary)
+        with pytest.raises(CompilationError, match=r"expected to start a compiler, got: .*No such file"):
+            two.reset(MODULE, point="inline", pipeline="default<Oz>")
+        service.temporary.mkdir()
+        assert two.reset(MODULE, point="inline", pipeline="default<Oz>") is not None
 
 
 def test_a_compiler_that_never_asks_is_ended(tmp_path: Path) -> None:

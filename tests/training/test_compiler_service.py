@@ -15,6 +15,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
 from passpilot.plugin.errors import CompilationError
+from passpilot.training.compiler_pb2 import Start
+from passpilot.training.task import Task
 from tests.command import passpilot
 from tests.passes import pressure
 from tests.stock import MANY_CALLS, clang, opt, run
@@ -62,6 +64,12 @@ def size_after_llc(bitcode: Path) -> int:
     done = bitcode.with_suffix(".o")
     run("llc", "-filetype=obj", bitcode, "-o", done)
     return text_size(done)
+
+
+def size_by_default(module: bytes, level: int) -> float | None:
+    """The baseline, without a service."""
+    start = Start(code=module, pipeline="default<Oz>", reward="native-size", opt_level=level)
+    return Task.of(start).run()
 
 
 def unit(corpus: Callable[[str, str], Path]) -> bytes:
@@ -116,6 +124,21 @@ def test_both_rewards_of_any_point(service: Service, module: bytes) -> None:
         assert cost.actions == size.actions
         assert cost.baseline != size.baseline
         assert client.reset(module, point="inline", pipeline="default<O2>") is not None
+
+
+def test_a_baseline_is_of_the_same_options(service: Service, module: bytes) -> None:
+    """And of no others: not of those that are the agent's alone."""
+    levels = [0, 3, 0]
+    with service.client() as client:
+        for function in ("", "second"):
+            found = []
+            for level in levels:
+                observation = client.reset(module, **INLINE, opt_level=level, function=function)
+                while observation is not None:
+                    observation, *_ = client.step(0)
+                found.append(client.info["baseline"])
+            assert found[0] == found[2] != found[1]
+            assert found == [size_by_default(module, level) for level in levels]
 
 
 def test_no_reward_measures_nothing(service: Service, module: bytes) -> None:

@@ -92,13 +92,13 @@ def test_a_baseline_is_measured_once_also_at_the_same_time_and_after_a_failure()
         return run
 
     async def scene() -> None:
-        key = (b"", "", None, "")
+        key = b"key"
         with pytest.raises(InputError):
             await kept.value(key, measure("bad"))
         values = await asyncio.gather(*(kept.value(key, measure("good", 7)) for _ in range(5)))
         assert values == [7] * 5
-        for level in range(REMEMBERED):
-            await kept.value((b"", "", level, ""), measure("", 1))
+        for number in range(REMEMBERED):
+            await kept.value(b"%d" % number, measure("", 1))
         assert await kept.value(key, measure("forgotten", 8)) == 8
 
     asyncio.run(scene())

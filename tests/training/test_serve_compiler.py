@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import os
+import signal
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from passpilot.plugin.errors import InputError, PeerError
 from passpilot.training.episode import CompilerClient
-from tests.command import GENEROUS, passpilot, refused
+from tests.command import GENEROUS, PASSPILOT, finished, passpilot, refused, started
 from tests.training.serving import served
 
 CODE = b"define i32 @f() { ret i32 1 }"
@@ -90,6 +93,27 @@ def test_wrong_flags(tmp_path: Path, flags: tuple[str, ...], code: int, text: st
     (tmp_path / "bad.py").write_text("1 / 0\n")
     (tmp_path / "exits.py").write_text("raise SystemExit(3)\n")
     assert text in refused("serve-compiler", *flags, cwd=tmp_path, code=code)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_while_a_file_is_loaded(tmp_path: Path, number: signal.Signals) -> None:
+    here = tmp_path / "here"
+    (tmp_path / "slow.py").write_text(f"import time\nopen({str(here)!r}, 'w').close()\ntime.sleep(1000)\n")
+    flags = ("serve-compiler", "--grpc=0", "--load=slow.py")
+    with started(PASSPILOT, *flags, cwd=tmp_path) as service:
+        while not here.exists():
+            assert service.poll() is None
+            os.sched_yield()
+        service.send_signal(number)
+        done = finished(service, time.monotonic())
+    assert (done.code, done.out, done.err) == (0, b"", "")
+
+
+def test_modules_of_the_present_folder_are_not_the_services(tmp_path: Path) -> None:
+    (tmp_path / "tempfile.py").write_text("1 / 0\n")
+    (tmp_path / "file.py").write_text("import nothing\n")
+    said = refused("serve-compiler", "--grpc=0", "--load=file.py", cwd=tmp_path)
+    assert "No module named 'nothing'" in said
 
 
 def test_it_is_listed_and_explained(tmp_path: Path) -> None:
