@@ -15,7 +15,6 @@ group `passpilot.runners`.
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 from dataclasses import dataclass, field
@@ -31,6 +30,9 @@ if TYPE_CHECKING:
 
     from passpilot.features.point import Point
     from passpilot.runners.python import Observation
+
+LONGEST_TIMEOUT: Final = 1e6
+"""Seconds that every system call can still take as a limit."""
 
 GROUP: Final = "passpilot.runners"
 """The entry-point group for schemes of other distributions."""
@@ -125,8 +127,8 @@ def make_runner(spec: RunnerLike, point: Point, *, timeout: float = 10.0) -> Run
         SpecMismatchError: the runner wants a tensor that the point does not offer, or answers another advice.
         Error: whatever else the runner's own construction raises.
     """
-    if not (timeout > 0 and math.isfinite(timeout)):
-        msg = f"runner {spec}: expected a timeout of more than 0 seconds, got {timeout}"
+    if not 0 < timeout <= LONGEST_TIMEOUT:
+        msg = f"runner {spec}: expected a timeout of more than 0 seconds, at most a million, got {timeout}"
         raise RunnerSpecError(msg)
     if isinstance(spec, Runner):
         _check_fit(spec, str(type(spec).__name__), point)
