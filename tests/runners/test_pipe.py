@@ -273,7 +273,7 @@ def test_the_longest_deadline(base: str, serdes: str) -> None:
     with served("const:1", base, f"--timeout={LONGEST_TIMEOUT}"):
         with make_runner(f"pipe:{base}?serdes={serdes}", point(), timeout=LONGEST_TIMEOUT) as runner:
             assert allocate(runner).evaluate() == 1
-        with pytest.raises(RunnerSpecError, match="expected a timeout of .* at most a million, got 2000000"):
+        with pytest.raises(RunnerSpecError, match=r"expected a timeout of .* at most a million, got 2000000"):
             make_runner(f"pipe:{base}", point(), timeout=2 * LONGEST_TIMEOUT)
 
 
