@@ -36,7 +36,7 @@ from passpilot.plugin.errors import (
 from passpilot.plugin.files import OutputFile
 from passpilot.runners.base import AbsentPeer, Runner, own_features
 from passpilot.runners.native import NativeRunner, row_of
-from passpilot.runners.spec import make_runner
+from passpilot.runners.spec import make_runner, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -125,7 +125,9 @@ class Advisor(ABC):
         self._core: _core.Advisor | None = None
         self._in_use = threading.Lock()
         point = find_point(self.point)
-        self.name = runner if isinstance(runner, str) else getattr(runner, "__name__", type(runner).__name__)
+        self.name = (
+            shown(runner) if isinstance(runner, str) else getattr(runner, "__name__", type(runner).__name__)
+        )
         self.runner = self._make(runner, point, on_error, timeout)
         if runner != "default" or log is not None:  # else nothing to ask or write: LLVM as it is
             self._core = self._connect(point, on_error, limit)

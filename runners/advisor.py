@@ -8,7 +8,9 @@ after one. Whatever does not look like this is left to protobuf.
 
 from __future__ import annotations
 
+import ipaddress
 import os
+import re
 import struct
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 
     from passpilot.features.point import Point
     from passpilot.features.spec import TensorSpec
-    from passpilot.plugin.errors import Error
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # read when grpc is imported; its errors become ours
 
@@ -36,6 +37,7 @@ OPTIONS: Final = (
     ("grpc.max_send_message_length", LARGEST),
     ("grpc.max_receive_message_length", LARGEST),
 )
+_ADDRESS: Final = re.compile(r"(?:(\[[0-9A-Fa-f:.]+(?:%\w+)?\]|[\w.-]*):)?(\d{1,5})", re.ASCII)
 _FRAME, _INTEGER, _NUMBER = 0x12, 0x11, 0x19
 """Number and type of a field, as protobuf writes them."""
 
@@ -83,26 +85,24 @@ def failure(error: str, kind: str) -> bytes:
     return Answer(failure=Failure(error=text, kind=kind)).SerializeToString()
 
 
-def refusal(error: Error) -> bytes:
-    """The answer to a hello that the server cannot serve."""
-    return failure(str(error), type(error).__name__)
-
-
 def split_address(text: str, who: str) -> tuple[str, int]:
     """Host and port of HOST:PORT, [HOST]:PORT, :PORT or PORT; without a host, this machine's own.
 
     Raises:
         UsageError: it is none of these.
     """
-    host, _, port = text.rpartition(":")
-    if not (port.isascii() and port.isdigit() and int(port) < 1 << 16) or (":" in host and host[0] != "["):
+    found = _ADDRESS.fullmatch(text)
+    if found is None or int(found[2]) >= 1 << 16:
         raise UsageError(f"{who}: expected HOST:PORT, got {text!r}")
-    return host or "127.0.0.1", int(port)
+    return found[1] or "127.0.0.1", int(found[2])
 
 
 def is_loopback(host: str) -> bool:
     """Whether nobody but this machine is at the other end."""
-    return host in ("localhost", "[::1]") or host.startswith("127.")
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:  # a name, which may be anyone's
+        return host == "localhost"
 
 
 def read_file(path: str, who: str, what: str) -> bytes:

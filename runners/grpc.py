@@ -111,6 +111,8 @@ class GrpcRunner(RemoteRunner):
         return answer
 
     def _read_welcome(self, data: bytes) -> wire.Welcome:
+        if len(data) > wire.MAX_LINE:
+            self._refuse(f"a welcome of at most {wire.MAX_LINE} bytes", len(data))
         answer = self._parsed(data)
         kind = answer.WhichOneof("kind")
         if kind == "failure":
@@ -210,6 +212,8 @@ def _passpilot_runner(target: str, options: dict[str, str], point: Point, timeou
         host, port = advisor.split_address(target, who)
     except UsageError as error:
         raise RunnerSpecError(str(error)) from None
+    if port == 0:
+        raise RunnerSpecError(f"{who}: expected the port that a server has, got 0")
     tls = options.get("tls", "")
     if "token" in options and not tls and not advisor.is_loopback(host):
         msg = f"{who}: expected TLS for a token that leaves this machine, got none; "

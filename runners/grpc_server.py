@@ -15,22 +15,24 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
-import grpc
 import numpy as np
 from google.protobuf.message import DecodeError
+
+from passpilot.runners import advisor, wire  # before grpc: it sets how much grpc says
+
+import grpc  # isort: skip
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from passpilot.features.point import Flag
-from passpilot.plugin.errors import Error, InputError, PeerError
-from passpilot.runners import advisor, wire
+from passpilot.plugin.errors import InputError, PeerError
 from passpilot.runners.advisor_pb2 import Answer, Done, Question, Welcome
 from passpilot.runners.base import tensor_views
 from passpilot.runners.session import LONGEST_NOTICE, described
 from passpilot.runners.supply import Supply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from passpilot.features.point import Point
     from passpilot.runners.base import Runner
@@ -42,7 +44,12 @@ MOST: Final = 1000
 """Sessions at a time; one more is refused rather than kept waiting."""
 
 _PATIENCE: Final = 1.0
-_OPTIONS: Final = (*advisor.OPTIONS, ("grpc.so_reuseport", 0))  # a port that is taken is an error
+OPTIONS: Final = (
+    *advisor.OPTIONS,
+    ("grpc.so_reuseport", 0),  # a port that is taken is an error
+)
+"""Of a server."""
+
 _DONE: Final = Answer(done=Done()).SerializeToString()
 
 
@@ -77,12 +84,11 @@ class GrpcServer:
         self._changed = threading.Condition()
         self.ended = threading.Event()
         self._supply = Supply(spec, point, timeout)
-        self._server = grpc.server(
-            ThreadPoolExecutor(MOST, "passpilot-serve"), options=_OPTIONS, maximum_concurrent_rpcs=MOST
-        )
+        self._threads = ThreadPoolExecutor(MOST, "passpilot-serve")
+        self._server = grpc.server(self._threads, options=OPTIONS, maximum_concurrent_rpcs=MOST)
         self._offer()
         try:
-            self.port = self._listen("{}:{}".format(*advisor.split_address(address, self._who)), tls)
+            self.port = listen(self._server, address, self._who, tls)
         except BaseException:
             self._supply.close()
             raise
@@ -97,17 +103,6 @@ class GrpcServer:
         names = (advisor.SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
 
-    def _listen(self, address: str, tls: tuple[bytes, bytes] | None) -> int:
-        try:
-            if tls is None:
-                return self._server.add_insecure_port(address)
-            chain, key = tls
-            credentials = grpc.ssl_server_credentials([(key, chain)])
-            return self._server.add_secure_port(address, credentials)
-        except RuntimeError as error:
-            hint = "see whether another server has it" + (", and the certificate and key" if tls else "")
-            raise PeerError(f"{self._who}: expected to listen there, got: {error}; {hint}") from error
-
     def __enter__(self) -> GrpcServer:
         self._server.start()
         return self
@@ -121,7 +116,9 @@ class GrpcServer:
         self._supply.close()
         with self._changed:
             done = self._changed.wait_for(lambda: not self._sessions, _PATIENCE)
-        return done and stopped.wait(_PATIENCE)
+        done = stopped.wait(_PATIENCE) and done
+        self._threads.shutdown(wait=False)
+        return done
 
     @property
     def sessions(self) -> int:
@@ -129,7 +126,7 @@ class GrpcServer:
         return self._sessions
 
     def _advise(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
-        if not self._knows(context):
+        if not knows(context.invocation_metadata(), self._wanted):
             context.set_code(grpc.StatusCode.UNAUTHENTICATED)
             context.set_details("expected the token of this server in `authorization: Bearer TOKEN`")
             return
@@ -138,17 +135,12 @@ class GrpcServer:
             yield from self._session(requests, context)
         except grpc.RpcError:
             pass  # the client is gone
-        except Error as error:
-            self._notice(str(error)[:LONGEST_NOTICE])
+        except (Exception, SystemExit) as error:  # noqa: BLE001  (it costs one session)
+            self._notice(described(error)[:LONGEST_NOTICE])
         finally:
             self._count(-1)
-            self.ended.set()
-
-    def _knows(self, context: grpc.ServicerContext) -> bool:
-        if not self._wanted:
-            return True
-        given = dict(context.invocation_metadata()).get("authorization", "")
-        return hmac.compare_digest(given if isinstance(given, bytes) else given.encode(), self._wanted)
+            if not context.add_callback(self.ended.set):  # else when the client has been told all
+                self.ended.set()
 
     def _count(self, change: int) -> None:
         with self._changed:
@@ -156,16 +148,19 @@ class GrpcServer:
             self._changed.notify_all()
 
     def _session(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
+        hello = self._first(requests, context)
         with contextlib.ExitStack() as stack:
             try:
-                point = _read_hello(self._first(requests, context))
+                point = _read_hello(hello)
                 runner = stack.enter_context(self._supply.runner_for(point))
-            except Error as error:
-                yield advisor.refusal(error)
-                raise PeerError(f"{self._who}: refused a client at {context.peer()}: {error}") from error
-            session = _Session(runner, point, self._notice)
+                session = _Session(runner, point, self._notice)
+            except (Exception, SystemExit) as error:  # noqa: BLE001  (it costs one session)
+                text = described(error)
+                self._notice(f"{self._who}: refused a client at {context.peer()}: {text}"[:LONGEST_NOTICE])
+                yield advisor.failure(text, type(error).__name__)
+                return
             names = [spec.name for spec in runner.inputs]
-            yield Answer(welcome=Welcome(inputs=names, runner=str(self._supply.spec))).SerializeToString()
+            yield Answer(welcome=Welcome(inputs=names, runner=self._supply.name)).SerializeToString()
             yield from map(session.answer, requests)
 
     def _first(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> bytes:
@@ -179,6 +174,8 @@ class GrpcServer:
 
 
 def _read_hello(data: bytes) -> Point:
+    if len(data) > wire.MAX_LINE:
+        raise PeerError(f"handshake: expected at most {wire.MAX_LINE} bytes, got {len(data)}")
     try:
         question = Question.FromString(data)
     except DecodeError as error:
@@ -236,6 +233,35 @@ class _Session:
             self._notice(text[:LONGEST_NOTICE])
             self._notice = None  # the client has them all
         return advisor.failure(text, type(error).__name__)
+
+
+def listen(
+    server: grpc.Server | grpc.aio.Server, address: str, who: str, tls: tuple[bytes, bytes] | None
+) -> int:
+    """Let the server listen at HOST:PORT; returns the port.
+
+    Raises:
+        UsageError: the address is none.
+        PeerError: the port cannot be had, or the certificate and key are no such things.
+    """
+    host, port = advisor.split_address(address, who)
+    if host == "localhost":  # gRPC is content with one of its addresses, be the port of the other taken
+        host = "127.0.0.1"
+    try:
+        if tls is None:
+            return server.add_insecure_port(f"{host}:{port}")
+        chain, key = tls
+        return server.add_secure_port(f"{host}:{port}", grpc.ssl_server_credentials([(key, chain)]))
+    except RuntimeError as error:
+        hint = "see whether another server has it" + (", and the certificate and key" if tls else "")
+        raise PeerError(f"{who}: expected to listen there, got: {error}; {hint}") from error
+
+
+def knows(metadata: Iterable[tuple[str, str | bytes]] | None, wanted: bytes) -> bool:
+    """Whether a client sends what is wanted as `authorization`; without a token that is nothing."""
+    given = dict(metadata or ()).get("authorization", "")
+    said = given if isinstance(given, bytes) else given.encode()
+    return not wanted or hmac.compare_digest(said, wanted)
 
 
 def read_tls(certificate: str | None, key: str | None) -> tuple[bytes, bytes] | None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _REPEAT_EVERY: Final = 0.05
+_PATIENCE: Final = 1.0
 
 
 class Server:
@@ -93,7 +94,7 @@ class Server:
                 told = error if isinstance(error, Error) else PolicyError(described(error))
                 channel.write(wire.refusal(told), deadline, "the refusal")
                 raise PeerError(f"{channel.who}: refused a client: {told}") from error
-            channel.write(wire.welcome(runner.inputs, str(self._supply.spec)), deadline, "the handshake")
+            channel.write(wire.welcome(runner.inputs, self._supply.name), deadline, "the handshake")
             session.run(self._stopping.is_set)
 
 
@@ -210,7 +211,7 @@ def _notice(text: str) -> None:
 
 
 def _serve_grpc(args: argparse.Namespace) -> None:
-    from passpilot.runners import advisor  # before grpc is imported: it sets how much that says
+    from passpilot.runners import advisor
     from passpilot.runners.grpc_server import GrpcServer, read_tls
 
     host, port = advisor.split_address(args.grpc, "serve: --grpc")
@@ -234,4 +235,8 @@ def _serve_grpc(args: argparse.Namespace) -> None:
             (server.ended if args.once else threading.Event()).wait()
     finally:
         if server.sessions:
-            os._exit(0)  # a policy that never returns holds a thread, and Python would wait for it
+            # A policy that never returns holds a thread, for which Python would wait, and maybe stdout.
+            flusher = threading.Thread(target=sys.stdout.flush, daemon=True)
+            flusher.start()
+            flusher.join(_PATIENCE)
+            os._exit(0)

@@ -49,6 +49,7 @@ BUILT_IN: Final = {
     "replay": "passpilot.runners.replay:replay_runner",
 }
 
+_SECRET: Final = re.compile(r"(?<=[?&]token=)(?!@)[^&]+")
 _NAME: Final = re.compile(r"[a-z][a-z0-9+_-]*", re.ASCII)
 _FACTORIES: Final[dict[str, tuple[RunnerFactory, str]]] = {}
 
@@ -101,6 +102,11 @@ def parse_runner_spec(text: str) -> RunnerSpec:
     return RunnerSpec(scheme, target, _parse_options(text, query))
 
 
+def shown(text: str) -> str:
+    """The text of a spec as others may see it: without the token that it may have."""
+    return _SECRET.sub("...", text)
+
+
 def _parse_options(text: str, query: str) -> dict[str, str]:
     options: dict[str, str] = {}
     for part in query.split("&") if query else ():
@@ -128,7 +134,8 @@ def make_runner(spec: RunnerLike, point: Point, *, timeout: float = 10.0) -> Run
         Error: whatever else the runner's own construction raises.
     """
     if not 0 < timeout <= LONGEST_TIMEOUT:
-        msg = f"runner {spec}: expected a timeout of more than 0 seconds, at most a million, got {timeout}"
+        who = f"runner {shown(str(spec))}"
+        msg = f"{who}: expected a timeout of more than 0 seconds, at most a million, got {timeout}"
         raise RunnerSpecError(msg)
     if isinstance(spec, Runner):
         _check_fit(spec, str(type(spec).__name__), point)
@@ -164,7 +171,8 @@ def _made(spec: RunnerSpec, factory: RunnerFactory, origin: str, point: Point, t
     except Exception as error:
         from passpilot.runners.python import describe_exception
 
-        msg = f"runner {spec}: expected the scheme of {origin} to make it, got {describe_exception(error)}"
+        who = f"runner {shown(str(spec))}"
+        msg = f"{who}: expected the scheme of {origin} to make it, got {describe_exception(error)}"
         raise ModelError(msg) from error
     if not isinstance(runner, Runner):
         msg = f"scheme {spec.scheme!r} of {origin}: expected a Runner from the factory, got {runner!r}"
@@ -176,14 +184,12 @@ def _check_fit(runner: Runner, text: str, point: Point) -> None:
     try:
         point.check(runner.inputs)
     except SpecMismatchError as error:
-        msg = f"runner {text} at {error}"
+        msg = f"runner {shown(text)} at {error}"
         raise SpecMismatchError(msg) from None
     if str(runner.output) != str(point.advice):
+        who = f"runner {shown(text)} at decision point {point.name}"
         advice = f"{point.advice.name} as {point.advice}"
-        msg = (
-            f"runner {text} at decision point {point.name}: expected the advice {advice}, got {runner.output}"
-        )
-        raise SpecMismatchError(msg)
+        raise SpecMismatchError(f"{who}: expected the advice {advice}, got {runner.output}")
 
 
 def runner_keys(*keys: str) -> Callable[[Factory], Factory]:
@@ -277,4 +283,4 @@ def _from_entry_point(scheme: str) -> tuple[RunnerFactory, str]:
 
 
 def _refused(text: str, expected: str, got: str) -> RunnerSpecError:
-    return RunnerSpecError(f"runner {text}: expected {expected}, got {got}")
+    return RunnerSpecError(f"runner {shown(text)}: expected {expected}, got {got}")

@@ -14,10 +14,14 @@ from typing import TYPE_CHECKING, Final
 import grpc
 from grpc._cython import cygrpc  # type: ignore[attr-defined]
 
+from passpilot.plugin.errors import PeerError
 from passpilot.runners.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+KNOWN: Final = "1.66 to 1.85"
+"""The versions of grpcio that were tried."""
 
 _CODES: Final = {code.value[0]: code.name for code in grpc.StatusCode}
 _ENDED: Final = 1
@@ -50,8 +54,23 @@ class Stream:
         self._cancelled = False
 
     def open(self, question: bytes) -> bytes | None:
-        """The answer to the first question; may be tried again when the stream has ended."""
+        """The answer to the first question; may be tried again when the stream has ended.
+
+        Raises:
+            PeerError: this grpcio has other calls inside.
+        """
         self.status = ""
+        try:
+            self._call = self._start(question)
+        except (AttributeError, TypeError) as error:
+            msg = f"grpcio {grpc.__version__}: expected the calls that {KNOWN} have inside, got: {error}"
+            raise PeerError(f"{msg}; install one of these") from error
+        self._due = 2
+        if self._cancelled:
+            self.cancel()
+        return self._answer()
+
+    def _start(self, question: bytes) -> cygrpc.SegregatedCall:
         ending = (cygrpc.ReceiveStatusOnClientOperation(0),)
         asking = (
             cygrpc.SendInitialMetadataOperation(self._metadata, 0),
@@ -59,13 +78,9 @@ class Stream:
             cygrpc.SendMessageOperation(question, 0),
             cygrpc.ReceiveMessageOperation(0),
         )
-        self._call = self._channel._channel.segregated_call(  # type: ignore[attr-defined]
+        return self._channel._channel.segregated_call(  # type: ignore[attr-defined]
             0, self._method, None, None, self._metadata, None, ((ending, _ENDED), (asking, _ANSWERED)), None
         )
-        self._due = 2
-        if self._cancelled:
-            self.cancel()
-        return self._answer()
 
     def ask(self, question: bytes) -> bytes | None:
         """The answer to the next question, or None if the stream has ended; `status` then tells why."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from passpilot.features.point import Point, find_point
 from passpilot.plugin.errors import SpecMismatchError
-from passpilot.runners.spec import make_runner
+from passpilot.runners.spec import make_runner, shown
 
 if TYPE_CHECKING:
     from passpilot.runners.base import Runner
@@ -23,7 +23,9 @@ class Supply:
     """
 
     def __init__(self, spec: RunnerLike, point: str, timeout: float) -> None:
-        self.spec = spec
+        self.name = shown(str(spec))
+        """What it serves, for people."""
+        self._spec = spec
         self._timeout = timeout
         self._point = find_point(point)
         self._lock = threading.Lock()
@@ -46,7 +48,7 @@ class Supply:
         if point.name != self._point.name:
             msg = f"expected a client of the decision point {self._point.name}, got one of {point.name}"
             raise SpecMismatchError(msg)
-        return make_runner(self.spec, point, timeout=self._timeout)
+        return make_runner(self._spec, point, timeout=self._timeout)
 
     def close(self) -> None:
         """Let go of the runner that no session took. Idempotent."""

@@ -193,6 +193,18 @@ def test_closed_runner() -> None:
             runner.switch_context("x")
 
 
+def test_ipv6() -> None:
+    with GrpcServer("const:1", "[::1]:0") as made, client(f"[::1]:{made.port}") as runner:
+        assert runner.evaluate() == 1
+
+
+def test_grpcio_with_other_calls_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("grpc._cython.cygrpc.ReceiveStatusOnClientOperation")
+    told = r"^grpcio [0-9.]+: expected the calls that 1\.66 to .* have inside, got: .*; install one of these$"
+    with server("const:1") as made, pytest.raises(PeerError, match=told):
+        client(target_of(made))
+
+
 def test_client_may_come_before_its_server() -> None:
     with GrpcServer("const:0", "0") as made:
         target = target_of(made)
@@ -210,6 +222,12 @@ def test_client_may_come_before_its_server() -> None:
         ("grpc:host:x", "expected HOST:PORT"),
         ("grpc:host:65536", "expected HOST:PORT"),
         ("grpc:::1:80", "expected HOST:PORT"),
+        ("grpc:[::1:80", "expected HOST:PORT"),
+        ("grpc:a b:80", "expected HOST:PORT"),
+        ("grpc:\0:80", "expected HOST:PORT"),
+        ("grpc:\udcff:80", "expected HOST:PORT"),
+        ("grpc:h:0", "expected the port that a server has, got 0"),
+        ("grpc:127.others.example:1?token=x", "expected TLS for a token that leaves this machine"),
         ("grpc:h:1?colour=x", "expected keys among protocol, tls, token, proto, features"),
         ("grpc:h:1?protocol=mlgo", "expected a protocol among passpilot, mlbridge, got 'mlgo'"),
         ("grpc:h:1?features=a", "expected keys of the protocol passpilot .tls, token., got features"),
@@ -282,6 +300,14 @@ def test_clients_that_a_guarded_server_does_not_serve(
 ) -> None:
     with pytest.raises(PeerError, match=f"expected a model server, got .*({complaint})"):
         client(guarded, keys.replace("{}", str(certificate)), timeout=5)
+
+
+def test_nobody_is_told_a_token_of_a_server_behind_the_server(guarded: str, certificate: Path) -> None:
+    behind = f"grpc:{guarded}?tls={certificate}/cert.pem&token=secret-of-ours"
+    with server(behind) as made, client(target_of(made)) as runner:
+        assert isinstance(runner, GrpcRunner)
+        assert runner.server == behind.replace("secret-of-ours", "...")
+        assert runner.evaluate() == 1
 
 
 def test_tls_with_a_server_that_has_none(certificate: Path) -> None:

@@ -20,8 +20,9 @@ from passpilot.passes.inline import InlineAdvisor
 from passpilot.passes.priority import PriorityAdvisor
 from passpilot.plugin.errors import AdviceError, Error, ModelError, PeerError, SpecMismatchError
 from passpilot.plugin.module import Module, optimize
-from passpilot.runners import advisor
+from passpilot.runners import advisor, wire
 from passpilot.runners.advisor_pb2 import Answer, Done, Failure, Hello, Question, Welcome
+from passpilot.runners.base import Runner
 from passpilot.runners.python import Observation
 from tests.command import CALLS, program, stock
 from tests.passes import pressure
@@ -238,6 +239,11 @@ def test_server_that_never_greets() -> None:
         (b"", PeerError, "expected a welcome, got b''"),
         (b"\xff\xff", PeerError, "expected an Answer of advisor.proto"),
         (YES, PeerError, "expected a welcome"),
+        (
+            Answer(welcome=Welcome(runner="x" * wire.MAX_LINE)).SerializeToString(),
+            PeerError,
+            "expected a welcome of at most 1048576 bytes, got 10485",
+        ),
         (Answer(welcome=Welcome(inputs=["weight"])).SerializeToString(), SpecMismatchError, "got weight"),
         (Answer(welcome=Welcome(inputs=["a", "a"])).SerializeToString(), PeerError, "handshake"),
         (advisor.failure("too busy", "ModelError"), ModelError, "too busy"),
@@ -363,6 +369,10 @@ def raw(target: str) -> Iterator[Callable[[bytes], Answer]]:
         (b"", "handshake: expected a hello"),
         (b"\xff\xff", "handshake: expected a Question of advisor.proto"),
         (Question(frame=b"x").SerializeToString(), "handshake: expected a hello"),
+        (
+            Question(hello=Hello(passpilot=1, point="x" * wire.MAX_LINE)).SerializeToString(),
+            "handshake: expected at most 1048576 bytes, got 10485",
+        ),
         (Question(hello=Hello()).SerializeToString(), "handshake: expected protocol 1, got 0"),
         (
             Question(hello=Hello(passpilot=1, point="x")).SerializeToString(),
@@ -418,6 +428,28 @@ def test_clients_that_never_greet_are_let_go() -> None:
         with pytest.raises(grpc.RpcError):
             next(call(nothing(), timeout=GENEROUS))
         held.set()
+
+
+class Unfit(Runner):
+    """Fails when it gets its buffers."""
+
+    inputs = ()
+    output = find_point("inline").advice
+
+    def bind(self, *_: object) -> None:
+        raise MemoryError("no room")
+
+    def evaluate(self) -> object:
+        return True
+
+
+def test_session_that_cannot_begin() -> None:
+    notices: list[str] = []
+    with server(Unfit()) as made:
+        made._notice = notices.append
+        with pytest.raises(PeerError, match=r"^grpc:.*: MemoryError: no room"):
+            client(target_of(made))
+    assert ["refused a client at ipv4:127.0.0.1:" in each for each in notices] == [True]
 
 
 def test_slow_policy_under_both_error_policies(tmp_path: Path) -> None:

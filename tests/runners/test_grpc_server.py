@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,8 +18,10 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
+from passpilot.features.point import find_point
 from passpilot.plugin.errors import Error, InputError, ModelError, PeerError, RunnerSpecError, UsageError
 from passpilot.runners import advisor
+from passpilot.runners.advisor_pb2 import Answer
 from passpilot.runners.grpc_server import GrpcServer
 from passpilot.runners.python import Observation
 from passpilot.runners.serve import main
@@ -49,6 +52,34 @@ def test_once_serves_one_client() -> None:
         with client(target) as runner:
             assert runner.evaluate() == 1
         assert ended(child) == (0, "")
+
+
+@pytest.mark.parametrize("point", ["inline", "evict"])
+def test_client_is_told_the_end_before_its_server_leaves(point: str) -> None:
+    told = {"inline": "welcome", "evict": "failure"}
+    for _ in range(20):
+        with server("const:1") as made, grpc.insecure_channel(target_of(made)) as channel:
+            call: grpc.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(
+                f"/{advisor.SERVICE}/{advisor.METHOD}"
+            )
+            replies = call(iter([advisor.hello(find_point(point))]), timeout=GENEROUS)
+            assert made.ended.wait(GENEROUS)
+            made.close()
+            assert [Answer.FromString(each).WhichOneof("kind") for each in replies] == [told[point]]
+
+
+def test_closed_server_leaves_no_thread() -> None:
+    with server("const:1") as made, client(target_of(made)) as runner:
+        assert runner.evaluate() == 1
+        assert serving()
+    end = time.monotonic() + GENEROUS
+    while serving():
+        assert time.monotonic() < end
+        os.sched_yield()
+
+
+def serving() -> list[threading.Thread]:
+    return [each for each in threading.enumerate() if each.name.startswith("passpilot-serve")]
 
 
 @pytest.mark.parametrize("number", STOPS)
@@ -112,6 +143,8 @@ def test_port_that_is_taken(tmp_path: Path) -> None:
             PeerError, match=rf"^serve --grpc {target}: expected to listen there, got: .*; see"
         ):
             GrpcServer("const:1", target)
+        with pytest.raises(PeerError, match="expected to listen there"):
+            GrpcServer("const:1", f"localhost:{made.port}")
         assert "expected to listen there" in refused("serve", "const:1", "--grpc", target, cwd=tmp_path)
         with client(target) as runner:
             assert runner.evaluate() == 1
