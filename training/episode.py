@@ -21,6 +21,7 @@ from passpilot.features.spec import TensorSpec, layout
 from passpilot.plugin.errors import AdviceError, InputError, PeerError
 from passpilot.runners import advisor
 from passpilot.runners.base import tensor_views
+from passpilot.runners.spec import LONGEST_TIMEOUT
 from passpilot.runners.stream import Stream, StreamWatch, connect
 from passpilot.runners.wire import error_class
 from passpilot.training.compiler_pb2 import Action, AgentMessage, CompilerMessage, Episode, Result, Start
@@ -56,8 +57,12 @@ class CompilerClient:
     Args:
         target: HOST:PORT of the service.
         timeout: seconds that one step of the compiler may take.
-        tls: a PEM file by one of whose certificates the service's is signed; empty for no TLS.
+        tls: a PEM file by one of whose certificates the service's is signed; empty for no TLS, and ``no``
+            for none although a token is sent to another machine.
         token: what the service asks for; ``@FILE`` is the text in a file.
+
+    Raises:
+        Error: an argument is none of these.
     """
 
     tensors: tuple[TensorSpec, ...] = ()
@@ -75,7 +80,14 @@ class CompilerClient:
     def __init__(self, target: str, *, timeout: float = 600.0, tls: str = "", token: str = "") -> None:
         self._who = f"compiler {target}"
         host, port = advisor.split_address(target, self._who)
-        certificates = advisor.read_file(tls, f"{self._who}: tls", "certificates") if tls else None
+        if not 0 < timeout <= LONGEST_TIMEOUT:
+            msg = f"{self._who}: expected a timeout of more than 0 seconds, at most a million, got {timeout}"
+            raise InputError(msg)
+        if token and not tls and not advisor.is_loopback(host):
+            msg = f"{self._who}: expected TLS for a token that leaves this machine, got none; "
+            raise InputError(f'{msg}give tls="ca.pem", or tls="no" to send it as it is')
+        secure = tls not in ("", "no")
+        certificates = advisor.read_file(tls, f"{self._who}: tls", "certificates") if secure else None
         secret = advisor.read_token(token, f"{self._who}: token") if token else ""
         self._connect = partial(_Connection, f"{host}:{port}", certificates, secret, timeout)
         self._connection: _Connection | None = None

@@ -212,6 +212,8 @@ class Pool:
 
     def give_back(self, worker: Worker, *, done: bool) -> None:
         """Take a worker back; one that is not `done` has to leave its work first, or is ended."""
+        if worker not in self._lent:
+            return  # the pool has been closed
         if done:
             self._keep(worker)
         else:

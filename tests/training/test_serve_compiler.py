@@ -3,21 +3,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import ipaddress
 import os
 import signal
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import grpc
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from passpilot.plugin.errors import InputError, PeerError
+from passpilot.training.compiler_pb2 import CompilerMessage
+from passpilot.training.compiler_service import SERVICE
 from passpilot.training.episode import CompilerClient
+from passpilot.training.pool import Pool
 from tests.command import GENEROUS, PASSPILOT, finished, passpilot, refused, started
 from tests.training.serving import served
 
@@ -119,6 +125,57 @@ def test_modules_of_the_present_folder_are_not_the_services(tmp_path: Path) -> N
 def test_it_is_listed_and_explained(tmp_path: Path) -> None:
     assert b"serve-compiler" in passpilot("--help", cwd=tmp_path).out
     assert b"--compile-timeout" in passpilot("serve-compiler", "--help", cwd=tmp_path).out
+
+
+@pytest.mark.parametrize("timeout", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_client_without_a_deadline_is_refused(timeout: float) -> None:
+    with pytest.raises(InputError, match="expected a timeout of more than 0 seconds"):
+        CompilerClient("127.0.0.1:5005", timeout=timeout)
+
+
+def test_no_token_leaves_the_machine_unless_told_to() -> None:
+    with pytest.raises(InputError, match="expected TLS for a token that leaves this machine"):
+        CompilerClient("192.0.2.1:5005", token="a-secret")
+    CompilerClient("192.0.2.1:5005", token="a-secret", tls="no")
+
+
+def answering(answer: CompilerMessage) -> grpc.Server:
+    """A service that says the same to all."""
+    server = grpc.server(ThreadPoolExecutor(1))
+    serve = grpc.stream_stream_rpc_method_handler(
+        lambda messages, _: (answer for _ in messages), response_serializer=CompilerMessage.SerializeToString
+    )
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {"Episodes": serve}),))
+    return server
+
+
+@pytest.mark.parametrize("answer", [CompilerMessage(), CompilerMessage(observation=bytes(8))])
+def test_answers_that_make_no_episode(answer: CompilerMessage) -> None:
+    server = answering(answer)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        expected = pytest.raises(
+            PeerError, match=r"expected an observation of 0 bytes, got [08]; use one version"
+        )
+        with CompilerClient(f"127.0.0.1:{port}", timeout=GENEROUS) as client, expected:
+            client.reset(CODE, point="inline", pipeline="default<Oz>")
+    finally:
+        server.stop(None).wait()
+
+
+def test_a_worker_that_comes_back_late_is_not_kept() -> None:
+    async def scene() -> None:
+        pool = Pool((), 1)
+        worker = await pool.borrow()
+        pool.close()
+        pool.give_back(worker, done=False)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        pool.give_back(worker, done=True)
+        assert await pool.borrow() is not worker
+        pool.close()
+
+    asyncio.run(scene())
 
 
 def test_nobody_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
