@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
 from abc import ABC, abstractmethod
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import PeerError
@@ -63,8 +63,10 @@ class Watch(ABC):
             if self.steps != seen or self._stopped.is_set():
                 return False
             self.fired = True
-            self._wake()
-            return True
+            with contextlib.suppress(OSError):  # no descriptor is left now; the next look tries again
+                self._wake()
+                return True
+            return False
 
 
 class PipeWatch(Watch):
@@ -73,13 +75,20 @@ class PipeWatch(Watch):
     __slots__ = ("_own_end",)
 
     def __init__(self, channel: Channel, timeout: float) -> None:
-        self._own_end = Path(f"/proc/self/fd/{channel.reader.fileno()}")  # its name has been removed
-        if not self._own_end.exists():
-            msg = f"{channel.who}: expected {self._own_end}, got none; pipe: needs a mounted /proc"
-            raise PeerError(msg)
+        self._own_end = f"/proc/self/fd/{channel.reader.fileno()}"  # its name has been removed
+        try:
+            self._write(b"")
+        except OSError as error:
+            msg = f"{channel.who}: expected {self._own_end} to write to, got: {error.strerror}; "
+            raise PeerError(f"{msg}pipe: needs a mounted /proc, and FIFOs of one's own") from error
         super().__init__(channel.who, timeout)
 
     def _wake(self) -> None:
+        self._write(LATE)
+
+    def _write(self, data: bytes) -> None:
         descriptor = os.open(self._own_end, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        os.write(descriptor, LATE)
-        os.close(descriptor)
+        try:
+            os.write(descriptor, data)
+        finally:
+            os.close(descriptor)

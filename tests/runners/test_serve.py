@@ -307,7 +307,7 @@ def test_runner_that_fails_outside_of_its_answers_costs_no_more_than_its_session
             else:
                 with client(base) as runner:
                     assert runner.evaluate() == 1
-        while Path(f"{base}.in").exists() is False:  # it says what went wrong before it makes the next pair
+        while not Path(f"{base}.in").exists():  # it says what went wrong before it makes the next pair
             os.sched_yield()
         server.send_signal(signal.SIGTERM)
         code, said = ended(server)
