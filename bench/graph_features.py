@@ -37,10 +37,9 @@ class Snapshot:
             attributes = graph.nodes[node]
             weight, size = min(attributes["weight"], 1e6), attributes["size"]
             self.vectors[row] = np.sin(np.arange(WIDTH) * (1 + weight) + size)
-        pairs = ((rows[a], rows[b]) for a, b in graph.edges if a in rows and b in rows)
-        for edge, pair in zip(range(EDGES), pairs, strict=False):
-            self.edges[edge] = pair
-            self.weights[edge] = 1
+        pairs = [(rows[a], rows[b]) for a, b in graph.edges if a in rows and b in rows][:EDGES]
+        self.edges[: len(pairs)] = pairs or np.zeros((0, 2))
+        self.weights[: len(pairs)] = 1
 
 
 _kept: dict[str, Snapshot] = {}

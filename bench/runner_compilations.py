@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 ROUNDS: Final = 3
 PROGRAM: Final = "lz4"
-PASSPILOT: Final = "import sys; from passpilot.plugin.cli import main; sys.exit(main(sys.argv[1:]))"
 FEATURES: Final = Path(__file__).with_name("graph_features.py")
 
 
@@ -45,7 +44,7 @@ class Command:
 
 
 def _passpilot(*arguments: str) -> list[str]:
-    return [sys.executable, "-c", PASSPILOT, *arguments]
+    return [sys.executable, "-c", runner_peers.COMMAND, *arguments]
 
 
 @contextlib.contextmanager
@@ -63,9 +62,11 @@ def _runners(folder: Path, model: Path, options: str, *flags: str) -> Iterator[d
         }
 
 
-def _measure(commands: dict[str, Command], folder: Path, *, same: bool) -> dict[str, list[float]]:
+def _measure(
+    commands: dict[str, Command], folder: Path, *, same: bool, rounds: int = ROUNDS
+) -> dict[str, list[float]]:
     """Seconds of each command, in turns; with `same`, all have to write the same bytes."""
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         outputs = {name: command.run(folder / "out") for name, command in commands.items()}
         if same:
             first, *others = outputs.values()
@@ -74,7 +75,7 @@ def _measure(commands: dict[str, Command], folder: Path, *, same: bool) -> dict[
 
 
 def _report(title: str, times: dict[str, list[float]], base: str) -> dict[str, dict[str, float]]:
-    table = Table(title=f"{title}, median of {ROUNDS}")
+    table = Table(title=f"{title}, median of {len(times[base])}")
     for column in ("who", "seconds", f"to {base}"):
         table.add_column(column, justify="left" if column == "who" else "right")
     rows = {}
@@ -118,19 +119,21 @@ def graph() -> dict[str, dict[str, float]]:
     """`llc -O2` with a policy that sees the interference graph."""
     optimized = str(cache_home() / f"dev/bc/{PROGRAM}/O2/whole.optimized")
     llc = ["llc", "-O2", "-filetype=obj", "-x", "ir", optimized, "--load", str(FEATURES)]
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         folder = Path(name)
         model = folder / "graph.onnx"
-        runner_models.graph_policy(model)
+        names = runner_models.graph_policy(model)
         flags = ("--point=evict", "--load", str(FEATURES))
-        with runner_peers.streamed(f"onnx:{model}", *flags) as (address, _):
-            commands = {
-                "nobody asked": Command(_passpilot(*llc)),
-                "ONNX in process": Command(_passpilot(*llc, f"--evict=onnx:{model}")),
-                "gRPC": Command(_passpilot(*llc, f"--evict=grpc:{address}", "--timeout=60")),
-            }
-            times = _measure(commands, folder, same=False)
-    rows = _report(f"llc -O2 of {PROGRAM}, a policy of the interference graph", times, "nobody asked")
-    ratio = rows["gRPC"]["seconds"] / rows["ONNX in process"]["seconds"]
-    Console().print(f"gRPC to ONNX in process: {ratio:.1f}")
-    return rows
+        ours, _ = stack.enter_context(runner_peers.streamed(f"onnx:{model}", *flags))
+        theirs = stack.enter_context(runner_peers.bridged(model, FEATURES))
+        bridge = f"grpc:{theirs}?protocol=mlbridge&features=mask,{','.join(names)}"
+        commands = {
+            "nobody asked": Command(_passpilot(*llc)),
+            "ONNX in process": Command(_passpilot(*llc, f"--evict=onnx:{model}")),
+            "gRPC, passpilot serve": Command(_passpilot(*llc, f"--evict=grpc:{ours}")),
+            "gRPC, ML-Compiler-Bridge": Command(_passpilot(*llc, f"--evict={bridge}")),
+        }
+        times = _measure(commands, folder, same=False, rounds=1)  # minutes
+        advised = {who: times[who] for who in commands if who != "nobody asked"}
+    _report(f"llc -O2 of {PROGRAM}, a policy of the interference graph", times, "nobody asked")
+    return _report("the same", advised, "ONNX in process")

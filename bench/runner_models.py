@@ -7,18 +7,17 @@ import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from bench.runner_peers import COMMAND
 from passpilot.features.point import Choice
 
 if TYPE_CHECKING:
     from passpilot.features.point import Point
-
-AOT: Final = "import sys; from passpilot.plugin.cli import main; sys.exit(main(['aot', *sys.argv[1:]]))"
 
 
 class Graph:
@@ -94,7 +93,7 @@ def _mapped(point: Point) -> str:
 def ahead_of_time(model: Path) -> Path:
     """Compile a model for this machine."""
     target = model.with_suffix(".so")
-    subprocess.run([sys.executable, "-c", AOT, model, "-o", target, "-mcpu=native"], check=True)
+    subprocess.run([sys.executable, "-c", COMMAND, "aot", model, "-o", target, "-mcpu=native"], check=True)
     return target
 
 
@@ -133,8 +132,8 @@ def follower(path: Path, point: Point) -> str:
     return f"as=logits&map=x:{','.join(spec.name for spec in features)}"
 
 
-def graph_policy(path: Path) -> None:
-    """A policy over bench/graph_features.py: the graph, pooled, beside two tensors of the eviction."""
+def graph_policy(path: Path) -> list[str]:
+    """A policy over bench/graph_features.py: the graph, pooled, and two tensors of the eviction; its inputs."""
     from bench.graph_features import EDGES, NODES, WIDTH
 
     graph = Graph()
@@ -152,3 +151,4 @@ def graph_policy(path: Path) -> None:
     graph.node("Concat", names, "x", axis=1)
     graph.perceptron("x", (WIDTH + 2 + 66, 64, 33), "logits")
     graph.save(path, 33)
+    return [each.name for each in graph.inputs]

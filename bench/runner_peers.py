@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Final
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 
     from passpilot.features.point import Point
 
-SERVE: Final = "import sys; from passpilot.plugin.cli import main; sys.exit(main(['serve', *sys.argv[1:]]))"
+COMMAND: Final = "import sys; from passpilot.plugin.cli import main; sys.exit(main(sys.argv[1:]))"
+"""The command `passpilot`, for `python -c`."""
 
 BRIDGE: Final = """
 import sys
@@ -59,6 +61,33 @@ while line := questions.readline():
 """A plain host of MLGO's interactive mode that always answers 0."""
 
 
+GRAPH: Final = """
+import importlib, sys
+import numpy as np
+import onnxruntime
+from compilerinterface.GrpcCompilerInterface import GrpcCompilerInterface
+
+folder, model, port = sys.argv[1:]
+sys.path.insert(0, folder)
+messages, services = importlib.import_module("evict_pb2"), importlib.import_module("evict_pb2_grpc")
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads = 1
+session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+inputs = {each.name: each.shape for each in session.get_inputs()}
+
+class Model(services.EvictAdvisorServicer):
+    def getAdvice(self, request, context):
+        row = {name: np.array(getattr(request, name), "f4").reshape(shape) for name, shape in inputs.items()}
+        logits = session.run(None, row)[0][0]
+        column = np.where(np.array(request.mask) != 0, logits, -np.inf).argmax()
+        return messages.EvictAdvice(index_to_evict=[int(column)])
+
+add = services.add_EvictAdvisorServicer_to_server
+GrpcCompilerInterface("server", hostport=int(port), add_server_method=add, grpc_service_obj=Model())
+"""
+"""ML-Compiler-Bridge's own Python end over gRPC, with an ONNX model of evictions run by onnxruntime."""
+
+
 @contextlib.contextmanager
 def _process(*command: str) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
@@ -76,14 +105,14 @@ def _first_line(child: subprocess.Popen[str]) -> str:
 @contextlib.contextmanager
 def piped(runner: str, base: Path, *flags: str) -> Iterator[int]:
     """`passpilot serve --pipe`; yields its process."""
-    with _process(sys.executable, "-c", SERVE, runner, "--pipe", str(base), *flags) as child:
+    with _process(sys.executable, "-c", COMMAND, "serve", runner, "--pipe", str(base), *flags) as child:
         yield child.pid
 
 
 @contextlib.contextmanager
 def streamed(runner: str, *flags: str) -> Iterator[tuple[str, int]]:
     """`passpilot serve --grpc`; yields its address and its process."""
-    with _process(sys.executable, "-c", SERVE, runner, "--grpc", "127.0.0.1:0", *flags) as child:
+    with _process(sys.executable, "-c", COMMAND, "serve", runner, "--grpc", "127.0.0.1:0", *flags) as child:
         yield _first_line(child).split()[-1], child.pid
 
 
@@ -93,6 +122,22 @@ def scripted(script: str, base: Path, *arguments: str) -> Iterator[int]:
     with _process(sys.executable, "-c", script, str(base), *arguments) as child:
         assert _first_line(child) == "ready\n"
         yield child.pid
+
+
+@contextlib.contextmanager
+def bridged(model: Path, features: Path) -> Iterator[str]:
+    """`GRAPH` with the messages of `passpilot features --proto`; yields its address."""
+    from grpc_tools import protoc
+
+    command = [sys.executable, "-c", COMMAND, "features", "--load", str(features), "--point=evict", "--proto"]
+    folder = model.parent
+    (folder / "evict.proto").write_text(subprocess.check_output(command, text=True))
+    outputs = [f"--python_out={folder}", f"--grpc_python_out={folder}"]
+    assert protoc.main(["protoc", f"-I{folder}", *outputs, "evict.proto"]) == 0
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with _process(sys.executable, "-c", GRAPH, str(folder), str(model), str(port)):
+        yield f"127.0.0.1:{port}"
 
 
 def null_policy(folder: Path, point: Point) -> str:
