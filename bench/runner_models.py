@@ -133,7 +133,7 @@ def follower(path: Path, point: Point) -> str:
 
 
 def graph_policy(path: Path) -> list[str]:
-    """A policy over bench/graph_features.py: the graph, pooled, and two tensors of the eviction; its inputs."""
+    """A policy of the graph, pooled, and two tensors of the eviction; the names of its inputs."""
     from bench.graph_features import EDGES, NODES, WIDTH
 
     graph = Graph()
