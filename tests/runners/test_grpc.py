@@ -415,8 +415,8 @@ def test_neither_end_grows(policies: str) -> None:
                 runner.evaluate()
             return [resident_kilobytes(), resident_kilobytes(child.pid)]
 
-        ask(2_000)
-        sizes = [ask(2_000) for _ in range(4)]
+        ask(1_000)
+        sizes = [ask(1_000) for _ in range(4)]
     for end in zip(*sizes, strict=True):
         # What is allocated once shows in one batch, a leak in each.
-        assert min(new - old for old, new in pairwise(end)) < 100
+        assert min(new - old for old, new in pairwise(end)) < 50

@@ -106,17 +106,24 @@ def test_signal_between_questions(number: signal.Signals, tmp_path: Path) -> Non
     assert (tmp_path / "policy.py.closed").exists()
 
 
-@pytest.mark.parametrize("number", STOPS)
-def test_signal_while_a_policy_runs_that_never_ends(policies: str, number: signal.Signals) -> None:
-    with served(f"{policies}:forever") as (child, target), client(target) as runner:
+def test_signal_while_a_policy_runs_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it has printed is not lost."""
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    asked = tmp_path / "asked"
+    os.mkfifo(asked)
+    (tmp_path / "policy.py").write_text(
+        f"def decide(obs):\n    print('thinking')\n    open({str(asked)!r}, 'w').close()\n"
+        "    while True:\n        pass\n"
+    )
+    with served(f"python:{tmp_path}/policy.py:decide") as (child, target), client(target) as runner:
         with ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(runner.evaluate)
-            assert child.stdout is not None
-            assert child.stdout.readline() == "asked\n"
-            child.send_signal(number)
+            asked.read_text()
+            child.send_signal(signal.SIGTERM)
             with pytest.raises(PeerError):
                 waiting.result(GENEROUS)
-        assert ended(child)[0] == 0
+        said, _ = child.communicate(timeout=GENEROUS)
+        assert (child.returncode, said) == (0, "thinking\n")
 
 
 def test_health_and_reflection() -> None:
@@ -242,7 +249,7 @@ def test_slow_policy_holds_up_no_other_compiler() -> None:
 SESSIONS = """
 import sys
 from tests.runners.grpc_serving import client
-runners = [client(sys.argv[1]) for _ in range(16)]
+runners = [client(sys.argv[1]) for _ in range(32)]
 def ask():
     for value in range(3):
         for runner in runners:
@@ -266,7 +273,7 @@ def test_sixty_four_compilers_at_once_some_of_which_die(policies: str, tmp_path:
     with served(f"{policies}:positive") as (child, target):
         client(target).close()
         before = descriptors(child.pid)
-        processes = [process(sys.executable, "-c", SESSIONS, target) for _ in range(4)]
+        processes = [process(sys.executable, "-c", SESSIONS, target) for _ in range(2)]
         agents = [each.__enter__() for each in processes]
 
         def read(agent: subprocess.Popen[str]) -> str:
@@ -279,7 +286,7 @@ def test_sixty_four_compilers_at_once_some_of_which_die(policies: str, tmp_path:
             agent.stdin.flush()
 
         try:
-            assert [read(agent) for agent in agents] == ["ready\n"] * 4
+            assert [read(agent) for agent in agents] == ["ready\n"] * 2
             for agent in agents:
                 go_on(agent)
             compilers = [
@@ -287,15 +294,13 @@ def test_sixty_four_compilers_at_once_some_of_which_die(policies: str, tmp_path:
                     [PASSPILOT, "opt", "in.ll", "-O2", f"--inline=grpc:{target}", "-o", f"out{number}.bc"],
                     cwd=tmp_path,
                 )
-                for number in range(3)
+                for number in range(2)
             ]
-            assert [each.wait(GENEROUS) for each in compilers] == [0] * 3
-            assert [read(agent) for agent in agents] == ["done\n"] * 4
-            for agent in agents[:2]:
-                agent.kill()  # in the middle of their sessions
-            for agent in agents[2:]:
-                go_on(agent)
-            assert [agent.wait(GENEROUS) for agent in agents] == [-9, -9, 0, 0]
+            assert [each.wait(GENEROUS) for each in compilers] == [0] * 2
+            assert [read(agent) for agent in agents] == ["done\n"] * 2
+            agents[0].kill()  # in the middle of its sessions
+            go_on(agents[1])
+            assert [agent.wait(GENEROUS) for agent in agents] == [-9, 0]
         finally:
             for each in processes:
                 each.__exit__(None, None, None)
@@ -306,7 +311,7 @@ def test_sixty_four_compilers_at_once_some_of_which_die(policies: str, tmp_path:
             assert runner.evaluate() == 0
         child.send_signal(signal.SIGTERM)
         assert ended(child) == (0, "")
-    outputs = {(tmp_path / f"out{number}.bc").read_bytes() for number in range(3)}
+    outputs = {(tmp_path / f"out{number}.bc").read_bytes() for number in range(2)}
     assert len(outputs) == 1
 
 
@@ -316,7 +321,7 @@ def test_dead_clients_leave_no_session() -> None:
         "print(runner.evaluate(), flush=True); sys.stdin.read()"
     )
     with server("const:1") as made:
-        for _ in range(3):
+        for _ in range(2):
             with process(sys.executable, "-c", code, target_of(made)) as child:
                 assert child.stdout is not None
                 assert child.stdout.readline() == "1\n"
@@ -352,10 +357,13 @@ def test_output_is_that_of_the_same_policy_in_the_compiler(point: str, tmp_path:
         pressure.compiled(tmp_path).rename(tmp_path / "in.bc")
     (tmp_path / "policy.py").write_text(ECHOES)
     spec = f"python:{tmp_path}/policy.py:{point}"
-    with served(spec, "--point", point) as (_, target):
-        for name, runner in (("here", spec), ("there", f"grpc:{target}"), ("default", "default")):
-            done = passpilot(*TOOLS[point], f"--{point}={runner}", "-o", name, cwd=tmp_path)
-            assert (done.code, done.err) == (0, "")
+    with server(spec, point) as made, ThreadPoolExecutor() as pool:
+        runners = {"here": spec, "there": f"grpc:{target_of(made)}", "default": "default"}
+        compiled = [
+            pool.submit(passpilot, *TOOLS[point], f"--{point}={runner}", "-o", name, cwd=tmp_path)
+            for name, runner in runners.items()
+        ]
+        assert [(each.result().code, each.result().err) for each in compiled] == [(0, "")] * 3
     here, there, default = ((tmp_path / name).read_bytes() for name in ("here", "there", "default"))
     assert here == there
     assert here != default
