@@ -264,7 +264,7 @@ def knows(metadata: Iterable[tuple[str, str | bytes]] | None, wanted: bytes) -> 
     return not wanted or hmac.compare_digest(said, wanted)
 
 
-def read_tls(certificate: str | None, key: str | None) -> tuple[bytes, bytes] | None:
+def read_tls(certificate: str | None, key: str | None, who: str) -> tuple[bytes, bytes] | None:
     """What the flags --tls-cert and --tls-key name.
 
     Raises:
@@ -273,6 +273,6 @@ def read_tls(certificate: str | None, key: str | None) -> tuple[bytes, bytes] | 
     if certificate is None and key is None:
         return None
     if certificate is None or key is None:
-        raise InputError("serve: expected --tls-cert and --tls-key, got one of them")
-    chain = advisor.read_file(certificate, "serve: --tls-cert", "a certificate")
-    return chain, advisor.read_file(key, "serve: --tls-key", "its private key")
+        raise InputError(f"{who}: expected --tls-cert and --tls-key, got one of them")
+    chain = advisor.read_file(certificate, f"{who}: --tls-cert", "a certificate")
+    return chain, advisor.read_file(key, f"{who}: --tls-key", "its private key")

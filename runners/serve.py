@@ -216,7 +216,7 @@ def _serve_grpc(args: argparse.Namespace) -> None:
 
     host, port = advisor.split_address(args.grpc, "serve: --grpc")
     token = "" if args.token is None else advisor.read_token(args.token, "serve: --token")
-    tls = read_tls(args.tls_cert, args.tls_key)
+    tls = read_tls(args.tls_cert, args.tls_key, "serve")
     if token and tls is None and not advisor.is_loopback(host):
         _notice(f"--grpc {args.grpc}: without TLS, whoever reads the network reads the token")
     server = GrpcServer(

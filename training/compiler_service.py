@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import hmac
 import os
 import stat
 from collections import OrderedDict
@@ -21,6 +20,7 @@ import grpc
 from passpilot.features.point import find_point
 from passpilot.plugin.errors import CompilationError, Error, InputError
 from passpilot.runners import advisor
+from passpilot.runners.grpc_server import knows
 from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage, Start
 from passpilot.training.messages import failure
 from passpilot.training.rewards import improvement
@@ -126,15 +126,10 @@ class CompilerService:
         return grpc.method_handlers_generic_handler(SERVICE, {"Episodes": method})
 
     async def _episodes(self, _messages: object, context: Context) -> None:
-        if not self._knows(context):
+        if not knows(context.invocation_metadata(), self._wanted):
             msg = "expected the token of this server in `authorization: Bearer TOKEN`"
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, msg)
         await _Stream(self, context).run()
-
-    def _knows(self, context: Context) -> bool:
-        given = dict(context.invocation_metadata() or ()).get("authorization", "")
-        said = given if isinstance(given, bytes) else given.encode()
-        return not self._wanted or hmac.compare_digest(said, self._wanted)
 
 
 class _Stream:

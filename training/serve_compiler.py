@@ -18,8 +18,8 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from passpilot.plugin.arguments import Parser
-from passpilot.plugin.errors import PeerError, UsageError
-from passpilot.runners.grpc_server import read_tls
+from passpilot.plugin.errors import UsageError
+from passpilot.runners.grpc_server import OPTIONS, listen, read_tls
 from passpilot.training.compiler_service import SERVICE, CompilerService, Corpus
 from passpilot.training.pool import GRACE, Pool
 
@@ -28,11 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-
-_OPTIONS: Final = (
-    *advisor.OPTIONS,
-    ("grpc.so_reuseport", 0),  # a port that is taken is an error
-)
 
 
 def _parser() -> Parser:
@@ -81,13 +76,13 @@ async def _serve(args: argparse.Namespace) -> None:
     corpus = Corpus(args.corpus)
     pool = Pool(args.load, args.episodes)
     service = CompilerService(pool, corpus, args.timeout, args.compile_timeout, token)
-    server = grpc.aio.server(options=_OPTIONS)
+    server = grpc.aio.server(options=OPTIONS)
     try:
         port = _listen(server, args)
         await pool.warm()
         await _offer(server, service)
         await server.start()
-        if args.grpc.rpartition(":")[2] == "0":
+        if advisor.split_address(args.grpc, "serve-compiler")[1] == 0:
             print(port, flush=True)
         await asyncio.Event().wait()  # for a signal
     finally:
@@ -107,18 +102,11 @@ async def _settle() -> None:
 
 def _listen(server: grpc.aio.Server, args: argparse.Namespace) -> int:
     who = f"serve-compiler --grpc {args.grpc}"
-    host, port = advisor.split_address(args.grpc, who)
-    tls = read_tls(args.tls_cert, args.tls_key)
+    host, _ = advisor.split_address(args.grpc, who)
+    tls = read_tls(args.tls_cert, args.tls_key, "serve-compiler")
     if args.token is not None and tls is None and not advisor.is_loopback(host):
         print(f"passpilot {who}: without TLS, whoever reads the network reads the token", file=sys.stderr)
-    try:
-        if tls is None:
-            return server.add_insecure_port(f"{host}:{port}")
-        chain, key = tls
-        return server.add_secure_port(f"{host}:{port}", grpc.ssl_server_credentials([(key, chain)]))
-    except RuntimeError as error:
-        hint = "see whether another server has it" + (", and the certificate and key" if tls else "")
-        raise PeerError(f"{who}: expected to listen there, got: {error}; {hint}") from error
+    return listen(server, args.grpc, who, tls)
 
 
 async def _offer(server: grpc.aio.Server, service: CompilerService) -> None:

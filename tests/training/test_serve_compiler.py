@@ -92,7 +92,16 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         (("--grpc=0", "--load=bad.py"), 1, "bad.py:1: expected Python that runs, got ZeroDivisionError"),
         (("--grpc=0", "--load=exits.py"), 1, "exits.py:1: expected Python that runs, got SystemExit: 3"),
         (("--grpc=0", "--token=@absent"), 1, "serve-compiler: --token: expected a token in absent"),
-        (("--grpc=0", "--tls-cert=absent"), 1, "expected --tls-cert and --tls-key, got one of them"),
+        (
+            ("--grpc=0", "--tls-cert=absent", "--tls-key=absent"),
+            1,
+            "serve-compiler: --tls-cert: expected a certificate in absent",
+        ),
+        (
+            ("--grpc=0", "--tls-cert=absent"),
+            1,
+            "serve-compiler: expected --tls-cert and --tls-key, got one of them",
+        ),
     ],
 )
 def test_wrong_flags(tmp_path: Path, flags: tuple[str, ...], code: int, text: str) -> None:
@@ -142,7 +151,7 @@ def test_no_token_leaves_the_machine_unless_told_to() -> None:
 def answering(answer: CompilerMessage) -> grpc.Server:
     """A service that says the same to all."""
     server = grpc.server(ThreadPoolExecutor(1))
-    serve = grpc.stream_stream_rpc_method_handler(
+    serve: grpc.RpcMethodHandler[bytes, CompilerMessage] = grpc.stream_stream_rpc_method_handler(
         lambda messages, _: (answer for _ in messages), response_serializer=CompilerMessage.SerializeToString
     )
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {"Episodes": serve}),))
