@@ -157,6 +157,14 @@ def test_port_that_is_taken(tmp_path: Path) -> None:
             assert runner.evaluate() == 1
 
 
+def test_grpc_itself_logs_nothing() -> None:
+    code = "from passpilot.runners.grpc_server import GrpcServer; GrpcServer('const:1', '192.0.2.1:0')"
+    done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Traceback")
+    assert "add_port.cc" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("spec", "error"),
     [
