@@ -121,6 +121,8 @@ class CompilerClient:
             Error: the service's, of its class: the module, the pipeline or another argument is wrong.
             PeerError: the service is absent, silent or gone.
         """
+        if isinstance(features, str):
+            raise InputError(f"{self._who}: expected the names of features, got one text {features!r:.80}")
         try:
             start = Start(
                 point=point,

@@ -44,7 +44,7 @@ def _parser() -> Parser:
     add("corpus", metavar="DIR", help="let agents name modules in this folder")
     add("load", metavar="FILE.py", action="append", default=[], help="register the features in this file")
     add("timeout", metavar="S", type=float, default=60.0, help="seconds for each action of an agent (60)")
-    add("compile-timeout", metavar="S", type=float, default=600.0, help="seconds for each step of LLVM (600)")
+    add("compile-timeout", metavar="S", type=float, default=300.0, help="seconds for each step of LLVM (300)")
     most = max(8, 2 * (os.cpu_count() or 1))
     add("episodes", metavar="N", type=int, default=most, help=f"at most so many at a time ({most})")
     add("token", metavar="TEXT|@FILE", help="answer only agents that send this")

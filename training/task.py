@@ -8,11 +8,12 @@ the measure is that of the command line. Whatever the reward needs is generated 
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin import _core
-from passpilot.plugin.errors import InputError
+from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.plugin.module import POINTS, Module, file_type, generate, optimize
 from passpilot.training.rewards import find_measure
 
@@ -70,7 +71,14 @@ class Task:
         if self.pipeline:
             module = Module.read(module.bitcode(), name=_NAME, verify=False, for_codegen=True)
         emitted = generate(module, self._options(), generating)
-        return self.measure.of(emitted) if self.measure else None
+        if self.measure is None:
+            return None
+        if self.measure.costs and not emitted.costs:
+            msg = (
+                "reward: no function was allocated by the greedy allocator (as at opt_level 0): the cost is 0"
+            )
+            warnings.warn(msg, PasspilotWarning, stacklevel=2)
+        return self.measure.of(emitted)
 
     def _options(self) -> _core.EmitOptions:
         made = _core.EmitOptions()

@@ -71,6 +71,7 @@ class AgentRunner(Runner):
         mask = [point.domain.mask] if isinstance(point.domain, Choice) else []
         self.inputs = point.select(dict.fromkeys([*features, *mask])) if features else own_features(point)
         self.output = point.advice
+        self.__name__ = "agent"  # what warnings call it
         self.decisions = 0
         self.abandoned = False
         self._domain = point.domain

@@ -120,12 +120,12 @@ def test_paths_stay_within_the_corpus(client: CompilerClient, path: str) -> None
 
 
 def test_paths_that_are_refused_leave_no_descriptors(service: Service, client: CompilerClient) -> None:
-    counts = set()
-    for _ in range(5):
+    process = psutil.Process(service.process.pid)
+    before = process.num_fds()
+    for _ in range(20):
         with pytest.raises(InputError, match="Is a directory"):
             client.reset("below", point="inline", pipeline="default<Oz>")
-        counts.add(psutil.Process(service.process.pid).num_fds())
-    assert len(counts) == 1
+    assert process.num_fds() < before + 10  # others come and go
 
 
 def test_absolute_paths_are_refused_and_links_within_are_not(
@@ -138,10 +138,11 @@ def test_absolute_paths_are_refused_and_links_within_are_not(
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"opt_level": 1 << 40}, {"module": 7}, {"module": "\ud800"}, {"function": 3}]
+    "wrong",
+    [{"opt_level": 1 << 40}, {"module": 7}, {"module": "\ud800"}, {"function": 3}, {"features": "mask"}],
 )
 def test_arguments_that_no_message_can_hold(client: CompilerClient, wrong: dict[str, object]) -> None:
-    with pytest.raises(InputError, match="expected the arguments of an episode, got"):
+    with pytest.raises(InputError, match=r"expected the (arguments of an episode|names of features), got"):
         client.reset(**{"module": MODULE, **INLINE, **wrong})  # type: ignore[arg-type]
 
 

@@ -227,7 +227,18 @@ def test_a_module_that_asks_nothing_is_an_episode_without_actions(service: Servi
         assert client.info["decisions"] == 0
         assert client.info["value"] == client.info["baseline"]
         (note,) = client.info["notes"]  # type: ignore[misc]
-        assert "was never asked" in str(note)
+        assert "runner agent was never asked" in str(note)
+
+
+def test_a_cost_that_nothing_has_is_noted(service: Service, module: bytes) -> None:
+    asked: Asked = {"point": "inline", "pipeline": "default<Oz>", "reward": "allocation-cost"}
+    with service.client() as client:
+        for level in (0, 2):
+            observation = client.reset(module, **asked, opt_level=level)
+            while observation is not None:
+                observation, *_ = client.step(1)
+            noted = "no function was allocated by the greedy allocator" in str(client.info["notes"])
+            assert noted == (level == 0) == (client.info["value"] == 0)
 
 
 def test_modules_of_the_corpus_are_named_by_path(service: Service, module: bytes) -> None:
