@@ -181,7 +181,7 @@ def compiled_service(path: str) -> Service:
 
 def _compile(file: Path, out: Path) -> str:
     """Let protoc describe `file`, and all that it imports, in `out`; what it says if it cannot."""
-    command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{file.parent}", "--include_imports"]
+    command = [sys.executable, "-P", "-m", "grpc_tools.protoc", f"-I{file.parent}", "--include_imports"]
     try:
         done = subprocess.run(
             [*command, f"--descriptor_set_out={out}", str(file)],

@@ -339,6 +339,14 @@ def test_a_proto_that_does_not_fit(tmp_path: Path, text: str, told: str) -> None
         grpc_client("127.0.0.1:1", proto=str(tmp_path / "x.proto"))
 
 
+def test_protoc_is_none_of_the_present_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "grpc_tools.py").write_text("raise ImportError('another')\n")
+    (tmp_path / "x.proto").write_text("nonsense")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RunnerSpecError, match=r"protoc compiles, got: .*x\.proto"):
+        grpc_client("127.0.0.1:1", proto="x.proto")
+
+
 def test_a_reply_without_fields_and_a_field_too_narrow(tmp_path: Path) -> None:
     file = tmp_path / "x.proto"
     file.write_text(
