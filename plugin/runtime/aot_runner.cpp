@@ -15,6 +15,8 @@
 #include <fcntl.h>
 #include <fstream>
 #include <sstream>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 namespace passpilot {
@@ -45,6 +47,23 @@ std::string complaint(std::ifstream File) {
   if (!Header.e_shoff || static_cast<uint64_t>(File.tellg()) < End)
     return "a file that is cut off";
   return "";
+}
+
+/// A descriptor of a copy of the file at \p Path in memory, -1 if there is
+/// none. What cannot be read to its end is copied in part, for complaint() to
+/// refuse.
+int copyOf(const std::string &Path) {
+  const int From = open(Path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (From < 0)
+    return -1;
+  const int To = memfd_create("passpilot-model", MFD_CLOEXEC);
+  const int Why = errno;
+  const size_t AtOnce = 1 << 30;
+  while (To >= 0 && sendfile(To, From, nullptr, AtOnce) > 0)
+    ;
+  close(From);
+  errno = Why;
+  return To;
 }
 
 /// The first of the comma-separated \p Needed that is not among \p Had.
@@ -83,8 +102,9 @@ public:
   bool evaluate(const void *const *In, void *Out) override;
 
 private:
-  /// Open while the library is: the loader knows libraries by their names, and
-  /// a model that was compiled anew must not be taken for the one before.
+  /// A copy of the file, open while the library is. The loader takes a file of
+  /// a known name or inode for the library that it has: here, both are new, so
+  /// that no model is taken for another, or changes while it is in use.
   int File = -1;
   void *Library = nullptr;
   const passpilot_model *Model = nullptr;
@@ -102,7 +122,7 @@ private:
 bool AotRunner::open(const std::string &Path,
                      const std::vector<std::string> &Features) {
   const std::string Expected = "expected a model of 'passpilot aot', got ";
-  File = ::open(Path.c_str(), O_RDONLY | O_CLOEXEC);
+  File = copyOf(Path);
   if (File < 0)
     return fail(Expected + std::strerror(errno));
   const std::string Name = "/proc/self/fd/" + std::to_string(File);

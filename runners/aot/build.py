@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +23,16 @@ from onnx import helper
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import Module, emit, optimize
-from passpilot.runners.aot.emitter import I8, I32, I64, OPERATORS, POINTER, Buffer, Emitter
+from passpilot.runners.aot.emitter import (
+    I8,
+    I32,
+    I64,
+    INTERNAL,
+    OPERATORS,
+    POINTER,
+    Buffer,
+    Emitter,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +44,7 @@ SYMBOL: Final = "passpilot_policy"
 LINKERS: Final = ("ld.lld-22", "ld.lld", "ld", "cc", "clang-22")
 """Tried in this order; all of them take the same arguments."""
 
+_CALLED: Final = ("aligned_alloc", "free", "memcpy", "memmove", "memset")
 _TENSOR: Final = ir.LiteralStructType([POINTER, POINTER, I32, I32, I64])
 _LINK_SECONDS: Final = 60
 
@@ -107,11 +118,15 @@ def link(code: bytes) -> bytes:
         raise InputError(msg)
     with tempfile.TemporaryDirectory(prefix="passpilot-") as folder:
         source, target = Path(folder, "policy.o"), Path(folder, "policy.so")
-        source.write_bytes(code)
         command = [linker, "-shared", "-nostdlib", "-o", str(target), str(source)]
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_LINK_SECONDS, check=False
-        )
+        try:
+            source.write_bytes(code)
+            done = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", timeout=_LINK_SECONDS, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            msg = f"aot: expected {linker} to link, got: {error}; use -o policy.o, or set TMPDIR"
+            raise InputError(msg) from error
         if done.returncode != 0:
             msg = f"aot: expected {linker} to link, got exit code {done.returncode}: {done.stderr[-500:]}"
             raise InputError(msg)
@@ -119,8 +134,8 @@ def link(code: bytes) -> bytes:
 
 
 def is_symbol(name: str) -> bool:
-    """Whether C can name it."""
-    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name, re.ASCII) is not None
+    """Whether C can name it, and the code calls nothing of that name."""
+    return name not in _CALLED and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name, re.ASCII) is not None
 
 
 class _Builder:
@@ -143,7 +158,7 @@ class _Builder:
     def _run(self) -> tuple[ir.Function, int]:
         """The model itself, of the arena, the output block, and each input: all apart in memory."""
         kind = ir.FunctionType(I32, [POINTER] * (2 + len(self.graph.inputs)))
-        run = ir.Function(self.module, kind, "run")
+        run = ir.Function(self.module, kind, f"{INTERNAL}run")
         run.linkage = "internal"
         run.attributes.add("noinline")
         run.attributes.add("nounwind")
@@ -179,12 +194,12 @@ class _Builder:
         """Where each output begins in the block, then where the block ends."""
         offsets = [0]
         for tensor in self.graph.outputs:
-            size = tensor.dtype.itemsize * _count(tensor)
+            size = tensor.dtype.itemsize * prod(tensor.shape)
             offsets.append(offsets[-1] + -(-size // 8) * 8)
         return offsets
 
     def _function(self, result: ir.Type, count: int, name: str) -> tuple[ir.Function, ir.IRBuilder]:
-        made = ir.Function(self.module, ir.FunctionType(result, [POINTER] * count), name)
+        made = ir.Function(self.module, ir.FunctionType(result, [POINTER] * count), f"{INTERNAL}{name}")
         made.linkage = "internal"
         made.attributes.add("nounwind")
         return made, ir.IRBuilder(made.append_basic_block("entry"))
@@ -223,7 +238,8 @@ class _Builder:
         return evaluate
 
     def _global(self, name: str, value: ir.Constant) -> ir.GlobalVariable:
-        made = ir.GlobalVariable(self.module, value.type, self.module.get_unique_name(name))
+        unique = self.module.get_unique_name(f"{INTERNAL}{name}")
+        made = ir.GlobalVariable(self.module, value.type, unique)
         made.linkage, made.global_constant, made.initializer = "internal", True, value
         return made
 
@@ -252,16 +268,9 @@ class _Builder:
         texts = (graph.digest, processor.triple, processor.name, ",".join(processor.features))
         fields = [*head, *tensors, ir.Constant(I64, offsets[-1]), *map(self._text, texts), *functions]
         kinds = [POINTER if isinstance(each, ir.GlobalValue) else each.type for each in fields]
-        made = self._global(self.symbol, ir.Constant(ir.LiteralStructType(kinds), fields))
-        made.linkage = ""
-        made.align = 8
-
-
-def _count(tensor: Tensor) -> int:
-    count = 1
-    for each in tensor.shape:
-        count *= each
-    return count
+        value = ir.Constant(ir.LiteralStructType(kinds), fields)
+        made = ir.GlobalVariable(self.module, value.type, self.symbol)
+        made.global_constant, made.initializer, made.align = True, value, 8
 
 
 def file_kind(path: str) -> str:

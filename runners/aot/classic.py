@@ -83,7 +83,7 @@ def _linear(node: Node, emit: Emitter, count: int, output: Buffer) -> None:
     if weights.shape[1] != source.shape[1]:
         raise refused(node, f"{weights.shape[1]} columns", str(source.shape[1]))
     product(emit, source, constant_matrix(np.ascontiguousarray(weights.T), emit), output)
-    if intercepts := node.numbers("intercepts"):
+    if len(intercepts := node.numbers("intercepts")) == count:  # of another number, they do not count
         real = Real(emit.builder, FLOAT)
         bias = constant_matrix(np.array(intercepts, np.float32), emit)
         elementwise(emit, [output, bias], output, lambda v: real.add(v[0], v[1]))
@@ -181,5 +181,5 @@ def _table(node: Node, names: Sequence[str], dtype: np.dtype[np.generic]) -> np.
 def _default(node: Node, dtype: np.dtype[np.generic]) -> float:
     tensor = node.attributes.get("default_tensor")
     if isinstance(tensor, np.ndarray):
-        return float(tensor.item())
+        return tensor.item()  # type: ignore[no-any-return]
     return node.number("default_float", 0) if dtype.kind == "f" else node.integer("default_int64", -1)

@@ -71,7 +71,9 @@ def _compile(options: argparse.Namespace) -> None:
     kind = build.file_kind(options.output)
     symbol = options.symbol or build.SYMBOL
     if symbol != build.SYMBOL and (kind == "so" or not build.is_symbol(symbol)):
-        raise UsageError(f"aot: expected --symbol with -o policy.o and a name of C's, got {symbol!r}")
+        raise UsageError(
+            f"aot: expected --symbol with -o policy.o and a name of C's of your own, got {symbol!r}"
+        )
     processor = build.Processor.find(options.mcpu)
     point = find_point(options.point) if options.point else None
     shapes = dict(_shape(each) for each in options.shape)

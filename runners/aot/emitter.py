@@ -37,6 +37,8 @@ I8: Final = ir.IntType(8)
 I32: Final = ir.IntType(32)
 I64: Final = ir.IntType(64)
 POINTER: Final = ir.PointerType()
+INTERNAL: Final = "model."
+"""What the names of functions and data begin with: no C program can name them."""
 FLAGS: Final = ("contract",)
 """Of every floating-point operation: a product and a sum may be fused; nothing else may be reordered."""
 
@@ -258,7 +260,7 @@ class Emitter:
         """The address of constant data."""
         data = np.ascontiguousarray(array).tobytes()
         kind = ir.ArrayType(I8, len(data))
-        name = self.module.get_unique_name("constant")
+        name = self.module.get_unique_name(f"{INTERNAL}constant")
         held = ir.GlobalVariable(self.module, kind, name)
         held.global_constant, held.linkage, held.align, held.type = True, "internal", 64, POINTER
         held.initializer = ir.FormattedConstant(kind, 'c"\\' + data.hex("\\") + '"' if data else 'c""')

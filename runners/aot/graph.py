@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, replace
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -38,6 +39,12 @@ if TYPE_CHECKING:
 
 _DOMAINS: Final = ("", "ai.onnx", "ai.onnx.ml")
 _FOLDED: Final = ("Shape", "Size")
+_ATTRIBUTES: Final = [
+    onnx.AttributeProto.AttributeType.Value(name)
+    for name in ("FLOAT", "INT", "STRING", "TENSOR", "FLOATS", "INTS", "STRINGS")
+]
+_LARGEST: Final = 1 << 28
+"""The elements of an input."""
 _RANDOM: Final = ("Bernoulli", "Multinomial", "RandomNormal", "RandomUniform")
 
 
@@ -87,7 +94,7 @@ def read_graph(path: str, choices: Choices) -> Graph:
     """
     data, model = _read(path)
     graph = model.graph
-    constants = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
+    constants = _constants(graph, path)
     declared = [each for each in graph.input if each.name not in constants]
     outputs = _outputs(graph, choices.outputs, path)
     live = _live(graph.node, outputs)
@@ -126,6 +133,23 @@ def _read(path: str) -> tuple[bytes, onnx.ModelProto]:
     return data, onnx.inliner.inline_local_functions(model) if model.functions else model
 
 
+def _constants(graph: onnx.GraphProto, path: str) -> dict[str, Array]:
+    """The initializers."""
+    for sparse in graph.sparse_initializer:
+        name = sparse.values.name
+        msg = f"model {path}: initializer {name!r}: expected a dense tensor, got a sparse one; make it dense"
+        raise ModelError(msg)
+    return {each.name: _array(each, f"model {path}: initializer {each.name!r}") for each in graph.initializer}
+
+
+def _array(tensor: onnx.TensorProto, who: str) -> Array:
+    try:
+        return numpy_helper.to_array(tensor)
+    except Exception as error:  # what is wrong with a tensor has no common class
+        msg = f"{who}: expected a tensor's data in its type and shape, got: {_line(error)}"
+        raise ModelError(msg) from error
+
+
 def _line(error: Exception) -> str:
     """The first line of what another library says."""
     text = str(error).strip()
@@ -135,12 +159,19 @@ def _line(error: Exception) -> str:
 def _outputs(graph: onnx.GraphProto, chosen: Sequence[str], path: str) -> tuple[str, ...]:
     made = {name for node in graph.node for name in node.output if name}
     known = made | {each.name for each in graph.input} | {each.name for each in graph.initializer}
+    declared = [each.name for each in graph.output]
     for name in chosen:
         if name not in known:
-            names = ", ".join(each.name for each in graph.output)
+            names = ", ".join(declared)
             msg = f"model {path}: expected a tensor of the graph as --output, such as {names}; got {name!r}"
             raise RunnerSpecError(msg)
-    return tuple(dict.fromkeys(chosen or [each.name for each in graph.output]))
+    for name in () if chosen else declared:
+        if name not in known:
+            msg = (
+                f"model {path}: output {name!r}: expected a tensor of the graph, got a name that nobody makes"
+            )
+            raise ModelError(msg)
+    return tuple(dict.fromkeys(chosen or declared))
 
 
 def _live(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> list[onnx.NodeProto]:
@@ -174,13 +205,12 @@ def _has_graph(node: onnx.NodeProto) -> bool:
 
 def _node(node: onnx.NodeProto, versions: Mapping[str, int]) -> Node:
     domain = node.domain or "ai.onnx"
-    attributes = {each.name: _attribute(each) for each in node.attribute if not _has_graph(node)}
     made = Node(
         node.op_type,
         node.name,
         tuple(node.input),
         tuple(node.output),
-        attributes,
+        {},
         versions.get(domain, versions.get("ai.onnx", 1)),
     )
     if node.domain not in _DOMAINS or node.op_type not in OPERATORS:
@@ -188,7 +218,8 @@ def _node(node: onnx.NodeProto, versions: Mapping[str, int]) -> Node:
         hint = "take its input by --output" if node.op_type == "ZipMap" else "docs/aot.md has the table"
         msg = f"{made}: expected an operator that can be compiled, got {full}; {hint}"
         raise ModelError(msg)
-    return made
+    attributes = {each.name: _attribute(each, f"{made}: {each.name}") for each in node.attribute}
+    return replace(made, attributes=attributes)
 
 
 def _check_constant(nodes: Sequence[Node], declared: Iterable[onnx.ValueInfoProto]) -> None:
@@ -203,10 +234,13 @@ def _check_constant(nodes: Sequence[Node], declared: Iterable[onnx.ValueInfoProt
                 raise ModelError(msg)
 
 
-def _attribute(attribute: onnx.AttributeProto) -> Attribute:
+def _attribute(attribute: onnx.AttributeProto, who: str) -> Attribute:
+    if attribute.type not in _ATTRIBUTES:
+        msg = f"{who}: expected an attribute of numbers, texts or a tensor, got another type"
+        raise ModelError(msg)
     value: object = helper.get_attribute_value(attribute)
     if isinstance(value, onnx.TensorProto):
-        return numpy_helper.to_array(value)
+        return _array(value, who)
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if isinstance(value, (int, float, str)):
@@ -228,17 +262,24 @@ def _check_shapes(
 def _input(value: onnx.ValueInfoProto, choices: Choices, path: str) -> Tensor:
     """An input of fixed dimensions: by --shape, by the point's tensor of its name, or the batch of one."""
     kind = value.type.tensor_type
-    if not value.type.HasField("tensor_type") or kind.elem_type == onnx.TensorProto.STRING:
-        msg = f"model {path}: input {value.name!r}: expected a tensor of numbers, got another type"
+    who = f"model {path}: input {value.name!r}"
+    numbers = {*helper.get_all_tensor_dtypes()} - {onnx.TensorProto.STRING}
+    if not value.type.HasField("tensor_type") or kind.elem_type not in numbers:
+        msg = f"{who}: expected a tensor of numbers, got another type"
         raise ModelError(msg)
-    dims = [each.dim_value if each.HasField("dim_value") else None for each in kind.shape.dim]
-    fixed = choices.shapes.get(value.name) or _closed(value.name, dims, choices.point)
-    if fixed is None or len(fixed) != len(dims):
-        text = ",".join("?" if each is None else str(each) for each in dims)
+    sizes = [each.dim_value if each.HasField("dim_value") else -1 for each in kind.shape.dim]
+    dims = [None if each < 0 else each for each in sizes]
+    known = kind.HasField("shape")
+    fixed = choices.shapes.get(value.name) or (_closed(value.name, dims, choices.point) if known else None)
+    if fixed is None or (known and len(fixed) != len(dims)):
+        text = ",".join("?" if each is None else str(each) for each in dims) if known else "..."
         msg = (
-            f"model {path}: input {value.name!r}: expected no open dimension but the first, got [{text}]; "
+            f"{who}: expected no open dimension but the first, got [{text}]; "
             f"give them by --shape {value.name}:1,..."
         )
+        raise ModelError(msg)
+    if prod(fixed) > _LARGEST:
+        msg = f"{who}: expected at most {_LARGEST} elements, got shape {list(fixed)}"
         raise ModelError(msg)
     tensor = Tensor(value.name, np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type)), fixed)
     _check_type(tensor, "input", path)
@@ -247,9 +288,9 @@ def _input(value: onnx.ValueInfoProto, choices: Choices, path: str) -> Tensor:
 
 def _closed(name: str, dims: list[int | None], point: Point | None) -> tuple[int, ...] | None:
     offered = [spec for spec in point.features if spec.name == name] if point else []
-    known = int(np.prod([each for each in dims if each is not None]))
+    known = prod(each for each in dims if each is not None)
     if offered and None in dims and known:
-        left = int(np.prod(offered[0].shape)) // known
+        left = prod(offered[0].shape) // known
         last = len(dims) - 1 - dims[::-1].index(None)
         return tuple(left if at == last else each or 1 for at, each in enumerate(dims))
     rest = dims[1:] if dims and dims[0] is None else dims
@@ -322,5 +363,10 @@ def _probe(
     except Exception as error:  # onnxruntime's errors have no common class
         msg = f"model {path}: expected a graph that runs, got: {_line(error)}"
         raise ModelError(msg) from error
-    values.update(zip(made, map(np.asarray, found), strict=True))
+    values.update(zip(made, map(_as_array, found), strict=True))
     return values
+
+
+def _as_array(value: object) -> Array:
+    """What onnxruntime made; a sequence, a map or nothing is no tensor of numbers, whatever it holds."""
+    return np.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else np.empty((), object)

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from llvmlite import ir
 
-from passpilot.runners.aot.emitter import I1, I32, I64, POINTER, Buffer, memory_type, operator, refused
+from passpilot.runners.aot.emitter import (
+    I1,
+    I32,
+    I64,
+    INTERNAL,
+    POINTER,
+    Buffer,
+    memory_type,
+    operator,
+    refused,
+)
 from passpilot.runners.aot.ensemble import Ensemble, numbers
 from passpilot.runners.aot.forest import LANES
 from passpilot.runners.aot.mathematics import Real
@@ -176,7 +186,7 @@ class _Descent:
         """
         emit = self.emit
         kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER])
-        function = ir.Function(emit.module, kind, emit.module.get_unique_name("descend"))
+        function = ir.Function(emit.module, kind, emit.module.get_unique_name(f"{INTERNAL}descend"))
         function.linkage = "internal"
         for attribute in ("noimplicitfloat", "noinline", "nounwind"):
             function.attributes.add(attribute)

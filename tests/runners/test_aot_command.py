@@ -118,6 +118,13 @@ def test_the_same_model_gives_the_same_bytes(folder: Path) -> None:
         assert (folder / f"a.{suffix}").read_bytes() == (folder / f"b.{suffix}").read_bytes()
 
 
+@pytest.mark.parametrize("name", ["run", "create", "text", "tensors", "constant"])
+def test_any_symbol(folder: Path, name: str) -> None:
+    compiled(folder, "-o", "m.o", f"--symbol={name}")
+    command = (bindir() / "llvm-nm", "--defined-only", "--extern-only", "--format=just-symbols", "m.o")
+    assert run(*command, cwd=folder).out.split() == [name.encode()]
+
+
 def test_the_ir_is_ir(folder: Path) -> None:
     compiled(folder, "-o", "m.ll", "-mcpu=native")
     assert run(bindir() / "opt", "-passes=verify", "-disable-output", "m.ll", cwd=folder).code == 0
@@ -219,7 +226,8 @@ def test_truncated(folder: Path) -> None:
         (["aot", "m.onnx", "-o", "m.so", "--shape=x"], "--shape=INPUT:1,38, got 'x'", 2),
         (["aot", "m.onnx", "-o", "m.so", "--shape=x:1,39"], "expected a graph that runs", 1),
         (["aot", "m.onnx", "-o", "m.so", "--symbol=x"], "--symbol with -o policy.o", 2),
-        (["aot", "m.onnx", "-o", "m.o", "--symbol=a b"], "a name of C's, got 'a b'", 2),
+        (["aot", "m.onnx", "-o", "m.o", "--symbol=a b"], "a name of C's of your own, got 'a b'", 2),
+        (["aot", "m.onnx", "-o", "m.o", "--symbol=free"], "a name of C's of your own, got 'free'", 2),
     ],
 )
 def test_wrong_command_lines(folder: Path, arguments: list[str], told: str, code: int) -> None:

@@ -138,6 +138,27 @@ def test_a_model_compiled_anew_is_not_the_one_before(tmp_path: Path) -> None:
     assert answers == [[0], [0, 1], [0, 1, 0]]
 
 
+def test_a_model_is_not_the_one_whose_descriptor_it_gets(tmp_path: Path) -> None:
+    """The loader knows a file that it has by all names under which it was opened, also those given up."""
+    for value in (0, 1):
+        node = helper.make_node("Identity", ["c"], ["y"])
+        pair(tmp_path, model([node], [], ["y"], {"c": np.array([value])}), "inline", "")
+        (tmp_path / "m.so").rename(tmp_path / f"{value}.so")
+    first, second = (allocate(make_runner(f"aot:{tmp_path}/0.so", find_point("inline"))) for _ in range(2))
+    second.close()
+    other = allocate(make_runner(f"aot:{tmp_path}/1.so", find_point("inline")))
+    assert (first.evaluate(), other.evaluate()) == (0, 1)
+
+
+def test_a_model_stays_whatever_becomes_of_its_file(tmp_path: Path) -> None:
+    _, ours = pair(tmp_path, small_mlp(), "inline", "?map=x:*")
+    for tensor in ours.tensors.values():
+        tensor[...] = 3
+    before = ours.evaluate()
+    (tmp_path / "m.so").write_bytes(b"")
+    assert ours.evaluate() == before
+
+
 def test_nothing_but_the_core_is_loaded(tmp_path: Path) -> None:
     pair(tmp_path, small_mlp(), "inline", "?map=x:*")
     script = (
