@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 PY := .venv/bin/python
 JOBS ?= $(shell nproc)
-PACKAGES := plugin features runners passes
+PACKAGES := plugin features runners passes training
 CHECKED := $(sort $(dir $(wildcard tests/*.py examples/*.py bench/*.py tools/*.py)))
 TYPING := build/typing/passpilot
 
@@ -52,7 +52,7 @@ corpus: setup-test ## fetch and compile the real programs that the tests use, in
 	$(PY) -m tests.corpus.build
 
 bench: setup-test ## side-by-side measurements
-	@set -e; for f in bench/bench_*.py; do echo "== $$f"; $(PY) $$f; done
+	@set -e; for f in bench/bench_*.py bench/runners.py; do echo "== $$f"; $(PY) $$f; done
 
 soak: setup-test corpus ## the tests that take long
 	$(PY) -m pytest -q -n $(JOBS) -m soak

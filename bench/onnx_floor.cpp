@@ -65,6 +65,11 @@ extern "C" void *floor_open(const char *Library, const char *Model, int Inputs,
   return nullptr;
 }
 
+/// The memory of the model's input.
+extern "C" float *floor_input(void *Context) {
+  return static_cast<Floor *>(Context)->In.data();
+}
+
 extern "C" int floor_decide(void *Context, const void *const *, void *Output) {
   auto &F = *static_cast<Floor *>(Context);
   const char *InName = "x", *OutName = "logits";

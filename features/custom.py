@@ -186,14 +186,14 @@ def _store_array(owner: CustomFeature, value: object, out: NDArray[np.generic]) 
         raise _misfit(owner, value, f"shape [{','.join(map(str, array.shape))}]")
     if not _fits(array, owner):
         raise _misfit(owner, value)
-    out[...] = array.reshape(out.shape).astype(out.dtype)
+    np.copyto(out, array.reshape(out.shape), casting="unsafe")
 
 
 def _fits(array: NDArray[np.generic], owner: CustomFeature) -> bool:
     """Whether each element can be stored in the tensor without changing its meaning."""
     import numpy as np
 
-    if array.dtype.kind == "b":
+    if array.dtype.kind == "b" or array.dtype == owner.spec.numpy_dtype:
         return True
     if float not in owner._numbers:
         low, high = owner._range

@@ -23,7 +23,7 @@ import re
 import stat
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from passpilot.features.spec import MAX_BYTES, TensorSpec, by_name
+from passpilot.features.spec import TensorSpec, by_name, parse_table
 from passpilot.plugin.errors import FeatureError, LogError
 
 if TYPE_CHECKING:
@@ -76,12 +76,9 @@ class Event:
 
     def _decoded(self) -> dict[str, object]:
         try:
-            fields = json.loads(self.line.decode(errors="replace"))
-        except (ValueError, RecursionError) as error:
-            raise self.error("a line of JSON") from error
-        if not isinstance(fields, dict):
-            raise self.error("a JSON object")
-        return fields
+            return parse_line(self.line)
+        except FeatureError as error:
+            raise self.error(str(error)) from error
 
 
 class Stream:
@@ -146,18 +143,43 @@ def read_header(stream: Stream) -> tuple[tuple[TensorSpec, ...], TensorSpec | No
     event = stream.event()
     if event is None:
         raise stream.cut()
-    features = event.fields.get("features")
-    if not isinstance(features, list) or not features:
+    if not event.fields.get("features"):
         raise event.error("a header with its features")
     try:
-        specs = tuple(map(TensorSpec.from_json, features))
-        score = TensorSpec.from_json(event.fields["score"]) if "score" in event.fields else None
-        by_name((*specs, score) if score else specs)
+        return parse_specs(event.fields, "score")
     except FeatureError as error:
         raise _malformed(event.path, event.offset, "a header of tensors", str(error)) from error
-    if (total := sum(spec.nbytes for spec in specs)) > MAX_BYTES:
-        raise _malformed(event.path, event.offset, f"tensors of at most {MAX_BYTES} bytes", str(total))
-    return specs, score
+
+
+def parse_line(line: bytes) -> dict[str, object]:
+    """The JSON object of a line.
+
+    Raises:
+        FeatureError: what was expected instead.
+    """
+    try:
+        fields: object = json.loads(line.decode(errors="replace"))
+    except (ValueError, RecursionError) as error:
+        raise FeatureError("a line of JSON") from error
+    if not isinstance(fields, dict):
+        raise FeatureError("a JSON object")
+    return fields
+
+
+def parse_specs(header: dict[str, object], other: str) -> tuple[tuple[TensorSpec, ...], TensorSpec | None]:
+    """The features of a header, and the `other` tensor that it declares, if it does: score or advice.
+
+    Raises:
+        FeatureError: they are not well-formed, share a name, or are too large.
+    """
+    features = header.get("features")
+    if not isinstance(features, list) or not features:
+        raise FeatureError(f"header: expected a list of features, got {repr(features)[:60]}")
+    specs = parse_table(features)
+    last = TensorSpec.from_json(header[other]) if other in header else None
+    if last is not None:
+        by_name((*specs, last))
+    return specs, last
 
 
 def _as_utf8(text: str) -> str:

@@ -7,9 +7,11 @@ Each decision point has a module here, whose `table()` gives its rows and whose 
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, cast
 
+from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import AdviceError, SpecMismatchError, UsageError
 
 if TYPE_CHECKING:
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
-
-    from passpilot.features.spec import TensorSpec
 
     DomainRow: TypeAlias = tuple[str, int, str, float, float]
     """Kind, number of choices, name of the mask, least and largest number."""
@@ -34,6 +34,8 @@ POINTS: Final = {
 """The decision points by name, with the module of each."""
 
 _LONGEST: Final = 80
+_PLAIN: Final = (int, float, bool)
+_SCORE: Final = TensorSpec("score", "float64", (1,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,8 @@ Domain: TypeAlias = Flag | Choice | Number
 
 def _plain(answer: object) -> object:
     """A numpy scalar or array of one element as the plain Python value it holds, anything else as it is."""
+    if type(answer) in _PLAIN:
+        return answer
     item = getattr(answer, "item", None)
     if callable(item) and getattr(answer, "size", None) == 1:
         return cast("object", item())
@@ -194,6 +198,21 @@ class Point:
             )
             raise SpecMismatchError(msg)
         return tuple(spec for name in wanted if (spec := self.find(name)) is not None)
+
+    def column(self) -> Point:
+        """What a scorer sees of a choice: of the tensors with an element per column the one of its column.
+
+        Its advice is a score; the column with the largest is the choice.
+
+        Raises:
+            UsageError: the advice is not a choice.
+        """
+        if not isinstance(self.domain, Choice):
+            msg = f"decision point {self.name}: expected a choice among columns to score, got another advice"
+            raise UsageError(msg)
+        count = self.domain.count
+        rows = [replace(spec, shape=(1,)) if spec.size == count else spec for spec in self.features]
+        return replace(self, features=tuple(rows), advice=_SCORE, domain=Number(-math.inf, math.inf))
 
     def check(self, wanted: Iterable[TensorSpec]) -> None:
         """Make sure that every wanted tensor is offered with the same scalar type and shape.

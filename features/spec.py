@@ -21,30 +21,35 @@ if TYPE_CHECKING:
 
 ALIGNMENT: Final = 8
 MAX_BYTES: Final = 1 << 30
-"""No tensor is larger: a header with a wild shape must not ask for all of the memory."""
+"""No tensor is larger, nor a table in all: a header with a wild shape must not ask for all of the memory."""
+
+_MOST_DIMENSIONS: Final = 32
+"""What every numpy can take."""
+_LONGEST: Final = 120
 
 
 class _Scalar(NamedTuple):
     llvm: str
     bytes: int
+    code: str
 
 
 # In the order of LLVM's TensorType, which numbers them from 1.
 _SCALARS: Final = {
-    "float32": _Scalar("float", 4),
-    "float64": _Scalar("double", 8),
-    "int8": _Scalar("int8_t", 1),
-    "uint8": _Scalar("uint8_t", 1),
-    "int16": _Scalar("int16_t", 2),
-    "uint16": _Scalar("uint16_t", 2),
-    "int32": _Scalar("int32_t", 4),
-    "uint32": _Scalar("uint32_t", 4),
-    "int64": _Scalar("int64_t", 8),
-    "uint64": _Scalar("uint64_t", 8),
+    "float32": _Scalar("float", 4, "f"),
+    "float64": _Scalar("double", 8, "d"),
+    "int8": _Scalar("int8_t", 1, "b"),
+    "uint8": _Scalar("uint8_t", 1, "B"),
+    "int16": _Scalar("int16_t", 2, "h"),
+    "uint16": _Scalar("uint16_t", 2, "H"),
+    "int32": _Scalar("int32_t", 4, "i"),
+    "uint32": _Scalar("uint32_t", 4, "I"),
+    "int64": _Scalar("int64_t", 8, "q"),
+    "uint64": _Scalar("uint64_t", 8, "Q"),
 }
 DTYPES: Final = tuple(_SCALARS)
 _BY_LLVM_NAME: Final = {scalar.llvm: dtype for dtype, scalar in _SCALARS.items()}
-_TEXT: Final = re.compile(r"\s*(\w+)\s*\[\s*(\d+(?:\s*,\s*\d+)*)?\s*\]\s*", re.ASCII)
+_TEXT: Final = re.compile(r"\s*(\w+)\s*\[\s*(\d{1,18}(?:\s*,\s*\d{1,18})*)?\s*\]\s*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +72,10 @@ class TensorSpec:
             raise _refused(self.name, f"a type among {', '.join(DTYPES)}", repr(self.dtype))
         if not all(type(n) is int and n > 0 for n in self.shape):
             raise _refused(self.name, "a shape of positive integers", repr(self.shape))
+        if len(self.shape) > _MOST_DIMENSIONS:
+            raise _refused(self.name, f"at most {_MOST_DIMENSIONS} dimensions", str(len(self.shape)))
         if self.nbytes > MAX_BYTES:
-            raise _refused(self.name, f"at most {MAX_BYTES} bytes", f"{self.nbytes} for {self}")
+            raise _refused(self.name, f"at most {MAX_BYTES} bytes", f"more for {self}")
 
     def __str__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
@@ -82,6 +89,11 @@ class TensorSpec:
     def nbytes(self) -> int:
         """The number of bytes of its values."""
         return self.size * _SCALARS[self.dtype].bytes
+
+    @property
+    def struct_code(self) -> str:
+        """The letter of its scalar type for the module `struct`."""
+        return _SCALARS[self.dtype].code
 
     @property
     def type_index(self) -> int:
@@ -148,6 +160,36 @@ def layout(specs: Iterable[TensorSpec]) -> tuple[tuple[int, ...], int]:
     return tuple(offsets), total
 
 
+def packed_runs(specs: Iterable[TensorSpec]) -> tuple[tuple[int, int, int], ...]:
+    """The way from a packed block, where tensors follow each other without gaps, to a block of `layout`.
+
+    Each run is an offset in the packed block, one in the other, and a number of bytes; a run ends where the
+    other block has a gap. The 38 features of `inline` are one run.
+    """
+    specs = tuple(specs)
+    runs: list[tuple[int, int, int]] = []
+    packed = 0
+    for spec, offset in zip(specs, layout(specs)[0], strict=True):
+        if runs and sum(runs[-1][1:]) == offset:
+            runs[-1] = (*runs[-1][:2], runs[-1][2] + spec.nbytes)
+        else:
+            runs.append((packed, offset, spec.nbytes))
+        packed += spec.nbytes
+    return tuple(runs)
+
+
+def parse_table(rows: Iterable[object]) -> tuple[TensorSpec, ...]:
+    """The specs that the JSON objects of one header or handshake describe.
+
+    Raises:
+        FeatureError: one is not well-formed, two share a name, or they are too large in all.
+    """
+    specs = tuple(by_name(map(TensorSpec.from_json, rows)).values())
+    if (total := layout(specs)[1]) > MAX_BYTES:
+        raise FeatureError(f"header: expected tensors of at most {MAX_BYTES} bytes, got {total}")
+    return specs
+
+
 def by_name(specs: Iterable[TensorSpec]) -> Mapping[str, TensorSpec]:
     """The specs by their names, in the same order.
 
@@ -164,4 +206,5 @@ def by_name(specs: Iterable[TensorSpec]) -> Mapping[str, TensorSpec]:
 
 def _refused(name: str | None, expected: str, got: str) -> FeatureError:
     who = "tensor" if name is None else f"tensor {name!r}"
+    got = got if len(got) <= _LONGEST else f"{got[:_LONGEST]}..."
     return FeatureError(f"{who}: expected {expected}, got {got}")

@@ -20,6 +20,7 @@ _EXAMPLE = """\
 example:
   passpilot features --load policy.py --json
   passpilot features --point evict
+  passpilot features --proto > inline.proto
 """
 
 
@@ -33,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
     for path in options.load:
         load_file(path)
-    show = _print_json if options.json else _print_text
+    show = _print_json if options.json else _print_proto if options.proto else _print_text
     with quiet_pipe():
         show(options.point)
     return 0
@@ -47,6 +48,7 @@ def _parser() -> Parser:
     )
     parser.option("point", choices=tuple(POINTS), default="inline", help="the decision point (inline)")
     parser.option("json", action="store_true", help="print one JSON object, specs in LLVM's form")
+    parser.option("proto", action="store_true", help="print a .proto file: messages and a service getAdvice")
     parser.option(
         "load", metavar="FILE.py", action="append", default=[], help="run this file first, list its features"
     )
@@ -66,6 +68,12 @@ def _print_text(name: str) -> None:
 
 def _meaning(row: Feature) -> str:
     return f"{row.doc} ({row.origin})".lstrip() if row.origin else row.doc
+
+
+def _print_proto(name: str) -> None:
+    from passpilot.features.proto import proto_text
+
+    print(proto_text(find_point(name)))
 
 
 def _print_json(name: str) -> None:

@@ -34,9 +34,9 @@ from passpilot.plugin.errors import (
     restated,
 )
 from passpilot.plugin.files import OutputFile
-from passpilot.runners.base import Runner, own_features
+from passpilot.runners.base import AbsentPeer, Runner, own_features
 from passpilot.runners.native import NativeRunner, row_of
-from passpilot.runners.spec import make_runner
+from passpilot.runners.spec import make_runner, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
     from passpilot.features.custom import CustomFeature
     from passpilot.features.point import Point
-    from passpilot.features.spec import TensorSpec
     from passpilot.runners.base import Tensor
     from passpilot.runners.spec import RunnerLike
 
@@ -126,7 +125,9 @@ class Advisor(ABC):
         self._core: _core.Advisor | None = None
         self._in_use = threading.Lock()
         point = find_point(self.point)
-        self.name = runner if isinstance(runner, str) else getattr(runner, "__name__", type(runner).__name__)
+        self.name = (
+            shown(runner) if isinstance(runner, str) else getattr(runner, "__name__", type(runner).__name__)
+        )
         self.runner = self._make(runner, point, on_error, timeout)
         if runner != "default" or log is not None:  # else nothing to ask or write: LLVM as it is
             self._core = self._connect(point, on_error, limit)
@@ -138,7 +139,7 @@ class Advisor(ABC):
         except PeerError as error:
             if on_error == "fail":
                 raise
-            return _AbsentPeer(error, point.advice)
+            return AbsentPeer(error, point.advice)
 
     def _check_table(self, point: Point) -> None:
         """Make sure that the installed LLVM computes what our table says."""
@@ -406,15 +407,3 @@ class _Host:
                 raise FeatureError(f"{who}: {told}") from error
 
         return fill
-
-
-class _AbsentPeer(Runner):
-    """Stands for a runner whose peer could not be reached; every question fails alike."""
-
-    def __init__(self, error: PeerError, output: TensorSpec) -> None:
-        self.inputs = ()
-        self.output = output
-        self._error = error
-
-    def evaluate(self) -> object:
-        raise self._error.with_traceback(None)

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 COMMANDS: Final = {
     "opt": ("passpilot.plugin.opt:main", "optimize LLVM IR, with advisors"),
     "llc": ("passpilot.plugin.llc:main", "generate code, with advisors"),
+    "attach": ("passpilot.runners.attach:main", "run an unmodified compiler, and answer its questions"),
     "serve": ("passpilot.runners.serve:main", "answer for a compiler in another process"),
+    "aot": ("passpilot.runners.aot.command:main", "compile an ONNX model to native code"),
+    "serve-compiler": ("passpilot.training.serve_compiler:main", "let agents learn from compilations"),
     "log": ("passpilot.features.log_command:main", "show a decision log"),
     "features": ("passpilot.features.table_command:main", "list what a model can see"),
 }
@@ -61,7 +64,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 def usage() -> str:
     """The text of `passpilot --help`."""
-    rows = "\n".join(f"  {name:10}{text}" for name, (_, text) in COMMANDS.items())
+    rows = "\n".join(f"  {name:16}{text}" for name, (_, text) in COMMANDS.items())
     return (
         "usage: passpilot COMMAND ...\n\nPython steers a compiler.\n\n"
         f"commands:\n{rows}\n\n"

@@ -7,6 +7,7 @@ It is then bound once to buffers that stay where they are, and asked once per de
     runner.bind(tensors, frame, host)      once
     runner.switch_context(name)            at any time, any number of times
     runner.evaluate() -> advice            once per decision; the tensors hold its features
+    runner.evaluate_batch(frames)          once for several decisions that do not depend on each other
     runner.close()                         any number of times
 
 The tensors belong to the caller: a runner neither writes nor clears them. One runner serves one thread at a
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
+
+    from passpilot.plugin.errors import PeerError
 
     Tensor: TypeAlias = NDArray[np.integer | np.floating]
 
@@ -89,6 +92,21 @@ class Runner(ABC):
             RunnerError: there is no advice; a Python policy may raise whatever it likes.
         """
 
+    def evaluate_batch(self, frames: NDArray[np.uint8]) -> Sequence[object]:
+        """The advice on each of several decisions, none of which depends on another's advice.
+
+        `frames` has one row per decision, of the size of `frame`. This asks `evaluate` for each, with its row
+        in `frame`; a runner that answers them faster together has a method of its own, with the same answers.
+
+        Raises:
+            RunnerError: there is no advice on one of them.
+        """
+        answers = []
+        for row in frames:
+            self.frame[:] = row
+            answers.append(self.evaluate())
+        return answers
+
     def switch_context(self, name: str) -> None:  # noqa: B027  (not every runner has contexts)
         """The decisions that follow belong to the context `name`, such as a module."""
 
@@ -102,6 +120,18 @@ class Runner(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class AbsentPeer(Runner):
+    """Stands for a runner whose peer could not be reached; every question fails alike."""
+
+    def __init__(self, error: PeerError, output: TensorSpec) -> None:
+        self.inputs = ()
+        self.output = output
+        self._error = error
+
+    def evaluate(self) -> object:
+        raise self._error.with_traceback(None)
 
 
 def allocate(runner: AnyRunner, host: Host | None = None) -> AnyRunner:

@@ -31,6 +31,10 @@ from passpilot.plugin.errors import PeerError
 from passpilot.runners.wire import MAX_LINE
 
 _LONGEST_NAP: Final = 0.02
+_LARGEST_READ: Final = 1 << 20
+_USUAL_CAPACITY: Final = 1 << 16
+_LARGEST_CAPACITY: Final = 1 << 20
+"""What Linux lets anyone ask for; a system may set it lower."""
 
 
 class Channel:
@@ -90,7 +94,21 @@ class Channel:
         """
         data = bytearray(begun)
         while len(data) < size:
-            data += self._some(size - len(data), deadline, f"{what} of {size} bytes", len(data))
+            data += self.read_some(size - len(data), deadline, f"{what} of {size} bytes", len(data))
+        return bytes(data)
+
+    def read_only(self, size: int, deadline: float, what: str) -> bytes:
+        """`size` bytes, which are all that the peer may have sent.
+
+        Raises:
+            PeerError: the peer is gone, did not send them before the deadline, or sent more.
+        """
+        what = f"{what} of {size} bytes"
+        data = bytearray()
+        while len(data) < size:
+            data += self.read_some(size + 1 - len(data), deadline, what, len(data))
+        if len(data) > size:
+            raise PeerError(f"{self.who}: expected {what}, got more")
         return bytes(data)
 
     def read_line(self, deadline: float, what: str) -> bytes:
@@ -101,15 +119,41 @@ class Channel:
         """
         data = bytearray()
         while not data.endswith(b"\n"):
-            data += self._some(MAX_LINE, deadline, what, len(data))
+            data += self.read_some(MAX_LINE, deadline, what, len(data))
             if len(data) > MAX_LINE or b"\n" in data[:-1]:
                 raise PeerError(f"{self.who}: expected {what} of one line, got {bytes(data[:80])!r}")
         return bytes(data)
 
-    def _some(self, limit: int, deadline: float, what: str, got: int) -> bytes:
+    def fill(self, buffer: memoryview, deadline: float, what: str) -> None:
+        """Read into all of `buffer`.
+
+        Raises:
+            PeerError: the peer is gone, or did not send it before the deadline.
+        """
+        got, size = 0, len(buffer)
+        while got < size:
+            if not self._readable.poll(_milliseconds(deadline)):
+                raise self.silent(what, got)
+            more = self.reader.readinto(buffer[got:])
+            if not more:
+                raise self.gone(what, got)
+            got += more
+
+    def widen(self, size: int) -> None:
+        """Let messages of `size` bytes fit the way to the peer, as far as the system permits."""
+        if size > _USUAL_CAPACITY:
+            with contextlib.suppress(OSError):  # the user has too many large pipes already
+                fcntl.fcntl(self.writer.fileno(), fcntl.F_SETPIPE_SZ, min(2 * size, _LARGEST_CAPACITY))
+
+    def read_some(self, limit: int, deadline: float, what: str, got: int = 0) -> bytes:
+        """Some bytes, `limit` at most, of which it had sent `got` before.
+
+        Raises:
+            PeerError: the peer is gone, or did not send any before the deadline.
+        """
         if not self._readable.poll(_milliseconds(deadline)):
             raise self.silent(what, got)
-        data = self.reader.read(limit)
+        data = self.reader.read(min(limit, _LARGEST_READ))
         if not data:
             raise self.gone(what, got)
         return data
@@ -146,20 +190,37 @@ def connect(base: str, deadline: float) -> Channel:
     Raises:
         PeerError: there was no free pair before the deadline, or the names cannot be opened.
     """
+    return _await(
+        base, deadline, "a model server", f"start `passpilot serve RUNNER --pipe {base}`", unlink=True
+    )
+
+
+def join(base: str, deadline: float, peer: str) -> Channel:
+    """The compiler's end of a pair that another's program made, such as `peer`, and whose names it keeps.
+
+    BASE.in is opened first. Which of the two the peer opens first does not matter.
+
+    Raises:
+        PeerError: the peer did not open its ends before the deadline, or the names cannot be opened.
+    """
+    hint = f"start a program that makes {base}.in and {base}.out, and opens them"
+    return _await(base, deadline, peer, hint, unlink=False)
+
+
+def _await(base: str, deadline: float, peer: str, hint: str, *, unlink: bool) -> Channel:
     nap = 0.001
     while True:
-        got = _claim(base)
+        got = _claim(base, unlink=unlink)
         if isinstance(got, Channel):
             return got
         left = deadline - time.monotonic()
         if left <= 0:
-            command = f"passpilot serve RUNNER --pipe {base}"
-            raise PeerError(f"pipe:{base}: expected a model server, got {got}; start `{command}`")
+            raise PeerError(f"pipe:{base}: expected {peer}, got {got}; {hint}")
         time.sleep(min(nap, left))
         nap = min(nap * 1.5, _LONGEST_NAP)
 
 
-def _claim(base: str) -> Channel | str:
+def _claim(base: str, *, unlink: bool) -> Channel | str:
     """The client's end of a pair, or why there is none now."""
     inward, outward = _names(base)
     opened: list[int] = []
@@ -170,8 +231,9 @@ def _claim(base: str) -> Channel | str:
             raise FileNotFoundError
         opened.append(_open(outward, os.O_WRONLY))
         opened.append(_open(outward, os.O_RDONLY))
-        inward.unlink()
-        outward.unlink()
+        if unlink:
+            inward.unlink()
+            outward.unlink()
         channel = Channel(f"pipe:{base}", *opened)
         opened.clear()
         return channel

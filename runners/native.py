@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runners that the core answers itself: `const:`, `default`, `random:`, `onnx:`, and C functions.
+"""Runners that the core answers itself: `const:`, `default`, `random:`, `onnx:`, `aot:`, and C functions.
 
 Inside a compilation the core asks them directly, without the GIL; the methods here serve others, such as
 `passpilot serve`.
@@ -13,7 +13,11 @@ model has several. It is read as
 * `decision`: one element, the advice itself; the default for integers and booleans, and of `priority`;
 * `logits`: one element per choice, the largest wins, of `evict` among the legal ones; the default for
   several floats;
+* `score`: one element, how good one column is, of `evict`; the model sees that column's value of each tensor,
+  is asked for all legal columns, at once if its first dimension is open, and the largest wins;
 * `probability`: one float, yes from `threshold` (0.5) on; the default for one float; only for `inline`.
+
+`aot:MODEL.so`, with the same keys, asks a model that `passpilot aot` compiled.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -32,7 +37,7 @@ from passpilot.runners.base import Runner, own_features
 from passpilot.runners.spec import runner_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -44,7 +49,7 @@ if TYPE_CHECKING:
 
 MEANINGS: Final = {
     Flag: ("decision", "logits", "probability"),
-    Choice: ("decision", "logits"),
+    Choice: ("decision", "logits", "score"),
     Number: ("decision",),
 }
 """How the output of a model can be read, by the domain of the advice."""
@@ -68,6 +73,9 @@ class NativeRunner(Runner):
 
     def evaluate(self) -> int | float:
         return self.core.evaluate()
+
+    def evaluate_batch(self, frames: NDArray[np.uint8]) -> Sequence[int | float]:
+        return self.core.evaluate_batch(frames)
 
     def switch_context(self, name: str) -> None:
         self.core.switch_context(name)
@@ -145,19 +153,35 @@ def onnx_runner(target: str, options: dict[str, str], point: Point, timeout: flo
         ModelError: the model or onnxruntime cannot be loaded.
         SpecMismatchError: the model's inputs or outputs do not fit the decision point.
     """
-    core = _core.NativeRunner.onnx(
-        target,
-        _read(target),
-        [row_of(spec) for spec in point.features],
-        row_of(point.advice),
-        point.domain.row,
-        _library(),
-        options.get("output", ""),
-        _meaning(target, options, point),
-        _threshold(target, options),
-        _map(target, options, point),
-    )
-    return NativeRunner(core)
+    make = partial(_core.NativeRunner.onnx, target, _read(target), _library())
+    return _model_runner(f"onnx:{target}", options, point, make)
+
+
+@runner_keys("output", "as", "threshold", "map")
+def aot_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:
+    """`aot:MODEL.so`: a model that `passpilot aot` compiled.
+
+    Raises:
+        RunnerSpecError: a key has a wrong value.
+        ModelError: the library cannot be loaded, is none of ours, or wants another processor.
+        SpecMismatchError: the model's inputs or outputs do not fit the decision point.
+    """
+    make = partial(_core.NativeRunner.aot, str(Path(target).absolute()))
+    return _model_runner(f"aot:{target}", options, point, make)
+
+
+def _model_runner(
+    runner: str, options: dict[str, str], point: Point, make: Callable[..., _core.NativeRunner]
+) -> NativeRunner:
+    """The runner that `make` makes of what is offered, the advice and the options."""
+    offered, advice = [row_of(spec) for spec in point.features], row_of(point.advice)
+    meaning = _meaning(runner, options, point)
+    if meaning == "score":
+        scorer = _model_runner(runner, {**options, "as": "decision"}, point.column(), make)
+        return NativeRunner(_core.NativeRunner.score(scorer.core, offered, advice, point.domain.row))
+    threshold, maps = _threshold(runner, options), _map(runner, options, point)
+    domain, output = point.domain.row, options.get("output", "")
+    return NativeRunner(make(offered, advice, domain, output, meaning, threshold, maps))
 
 
 def _read(path: str) -> bytes:
@@ -168,33 +192,33 @@ def _read(path: str) -> bytes:
         raise ModelError(msg) from error
 
 
-def _meaning(target: str, options: dict[str, str], point: Point) -> str:
+def _meaning(runner: str, options: dict[str, str], point: Point) -> str:
     meaning, known = options.get("as", ""), MEANINGS[type(point.domain)]
     if meaning and meaning not in known:
-        msg = f"runner onnx:{target}: expected as={'|'.join(known)} for {point.name}, got {meaning!r}"
+        msg = f"runner {runner}: expected as={'|'.join(known)} for {point.name}, got {meaning!r}"
         raise RunnerSpecError(msg)
     return known[0] if len(known) == 1 else meaning
 
 
-def _threshold(target: str, options: dict[str, str]) -> float:
+def _threshold(runner: str, options: dict[str, str]) -> float:
     text = options.get("threshold", "0.5")
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        msg = f"runner onnx:{target}: expected a number as threshold, got {text!r}"
+        msg = f"runner {runner}: expected a number as threshold, got {text!r}"
         raise RunnerSpecError(msg)
     return value
 
 
-def _map(target: str, options: dict[str, str], point: Point) -> list[tuple[str, list[str]]]:
+def _map(runner: str, options: dict[str, str], point: Point) -> list[tuple[str, list[str]]]:
     maps = []
     for part in filter(None, options.get("map", "").split(";")):
         name, colon, features = part.partition(":")
         names = [feature.strip() for feature in features.split(",")]
         if not colon or not name or not all(names):
-            msg = f"runner onnx:{target}: expected map=INPUT:feature,feature, got {part!r}"
+            msg = f"runner {runner}: expected map=INPUT:feature,feature, got {part!r}"
             raise RunnerSpecError(msg)
         if names == ["*"]:
             names = [spec.name for spec in own_features(point)]

@@ -84,8 +84,8 @@ class Observation(dict[str, "Tensor"]):
         """
         if self._host is None:
             msg = (
-                "obs.site: expected a policy inside the compiler, got one at the other end of a pipe, where "
-                "there is no IR; declare custom features, or use python: instead of pipe:"
+                "obs.site: expected a policy inside the compiler, got one in another process, where there "
+                "is no IR; declare custom features, or use python: instead of pipe: or grpc:"
             )
             raise PolicyError(msg)
         return self._host.site
@@ -103,7 +103,7 @@ class Observation(dict[str, "Tensor"]):
             value: int | float = self[name].item()
             return bool(value) if isinstance(self._point.domain, Flag) else value
         msg = (
-            f"obs.default(): expected the tensor {name!r} from the other end of the pipe, "
+            f"obs.default(): expected the tensor {name!r} from the compiler, which is another process, "
             f"got none; declare it: decide.features = (..., {name!r})"
         )
         raise PolicyError(msg)
@@ -194,11 +194,12 @@ def python_runner(target: str, options: dict[str, str], point: Point, timeout: f
             f"runner python:{target}: expected a name that {place} defines ({', '.join(names)}), got {name!r}"
         )
         raise RunnerSpecError(msg)
-    features = _split(options["features"]) if "features" in options else None
+    features = split_names(options["features"]) if "features" in options else None
     return PythonRunner(getattr(module, name), point, features=features, name=f"python:{target}")
 
 
-def _split(text: str) -> tuple[str, ...]:
+def split_names(text: str) -> tuple[str, ...]:
+    """The names in the value of a key such as `features`, which commas separate."""
     return tuple(filter(None, (part.strip() for part in text.split(","))))
 
 

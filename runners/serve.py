@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot serve RUNNER --pipe BASE`: a model server, the other end of `pipe:BASE`.
+"""`passpilot serve RUNNER`: a model server, the other end of `pipe:BASE` and of `grpc:HOST:PORT`.
 
-It serves one compiler after the other and gives each a runner of its own. A compiler that dies, at whatever
-byte, costs no more than its session; a runner's error goes back to it as text, and the session goes on.
+Here is the command line and the server of pipes; `passpilot.runners.grpc_server` is the other one.
+
+A server of pipes serves one compiler after the other and gives each a runner of its own. A compiler that
+dies, at whatever byte, costs no more than its session; a runner's error goes back to it as text, and the
+session goes on.
 """
 
 from __future__ import annotations
@@ -15,24 +18,22 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from passpilot.features.point import POINTS, Flag, Point, find_point
+from passpilot.features.point import POINTS
 from passpilot.plugin.arguments import Parser
-from passpilot.plugin.errors import Error, PeerError, PolicyError, SpecMismatchError
+from passpilot.plugin.errors import Error, PeerError, PolicyError
 from passpilot.plugin.load import load_file
 from passpilot.runners import wire
-from passpilot.runners.base import Runner, tensor_views
 from passpilot.runners.fifo import Channel, Listener
-from passpilot.runners.python import describe_exception
-from passpilot.runners.spec import make_runner
+from passpilot.runners.session import LONGEST_NOTICE, described, make_session
+from passpilot.runners.supply import Supply
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Iterator, Sequence
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _REPEAT_EVERY: Final = 0.05
-_LONGEST_NOTICE: Final = 1000
+_PATIENCE: Final = 1.0
 
 
 class Server:
@@ -53,23 +54,11 @@ class Server:
         notice: Callable[[str], object] = lambda _: None,
         stopping: threading.Event | None = None,
     ) -> None:
-        self._spec = spec
         self._base = base
         self._timeout = timeout
         self._notice = notice
         self._stopping = stopping or threading.Event()
-        self._point = find_point(point)
-        self._spare = self._first_runner()
-
-    def _first_runner(self) -> Runner | None:
-        """A runner made before anyone asks, so that a wrong spec shows at once; the first session takes it.
-
-        A policy may want custom features that only the compiler's side registers: the handshake tells.
-        """
-        try:
-            return make_runner(self._spec, self._point, timeout=self._timeout)
-        except SpecMismatchError:
-            return None
+        self._supply = Supply(spec, point, timeout)
 
     def run(self, *, once: bool = False) -> None:
         """Serve until a signal handler raises or `stopping` is set; or, with `once`, one session."""
@@ -80,142 +69,36 @@ class Server:
                     if once:
                         return
         finally:
-            if self._spare is not None:
-                self._spare.close()
+            self._supply.close()
 
     def _serve_next(self, channel: Channel) -> None:
         try:
             channel.wait()
             self._session(channel)
-        except PeerError as error:
-            self._notice(str(error)[:_LONGEST_NOTICE])
         except BrokenPipeError:
             self._notice(str(channel.gone("it to read an answer")))
+        except (Exception, SystemExit) as error:  # noqa: BLE001  (it costs one session)
+            self._notice(described(error)[:LONGEST_NOTICE])
         finally:
             channel.close()
 
     def _session(self, channel: Channel) -> None:
         deadline = time.monotonic() + self._timeout
-        try:
-            point = wire.read_hello(channel.read_line(deadline, "a handshake"))
-            runner = self._runner_for(point)
-        except Error as error:
-            channel.write(wire.refusal(error), deadline, "the refusal")
-            raise PeerError(f"{channel.who}: refused a client: {error}") from error
-        with runner:
-            session = _Session(channel, runner, point, self._timeout, self._notice)
-            channel.write(wire.welcome(runner.inputs, str(self._spec)), deadline, "the handshake")
+        with contextlib.ExitStack() as stack:
+            try:
+                line = channel.read_line(deadline, "a handshake")
+                point, serdes = wire.read_hello(line), wire.read_serdes(line)
+                runner = stack.enter_context(self._supply.runner_for(point))
+                session = make_session(serdes, channel, runner, point, self._timeout, self._notice)
+            except (Exception, SystemExit) as error:
+                told = error if isinstance(error, Error) else PolicyError(described(error))
+                channel.write(wire.refusal(told), deadline, "the refusal")
+                raise PeerError(f"{channel.who}: refused a client: {told}") from error
+            channel.write(wire.welcome(runner.inputs, self._supply.name), deadline, "the handshake")
             session.run(self._stopping.is_set)
 
-    def _runner_for(self, point: Point) -> Runner:
-        spare, self._spare = self._spare, None
-        if spare is not None:
-            if point == self._point:
-                return spare
-            spare.close()
-        if point.name != self._point.name:
-            msg = f"expected a client of the decision point {self._point.name}, got one of {point.name}"
-            raise SpecMismatchError(msg)
-        return make_runner(self._spec, point, timeout=self._timeout)
 
-
-class _Session:
-    """The questions of one client after the handshake."""
-
-    def __init__(
-        self, channel: Channel, runner: Runner, point: Point, timeout: float, notice: Callable[[str], object]
-    ) -> None:
-        self._channel = channel
-        self._runner = runner
-        self._domain = point.domain
-        self._yes = wire.answer_struct(point.advice).pack(0, 1) if isinstance(point.domain, Flag) else b""
-        self._pack = wire.answer_struct(point.advice).pack
-        self._timeout = timeout
-        self._notice: Callable[[str], object] | None = notice
-        self._request = bytearray(len(wire.EVALUATE)) + bytes(wire.frame_size(runner.inputs))
-        frame = np.frombuffer(self._request, np.uint8)[len(wire.EVALUATE) :]
-        self._tensors = tensor_views(runner.inputs, frame)
-        runner.bind(self._tensors, frame)
-
-    def run(self, stopping: Callable[[], bool]) -> None:
-        """Answer until the client ends the session, or the server is stopping.
-
-        Raises:
-            PeerError: the client died within a message, or sent what is none.
-        """
-        read_into, write = self._channel.reader.readinto, self._channel.writer.write
-        evaluate, accept, pack = self._runner.evaluate, self._domain.accept, self._pack
-        request, evaluation, tensors = self._request, wire.EVALUATE, self._tensors
-        size, yes = len(request), self._yes
-        while not stopping():
-            got = read_into(request)
-            if got != size:
-                if not got:
-                    return
-                request[got:] = self._channel.read(size - got, self._deadline(), "the rest of a request")
-            if not request.startswith(evaluation):
-                if request.startswith(wire.BYE):
-                    return
-                self._other()
-                continue
-            try:
-                advice = evaluate()
-                answer = (advice is True and yes) or pack(0, accept(advice, tensors))
-            except (Exception, SystemExit) as error:  # noqa: BLE001  (it goes back to the compiler)
-                self._fail(error)
-                continue
-            if write(answer) != len(answer):
-                raise self._channel.silent("it to read an answer")
-
-    def _other(self) -> None:
-        if not self._request.startswith(wire.CONTEXT):
-            kind = bytes(self._request[: len(wire.CONTEXT)])
-            text = f"{self._channel.who}: expected a request of a known kind, got {kind!r}"
-            self._send(self._failure(text))
-            raise PeerError(text)
-        (size,) = wire.WORD.unpack(
-            self._channel.read(wire.WORD.size, self._deadline(), "the length of a name")
-        )
-        if size > wire.MAX_TEXT:
-            text = f"{self._channel.who}: expected a name of at most {wire.MAX_TEXT} bytes, got {size}"
-            self._send(self._failure(text))
-            raise PeerError(text)
-        name = self._channel.read(size, self._deadline(), "the name of a context").decode("utf-8", "replace")
-        try:
-            self._runner.switch_context(name)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  (it goes back to the compiler)
-            self._fail(error)
-        else:
-            self._send(self._pack(0, 0))
-
-    def _fail(self, error: BaseException) -> None:
-        text = _described(error)
-        self._send(self._failure(text))
-        if self._notice is not None:
-            self._notice(text[:_LONGEST_NOTICE])
-            self._notice = None  # the client has them all
-
-    def _failure(self, text: str) -> bytes:
-        data = wire.text_message(text or "error")
-        return self._pack(len(data), 0) + data
-
-    def _send(self, data: bytes) -> None:
-        self._channel.write(data, self._deadline(), "an answer")
-
-    def _deadline(self) -> float:
-        return time.monotonic() + self._timeout
-
-
-def _described(error: BaseException) -> str:
-    """Our own words for our own errors; type, text and place for whatever a policy raised."""
-    return (
-        str(error)
-        if isinstance(error, Error) and not isinstance(error, PolicyError)
-        else describe_exception(error)
-    )
-
-
-class _Stopped(BaseException):
+class _Stopped(KeyboardInterrupt):
     """A signal asks the server to end; not an Exception, so that no policy swallows it."""
 
 
@@ -264,33 +147,96 @@ def _stop_on_signals() -> Iterator[threading.Event]:
 def _parser() -> Parser:
     parser = Parser(
         "passpilot serve",
-        description="Serve a runner to compilers on this machine, which ask it as pipe:BASE.",
-        epilog="example:\n  passpilot serve python:policy.py:decide --pipe /tmp/ch &\n"
-        "  passpilot opt a.bc -passes='default<Oz>' --inline=pipe:/tmp/ch -o b.bc",
+        description="Serve a runner to compilers: on this machine one after the other, which ask it as\n"
+        "pipe:BASE, or many at once, which ask it as grpc:HOST:PORT.",
+        epilog="examples:\n  passpilot serve python:policy.py:decide --pipe /tmp/ch &\n"
+        "  passpilot opt a.bc -passes='default<Oz>' --inline=pipe:/tmp/ch -o b.bc\n\n"
+        "  passpilot serve onnx:model.onnx --grpc :5005 &\n"
+        "  passpilot opt a.bc -passes='default<Oz>' --inline=grpc:127.0.0.1:5005 -o b.bc",
     )
+    add = parser.option
     parser.add_argument("runner", metavar="RUNNER", help="what to serve, such as python:policy.py:decide")
-    parser.option("pipe", metavar="BASE", required=True, help="make the FIFOs BASE.in and BASE.out")
-    parser.option("load", metavar="FILE.py", action="append", default=[], help="run this file first")
-    parser.option("once", action="store_true", help="end after one client")
-    parser.option("point", choices=tuple(POINTS), default="inline", help="the decision point (inline)")
-    parser.option("timeout", metavar="S", type=float, default=10.0, help="seconds per message (10)")
+    add("pipe", metavar="BASE", help="make the FIFOs BASE.in and BASE.out")
+    add(
+        "grpc",
+        metavar="[HOST:]PORT",
+        help="listen there (127.0.0.1); 0: print a free port",
+    )
+    add("load", metavar="FILE.py", action="append", default=[], help="run this file first")
+    add("once", action="store_true", help="end after one client")
+    add("point", choices=tuple(POINTS), default="inline", help="the decision point (inline)")
+    add("timeout", metavar="S", type=float, default=10.0, help="seconds per message (10)")
+    add("token", metavar="TEXT|@FILE", help="gRPC: answer only clients that send this")
+    add("tls-cert", metavar="FILE", help="gRPC: speak TLS, with this certificate (PEM)")
+    add("tls-key", metavar="FILE", help="gRPC: the private key of the certificate (PEM)")
     parser.traceback_option()
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command `passpilot serve`; ends with 0 on SIGINT and SIGTERM, its FIFOs removed."""
-    args = _parser().parse_args(argv)
+    args = _arguments(argv)
     for file in args.load:
         load_file(file)
     with contextlib.suppress(_Stopped), _stop_on_signals() as stopping:
-        server = Server(
-            args.runner,
-            args.pipe,
-            point=args.point,
-            timeout=args.timeout,
-            notice=lambda text: print(f"passpilot serve: {text}", file=sys.stderr, flush=True),
-            stopping=stopping,
-        )
-        server.run(once=args.once)
+        if args.pipe is None:
+            _serve_grpc(args)
+        else:
+            server = Server(
+                args.runner,
+                args.pipe,
+                point=args.point,
+                timeout=args.timeout,
+                notice=_notice,
+                stopping=stopping,
+            )
+            server.run(once=args.once)
     return 0
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if (args.pipe is None) == (args.grpc is None):
+        got = "none" if args.pipe is None else "both"
+        parser.error(f"expected one of --pipe BASE and --grpc [HOST:]PORT, got {got}")
+    for name in ("token", "tls_cert", "tls_key"):
+        if args.pipe is not None and getattr(args, name) is not None:
+            parser.error(f"--{name.replace('_', '-')}: expected --grpc with it, got --pipe")
+    return args
+
+
+def _notice(text: str) -> None:
+    print(f"passpilot serve: {text}", file=sys.stderr, flush=True)
+
+
+def _serve_grpc(args: argparse.Namespace) -> None:
+    from passpilot.runners import advisor
+    from passpilot.runners.grpc_server import GrpcServer, read_tls
+
+    host, port = advisor.split_address(args.grpc, "serve: --grpc")
+    token = "" if args.token is None else advisor.read_token(args.token, "serve: --token")
+    tls = read_tls(args.tls_cert, args.tls_key, "serve")
+    if token and tls is None and not advisor.is_loopback(host):
+        _notice(f"--grpc {args.grpc}: without TLS, whoever reads the network reads the token")
+    server = GrpcServer(
+        args.runner,
+        args.grpc,
+        point=args.point,
+        timeout=args.timeout,
+        notice=_notice,
+        token=token,
+        tls=tls,
+    )
+    try:
+        with server:
+            if port == 0:
+                print(server.port, flush=True)
+            (server.ended if args.once else threading.Event()).wait()
+    finally:
+        if server.sessions:
+            # A policy that never returns holds a thread, for which Python would wait, and maybe stdout.
+            flusher = threading.Thread(target=sys.stdout.flush, daemon=True)
+            flusher.start()
+            flusher.join(_PATIENCE)
+            os._exit(0)

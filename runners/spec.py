@@ -15,7 +15,6 @@ group `passpilot.runners`.
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import quote, unquote
 
-from passpilot.plugin.errors import Error, RunnerSpecError, SpecMismatchError
+from passpilot.plugin.errors import Error, ModelError, RunnerSpecError, SpecMismatchError
 from passpilot.runners.base import Runner
 
 if TYPE_CHECKING:
@@ -32,12 +31,17 @@ if TYPE_CHECKING:
     from passpilot.features.point import Point
     from passpilot.runners.python import Observation
 
+LONGEST_TIMEOUT: Final = 1e6
+"""Seconds that every system call can still take as a limit."""
+
 GROUP: Final = "passpilot.runners"
 """The entry-point group for schemes of other distributions."""
 
 BUILT_IN: Final = {
+    "aot": "passpilot.runners.native:aot_runner",
     "const": "passpilot.runners.native:const_runner",
     "default": "passpilot.runners.native:default_runner",
+    "grpc": "passpilot.runners.grpc:grpc_runner",
     "onnx": "passpilot.runners.native:onnx_runner",
     "pipe": "passpilot.runners.pipe:pipe_runner",
     "python": "passpilot.runners.python:python_runner",
@@ -45,6 +49,7 @@ BUILT_IN: Final = {
     "replay": "passpilot.runners.replay:replay_runner",
 }
 
+_SECRET: Final = re.compile(r"(?<=[?&]token=)(?!@)[^&]+")
 _NAME: Final = re.compile(r"[a-z][a-z0-9+_-]*", re.ASCII)
 _FACTORIES: Final[dict[str, tuple[RunnerFactory, str]]] = {}
 
@@ -97,6 +102,11 @@ def parse_runner_spec(text: str) -> RunnerSpec:
     return RunnerSpec(scheme, target, _parse_options(text, query))
 
 
+def shown(text: str) -> str:
+    """The text of a spec as others may see it: without the token that it may have."""
+    return _SECRET.sub("...", text)
+
+
 def _parse_options(text: str, query: str) -> dict[str, str]:
     options: dict[str, str] = {}
     for part in query.split("&") if query else ():
@@ -123,8 +133,9 @@ def make_runner(spec: RunnerLike, point: Point, *, timeout: float = 10.0) -> Run
         SpecMismatchError: the runner wants a tensor that the point does not offer, or answers another advice.
         Error: whatever else the runner's own construction raises.
     """
-    if not (timeout > 0 and math.isfinite(timeout)):
-        msg = f"runner {spec}: expected a timeout of more than 0 seconds, got {timeout}"
+    if not 0 < timeout <= LONGEST_TIMEOUT:
+        who = f"runner {shown(str(spec))}"
+        msg = f"{who}: expected a timeout of more than 0 seconds, at most a million, got {timeout}"
         raise RunnerSpecError(msg)
     if isinstance(spec, Runner):
         _check_fit(spec, str(type(spec).__name__), point)
@@ -143,11 +154,7 @@ def _from_text(text: str, point: Point, timeout: float) -> Runner:
     if unknown := [key for key in spec.options if key not in known]:
         keys = f"keys among {', '.join(known)}" if known else f"no keys for scheme {spec.scheme!r}"
         raise _refused(text, keys, ", ".join(unknown))
-    runner = factory(spec.target, dict(spec.options), point, timeout)
-    made: object = runner
-    if not isinstance(made, Runner):
-        msg = f"scheme {spec.scheme!r} of {origin}: expected a Runner from the factory, got {runner!r}"
-        raise RunnerSpecError(msg)
+    runner = _made(spec, factory, origin, point, timeout)
     try:
         _check_fit(runner, text, point)
     except BaseException:
@@ -156,18 +163,33 @@ def _from_text(text: str, point: Point, timeout: float) -> Runner:
     return runner
 
 
+def _made(spec: RunnerSpec, factory: RunnerFactory, origin: str, point: Point, timeout: float) -> Runner:
+    try:
+        runner: object = factory(spec.target, dict(spec.options), point, timeout)
+    except Error:
+        raise
+    except Exception as error:
+        from passpilot.runners.python import describe_exception
+
+        who = f"runner {shown(str(spec))}"
+        msg = f"{who}: expected the scheme of {origin} to make it, got {describe_exception(error)}"
+        raise ModelError(msg) from error
+    if not isinstance(runner, Runner):
+        msg = f"scheme {spec.scheme!r} of {origin}: expected a Runner from the factory, got {runner!r}"
+        raise RunnerSpecError(msg)
+    return runner
+
+
 def _check_fit(runner: Runner, text: str, point: Point) -> None:
     try:
         point.check(runner.inputs)
     except SpecMismatchError as error:
-        msg = f"runner {text} at {error}"
+        msg = f"runner {shown(text)} at {error}"
         raise SpecMismatchError(msg) from None
     if str(runner.output) != str(point.advice):
+        who = f"runner {shown(text)} at decision point {point.name}"
         advice = f"{point.advice.name} as {point.advice}"
-        msg = (
-            f"runner {text} at decision point {point.name}: expected the advice {advice}, got {runner.output}"
-        )
-        raise SpecMismatchError(msg)
+        raise SpecMismatchError(f"{who}: expected the advice {advice}, got {runner.output}")
 
 
 def runner_keys(*keys: str) -> Callable[[Factory], Factory]:
@@ -261,4 +283,4 @@ def _from_entry_point(scheme: str) -> tuple[RunnerFactory, str]:
 
 
 def _refused(text: str, expected: str, got: str) -> RunnerSpecError:
-    return RunnerSpecError(f"runner {text}: expected {expected}, got {got}")
+    return RunnerSpecError(f"runner {shown(text)}: expected {expected}, got {got}")

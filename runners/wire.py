@@ -4,7 +4,8 @@ r"""The messages between a compiler and a model server; this docstring is their 
 Both ends are on one machine: numbers are in its byte order. A session is a handshake and then questions, each
 answered before the next is sent.
 
-    handshake   compiler  {"passpilot": 1, "point": NAME, "offered": [SPEC...], "advice": SPEC}\n
+    handshake   compiler  {"passpilot": 1, "point": NAME, "offered": [SPEC...], "advice": SPEC,
+                           "serdes": FORMAT}\n
                 server    {"inputs": [NAME...], "runner": TEXT}\n  or  {"error": TEXT, "kind": CLASS}\n
     request     u64 kind, then the frame: the wanted tensors as `passpilot.features.spec.layout` places them
                     1  evaluate
@@ -14,7 +15,12 @@ answered before the next is sent.
                     0  done
                     n  failed; n bytes of UTF-8 follow: type, text, file:line of the error
 
-SPEC is LLVM's JSON for a TensorSpec. Only the handshake is JSON: what follows has a fixed size known to both.
+SPEC is LLVM's JSON for a TensorSpec. FORMAT is `bitstream`, which is meant where it is left out, `json` or
+`protobuf` (`passpilot.runners.serdes`). Of a bitstream, what follows the handshake has a fixed size known to
+both. Of the others, a u64 length and a message of so many bytes take the place of the frame and of the 8
+bytes of the advice: the wanted tensors, or the advice alone, by name. Where they have no meaning, which is
+everywhere but in a request to evaluate and its answer, the length is 0. The field numbers of `protobuf` are
+positions in "offered", from 1.
 """
 
 from __future__ import annotations
@@ -25,7 +31,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NoReturn
 
 from passpilot.features.point import POINTS, Point, find_point
-from passpilot.features.spec import TensorSpec, by_name, layout
+from passpilot.features.spec import TensorSpec, layout, parse_table
 from passpilot.plugin import errors
 from passpilot.plugin.errors import Error, PeerError
 
@@ -38,11 +44,19 @@ WORD: Final = struct.Struct("=Q")
 EVALUATE: Final = WORD.pack(1)
 CONTEXT: Final = WORD.pack(2)
 BYE: Final = WORD.pack(3)
+HEAD: Final = struct.Struct("=QQ")
+"""What begins a request and an answer of formats other than bitstream: kind or status, and a length."""
+
 ANSWER_SIZE: Final = 16
 
 _KINDS: Final = {
     name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Error)
 }
+
+
+def error_class(kind: str) -> type[Error]:
+    """The class of errors that the other end names; `PeerError` for a name that is none of ours."""
+    return _KINDS.get(kind, PeerError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +78,7 @@ def frame_size(inputs: tuple[TensorSpec, ...]) -> int:
     return layout(inputs)[1]
 
 
-def hello(point: Point) -> bytes:
+def hello(point: Point, serdes: str = "bitstream") -> bytes:
     """The compiler's line."""
     return _line(
         {
@@ -72,6 +86,7 @@ def hello(point: Point) -> bytes:
             "point": point.name,
             "offered": [spec.to_json() for spec in point.features],
             "advice": point.advice.to_json(),
+            "serdes": serdes,
         }
     )
 
@@ -93,7 +108,7 @@ def read_hello(line: bytes) -> Point:
         raise PeerError(msg)
     known = find_point(name)
     try:
-        specs = tuple(by_name(TensorSpec.from_json(each) for each in offered).values())
+        specs = parse_table(offered)
         advice = TensorSpec.from_json(row.get("advice"))
     except Error as error:
         msg = f"handshake: {error}"
@@ -103,6 +118,18 @@ def read_hello(line: bytes) -> Point:
         msg = f"handshake: expected the advice {wanted}, got {advice.name} as {advice}; "
         raise PeerError(f"{msg}use one version at both ends")
     return replace(known, features=specs)
+
+
+def read_serdes(line: bytes) -> str:
+    """The format that the compiler's line asks for.
+
+    Raises:
+        PeerError: the line is not of this form.
+    """
+    name = _object(line, "the compiler's handshake").get("serdes", "bitstream")
+    if not isinstance(name, str):
+        raise PeerError(f"handshake: expected a format of messages, got {name!r}")
+    return name
 
 
 def welcome(inputs: tuple[TensorSpec, ...], runner: str) -> bytes:
@@ -125,7 +152,7 @@ def read_welcome(line: bytes, who: str) -> Welcome:
     row = _object(line, f"{who}: the server's handshake")
     text, kind = row.get("error"), row.get("kind")
     if isinstance(text, str):
-        raise _KINDS.get(str(kind), PeerError)(f"{who}: {text}")
+        raise error_class(str(kind))(f"{who}: {text}")
     names, runner = row.get("inputs"), row.get("runner")
     if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
         _refuse(f"{who}: the server's handshake", line)

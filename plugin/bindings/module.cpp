@@ -3,6 +3,9 @@
 #include "ir.h"
 #include "passes.h"
 
+#include "../hosted/target.h"
+#include "llvm/TargetParser/Host.h"
+
 #include <chrono>
 
 namespace passpilot {
@@ -290,6 +293,14 @@ void bindModule(nb::module_ &M) {
   M.def("statistics", &statistics);
   M.def("prints_pipeline", &printsPipeline);
   M.def("pass_names", &passNames);
+  M.def(
+      "processor",
+      [](const std::string &Name) {
+        const Processor P = processorOf(Name);
+        return std::make_tuple(llvm::sys::getDefaultTargetTriple(), P.Name,
+                               P.Attributes, P.Features);
+      },
+      nb::arg("name"));
   M.def("target_help", &targetHelp, nb::arg("triple"));
   M.def("version_text", &versionText);
 }

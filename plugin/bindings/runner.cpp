@@ -2,6 +2,8 @@
 
 #include "core.h"
 
+#include "../hosted/target.h"
+
 namespace passpilot {
 
 namespace {
@@ -20,28 +22,44 @@ std::vector<TensorSpec> specsOf(const std::vector<SpecRow> &Rows) {
 }
 
 std::unique_ptr<NativeRunner>
-onnx(const std::string &Path, nb::bytes Model,
+onnx(const std::string &Path, nb::bytes Model, const std::string &Library,
      const std::vector<SpecRow> &Offered, const SpecRow &Output,
-     const DomainRow &D, const std::string &Library,
-     const std::string &OutputName, const std::string &As, double Threshold,
+     const DomainRow &D, const std::string &OutputName, const std::string &As,
+     double Threshold,
      std::vector<std::pair<std::string, std::vector<std::string>>> Map) {
-  OnnxOptions O{Library, OutputName, As, Threshold, std::move(Map)};
+  ModelOptions O{OutputName, As, Threshold, std::move(Map)};
   std::string Error;
   bool Mismatch = false;
-  auto R = makeOnnxRunner(Path, {Model.c_str(), Model.size()}, specsOf(Offered),
-                          specOf(Output), domainOf(D), O, Error, Mismatch);
+  auto R =
+      makeOnnxRunner(Path, {Model.c_str(), Model.size()}, specsOf(Offered),
+                     specOf(Output), domainOf(D), O, Library, Error, Mismatch);
   if (!R)
     raiseError(Mismatch ? "SpecMismatchError" : "ModelError", Error);
   return wrap(std::move(R));
 }
 
-/// Points the runner's inputs into \p Frame, which is laid out as a TensorBlock
-/// of its distinct inputs.
-void bind(NativeRunner &N,
-          nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig> Frame) {
+std::unique_ptr<NativeRunner>
+aot(const std::string &Path, const std::vector<SpecRow> &Offered,
+    const SpecRow &Output, const DomainRow &D, const std::string &OutputName,
+    const std::string &As, double Threshold,
+    std::vector<std::pair<std::string, std::vector<std::string>>> Map) {
+  ModelOptions O{OutputName, As, Threshold, std::move(Map)};
+  std::string Error;
+  bool Mismatch = false;
+  auto R = makeAotRunner(Path, hostFeatures(), specsOf(Offered), specOf(Output),
+                         domainOf(D), O, Error, Mismatch);
+  if (!R)
+    raiseError(Mismatch ? "SpecMismatchError" : "ModelError", Error);
+  return wrap(std::move(R));
+}
+
+/// Where each of \p Inputs is in a frame of \p Size bytes, which is laid out as
+/// a TensorBlock of the distinct ones.
+std::vector<size_t> offsetsOf(const std::vector<TensorSpec> &Inputs,
+                              size_t Size) {
   std::vector<TensorSpec> Distinct;
   std::vector<size_t> Place;
-  for (const TensorSpec &S : N.Impl->inputs()) {
+  for (const TensorSpec &S : Inputs) {
     size_t I = 0;
     while (I < Distinct.size() && Distinct[I].Name != S.Name)
       ++I;
@@ -50,12 +68,20 @@ void bind(NativeRunner &N,
     Place.push_back(I);
   }
   TensorBlock Layout(Distinct);
-  if (Frame.size() != Layout.bytes())
+  if (Size != Layout.bytes())
     throw nb::value_error(
         "frame: expected the size of the runner's inputs, got another");
+  for (size_t &I : Place)
+    I = Layout.offset(I);
+  return Place;
+}
+
+void bind(NativeRunner &N,
+          nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig> Frame) {
+  const std::vector<size_t> Offsets = offsetsOf(N.Impl->inputs(), Frame.size());
   N.Inputs.clear();
-  for (size_t I : Place)
-    N.Inputs.push_back(Frame.data() + Layout.offset(I));
+  for (size_t O : Offsets)
+    N.Inputs.push_back(Frame.data() + O);
   N.Frame = nb::cast(Frame);
 }
 
@@ -72,6 +98,29 @@ nb::object evaluate(NativeRunner &N) {
   if (!Good)
     raiseError("ModelError", N.Impl->error());
   return adviceOf(N.Impl->output(), Answer);
+}
+
+/// The answers to several questions, one row of \p Frames each.
+nb::list
+evaluateBatch(NativeRunner &N,
+              nb::ndarray<const uint8_t, nb::ndim<2>, nb::c_contig> Frames) {
+  const size_t Count = Frames.shape(0), Stride = Frames.shape(1);
+  const std::vector<size_t> Offsets = offsetsOf(N.Impl->inputs(), Stride);
+  std::vector<const void *> Firsts;
+  for (size_t O : Offsets)
+    Firsts.push_back(Frames.data() + O);
+  std::vector<Advice> Answers(Count);
+  bool Good = true;
+  if (Count) {
+    nb::gil_scoped_release NoGIL;
+    Good = N.Impl->evaluateBatch(Firsts.data(), Stride, Count, Answers.data());
+  }
+  if (!Good)
+    raiseError("ModelError", N.Impl->error());
+  nb::list L;
+  for (const Advice &A : Answers)
+    L.append(adviceOf(N.Impl->output(), A));
+  return L;
 }
 
 } // namespace
@@ -118,15 +167,30 @@ void bindRunner(nb::module_ &M) {
           nb::arg("inputs"), nb::arg("output"), nb::arg("evaluate"),
           nb::arg("context"))
       .def_static("onnx", &onnx, nb::arg("path"), nb::arg("model"),
-                  nb::arg("offered"), nb::arg("output"), nb::arg("domain"),
-                  nb::arg("library"), nb::arg("output_name"), nb::arg("as_"),
+                  nb::arg("library"), nb::arg("offered"), nb::arg("output"),
+                  nb::arg("domain"), nb::arg("output_name"), nb::arg("as_"),
                   nb::arg("threshold"), nb::arg("map"))
+      .def_static("aot", &aot, nb::arg("path"), nb::arg("offered"),
+                  nb::arg("output"), nb::arg("domain"), nb::arg("output_name"),
+                  nb::arg("as_"), nb::arg("threshold"), nb::arg("map"))
+      .def_static(
+          "score",
+          [](NativeRunner &Scorer, const std::vector<SpecRow> &Offered,
+             const SpecRow &Output, const DomainRow &D) {
+            return wrap(makeScoreRunner(Scorer.Impl, specsOf(Offered),
+                                        specOf(Output), domainOf(D)));
+          },
+          nb::arg("scorer"), nb::arg("offered"), nb::arg("output"),
+          nb::arg("domain"))
       .def_prop_ro("inputs",
                    [](NativeRunner &N) { return rowsOf(N.Impl->inputs()); })
       .def_prop_ro("output",
                    [](NativeRunner &N) { return rowOf(N.Impl->output()); })
       .def("bind", &bind, nb::arg("frame"))
       .def("evaluate", &evaluate, nb::sig("def evaluate(self) -> int | float"))
+      .def("evaluate_batch", &evaluateBatch, nb::arg("frames"),
+           nb::sig("def evaluate_batch(self, frames: NDArray[numpy.uint8]) -> "
+                   "list[int | float]"))
       .def(
           "switch_context",
           [](NativeRunner &N, const std::string &Name) {

@@ -4,10 +4,12 @@
 
 #include "../llvm/options.h"
 #include "llvm/CodeGen/CommandFlags.h"
+#include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Remarks/HotnessThresholdParser.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/SubtargetFeature.h"
 
 #include <csignal>
 
@@ -52,6 +54,41 @@ makeTarget(Triple T, StringRef CPU, StringRef Features,
         "-march: expected a target that LLVM knows, got '" + March + "'");
   return createStringError("expected a target triple that LLVM knows, got '" +
                            Given + "'; use -mtriple");
+}
+
+std::vector<std::string> hostFeatures() {
+  std::vector<std::string> Found;
+  for (const auto &F : sys::getHostCPUFeatures())
+    if (F.second)
+      Found.push_back(F.first().str());
+  return Found;
+}
+
+Processor processorOf(const std::string &Name) {
+  const bool Native = Name == "native";
+  const StringMap<bool> Host = sys::getHostCPUFeatures();
+  Processor P{Native ? sys::getHostCPUName().str() : Name, "", {}};
+  SubtargetFeatures Attributes;
+  if (Native)
+    for (const auto &F : Host)
+      Attributes.AddFeature(F.first(), F.second);
+  P.Attributes = Attributes.getString();
+  auto TM = makeTarget(Triple(), "", P.Attributes, flagOptions(Triple()),
+                       CodeGenOptLevel::Default, {});
+  if (!TM)
+    throw InputError("-mcpu: " + toString(TM.takeError()));
+  if (!(*TM)->getMCSubtargetInfo()->isCPUStringValid(P.Name))
+    throw InputError("-mcpu: expected native or a processor that LLVM knows, "
+                     "got '" +
+                     Name + "'");
+  auto Made = makeTarget(Triple(), P.Name, P.Attributes, flagOptions(Triple()),
+                         CodeGenOptLevel::Default, {});
+  cantFail(Made.takeError());
+  for (const SubtargetFeatureKV &F :
+       (*Made)->getMCSubtargetInfo()->getEnabledProcessorFeatures())
+    if (Host.contains(F.Key))
+      P.Features.push_back(F.Key);
+  return P;
 }
 
 bool targetHelp(const std::string &TripleText) {

@@ -15,6 +15,20 @@ namespace passpilot {
 std::string cpuOf(const TargetOptions &O);
 std::string featuresOf(const TargetOptions &O);
 
+/// A processor of the default target, as its name in -mcpu means it.
+struct Processor {
+  std::string Name;
+  std::string Attributes;            ///< as -mattr takes them
+  std::vector<std::string> Features; ///< of those that hostFeatures() looks for
+};
+
+/// The processor \p Name; of "native", this machine's. Throws InputError for a
+/// name that LLVM does not know.
+Processor processorOf(const std::string &Name);
+
+/// What this machine's processor has, by LLVM's names.
+std::vector<std::string> hostFeatures();
+
 /// What the codegen flags say for \p T; the default target's if it is empty.
 llvm::TargetOptions flagOptions(const llvm::Triple &T);
 

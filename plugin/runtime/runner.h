@@ -9,6 +9,7 @@
 #ifndef PASSPILOT_RUNTIME_RUNNER_H
 #define PASSPILOT_RUNTIME_RUNNER_H
 
+#include "../include/passpilot_model.h"
 #include "point.h"
 
 #include <memory>
@@ -29,13 +30,27 @@ public:
   /// Answers the question in \p In (one pointer per input, in order) into
   /// \p Out (room for output()). False on failure; error() then tells why.
   virtual bool evaluate(const void *const *In, void *Out) = 0;
+  /// Answers \p Count questions that do not depend on each other: input I of
+  /// the next one is \p Stride bytes after In[I]. Asks evaluate() for each,
+  /// unless the runner can answer them together.
+  virtual bool evaluateBatch(const void *const *In, size_t Stride, size_t Count,
+                             Advice *Out);
   virtual void switchContext(std::string_view) {}
   const std::string &error() const { return Error; }
 
 protected:
+  static const void *shifted(const void *Place, size_t Bytes) {
+    return static_cast<const char *>(Place) + Bytes;
+  }
+  /// The inputs \p Bytes after \p In; valid until the next call.
+  const void *const *offset(const void *const *In, size_t Bytes);
+
   std::vector<TensorSpec> Inputs;
   TensorSpec Output;
   std::string Error;
+
+private:
+  std::vector<const void *> Shifted; ///< the inputs of one of a batch
 };
 
 /// Always the same answer.
@@ -53,10 +68,13 @@ std::unique_ptr<Runner> makeDefaultRunner(TensorSpec Output,
 std::unique_ptr<Runner> makeRandomRunner(TensorSpec Output, const Domain &D,
                                          const TensorSpec *Mask, uint64_t Seed);
 
-/// The native runner ABI: 0 on success. `inputs` holds one pointer per input.
-extern "C" typedef int (*passpilot_evaluate)(void *ctx,
-                                             const void *const *inputs,
-                                             void *output);
+/// The column to which \p Scorer gives the largest score, the first of several,
+/// among those that the mask of \p D allows. Of a tensor of D.Count elements,
+/// which \p Offered describes, the scorer sees that of the column; the columns
+/// are asked for as one batch.
+std::unique_ptr<Runner> makeScoreRunner(std::shared_ptr<Runner> Scorer,
+                                        const std::vector<TensorSpec> &Offered,
+                                        TensorSpec Output, const Domain &D);
 
 /// Calls \p Evaluate, which must outlive the runner.
 std::unique_ptr<Runner> makeFunctionRunner(std::vector<TensorSpec> Inputs,
@@ -64,9 +82,8 @@ std::unique_ptr<Runner> makeFunctionRunner(std::vector<TensorSpec> Inputs,
                                            passpilot_evaluate Evaluate,
                                            void *Context);
 
-/// How an ONNX model's output becomes a decision.
-struct OnnxOptions {
-  std::string Library; ///< path of libonnxruntime.so
+/// How a model's output becomes a decision.
+struct ModelOptions {
   std::string
       OutputName; ///< empty: the only output, or the one named as the advice
   std::string
@@ -76,16 +93,26 @@ struct OnnxOptions {
   std::vector<std::pair<std::string, std::vector<std::string>>> Map;
 };
 
-/// Loads \p Model (the file's bytes) and binds its inputs by name to \p
-/// Offered. Null on failure, with \p Error set and \p Mismatch telling whether
-/// the model is sound but does not fit. Logits of a Choice are compared at the
-/// columns that its mask, one of the offered, allows.
-std::unique_ptr<Runner> makeOnnxRunner(const std::string &Path,
-                                       std::string_view Model,
-                                       const std::vector<TensorSpec> &Offered,
-                                       TensorSpec Output, const Domain &D,
-                                       const OnnxOptions &Options,
-                                       std::string &Error, bool &Mismatch);
+/// Loads \p Model (the file's bytes) into onnxruntime, whose shared library is
+/// \p Library, and binds its inputs by name to \p Offered. Null on failure,
+/// with \p Error set and \p Mismatch telling whether the model is sound but
+/// does not fit. Logits of a Choice are compared at the columns that its mask,
+/// one of the offered, allows.
+std::unique_ptr<Runner>
+makeOnnxRunner(const std::string &Path, std::string_view Model,
+               const std::vector<TensorSpec> &Offered, TensorSpec Output,
+               const Domain &D, const ModelOptions &Options,
+               const std::string &Library, std::string &Error, bool &Mismatch);
+
+/// Loads the model that `passpilot aot` compiled to the shared library at
+/// \p Path, an absolute path; \p Features are this processor's, by LLVM's
+/// names. All else is as for an ONNX model.
+std::unique_ptr<Runner> makeAotRunner(const std::string &Path,
+                                      const std::vector<std::string> &Features,
+                                      const std::vector<TensorSpec> &Offered,
+                                      TensorSpec Output, const Domain &D,
+                                      const ModelOptions &Options,
+                                      std::string &Error, bool &Mismatch);
 
 } // namespace passpilot
 

@@ -6,6 +6,21 @@
 
 namespace passpilot {
 
+const void *const *Runner::offset(const void *const *In, size_t Bytes) {
+  Shifted.resize(Inputs.size());
+  for (size_t I = 0; I < Inputs.size(); ++I)
+    Shifted[I] = shifted(In[I], Bytes);
+  return Shifted.data();
+}
+
+bool Runner::evaluateBatch(const void *const *In, size_t Stride, size_t Count,
+                           Advice *Out) {
+  for (size_t I = 0; I < Count; ++I)
+    if (!evaluate(offset(In, Stride * I), &Out[I]))
+      return false;
+  return true;
+}
+
 namespace {
 
 class ConstRunner final : public Runner {

@@ -202,7 +202,11 @@ HEAD = header([row("x", "int8_t")])
         (b'{"features":[{"name":"x"}]}\n', 0, "a header of tensors, got tensor 'x'"),
         (header([row("x"), row("x")]), 0, "a header of tensors, got tensor 'x'"),
         (header([row("x")], row("x")), 0, "a header of tensors, got tensor 'x'"),
-        (header([row(f"x{n}", shape=(1 << 27,)) for n in range(3)]), 0, "tensors of at most"),
+        (
+            header([row(f"x{n}", shape=(1 << 27,)) for n in range(3)]),
+            0,
+            "a header of tensors, got header: expected tensors of at most",
+        ),
         (HEAD + b"garbage\n", len(HEAD), "a line of JSON"),
         (HEAD + b"7\n", len(HEAD), "a JSON object"),
         (HEAD + b'{"context":7}\n', len(HEAD), "a line with 'context'"),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passpilot.features.spec import DTYPES, MAX_BYTES, TensorSpec, by_name, layout
+from passpilot.features.spec import DTYPES, MAX_BYTES, TensorSpec, by_name, layout, parse_table
 from passpilot.plugin.errors import FeatureError
 
 INTEGERS = [f"{sign}int{bits}_t" for bits in (8, 16, 32, 64) for sign in ("", "u")]
@@ -63,6 +63,11 @@ def test_bad_text_is_refused_by_name(text: str) -> None:
         TensorSpec.parse(text, "users")
 
 
+def test_text_with_a_wild_number_is_refused() -> None:
+    with pytest.raises(FeatureError, match=r"^tensor 'users': expected a spec .{,200}$"):
+        TensorSpec.parse(f"int64[{'9' * 5000}]", "users")
+
+
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
@@ -79,6 +84,8 @@ def test_bad_text_is_refused_by_name(text: str) -> None:
         ({"name": "a", "type": "float", "shape": [0]}, "a shape"),
         ({"name": "a", "type": "float", "shape": [1], "port": "0"}, "an integer port"),
         ({"name": "a", "type": "float", "shape": [1 << 40]}, f"at most {MAX_BYTES} bytes"),
+        ({"name": "a", "type": "float", "shape": [10**4000] * 2}, f"at most {MAX_BYTES} bytes, .{{0,150}}$"),
+        ({"name": "a", "type": "float", "shape": [9] * 300_000}, "at most 32 dimensions, got 300000"),
     ],
 )
 def test_bad_json_is_refused(row: object, expected: str) -> None:
@@ -103,6 +110,19 @@ def test_layout_of_nothing() -> None:
 def test_same_name_twice_is_refused_with_both_specs() -> None:
     with pytest.raises(FeatureError, match=r"'a': .* got int8\[1\] and float32\[2\]"):
         by_name([TensorSpec("a", "int8", (1,)), TensorSpec("a", "float32", (2,))])
+
+
+def test_a_shape_of_the_most_dimensions_is_one_of_numpy() -> None:
+    spec = TensorSpec("a", "int8", (1,) * 32)
+    assert np.zeros(spec.nbytes, spec.numpy_dtype).reshape(spec.shape).ndim == 32
+
+
+def test_a_table_is_not_larger_than_one_tensor_may_be() -> None:
+    half = {"type": "int8_t", "shape": [MAX_BYTES // 2]}
+    rows = [{"name": name, **half} for name in "abc"]
+    assert len(parse_table(rows[:2])) == 2
+    with pytest.raises(FeatureError, match=f"tensors of at most {MAX_BYTES} bytes, got {3 * MAX_BYTES // 2}"):
+        parse_table(rows)
 
 
 def test_modules_do_not_import_numpy() -> None:

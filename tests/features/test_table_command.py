@@ -96,3 +96,12 @@ def test_usage_errors_exit_with_2(arguments: list[str]) -> None:
     with pytest.raises(UsageError, match=r"^features: .*; see `passpilot features --help`$") as caught:
         main(arguments)
     assert caught.value.exit_code == 2
+
+
+def test_proto(policy: Path, capsys: Capture) -> None:
+    assert main(["--proto", f"--load={policy}"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == 'syntax = "proto3";'
+    assert "  rpc getAdvice(InlineObservation) returns (InlineAdvice);" in lines
+    assert "  repeated int64 sroa_savings = 1;  // int64[1]" in lines
+    assert "  repeated float weights = 40;  // float32[1,2]" in lines

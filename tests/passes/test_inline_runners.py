@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime  # type: ignore[import-untyped]
+import onnxruntime
 import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import llvmlite.binding  # type: ignore[import-untyped]
-import llvmlite.ir  # type: ignore[import-untyped]
+import llvmlite.binding
+import llvmlite.ir
 import pytest
 
 from passpilot.plugin.errors import InputError, PasspilotWarning

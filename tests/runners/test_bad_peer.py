@@ -219,3 +219,19 @@ def test_a_real_server(policies: Path, name: str, decision: int, told: str, on_e
         finished(server, 0.0)
     if name != "dies":
         assert not [each for each in files_in(policies) if each.startswith("ch.")]
+
+
+@pytest.mark.parametrize(("name", "decision"), [("dies", 4), ("raises", 0)])
+@pytest.mark.parametrize("serdes", ["json", "protobuf"])
+def test_a_real_server_in_another_format(policies: Path, serdes: str, name: str, decision: int) -> None:
+    told = {"dies": "the peer is gone", "raises": "ValueError: not over a pipe ("}[name]
+    with started(PASSPILOT, "serve", f"python:p.py:{name}", "--pipe", "ch", cwd=policies) as server:
+        base = f"ch?serdes={serdes}"
+        done = passpilot(*flags(*FALL_BACK, base=base, timeout=30.0), cwd=policies)
+        assert done.code == 0
+        assert f"the first: inline advisor at decision {decision} (caller{decision} -> callee)" in done.err
+        assert told in done.err
+        assert f" {CALLS - decision} fallbacks to the default\n" in done.err
+        assert (policies / "out.bc").read_bytes() == stock(Path("in.ll"), "-O2", cwd=policies)
+        server.terminate()
+        finished(server, 0.0)

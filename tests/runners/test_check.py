@@ -15,7 +15,7 @@ import pytest
 from passpilot.features.point import find_point
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import ConformanceError
-from passpilot.runners.base import Runner
+from passpilot.runners.base import Runner, allocate
 from passpilot.runners.check import check_runner
 from passpilot.runners.python import Observation
 from tests.features.log_writer import inline_log
@@ -279,13 +279,14 @@ def test_constants_at_other_points() -> None:
     check_runner("const:32", "evict", observations=[{}, {"mask": 1}])
 
 
-def test_policy_in_a_file_passes_and_so_does_the_pipe_to_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", ["", "?serdes=json", "?serdes=protobuf"])
+def test_policy_in_a_file_passes_and_so_does_the_pipe_to_it(tmp_path: Path, options: str) -> None:
     path = tmp_path / "policy.py"
     path.write_text("def decide(obs):\n    return obs.default() and obs['node_count'] > 0\n")
     spec = f"python:{path}:decide?features=node_count,inlining_default"
     check_runner(spec)
     with served(spec, str(tmp_path / "ch")):
-        check_runner(f"pipe:{tmp_path / 'ch'}")
+        check_runner(f"pipe:{tmp_path / 'ch'}{options}")
 
 
 def test_pipe_to_a_native_runner_answers_as_the_runner_does(tmp_path: Path) -> None:
@@ -320,3 +321,50 @@ def test_onnx_passes(tmp_path: Path) -> None:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
     save(model, str(tmp_path / "m.onnx"))
     check_runner(f"onnx:{tmp_path / 'm.onnx'}")
+
+
+class Together(Sound):
+    """Has a method for several questions, which keeps the rules."""
+
+    def evaluate_batch(self, frames: NDArray[np.uint8]) -> list[object]:
+        counts = frames[:, :8].copy().view(np.int64)[:, 0]
+        return [self.yes(int(count)) for count in counts]
+
+    def yes(self, count: int) -> object:
+        return count > 0
+
+
+class OtherAnswersTogether(Together):
+    def yes(self, count: int) -> object:
+        return count >= 0
+
+
+class NoAnswersTogether(Together):
+    def yes(self, count: int) -> object:
+        msg = f"no batch of {count}"
+        raise ValueError(msg)
+
+
+class TooFewTogether(Together):
+    def evaluate_batch(self, frames: NDArray[np.uint8]) -> list[object]:
+        return super().evaluate_batch(frames)[1:]
+
+
+def test_several_questions_at_once_are_answered_as_one_by_one() -> None:
+    check_runner(Together)
+    for runner, rule in [
+        (OtherAnswersTogether, "answers as evaluate"),
+        (NoAnswersTogether, "no batch of"),
+        (TooFewTogether, "ValueError"),
+    ]:
+        with pytest.raises(ConformanceError, match=rf"evaluate_batch\(\).*{rule}") as caught:
+            check_runner(runner)
+        assert str(caught.value).count("\n") == 1
+
+
+def test_the_contract_asks_one_by_one_where_a_runner_knows_no_better() -> None:
+    runner = Sound()
+    frames = np.zeros((3, 16), np.uint8)
+    frames[1, 0] = 1
+    allocate(runner)
+    assert [bool(answer) for answer in runner.evaluate_batch(frames)] == [False, True, False]

@@ -191,7 +191,7 @@ def test_a_number_of_any_type(tmp_path: Path, dtype: int) -> None:
 @pytest.mark.parametrize(
     ("point", "meaning", "expected"),
     [
-        ("evict", "probability", "decision|logits for evict"),
+        ("evict", "probability", "decision|logits|score for evict"),
         ("priority", "logits", "decision for priority"),
         ("priority", "probability", "decision for priority"),
         ("inline", "number", "decision|logits|probability for inline"),

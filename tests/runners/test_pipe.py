@@ -19,7 +19,7 @@ from passpilot.features.point import find_point
 from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError, SpecMismatchError
 from passpilot.runners.base import allocate
 from passpilot.runners.pipe import PipeRunner
-from passpilot.runners.spec import make_runner
+from passpilot.runners.spec import LONGEST_TIMEOUT, make_runner
 from tests.runners.serving import GENEROUS, client, names_at, point, resident_kilobytes, served, spec
 
 
@@ -266,6 +266,15 @@ def test_deadline_is_that_of_each_question(base: str) -> None:
         end = time.monotonic() + 1.6
         while time.monotonic() < end:
             assert runner.evaluate() == 1
+
+
+@pytest.mark.parametrize("serdes", ["bitstream", "json"])
+def test_the_longest_deadline(base: str, serdes: str) -> None:
+    with served("const:1", base, f"--timeout={LONGEST_TIMEOUT}"):
+        with make_runner(f"pipe:{base}?serdes={serdes}", point(), timeout=LONGEST_TIMEOUT) as runner:
+            assert allocate(runner).evaluate() == 1
+        with pytest.raises(RunnerSpecError, match=r"expected a timeout of .* at most a million, got 2000000"):
+            make_runner(f"pipe:{base}", point(), timeout=2 * LONGEST_TIMEOUT)
 
 
 def test_large_frames(base: str) -> None:

@@ -3,17 +3,22 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import ModelError, PeerError, SpecMismatchError
 from passpilot.runners import wire
+from passpilot.runners.base import allocate
 from passpilot.runners.fifo import connect
 from passpilot.runners.pipe import PipeRunner
 from tests.runners.serving import GENEROUS, client, faulty, point, process, served, spec
@@ -230,3 +235,36 @@ def test_server_gives_up_a_client_that_stops_within_a_message(base: str) -> None
             with client(base) as runner:
                 assert runner.evaluate() == 0
             channel.close()
+
+
+def test_message_of_200_mib(tmp_path: Path) -> None:
+    """Far more than any pipe holds; every 4096th value is looked at, and the last."""
+    (tmp_path / "policy.py").write_text(
+        "def decide(obs):\n"
+        "    values = obs['big'][::4096]\n"
+        "    return bool((values == values[0] + range(len(values))).all() and obs['big'][-1] == 7)\n"
+        "decide.features = ('big',)\n"
+    )
+    big = TensorSpec("big", "float32", (50 << 20,))
+    whole = replace(point(), features=(*point().features, big))
+    base = str(tmp_path / "ch")
+    with served(spec(base, "decide"), base), allocate(PipeRunner(base, whole, GENEROUS)) as runner:
+        assert fcntl.fcntl(runner._channel.writer, fcntl.F_GETPIPE_SZ) > 1 << 16
+        tensor = runner.tensors["big"]
+        for first in (1.0, 2.0):
+            tensor[::4096] = np.arange(len(tensor[::4096])) + first
+            tensor[-1] = 7
+            assert runner.evaluate() == 1
+        tensor[4096 * 5000] = 0
+        assert runner.evaluate() == 0
+
+
+def test_good_bye_that_no_pipe_holds_at_once(tmp_path: Path) -> None:
+    (tmp_path / "policy.py").write_text("def decide(obs):\n    return True\ndecide.features = ('big',)\n")
+    whole = replace(point(), features=(*point().features, TensorSpec("big", "float32", (2 << 20,))))
+    base = str(tmp_path / "ch")
+    with served(spec(base, "decide"), base, "--once") as server:
+        with allocate(PipeRunner(base, whole, GENEROUS)) as runner:
+            assert runner.evaluate() == 1
+        assert server.communicate(timeout=GENEROUS) == ("", "")
+        assert server.returncode == 0

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from passpilot.plugin.errors import InputError, ModelError, PeerError, RunnerSpecError, UsageError
+from passpilot.plugin.errors import (
+    InputError,
+    ModelError,
+    PeerError,
+    PolicyError,
+    RunnerSpecError,
+    UsageError,
+)
 from passpilot.runners import fifo
 from passpilot.runners.fifo import Listener
 from passpilot.runners.serve import Server, main
@@ -248,6 +255,73 @@ def test_errors_of_the_policy_are_noted_once_per_client(base: str) -> None:
         True,
         True,
     ]
+
+
+FRAGILE = """
+from passpilot.runners.base import Runner
+from passpilot.runners.spec import runner_scheme
+
+made = []
+
+
+class Fragile(Runner):
+    inputs = ()
+
+    def __init__(self, point, fails):
+        self.output = point.advice
+        self.fails = fails
+        made.append(self)
+
+    def bind(self, *buffers):
+        if self.fails == "bind":
+            raise ValueError("bad bind")
+
+    def evaluate(self):
+        return 1
+
+    def close(self):
+        if self.fails == "close":
+            raise ValueError("bad close")
+
+
+@runner_scheme("fragile")
+def factory(target, options, point, timeout):
+    if target == "make" and made:
+        raise ValueError("bad make")
+    return Fragile(point, target)
+"""
+
+
+@pytest.mark.parametrize("fails", ["bind", "close", "make"])
+def test_runner_that_fails_outside_of_its_answers_costs_no_more_than_its_session(
+    base: str, fails: str
+) -> None:
+    path = Path(base).with_name("fragile.py")
+    path.write_text(FRAGILE)
+    told = f"ValueError: bad {fails} \\({path}:"
+    with served(f"fragile:{fails}", base, "--load", str(path)) as server:
+        for refused in {"bind": (True, True), "close": (False, False), "make": (False, True)}[fails]:
+            if refused:
+                with pytest.raises((PolicyError, ModelError), match=told):
+                    client(base)
+            else:
+                with client(base) as runner:
+                    assert runner.evaluate() == 1
+        while not Path(f"{base}.in").exists():  # it says what went wrong before it makes the next pair
+            os.sched_yield()
+        server.send_signal(signal.SIGTERM)
+        code, said = ended(server)
+    assert code == 0
+    assert f"ValueError: bad {fails} (" in said
+    assert "Traceback" not in said
+
+
+def test_what_is_no_exception_goes_back_too(base: str) -> None:
+    spec = policy(base, "class Odd(BaseException): pass\ndef decide(obs):\n    raise Odd('bad')\n")
+    with served(spec, base), client(base) as runner:
+        for _ in range(2):
+            with pytest.raises(ModelError, match="Odd: bad"):
+                runner.evaluate()
 
 
 def test_class_is_made_once_for_the_first_client(base: str) -> None:

@@ -21,6 +21,7 @@ from passpilot.runners.spec import (
     make_runner,
     parse_runner_spec,
     runner_scheme,
+    shown,
     unregister_scheme,
 )
 
@@ -119,7 +120,7 @@ def test_unknown_scheme_lists_the_known_ones(mine: str) -> None:
     with pytest.raises(RunnerSpecError) as caught:
         make_runner("onxx:m", POINT)
     text = str(caught.value)
-    assert "expected one of const, default, mine, onnx, pipe, python, random, replay;" in text
+    assert "expected one of aot, const, default, grpc, mine, onnx, pipe, python, random, replay;" in text
     assert "'passpilot.runners'" in text
 
 
@@ -242,3 +243,13 @@ def test_import_is_light(tmp_path: Path) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True
     )
     assert done.stdout.strip() == ""
+
+
+def test_errors_do_not_show_a_token() -> None:
+    text = "grpc:h:1?colour=x&token=my%20secret&tls=no"
+    with pytest.raises(
+        RunnerSpecError, match=r"^runner grpc:h:1\?colour=x&token=\.{3}&tls=no: exp"
+    ):
+        make_runner(text, POINT)
+    assert shown("grpc:h:1?token=@file&token=t") == "grpc:h:1?token=@file&token=..."
+    assert shown("python:p.py:token=x") == "python:p.py:token=x"

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`grpc:` against one unary call per decision, and against `pipe:`, in turns; the null model, 38 features.
+
+The unary side is what generated clients do at their fastest, without protobuf objects at either end: a frame
+of the same bytes to a server of its own that only answers. Ours asks a Python policy behind
+`passpilot serve`. Streaming is to be at least 1.3 times faster, and a decision to take no more than 300 us.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+from passpilot.features.point import find_point
+from passpilot.runners.base import Runner, allocate
+from passpilot.runners.spec import make_runner
+
+import grpc  # isort: skip  (after ours, which sets how much it says)
+
+ROUNDS = 30
+QUESTIONS = 100
+FRAME = 38 * 8
+SERVE = "import sys; from passpilot.runners.serve import main; sys.exit(main(sys.argv[1:]))"
+UNARY = """
+import grpc
+from concurrent.futures import ThreadPoolExecutor
+handler = grpc.unary_unary_rpc_method_handler(lambda request, context: b"\\x11" + bytes(8))
+server = grpc.server(ThreadPoolExecutor(4))
+server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("bench", {"Ask": handler}),))
+print(server.add_insecure_port("127.0.0.1:0"), flush=True)
+server.start()
+server.wait_for_termination()
+"""
+
+
+def times(ask: Callable[[], object]) -> list[float]:
+    """The microseconds of each of many questions."""
+    clock = time.perf_counter
+    marks = [clock()]
+    for _ in range(QUESTIONS):
+        ask()
+        marks.append(clock())
+    return [(after - before) * 1e6 for before, after in pairwise(marks)]
+
+
+def started(*arguments: str) -> tuple[subprocess.Popen[str], str]:
+    """A server, and the first line that it says."""
+    child = subprocess.Popen([sys.executable, "-c", *arguments], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    return child, child.stdout.readline().strip()
+
+
+def runner(spec: str) -> Runner:
+    """A runner with buffers."""
+    made = allocate(make_runner(spec, find_point("inline"), timeout=60))
+    assert made.frame.nbytes == FRAME
+    return made
+
+
+def measure(sides: dict[str, Callable[[], object]]) -> dict[str, list[float]]:
+    """The times of all sides, in turns."""
+    measured: dict[str, list[float]] = {name: [] for name in sides}
+    for ask in sides.values():
+        times(ask)
+    for _ in range(ROUNDS):
+        for name, ask in sides.items():
+            measured[name] += times(ask)
+    return measured
+
+
+def main() -> None:
+    """Print the medians, the ninth deciles, and the ratio of the medians."""
+    with tempfile.TemporaryDirectory() as folder:
+        policy = Path(folder, "policy.py")
+        policy.write_text("def decide(obs):\n    return True\n")
+        spec, base = f"python:{policy}:decide", f"{folder}/ch"
+        unary, unary_port = started(UNARY)
+        streaming, port = started(SERVE, spec, "--grpc", "0")
+        piped = subprocess.Popen([sys.executable, "-c", SERVE, spec, "--pipe", base, "--once"])
+        channel = grpc.insecure_channel(f"127.0.0.1:{unary_port}")
+        call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/bench/Ask")
+        frame = bytes(FRAME)
+        with runner(f"grpc:127.0.0.1:{port}") as stream, runner(f"pipe:{base}") as pipe:
+            measured = measure(
+                {"unary": lambda: call(frame), "grpc:": stream.evaluate, "pipe:": pipe.evaluate}
+            )
+        channel.close()
+        for server in (unary, streaming, piped):
+            server.terminate()
+            server.wait()
+    medians = {name: statistics.median(each) for name, each in measured.items()}
+    for name, each in measured.items():
+        print(f"{name:6} median {medians[name]:6.1f} us   p90 {statistics.quantiles(each, n=10)[-1]:6.1f} us")
+    print(f"unary / grpc: {medians['unary'] / medians['grpc:']:.2f} (at least 1.3)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Features of bench/runners.py: the interference graph at a function's first question, as three tensors.
+
+153,300 floats: per live range an embedding of 100, made of its weight and size; the edges as pairs of rows,
+and their weights.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from passpilot import feature
+from passpilot.features import interference_graph
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+
+NODES: Final = 600
+WIDTH: Final = 100
+EDGES: Final = 31_100
+
+
+class Snapshot:
+    """The tensors of one function."""
+
+    def __init__(self, function: Any) -> None:
+        self.vectors = np.zeros((NODES, WIDTH), np.float32)
+        self.edges = np.zeros((EDGES, 2), np.float32)
+        self.weights = np.zeros((EDGES,), np.float32)
+        graph = interference_graph(function)
+        rows = {node: row for row, node in zip(range(NODES), graph, strict=False)}
+        for node, row in rows.items():
+            attributes = graph.nodes[node]
+            weight, size = min(attributes["weight"], 1e6), attributes["size"]
+            self.vectors[row] = np.sin(np.arange(WIDTH) * (1 + weight) + size)
+        pairs = [(rows[a], rows[b]) for a, b in graph.edges if a in rows and b in rows][:EDGES]
+        self.edges[: len(pairs)] = pairs or np.zeros((0, 2))
+        self.weights[: len(pairs)] = 1
+
+
+_kept: dict[str, Snapshot] = {}
+
+
+def _snapshot(site: Any) -> Snapshot:
+    name = site.function.name
+    if name not in _kept:
+        _kept.clear()
+        _kept[name] = Snapshot(site.function)
+    return _kept[name]
+
+
+@feature(f"float32[{NODES},{WIDTH}]", point="evict")
+def graph_vectors(site: Any) -> Floats:
+    """Embeddings of the live ranges."""
+    return _snapshot(site).vectors
+
+
+@feature(f"float32[{EDGES},2]", point="evict")
+def graph_edges(site: Any) -> Floats:
+    """Rows of the two live ranges that overlap."""
+    return _snapshot(site).edges
+
+
+@feature(f"float32[{EDGES}]", point="evict")
+def graph_weights(site: Any) -> Floats:
+    """1 for each edge."""
+    return _snapshot(site).weights

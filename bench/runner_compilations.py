@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What whole compilations cost with each runner, as ratios to the stock tools; a part of bench/runners.py."""
+
+from __future__ import annotations
+
+import contextlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console
+from rich.table import Table
+
+from bench import runner_models, runner_peers
+from passpilot.features.point import find_point
+from tests.corpus.programs import cache_home
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROUNDS: Final = 3
+PROGRAM: Final = "lz4"
+FEATURES: Final = Path(__file__).with_name("graph_features.py")
+
+
+@dataclass
+class Command:
+    """A command line to which `-o` is added, and what its runs took."""
+
+    line: list[str]
+    seconds: list[float] = field(default_factory=list)
+
+    def run(self, output: Path) -> bytes:
+        """Run it once; what it wrote."""
+        start = time.perf_counter()
+        subprocess.run([*self.line, "-o", str(output)], check=True)
+        self.seconds.append(time.perf_counter() - start)
+        return output.read_bytes()
+
+
+def _passpilot(*arguments: str) -> list[str]:
+    return [sys.executable, "-c", runner_peers.COMMAND, *arguments]
+
+
+@contextlib.contextmanager
+def _runners(folder: Path, model: Path, options: str, *flags: str) -> Iterator[dict[str, str]]:
+    """The specs that ask one model, by name; servers run it by onnxruntime."""
+    native = runner_models.ahead_of_time(model)
+    onnx = f"onnx:{model}?{options}"
+    base = folder / f"pipe-{model.stem}"
+    with runner_peers.piped(onnx, base, *flags), runner_peers.streamed(onnx, *flags) as (address, _):
+        yield {
+            "ahead of time": f"aot:{native}?{options}",
+            "ONNX in process": onnx,
+            "pipe": f"pipe:{base}",
+            "gRPC": f"grpc:{address}",
+        }
+
+
+def _measure(
+    commands: dict[str, Command], folder: Path, *, same: bool, rounds: int = ROUNDS
+) -> dict[str, list[float]]:
+    """Seconds of each command, in turns; with `same`, all have to write the same bytes."""
+    for _ in range(rounds):
+        outputs = {name: command.run(folder / "out") for name, command in commands.items()}
+        if same:
+            first, *others = outputs.values()
+            assert all(other == first for other in others), "the outputs differ"
+    return {name: command.seconds for name, command in commands.items()}
+
+
+def _report(title: str, times: dict[str, list[float]], base: str) -> dict[str, dict[str, float]]:
+    table = Table(title=f"{title}, median of {len(times[base])}")
+    for column in ("who", "seconds", f"to {base}"):
+        table.add_column(column, justify="left" if column == "who" else "right")
+    rows = {}
+    for name, seconds in times.items():
+        ratio = statistics.median(a / b for a, b in zip(seconds, times[base], strict=True))
+        rows[name] = {"seconds": statistics.median(seconds), "ratio": ratio}
+        table.add_row(name, f"{rows[name]['seconds']:.2f}", f"{ratio:.2f}")
+    Console(width=100).print(table)
+    return rows
+
+
+def _compiled(title: str, stock: list[str], ours: list[str], point: str) -> dict[str, dict[str, float]]:
+    """Measure one tool with every runner."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        model = folder / f"{point}.onnx"
+        options = runner_models.follower(model, find_point(point))
+        with _runners(folder, model, options, f"--point={point}") as specs:
+            advised = {who: Command(_passpilot(*ours, f"--{point}={spec}")) for who, spec in specs.items()}
+            commands = {
+                "stock": Command(stock),
+                "passpilot, nobody asked": Command(_passpilot(*ours)),
+                **advised,
+            }
+            return _report(title, _measure(commands, folder, same=True), "stock")
+
+
+def compilations() -> dict[str, dict[str, dict[str, float]]]:
+    """`opt -Oz` and `llc -O2` of one program."""
+    programs = cache_home() / f"dev/bc/{PROGRAM}"
+    whole, optimized = str(programs / "Oz/whole.bc"), str(programs / "O2/whole.optimized")
+    opt = [whole, "-passes=default<Oz>"]
+    llc = ["-O2", "-filetype=obj", "-x", "ir", optimized]
+    return {
+        "opt": _compiled(f"opt -Oz of {PROGRAM}", ["opt-22", *opt], ["opt", *opt], "inline"),
+        "llc": _compiled(f"llc -O2 of {PROGRAM}", ["llc-22", *llc], ["llc", *llc], "evict"),
+    }
+
+
+def graph() -> dict[str, dict[str, float]]:
+    """`llc -O2` with a policy that sees the interference graph."""
+    optimized = str(cache_home() / f"dev/bc/{PROGRAM}/O2/whole.optimized")
+    llc = ["llc", "-O2", "-filetype=obj", "-x", "ir", optimized, "--load", str(FEATURES)]
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
+        folder = Path(name)
+        model = folder / "graph.onnx"
+        names = runner_models.graph_policy(model)
+        flags = ("--point=evict", "--load", str(FEATURES))
+        ours, _ = stack.enter_context(runner_peers.streamed(f"onnx:{model}", *flags))
+        theirs = stack.enter_context(runner_peers.bridged(model, FEATURES))
+        bridge = f"grpc:{theirs}?protocol=mlbridge&features=mask,{','.join(names)}"
+        commands = {
+            "nobody asked": Command(_passpilot(*llc)),
+            "ONNX in process": Command(_passpilot(*llc, f"--evict=onnx:{model}")),
+            "gRPC, passpilot serve": Command(_passpilot(*llc, f"--evict=grpc:{ours}")),
+            "gRPC, ML-Compiler-Bridge": Command(_passpilot(*llc, f"--evict={bridge}")),
+        }
+        times = _measure(commands, folder, same=False, rounds=1)  # minutes
+        advised = {who: times[who] for who in commands if who != "nobody asked"}
+    _report(f"llc -O2 of {PROGRAM}, a policy of the interference graph", times, "nobody asked")
+    return _report("the same", advised, "ONNX in process")

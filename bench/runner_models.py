@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The models of bench/runners.py: perceptrons, policies that follow the default, and one of graphs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from bench.runner_peers import COMMAND
+from passpilot.features.point import Choice
+
+if TYPE_CHECKING:
+    from passpilot.features.point import Point
+
+
+class Graph:
+    """Nodes and weights, from inputs to the output `logits`."""
+
+    def __init__(self) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.weights: list[onnx.TensorProto] = []
+        self.inputs: list[onnx.ValueInfoProto] = []
+        self._random = np.random.default_rng(1)
+
+    def input(self, name: str, dtype: int, shape: tuple[int, ...]) -> None:
+        """One more input."""
+        self.inputs.append(helper.make_tensor_value_info(name, dtype, shape))
+
+    def node(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> None:
+        """One more node."""
+        self.nodes.append(helper.make_node(operator, inputs, [output], **attributes))
+
+    def constant(self, name: str, value: np.typing.NDArray[np.generic]) -> str:
+        """One more weight; its name."""
+        self.weights.append(numpy_helper.from_array(value, name))
+        return name
+
+    def perceptron(self, source: str, sizes: tuple[int, ...], output: str) -> None:
+        """Layers with ReLU between them, of seeded weights."""
+        for layer, (rows, columns) in enumerate(pairwise(sizes)):
+            weight = self._random.normal(0, rows**-0.5, (rows, columns)).astype(np.float32)
+            names = [
+                self.constant(f"w{layer}", weight),
+                self.constant(f"b{layer}", np.zeros(columns, np.float32)),
+            ]
+            last = layer == len(sizes) - 2
+            target = output if last else f"g{layer}"
+            self.node("Gemm", [source, *names], target)
+            if not last:
+                self.node("Relu", [target], source := f"h{layer}")
+
+    def save(self, path: Path, choices: int) -> None:
+        """Write the model, whose output is one logit per choice."""
+        output = helper.make_tensor_value_info("logits", TensorProto.FLOAT, [1, choices])
+        graph = helper.make_graph(self.nodes, "model", self.inputs, [output], self.weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        onnx.checker.check_model(model)
+        onnx.save(model, str(path))
+
+
+def _choices(point: Point) -> int:
+    return point.domain.count if isinstance(point.domain, Choice) else 2
+
+
+def _elements(point: Point) -> int:
+    return sum(spec.size for spec in point.features)
+
+
+def _perceptron(folder: Path, point: Point) -> Path:
+    """A perceptron over all tensors of the point: 38-64-64-2 where it has 38 scalars."""
+    path = folder / "perceptron.onnx"
+    if not path.exists():
+        graph = Graph()
+        count = _elements(point)
+        graph.input("x", TensorProto.FLOAT, (1, count))
+        sizes = (64, 64) if count < 1000 else (8,)
+        graph.perceptron("x", (count, *sizes, _choices(point)), "logits")
+        graph.save(path, _choices(point))
+    return path
+
+
+def _mapped(point: Point) -> str:
+    return f"map=x:{','.join(spec.name for spec in point.features)}"
+
+
+def ahead_of_time(model: Path) -> Path:
+    """Compile a model for this machine."""
+    target = model.with_suffix(".so")
+    subprocess.run([sys.executable, "-c", COMMAND, "aot", model, "-o", target, "-mcpu=native"], check=True)
+    return target
+
+
+def onnx_spec(folder: Path, point: Point) -> str:
+    """The perceptron by onnxruntime."""
+    return f"onnx:{_perceptron(folder, point)}?{_mapped(point)}"
+
+
+def aot_spec(folder: Path, point: Point) -> str:
+    """The perceptron as native code."""
+    return f"aot:{ahead_of_time(_perceptron(folder, point))}?{_mapped(point)}"
+
+
+def follower(path: Path, point: Point) -> str:
+    """A perceptron over the point's own table whose answer is LLVM's default; its options.
+
+    The perceptron's part in the logits is too small to change the answer, and too large to be left out.
+    """
+    left_out = (point.default.name, "use_def_density")  # which may be NaN
+    features = [spec for spec in point.features if spec.name not in left_out]
+    count, choices = sum(spec.size for spec in features), _choices(point)
+    graph = Graph()
+    graph.input("x", TensorProto.FLOAT, (1, count))
+    graph.input(point.default.name, TensorProto.INT64, (1,))
+    graph.node("Cast", [point.default.name], "default", to=TensorProto.FLOAT)
+    graph.constant("columns", np.arange(choices, dtype=np.float32)[None])
+    graph.node("Equal", ["columns", "default"], "same")
+    graph.node("Cast", ["same"], "one", to=TensorProto.FLOAT)
+    clipped = graph.constant("low", np.array(-1, np.float32)), graph.constant("high", np.array(1, np.float32))
+    graph.node("Clip", ["x", *clipped], "small")
+    graph.perceptron("small", (count, 64, 64, choices), "scores")
+    graph.constant("scale", np.array(1e-4, np.float32))
+    graph.node("Mul", ["scores", "scale"], "little")
+    graph.node("Add", ["little", "one"], "logits")
+    graph.save(path, choices)
+    return f"as=logits&map=x:{','.join(spec.name for spec in features)}"
+
+
+def graph_policy(path: Path) -> list[str]:
+    """A policy of the graph, pooled, and two tensors of the eviction; the names of its inputs."""
+    from bench.graph_features import EDGES, NODES, WIDTH
+
+    graph = Graph()
+    graph.input("graph_vectors", TensorProto.FLOAT, (NODES, WIDTH))
+    graph.input("graph_edges", TensorProto.FLOAT, (EDGES, 2))
+    graph.input("graph_weights", TensorProto.FLOAT, (EDGES,))
+    graph.input("liverange_size", TensorProto.FLOAT, (1, 33))
+    graph.input("nr_defs_and_uses", TensorProto.FLOAT, (1, 33))
+    one = graph.constant("one", np.array([1, 1]))
+    graph.node("ReduceMean", ["graph_vectors"], "vector", axes=[0], keepdims=1)
+    for name in ("graph_edges", "graph_weights"):
+        graph.node("ReduceMean", [name], f"{name}_mean", keepdims=1)
+        graph.node("Reshape", [f"{name}_mean", one], f"{name}_one")
+    names = ["vector", "graph_edges_one", "graph_weights_one", "liverange_size", "nr_defs_and_uses"]
+    graph.node("Concat", names, "x", axis=1)
+    graph.perceptron("x", (WIDTH + 2 + 66, 64, 33), "logits")
+    graph.save(path, 33)
+    return [each.name for each in graph.inputs]

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every way to ask a model, side by side: what one decision costs, and what whole compilations cost.
+
+usage: bench/runners.py [decisions] [memory] [compilations] [graph]      (all of them)
+
+decisions     microseconds per decision (median, p90), bytes on the wire and cold start, of every runner and
+              codec, with a Python model that answers 0 to 38 scalars and to the 21 tensors of an eviction,
+              and adds up vectors of 500 to 50,000 floats; ONNX and ahead-of-time perceptrons beside them
+memory        growth of both processes over 10^6 decisions
+compilations  whole `opt -Oz` and `llc -O2` with the same policy by ONNX, ahead of time, pipe and gRPC, as
+              ratios to the stock tools; the policy follows LLVM's default, so that all outputs are equal
+graph         `llc -O2` with a policy that sees 153,300 floats of the interference graph at each decision
+
+All contenders are asked in turns, so that noise falls on all of them. Writes bench/results/runners.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from bench import runner_compilations, runner_decisions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PARTS: Final[dict[str, Callable[[], object]]] = {
+    "decisions": runner_decisions.decisions,
+    "memory": runner_decisions.memory,
+    "compilations": runner_compilations.compilations,
+    "graph": runner_compilations.graph,
+}
+
+
+def main() -> None:
+    """Run the parts, and keep the results of those not run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("part", nargs="*", choices=(*PARTS, []), metavar="PART")
+    parts = parser.parse_args().part or list(PARTS)
+    path = Path(__file__).with_name("results") / "runners.json"
+    path.parent.mkdir(exist_ok=True)
+    results = json.loads(path.read_text()) if path.exists() else {}
+    for part in parts:
+        results[part] = PARTS[part]()
+        path.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

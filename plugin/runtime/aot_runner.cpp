@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Asks a model that `passpilot aot` compiled: a shared library in the process,
+// no interpreter.
+
+#include "../include/passpilot_model.h"
+#include "model_runner.h"
+#include "onnx_tensor.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <fstream>
+#include <sstream>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+namespace passpilot {
+
+namespace {
+
+const char *const Symbol = "passpilot_policy";
+
+/// What is wrong with \p File as a shared library for this process; empty if
+/// nothing is. The loader itself would be killed by a truncated one.
+std::string complaint(std::ifstream File) {
+  auto ReadHeader = [](std::ifstream &In, Elf64_Ehdr &H) {
+    return static_cast<bool>(In.read(reinterpret_cast<char *>(&H), sizeof H)) &&
+           std::equal(H.e_ident, H.e_ident + SELFMAG, ELFMAG);
+  };
+  std::ifstream Self("/proc/self/exe", std::ios::binary);
+  Elf64_Ehdr Header{}, Own{};
+  if (!ReadHeader(File, Header) || Header.e_type != ET_DYN)
+    return "no shared library";
+  if (ReadHeader(Self, Own) &&
+      (Header.e_machine != Own.e_machine ||
+       Header.e_ident[EI_CLASS] != Own.e_ident[EI_CLASS]))
+    return "one for another architecture";
+  // The linker writes the section headers last.
+  const uint64_t End =
+      Header.e_shoff + uint64_t(Header.e_shnum) * Header.e_shentsize;
+  File.seekg(0, std::ios::end);
+  if (!Header.e_shoff || static_cast<uint64_t>(File.tellg()) < End)
+    return "a file that is cut off";
+  return "";
+}
+
+/// A descriptor of a copy of the file at \p Path in memory, -1 if there is
+/// none. What cannot be read to its end is copied in part, for complaint() to
+/// refuse.
+int copyOf(const std::string &Path) {
+  const int From = open(Path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (From < 0)
+    return -1;
+  const int To = memfd_create("passpilot-model", MFD_CLOEXEC);
+  const int Why = errno;
+  const size_t AtOnce = 1 << 30;
+  while (To >= 0 && sendfile(To, From, nullptr, AtOnce) > 0)
+    ;
+  close(From);
+  errno = Why;
+  return To;
+}
+
+/// The first of the comma-separated \p Needed that is not among \p Had.
+std::string missingFrom(const std::vector<std::string> &Had,
+                        const char *Needed) {
+  std::istringstream In(Needed);
+  for (std::string F; std::getline(In, F, ',');)
+    if (std::find(Had.begin(), Had.end(), F) == Had.end())
+      return F;
+  return "";
+}
+
+std::vector<ModelTensor> tensorsOf(const passpilot_tensor *T, uint32_t Count) {
+  std::vector<ModelTensor> Tensors;
+  for (; Count; --Count, ++T)
+    Tensors.push_back(
+        {T->name, static_cast<int>(T->type), {T->shape, T->shape + T->rank}});
+  return Tensors;
+}
+
+class AotRunner final : public ModelRunner {
+public:
+  using ModelRunner::ModelRunner;
+  ~AotRunner() override {
+    if (Context)
+      Model->destroy(Context);
+    if (Library)
+      dlclose(Library);
+    if (File >= 0)
+      close(File);
+  }
+
+  bool open(const std::string &Path, const std::vector<std::string> &Features);
+  bool bind(const std::vector<TensorSpec> &Offered,
+            const ModelOptions &Options);
+  bool evaluate(const void *const *In, void *Out) override;
+
+private:
+  /// A copy of the file, open while the library is. The loader takes a file of
+  /// a known name or inode for the library that it has: here, both are new, so
+  /// that no model is taken for another, or changes while it is in use.
+  int File = -1;
+  void *Library = nullptr;
+  const passpilot_model *Model = nullptr;
+  void *Context = nullptr;
+  std::vector<const void *> Pointers; ///< one per input of the model
+  std::vector<uint64_t> Block;        ///< of its outputs
+  const char *Answer = nullptr;       ///< in Block
+
+  bool fail(std::string Text) {
+    Error = std::move(Text);
+    return false;
+  }
+};
+
+bool AotRunner::open(const std::string &Path,
+                     const std::vector<std::string> &Features) {
+  const std::string Expected = "expected a model of 'passpilot aot', got ";
+  File = copyOf(Path);
+  if (File < 0)
+    return fail(Expected + std::strerror(errno));
+  const std::string Name = "/proc/self/fd/" + std::to_string(File);
+  if (std::string Wrong = complaint(std::ifstream(Name, std::ios::binary));
+      !Wrong.empty())
+    return fail(Expected + Wrong);
+  Library = dlopen(Name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!Library)
+    return fail(Expected + "a file that cannot be loaded: " + dlerror());
+  Model = static_cast<const passpilot_model *>(dlsym(Library, Symbol));
+  if (!Model)
+    return fail(Expected + "a shared library without the symbol " + Symbol);
+  if (Model->abi != PASSPILOT_MODEL_ABI)
+    return fail("expected version " + std::to_string(PASSPILOT_MODEL_ABI) +
+                " of the model ABI, got " + std::to_string(Model->abi) +
+                "; compile the model again");
+  if (std::string F = missingFrom(Features, Model->features); !F.empty())
+    return fail("expected a model for this processor, got one for " +
+                std::string(Model->cpu) + ", which needs " + F +
+                "; compile it with another -mcpu");
+  Context = Model->create();
+  return Context || fail("expected memory for the model's context, got none");
+}
+
+bool AotRunner::bind(const std::vector<TensorSpec> &Offered,
+                     const ModelOptions &Options) {
+  if (!bindInputs(tensorsOf(Model->inputs, Model->input_count), Offered,
+                  Options) ||
+      !chooseOutput(tensorsOf(Model->outputs, Model->output_count), Offered,
+                    Options))
+    return false;
+  for (Port &P : Ports) {
+    P.Buffer.assign(P.Same ? 0 : (P.bytes() + 7) / 8, 0);
+    Pointers.push_back(P.Buffer.data());
+  }
+  Block.assign(Model->output_size / sizeof(uint64_t), 0);
+  Answer = reinterpret_cast<const char *>(Block.data()) +
+           Model->outputs[Chosen].offset;
+  return true;
+}
+
+bool AotRunner::evaluate(const void *const *In, void *Out) {
+  for (size_t I = 0; I < Ports.size(); ++I)
+    if (Ports[I].Same)
+      Pointers[I] = In[Ports[I].First];
+    else
+      fill(Ports[I], In, /*Offset=*/0, /*Row=*/0);
+  if (int Status = Model->evaluate(Context, Pointers.data(), Block.data()))
+    return fail("expected indices within their ranges, got status " +
+                std::to_string(Status));
+  return decide(Answer, static_cast<int>(Model->outputs[Chosen].type), 0,
+                MaskInput ? static_cast<const int64_t *>(In[*MaskInput])
+                          : nullptr,
+                *static_cast<Advice *>(Out));
+}
+
+} // namespace
+
+std::unique_ptr<Runner> makeAotRunner(const std::string &Path,
+                                      const std::vector<std::string> &Features,
+                                      const std::vector<TensorSpec> &Offered,
+                                      TensorSpec Output, const Domain &D,
+                                      const ModelOptions &Options,
+                                      std::string &Error, bool &Mismatch) {
+  auto R = std::make_unique<AotRunner>(std::move(Output), D);
+  if (R->open(Path, Features) && R->bind(Offered, Options))
+    return R;
+  Mismatch = R->mismatch();
+  Error = "model " + Path + ": " + R->error();
+  return nullptr;
+}
+
+} // namespace passpilot

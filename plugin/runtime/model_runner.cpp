@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "model_runner.h"
+
+#include "onnx_tensor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <sstream>
+
+namespace passpilot {
+
+using onnx::closeShape;
+using onnx::findOnnx;
+using onnx::load;
+using onnx::shapeText;
+using onnx::store;
+using onnx::TypePair;
+
+static const TensorSpec *find(const std::vector<TensorSpec> &Specs,
+                              const std::string &Name) {
+  for (const TensorSpec &S : Specs)
+    if (S.Name == Name)
+      return &S;
+  return nullptr;
+}
+
+size_t ModelRunner::Port::bytes() const {
+  return Size * scalarSize(findOnnx(Type)->Ours);
+}
+
+bool ModelRunner::refuse(std::string Text) {
+  Error = std::move(Text);
+  Mismatch = true;
+  return false;
+}
+
+bool ModelRunner::bindInputs(const std::vector<ModelTensor> &Wanted,
+                             const std::vector<TensorSpec> &Offered,
+                             const ModelOptions &Options) {
+  for (const ModelTensor &T : Wanted) {
+    Port &P = Ports.emplace_back();
+    static_cast<ModelTensor &>(P) = T;
+    auto Mapped =
+        std::find_if(Options.Map.begin(), Options.Map.end(),
+                     [&](const auto &M) { return M.first == P.Name; });
+    if (Mapped != Options.Map.end()) {
+      if (!concatenate(P, Mapped->second, Offered))
+        return false;
+    } else if (const TensorSpec *Spec = find(Offered, P.Name)) {
+      if (!fit(P, *Spec))
+        return false;
+    } else {
+      return refuse(
+          "input '" + P.Name +
+          "': expected a tensor that the compiler offers, got " +
+          (findOnnx(P.Type) ? numpyName(findOnnx(P.Type)->Ours) : "a tensor") +
+          shapeText(P.Shape) +
+          ", which nobody offers; 'passpilot features' lists them, and map=" +
+          P.Name + ":a,b concatenates several into one input");
+    }
+  }
+  for (const auto &M : Options.Map)
+    if (std::none_of(Ports.begin(), Ports.end(),
+                     [&](const Port &P) { return P.Name == M.first; }))
+      return refuse("map=" + M.first +
+                    ": expected the name of a model input, got none of them");
+  return true;
+}
+
+bool ModelRunner::fit(Port &P, const TensorSpec &Spec) {
+  const TypePair *T = findOnnx(P.Type);
+  std::vector<int64_t> Closed = P.Shape;
+  if (!T || T->Ours != Spec.Type || !closeShape(Closed, Spec.elements()))
+    return refuse("input '" + P.Name + "': expected " + numpyName(Spec.Type) +
+                  shapeText(Spec.Shape) + " as the compiler offers, " + "got " +
+                  (T ? numpyName(T->Ours) : "another type") +
+                  shapeText(P.Shape) +
+                  " in the model; export the model with the compiler's spec, "
+                  "or use map=" +
+                  P.Name + ":...");
+  P.Shape = Closed;
+  P.Size = Spec.elements();
+  P.First = Inputs.size();
+  P.Count = 1;
+  P.Same = true;
+  Inputs.push_back(Spec);
+  return true;
+}
+
+bool ModelRunner::concatenate(Port &P, const std::vector<std::string> &Names,
+                              const std::vector<TensorSpec> &Offered) {
+  if (P.Type != onnx::Float && P.Type != onnx::Double)
+    return refuse("input '" + P.Name +
+                  "': expected a float or double tensor for map=, got another "
+                  "type; only float inputs are concatenated");
+  P.First = Inputs.size();
+  for (const std::string &Name : Names) {
+    const TensorSpec *Spec = find(Offered, Name);
+    if (!Spec)
+      return refuse("map=" + P.Name +
+                    ": expected names that the compiler offers, got '" + Name +
+                    "'; 'passpilot features' lists them");
+    P.Size += Spec->elements();
+    P.Elements.push_back(Spec->elements());
+    Inputs.push_back(*Spec);
+  }
+  P.Count = Names.size();
+  std::vector<int64_t> Closed = P.Shape;
+  if (!closeShape(Closed, P.Size))
+    return refuse("input '" + P.Name + "': expected " + shapeText(P.Shape) +
+                  " as the model has, got " + std::to_string(P.Size) +
+                  " elements from map=" + P.Name);
+  P.Shape = Closed;
+  return true;
+}
+
+bool ModelRunner::findOutput(const std::vector<ModelTensor> &Known,
+                             const ModelOptions &Options) {
+  const std::string Wanted =
+      Options.OutputName.empty() ? Output.Name : Options.OutputName;
+  bool Found = Known.size() == 1 && Options.OutputName.empty();
+  std::string Names;
+  for (size_t I = 0; I < Known.size(); ++I) {
+    if (Known[I].Name == Wanted) {
+      Found = true;
+      Chosen = I;
+    }
+    Names += (I ? ", " : "") + Known[I].Name;
+  }
+  return Found || refuse("output: expected '" + Wanted + "', got " + Names +
+                         "; name one by output=");
+}
+
+bool ModelRunner::chooseOutput(const std::vector<ModelTensor> &Known,
+                               const std::vector<TensorSpec> &Offered,
+                               const ModelOptions &Options) {
+  if (!findOutput(Known, Options))
+    return false;
+  const auto &[Name, Type, Shape] = Known[Chosen];
+  OutputName = Name;
+  if (Type != onnx::Bool && !findOnnx(Type))
+    return refuse("output '" + OutputName +
+                  "': expected a tensor of numbers, got another type");
+  bool IsFloat = Type == onnx::Float || Type == onnx::Double;
+  int64_t Last = Shape.empty() ? 1 : Shape.back();
+  const bool Guess = Options.As.empty() && IsFloat;
+  if (TheDomain.Kind == DomainKind::Number)
+    Means = Meaning::Decision;
+  else if (Options.As == "logits" || (Guess && Last != 1))
+    Means = Meaning::Logits;
+  else if (Options.As == "probability" ||
+           (Guess && TheDomain.Kind == DomainKind::Flag))
+    Means = Meaning::Probability;
+  Threshold = Options.Threshold;
+  std::vector<int64_t> Closed = Shape;
+  const bool Fixed =
+      std::all_of(Shape.begin(), Shape.end(), [](int64_t D) { return D >= 0; });
+  if (Fixed && !closeShape(Closed, wanted()))
+    return refuse("output '" + OutputName + "': expected " + wantedText() +
+                  ", got " + shapeText(Shape) + "; see as=");
+  if (Means == Meaning::Logits && TheDomain.Kind == DomainKind::Choice) {
+    MaskInput = Inputs.size();
+    Inputs.push_back(*find(Offered, TheDomain.Mask));
+  }
+  return true;
+}
+
+void ModelRunner::fill(Port &P, const void *const *In, size_t Offset,
+                       size_t Row) {
+  if (P.Same) {
+    std::memcpy(reinterpret_cast<char *>(P.Buffer.data()) + Row * P.bytes(),
+                shifted(In[P.First], Offset), P.bytes());
+    return;
+  }
+  size_t At = Row * P.Size;
+  for (size_t I = P.First; I < P.First + P.Count; ++I)
+    for (size_t J = 0, E = P.Elements[I - P.First]; J < E; ++J)
+      store(P.Buffer.data(), P.Type, At++, shifted(In[I], Offset),
+            Inputs[I].Type, J);
+}
+
+std::string ModelRunner::wantedText() const {
+  return std::to_string(wanted()) +
+         (wanted() == 1 ? " element" : " elements, one per choice");
+}
+
+bool ModelRunner::decide(const void *Data, int Type, size_t Row,
+                         const int64_t *Mask, Advice &Out) {
+  const size_t N = wanted();
+  auto Value = [&](size_t I) { return load(Data, Type, Row * N + I); };
+  for (size_t I = 0; I < N; ++I)
+    if (std::isnan(Value(I))) {
+      Error = "output '" + OutputName + "': expected numbers, got NaN";
+      return false;
+    }
+  if (Means == Meaning::Decision)
+    return decision(Value(0), Out);
+  if (Means == Meaning::Probability) {
+    Out.Integer = Value(0) >= Threshold;
+    return true;
+  }
+  size_t Best = N; // the first of the largest, among the legal
+  for (size_t I = 0; I < N; ++I)
+    if ((!Mask || Mask[I]) && (Best == N || Value(I) > Value(Best)))
+      Best = I;
+  Out.Integer = static_cast<int64_t>(Best);
+  return true;
+}
+
+/// The output as the decision itself; the legality of a number or a column is
+/// the caller's to check.
+bool ModelRunner::decision(double X, Advice &A) {
+  if (TheDomain.Kind == DomainKind::Number) {
+    A.Number = X;
+    return true;
+  }
+  if (X >= 0 && X < static_cast<double>(TheDomain.Count) &&
+      X == std::floor(X)) {
+    A.Integer = static_cast<int64_t>(X);
+    return true;
+  }
+  std::ostringstream OS;
+  OS << "output '" << OutputName << "': expected " << TheDomain.expected()
+     << ", got " << X;
+  if (TheDomain.Kind == DomainKind::Flag)
+    OS << "; as=probability&threshold= makes a decision of a probability";
+  Error = OS.str();
+  return false;
+}
+
+} // namespace passpilot

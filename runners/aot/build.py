@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiles a `Graph`: LLVM IR of one constant, a `passpilot_model` of plugin/include, then machine code.
+
+The IR goes through LLVM's own ``default<O3>``. A library is linked without any other, so that it needs none:
+malloc and memcpy are the process's own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from llvmlite import ir
+from onnx import helper
+
+from passpilot.plugin import _core
+from passpilot.plugin.errors import InputError
+from passpilot.plugin.module import Module, emit, optimize
+from passpilot.runners.aot.emitter import (
+    I8,
+    I32,
+    I64,
+    INTERNAL,
+    OPERATORS,
+    POINTER,
+    Buffer,
+    Emitter,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from passpilot.runners.aot.graph import Graph, Tensor
+
+ABI: Final = 1
+SYMBOL: Final = "passpilot_policy"
+LINKERS: Final = ("ld.lld-22", "ld.lld", "ld", "cc", "clang-22")
+"""Tried in this order; all of them take the same arguments."""
+
+_CALLED: Final = ("aligned_alloc", "free", "memcpy", "memmove", "memset")
+_TENSOR: Final = ir.LiteralStructType([POINTER, POINTER, I32, I32, I64])
+_LINK_SECONDS: Final = 60
+
+_NO_GATHER: Final = "+prefer-no-gather"
+"""With the microcode that closes its leak, x86's gather is slower than the loads that it stands for: by six
+times in a forest of 100 trees."""
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """What code is generated for: the triple, -mcpu, -mattr, and the features that it needs."""
+
+    triple: str
+    name: str
+    attributes: str
+    features: Sequence[str]
+
+    @classmethod
+    def find(cls, name: str) -> Processor:
+        """The processor that -mcpu calls `name`; ``native``: this machine's.
+
+        Raises:
+            InputError: LLVM does not know it.
+        """
+        triple, cpu, attributes, features = _core.processor(name)
+        if triple.startswith("x86_64"):
+            attributes = ",".join(filter(None, (attributes, _NO_GATHER)))
+        return cls(triple, cpu, attributes, features)
+
+    @property
+    def wide(self) -> int:
+        """How many float32 fit the registers of a dot product's accumulators."""
+        return 64 if "avx" in self.features else 32
+
+
+def compile_graph(graph: Graph, processor: Processor, symbol: str = SYMBOL) -> Module:
+    """The optimized module of a graph.
+
+    Raises:
+        ModelError: a node cannot be compiled.
+    """
+    made = _Builder(graph, processor, symbol).build()
+    module = Module.read(made, name=symbol, mtriple=processor.triple, for_codegen=True)
+    optimize(module, "default<O3>", mcpu=processor.name, mattr=processor.attributes)
+    return module
+
+
+def object_of(module: Module, processor: Processor) -> bytes:
+    """The position-independent object file of the module."""
+    return emit(
+        module,
+        "obj",
+        mcpu=processor.name,
+        mattr=processor.attributes,
+        opt_level=3,
+        relocation_model="pic",
+    )
+
+
+def link(code: bytes) -> bytes:
+    """The shared library of an object file.
+
+    Raises:
+        InputError: there is no linker, or it failed.
+    """
+    linker = next(filter(None, map(shutil.which, LINKERS)), None)
+    if linker is None:
+        msg = (
+            f"aot: expected a linker, one of {', '.join(LINKERS)}, got none; install lld, or use -o policy.o"
+        )
+        raise InputError(msg)
+    with tempfile.TemporaryDirectory(prefix="passpilot-") as folder:
+        source, target = Path(folder, "policy.o"), Path(folder, "policy.so")
+        command = [linker, "-shared", "-nostdlib", "-o", str(target), str(source)]
+        try:
+            source.write_bytes(code)
+            done = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", timeout=_LINK_SECONDS, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            msg = f"aot: expected {linker} to link, got: {error}; use -o policy.o, or set TMPDIR"
+            raise InputError(msg) from error
+        if done.returncode != 0:
+            msg = f"aot: expected {linker} to link, got exit code {done.returncode}: {done.stderr[-500:]}"
+            raise InputError(msg)
+        return target.read_bytes()
+
+
+def is_symbol(name: str) -> bool:
+    """Whether C can name it, and the code calls nothing of that name."""
+    return name not in _CALLED and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name, re.ASCII) is not None
+
+
+class _Builder:
+    """The module's functions and data; everything but the symbol is internal."""
+
+    def __init__(self, graph: Graph, processor: Processor, symbol: str) -> None:
+        self.graph = graph
+        self.processor = processor
+        self.symbol = symbol
+        self.module = ir.Module(symbol)
+        self.module.triple = processor.triple
+
+    def build(self) -> ir.Module:
+        run, arena = self._run()
+        self._describe(
+            self._create(arena), self._evaluate(run), self._nothing(2, "switch_context"), self._destroy(arena)
+        )
+        return self.module
+
+    def _run(self) -> tuple[ir.Function, int]:
+        """The model itself, of the arena, the output block, and each input: all apart in memory."""
+        kind = ir.FunctionType(I32, [POINTER] * (2 + len(self.graph.inputs)))
+        run = ir.Function(self.module, kind, f"{INTERNAL}run")
+        run.linkage = "internal"
+        run.attributes.add("noinline")
+        run.attributes.add("nounwind")
+        for each in run.args:
+            each.add_attribute("noalias")
+        builder = ir.IRBuilder(run.append_basic_block("entry"))
+        body = run.append_basic_block("model")
+        builder.branch(body)
+        builder.position_at_end(body)
+        arena, block, *places = run.args
+        inputs = {
+            each.name: Buffer(place, each.dtype, each.shape)
+            for each, place in zip(self.graph.inputs, places, strict=True)
+        }
+        graph, results = self.graph, self._results(builder, block)
+        emitter = Emitter(builder, arena, graph.specs, graph.known, inputs, results)
+        emitter.wide = self.processor.wide
+        for node in graph.nodes:
+            OPERATORS[node.op_type](node, emitter)
+        emitter.finish()
+        builder.ret(emitter.status())
+        return run, emitter.arena_size
+
+    def _results(self, builder: ir.IRBuilder, block: ir.Value) -> dict[str, Buffer]:
+        return {
+            tensor.name: Buffer(
+                builder.gep(block, [ir.Constant(I64, offset)], source_etype=I8), tensor.dtype, tensor.shape
+            )
+            for tensor, offset in zip(self.graph.outputs, self._offsets(), strict=False)
+        }
+
+    def _offsets(self) -> list[int]:
+        """Where each output begins in the block, then where the block ends."""
+        offsets = [0]
+        for tensor in self.graph.outputs:
+            size = tensor.dtype.itemsize * prod(tensor.shape)
+            offsets.append(offsets[-1] + -(-size // 8) * 8)
+        return offsets
+
+    def _function(self, result: ir.Type, count: int, name: str) -> tuple[ir.Function, ir.IRBuilder]:
+        made = ir.Function(self.module, ir.FunctionType(result, [POINTER] * count), f"{INTERNAL}{name}")
+        made.linkage = "internal"
+        made.attributes.add("nounwind")
+        return made, ir.IRBuilder(made.append_basic_block("entry"))
+
+    def _create(self, arena: int) -> ir.Function:
+        create, builder = self._function(POINTER, 0, "create")
+        if arena:
+            allocate = ir.Function(self.module, ir.FunctionType(POINTER, [I64, I64]), "aligned_alloc")
+            builder.ret(builder.call(allocate, [ir.Constant(I64, 64), ir.Constant(I64, arena)]))
+        else:
+            builder.ret(self._global("no_context", ir.Constant(I64, 0)))
+        return create
+
+    def _destroy(self, arena: int) -> ir.Function:
+        if not arena:
+            return self._nothing(1, "destroy")
+        destroy, builder = self._function(ir.VoidType(), 1, "destroy")
+        free = ir.Function(self.module, ir.FunctionType(ir.VoidType(), [POINTER]), "free")
+        builder.call(free, destroy.args)
+        builder.ret_void()
+        return destroy
+
+    def _nothing(self, count: int, name: str) -> ir.Function:
+        made, builder = self._function(ir.VoidType(), count, name)
+        builder.ret_void()
+        return made
+
+    def _evaluate(self, run: ir.Function) -> ir.Function:
+        evaluate, builder = self._function(I32, 3, "evaluate")
+        context, inputs, output = evaluate.args
+        places = [
+            builder.load(builder.gep(inputs, [ir.Constant(I64, at)], source_etype=POINTER), typ=POINTER)
+            for at in range(len(self.graph.inputs))
+        ]
+        builder.ret(builder.call(run, [context, output, *places]))
+        return evaluate
+
+    def _global(self, name: str, value: ir.Constant) -> ir.GlobalVariable:
+        unique = self.module.get_unique_name(f"{INTERNAL}{name}")
+        made = ir.GlobalVariable(self.module, value.type, unique)
+        made.linkage, made.global_constant, made.initializer = "internal", True, value
+        return made
+
+    def _text(self, text: str) -> ir.GlobalVariable:
+        data = bytearray(text.encode() + b"\0")
+        return self._global("text", ir.Constant(ir.ArrayType(I8, len(data)), data))
+
+    def _tensors(self, tensors: Sequence[Tensor], offsets: Sequence[int]) -> ir.GlobalVariable:
+        rows = [self._tensor(each, offset) for each, offset in zip(tensors, offsets, strict=False)]
+        return self._global("tensors", ir.Constant(ir.ArrayType(_TENSOR, len(rows)), rows))
+
+    def _tensor(self, tensor: Tensor, offset: int) -> ir.Constant:
+        rank = len(tensor.shape)
+        shape = ir.Constant(ir.ArrayType(I64, rank), [ir.Constant(I64, each) for each in tensor.shape])
+        kind = helper.np_dtype_to_tensor_dtype(tensor.dtype)
+        return ir.Constant(
+            _TENSOR, [self._text(tensor.name), self._global("shape", shape), rank, int(kind), offset]
+        )
+
+    def _describe(self, *functions: ir.Function) -> None:
+        """The constant that is seen from outside."""
+        graph, processor, offsets = self.graph, self.processor, self._offsets()
+        head = [ir.Constant(I32, each) for each in (ABI, len(graph.inputs), len(graph.outputs), 0)]
+        nowhere = [0] * len(graph.inputs)
+        tensors = [self._tensors(graph.inputs, nowhere), self._tensors(graph.outputs, offsets)]
+        texts = (graph.digest, processor.triple, processor.name, ",".join(processor.features))
+        fields = [*head, *tensors, ir.Constant(I64, offsets[-1]), *map(self._text, texts), *functions]
+        kinds = [POINTER if isinstance(each, ir.GlobalValue) else each.type for each in fields]
+        value = ir.Constant(ir.LiteralStructType(kinds), fields)
+        made = ir.GlobalVariable(self.module, value.type, self.symbol)
+        made.global_constant, made.initializer, made.align = True, value, 8
+
+
+def file_kind(path: str) -> str:
+    """What a path is to hold: ``so``, ``o`` or ``ll``.
+
+    Raises:
+        InputError: it ends in none of these.
+    """
+    kind = os.path.splitext(path)[1].removeprefix(".")
+    if kind not in ("so", "o", "ll"):
+        raise InputError(f"aot: expected an output that ends in .so, .o or .ll, got {path!r}")
+    return kind

@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`Emitter`: what lowers a node to LLVM IR builds on, and the table of the operators that there are.
+
+An operator is a function that writes the IR of one node, registered by the op type:
+
+    @operator("Relu")
+    def relu(node: Node, emit: Emitter) -> None: ...
+
+All shapes are known, so that tensors are plain memory, row-major and dense: inputs and outputs where the
+caller has them, small results on the stack, large ones in the instance's arena. Nothing is allocated while
+the model runs. Booleans are bytes in memory and ``i1`` in registers. Alignment is that of the element.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+import numpy as np
+from llvmlite import ir
+
+from passpilot.plugin.errors import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
+
+    from numpy.typing import DTypeLike, NDArray
+
+    Array: TypeAlias = NDArray[np.generic]
+    Attribute: TypeAlias = "int | float | str | list[int] | list[float] | list[str] | Array"
+
+I1: Final = ir.IntType(1)
+I8: Final = ir.IntType(8)
+I32: Final = ir.IntType(32)
+I64: Final = ir.IntType(64)
+POINTER: Final = ir.PointerType()
+INTERNAL: Final = "model."
+"""What the names of functions and data begin with: no C program can name them."""
+FLAGS: Final = ("contract",)
+"""Of every floating-point operation: a product and a sum may be fused; nothing else may be reordered."""
+
+_STACK_EACH: Final = 4096
+_STACK_TOTAL: Final = 1 << 16
+
+_TYPES: Final[dict[str, ir.Type]] = {
+    "float32": ir.FloatType(),
+    "float64": ir.DoubleType(),
+    "bool": I8,
+    **{f"{sign}int{bits}": ir.IntType(bits) for sign in ("", "u") for bits in (8, 16, 32, 64)},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operation of the graph; an omitted optional input is an empty name."""
+
+    op_type: str
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Attribute]
+    opset: int
+    """The version of the op type's domain."""
+
+    def __str__(self) -> str:
+        return f"node {self.name or ', '.join(self.outputs)!r} ({self.op_type})"
+
+    def input(self, place: int) -> str:
+        """The name of an input; empty if it is omitted."""
+        return self.inputs[place] if place < len(self.inputs) else ""
+
+    def integer(self, name: str, default: int) -> int:
+        """An integer attribute."""
+        value = self.attributes.get(name, default)
+        assert isinstance(value, int), "checked by onnx"
+        return value
+
+    def number(self, name: str, default: float) -> float:
+        """A float attribute, which ONNX stores as float32."""
+        value = self.attributes.get(name, default)
+        assert isinstance(value, (int, float)), "checked by onnx"
+        return float(np.float32(value))
+
+    def text(self, name: str, default: str) -> str:
+        """A string attribute."""
+        return str(self.attributes.get(name, default))
+
+    def integers(self, name: str) -> list[int] | None:
+        """A list of integers, or None."""
+        value = self.attributes.get(name)
+        return [int(each) for each in value] if isinstance(value, list) else None
+
+    def numbers(self, name: str) -> list[float]:
+        """A list of floats; empty if there is none."""
+        value = self.attributes.get(name)
+        return [float(each) for each in value] if isinstance(value, list) else []
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A tensor in memory: dense, row-major."""
+
+    pointer: ir.Value
+    dtype: np.dtype[np.generic]
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)
+
+    @property
+    def element(self) -> ir.Type:
+        """The type of an element in memory."""
+        return memory_type(self.dtype)
+
+
+class Lowering(Protocol):
+    """Writes the IR of one node."""
+
+    def __call__(self, node: Node, emit: Emitter, /) -> None: ...
+
+
+OPERATORS: Final[dict[str, Lowering]] = {}
+"""Who lowers which op type."""
+
+CONSTANT: Final[dict[str, tuple[int, ...]]] = {}
+"""The places of inputs that must be constant, by op type."""
+
+AnyLowering = TypeVar("AnyLowering", bound=Lowering)
+
+
+def operator(*names: str, constant: tuple[int, ...] = ()) -> Callable[[AnyLowering], AnyLowering]:
+    """Register the decorated function for these op types.
+
+    The inputs at the places `constant` must be constant, as shapes depend on them.
+    """
+
+    def register(lower: AnyLowering) -> AnyLowering:
+        OPERATORS.update(dict.fromkeys(names, lower))
+        CONSTANT.update(dict.fromkeys(names, constant))
+        return lower
+
+    return register
+
+
+def memory_type(dtype: np.dtype[np.generic]) -> ir.Type:
+    """The LLVM type of an element in memory."""
+    return _TYPES[dtype.name]
+
+
+def register_type(dtype: np.dtype[np.generic]) -> ir.Type:
+    """The LLVM type of an element in a register."""
+    return I1 if dtype.kind == "b" else memory_type(dtype)
+
+
+def is_supported(dtype: np.dtype[np.generic]) -> bool:
+    """Whether tensors of the type can be compiled."""
+    return dtype.name in _TYPES
+
+
+def refused(node: Node, expected: str, got: str, hint: str = "") -> ModelError:
+    """The error for a node that cannot be compiled."""
+    return ModelError(f"{node}: expected {expected}, got {got}{f'; {hint}' if hint else ''}")
+
+
+class Emitter:
+    """Writes the body of one model, node after node.
+
+    `specs` gives dtype and shape of every tensor, `known` the values of those that are constant; `buffers`
+    holds the model's inputs, and the outputs under `results`, where they must end up.
+    """
+
+    def __init__(
+        self,
+        builder: ir.IRBuilder,
+        arena: ir.Value,
+        specs: Mapping[str, tuple[np.dtype[np.generic], tuple[int, ...]]],
+        known: Mapping[str, Array],
+        inputs: Mapping[str, Buffer],
+        results: Mapping[str, Buffer],
+    ) -> None:
+        self.builder = builder
+        self.module: ir.Module = builder.module
+        self.arena_size = 0
+        self.wide = 32
+        """How many float32 a dot product should keep in registers."""
+        self._arena = arena
+        self._specs = specs
+        self._known = known
+        self._results = results
+        self._buffers = dict(inputs)
+        self._stack = 0
+        self._status: ir.Value | None = None
+
+    def static(self, name: str) -> Array | None:
+        """The value of a tensor that is the same in every run; None of others."""
+        return self._known.get(name)
+
+    def integers(self, node: Node, place: int) -> list[int] | None:
+        """The values of a constant input; None if it is omitted."""
+        if not node.input(place):
+            return None
+        return [int(each) for each in self._known[node.inputs[place]].ravel()]
+
+    def spec(self, name: str) -> tuple[np.dtype[np.generic], tuple[int, ...]]:
+        """The dtype and shape of a tensor."""
+        return self._specs[name]
+
+    def value(self, name: str) -> Buffer:
+        """A tensor to read."""
+        if name not in self._buffers:
+            array = self._known[name]
+            self._buffers[name] = Buffer(self.constant(array), array.dtype, array.shape)
+        return self._buffers[name]
+
+    def output(self, name: str) -> Buffer:
+        """A tensor to write; for a name that the node leaves empty, too."""
+        if name in self._results:
+            self._buffers[name] = self._results[name]
+        elif name not in self._buffers:
+            self._buffers[name] = self.scratch(*self._specs[name])
+        return self._buffers[name]
+
+    def alias(self, name: str, buffer: Buffer) -> None:
+        """Let an output be another tensor's memory, in the shape of its own."""
+        dtype, shape = self._specs[name]
+        assert buffer.dtype == dtype, "an alias has the type of its buffer"
+        self._buffers[name] = Buffer(buffer.pointer, dtype, shape)
+
+    def finish(self) -> None:
+        """Copy the results that are elsewhere: aliases, inputs and constants."""
+        for name, result in self._results.items():
+            found = self.value(name)
+            if found.pointer is not result.pointer:
+                self.copy(found, result)
+
+    def scratch(self, dtype: DTypeLike, shape: Sequence[int]) -> Buffer:
+        """Memory for the rest of the run, not initialised."""
+        kind = np.dtype(dtype)
+        size = prod(shape) * kind.itemsize
+        if size <= _STACK_EACH and self._stack + size <= _STACK_TOTAL:
+            self._stack += size
+            pointer = self._alloca(memory_type(kind), prod(shape))
+        else:
+            pointer = self.builder.gep(self._arena, [self.int64(self.arena_size)], source_etype=I8)
+            self.arena_size += -(-size // 64) * 64
+        return Buffer(pointer, kind, tuple(shape))
+
+    def _alloca(self, element: ir.Type, count: int) -> ir.Value:
+        with self.builder.goto_entry_block():
+            pointer = self.builder.alloca(ir.ArrayType(element, max(count, 1)))
+        pointer.align, pointer.type = 64, POINTER
+        return pointer
+
+    def constant(self, array: Array) -> ir.Value:
+        """The address of constant data."""
+        data = np.ascontiguousarray(array).tobytes()
+        kind = ir.ArrayType(I8, len(data))
+        name = self.module.get_unique_name(f"{INTERNAL}constant")
+        held = ir.GlobalVariable(self.module, kind, name)
+        held.global_constant, held.linkage, held.align, held.type = True, "internal", 64, POINTER
+        held.initializer = ir.FormattedConstant(kind, 'c"\\' + data.hex("\\") + '"' if data else 'c""')
+        return held
+
+    def int64(self, value: int) -> ir.Constant:
+        """An index."""
+        return ir.Constant(I64, value)
+
+    def literal(self, value: float | bool, dtype: np.dtype[np.generic]) -> ir.Constant:
+        """A constant in a register of the dtype."""
+        return ir.Constant(register_type(dtype), _literal(dtype.type(value), dtype))
+
+    @contextlib.contextmanager
+    def loop(self, count: int, step: int = 1, start: int = 0) -> Iterator[ir.Value]:
+        """The loop over ``range(start, count, step)``; yields the index, int64."""
+        trips = len(range(start, count, step))
+        if trips == 1:
+            yield self.int64(start)
+            return
+        build = self.builder
+        before = build.block
+        body, after = build.append_basic_block("body"), build.append_basic_block("after")
+        build.cbranch(ir.Constant(I1, int(trips > 0)), body, after)
+        build.position_at_end(body)
+        index = build.phi(I64)
+        index.add_incoming(self.int64(start), before)
+        yield index
+        following = build.add(index, self.int64(step), flags=("nuw", "nsw"))
+        index.add_incoming(following, build.block)
+        last = self.int64(start + (trips - 1) * step)
+        build.cbranch(build.icmp_unsigned("!=", index, last), body, after)
+        build.position_at_end(after)
+
+    def cell(self, kind: ir.Type, initial: ir.Value) -> ir.Value:
+        """A variable, which LLVM turns into a register."""
+        with self.builder.goto_entry_block():
+            place = self.builder.alloca(kind)
+        self.builder.store(initial, place)
+        return place
+
+    def get(self, cell: ir.Value, kind: ir.Type) -> ir.Value:
+        """What a variable holds."""
+        return self.builder.load(cell, typ=kind)
+
+    def check(self, good: ir.Value) -> None:
+        """Let the run end with status 1 if an `i1` is false; it goes on, so that nothing may depend on it."""
+        if self._status is None:
+            with self.builder.goto_entry_block():
+                self._status = self.builder.alloca(I32)
+                self.builder.store(ir.Constant(I32, 0), self._status)
+        bad = self.builder.zext(self.builder.not_(good), I32)
+        before = self.builder.load(self._status, typ=I32)
+        self.builder.store(self.builder.or_(before, bad), self._status)
+
+    def status(self) -> ir.Value:
+        """What the run returns."""
+        return ir.Constant(I32, 0) if self._status is None else self.builder.load(self._status, typ=I32)
+
+    def address(self, buffer: Buffer, index: ir.Value) -> ir.Value:
+        """The address of an element by its flat index."""
+        return self.builder.gep(buffer.pointer, [index], inbounds=True, source_etype=buffer.element)
+
+    def load(self, buffer: Buffer, index: ir.Value) -> ir.Value:
+        """An element by its flat index."""
+        value = self.builder.load(self.address(buffer, index), typ=buffer.element)
+        value.align = buffer.dtype.itemsize
+        if buffer.dtype.kind == "b":
+            return self.builder.icmp_unsigned("!=", value, ir.Constant(I8, 0))
+        return value
+
+    def store(self, buffer: Buffer, index: ir.Value, value: ir.Value) -> None:
+        """Set an element by its flat index."""
+        if buffer.dtype.kind == "b":
+            value = self.builder.zext(value, I8)
+        self.builder.store(value, self.address(buffer, index), align=buffer.dtype.itemsize)
+
+    def copy(self, source: Buffer, target: Buffer) -> None:
+        """Copy all elements."""
+        with self.loop(target.size) as index:
+            self.store(target, index, self.load(source, index))
+
+
+def _literal(value: np.generic, dtype: np.dtype[np.generic]) -> int | float:
+    return float(value) if dtype.kind == "f" else int(value)

@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`Graph`: an ONNX model with every shape fixed and everything constant computed.
+
+The model is run once, by onnxruntime, on zeros or ones, with every tensor as an output: that tells types and
+shapes, and the values of what does not depend on the inputs, the shapes among it. It takes no part in what
+depends on them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import onnx
+import onnx.inliner
+from onnx import helper, numpy_helper
+
+from passpilot.plugin.errors import ModelError, RunnerSpecError
+from passpilot.runners.aot import (  # noqa: F401  (they register)
+    classic,
+    elementwise,
+    functions,
+    matrix,
+    reduce,
+    shape,
+    trees,
+)
+from passpilot.runners.aot.emitter import CONSTANT, OPERATORS, Node, is_supported
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from passpilot.features.point import Point
+    from passpilot.runners.aot.emitter import Array, Attribute
+
+_DOMAINS: Final = ("", "ai.onnx", "ai.onnx.ml")
+_FOLDED: Final = ("Shape", "Size")
+_ATTRIBUTES: Final = [
+    onnx.AttributeProto.AttributeType.Value(name)
+    for name in ("FLOAT", "INT", "STRING", "TENSOR", "FLOATS", "INTS", "STRINGS")
+]
+_LARGEST: Final = 1 << 28
+"""The elements of an input."""
+_RANDOM: Final = ("Bernoulli", "Multinomial", "RandomNormal", "RandomUniform")
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """An input or output: dense, of a fixed shape."""
+
+    name: str
+    dtype: np.dtype[np.generic]
+    shape: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """What is to be compiled."""
+
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    nodes: tuple[Node, ...]
+    """Those that depend on an input, each after what it reads."""
+    specs: Mapping[str, tuple[np.dtype[np.generic], tuple[int, ...]]]
+    """Type and shape of each tensor."""
+    known: Mapping[str, Array]
+    """The tensors that are the same in every run."""
+    digest: str
+    """SHA-256 of the model's file, in hexadecimal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the user decides about a model: its outputs (of the graph), and its inputs' shapes."""
+
+    outputs: Sequence[str] = ()
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    point: Point | None = None
+
+
+def read_graph(path: str, choices: Choices) -> Graph:
+    """The graph of a model file.
+
+    Raises:
+        ModelError: the file cannot be read, is no model, or has something that cannot be compiled.
+        RunnerSpecError: a choice does not fit the model.
+    """
+    data, model = _read(path)
+    graph = model.graph
+    constants = _constants(graph, path)
+    declared = [each for each in graph.input if each.name not in constants]
+    outputs = _outputs(graph, choices.outputs, path)
+    live = _live(graph.node, outputs)
+    moving = _moving(live, {each.name for each in declared})
+    versions = {each.domain or "ai.onnx": each.version for each in model.opset_import}
+    nodes = tuple(_node(each, versions) for each in moving)
+    _check_constant(nodes, declared)
+    _check_shapes(choices.shapes, declared, path)
+    inputs = tuple(_input(each, choices, path) for each in declared)
+    values = _probe(model, live, inputs, path)
+    values.update(constants)
+    specs = {name: (array.dtype, array.shape) for name, array in values.items()}
+    varying = {name for node in nodes for name in node.outputs} | {each.name for each in inputs}
+    known = {name: array for name, array in values.items() if name not in varying}
+    nodes = _without_strings(nodes, specs, outputs)
+    _check_types(nodes, specs)
+    made = tuple(Tensor(name, *specs[name]) for name in outputs)
+    for tensor in made:
+        _check_type(tensor, "output", path)
+    return Graph(inputs, made, nodes, specs, known, hashlib.sha256(data).hexdigest())
+
+
+def _read(path: str) -> tuple[bytes, onnx.ModelProto]:
+    try:
+        data = Path(path).read_bytes()
+        model = onnx.load(path)
+    except OSError as error:
+        msg = f"model {path}: expected an ONNX file, got: {error.strerror or error}"
+        raise ModelError(msg) from error
+    except Exception as error:  # protobuf's errors have no common class
+        msg = f"model {path}: expected an ONNX file, got: {_line(error)}"
+        raise ModelError(msg) from error
+    if not model.graph.output:
+        msg = f"model {path}: expected an ONNX graph with outputs, got none"
+        raise ModelError(msg)
+    return data, onnx.inliner.inline_local_functions(model) if model.functions else model
+
+
+def _constants(graph: onnx.GraphProto, path: str) -> dict[str, Array]:
+    """The initializers."""
+    for sparse in graph.sparse_initializer:
+        name = sparse.values.name
+        msg = f"model {path}: initializer {name!r}: expected a dense tensor, got a sparse one; make it dense"
+        raise ModelError(msg)
+    return {each.name: _array(each, f"model {path}: initializer {each.name!r}") for each in graph.initializer}
+
+
+def _array(tensor: onnx.TensorProto, who: str) -> Array:
+    try:
+        return numpy_helper.to_array(tensor)
+    except Exception as error:  # what is wrong with a tensor has no common class
+        msg = f"{who}: expected a tensor's data in its type and shape, got: {_line(error)}"
+        raise ModelError(msg) from error
+
+
+def _line(error: Exception) -> str:
+    """The first line of what another library says."""
+    text = str(error).strip()
+    return text.splitlines()[0] if text else type(error).__name__
+
+
+def _outputs(graph: onnx.GraphProto, chosen: Sequence[str], path: str) -> tuple[str, ...]:
+    made = {name for node in graph.node for name in node.output if name}
+    known = made | {each.name for each in graph.input} | {each.name for each in graph.initializer}
+    declared = [each.name for each in graph.output]
+    for name in chosen:
+        if name not in known:
+            names = ", ".join(declared)
+            msg = f"model {path}: expected a tensor of the graph as --output, such as {names}; got {name!r}"
+            raise RunnerSpecError(msg)
+    for name in () if chosen else declared:
+        if name not in known:
+            msg = (
+                f"model {path}: output {name!r}: expected a tensor of the graph, got a name that nobody makes"
+            )
+            raise ModelError(msg)
+    return tuple(dict.fromkeys(chosen or declared))
+
+
+def _live(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> list[onnx.NodeProto]:
+    """The nodes that the outputs need, in their order, which ONNX requires to be topological."""
+    wanted = set(outputs)
+    live = []
+    for node in reversed(nodes):
+        if wanted.intersection(node.output):
+            wanted.update(node.input)
+            live.append(node)
+    return live[::-1]
+
+
+def _moving(nodes: Iterable[onnx.NodeProto], inputs: set[str]) -> list[onnx.NodeProto]:
+    """The nodes whose results are not the same in every run."""
+    varying = {*inputs}
+    moving = []
+    for node in nodes:
+        depends = varying.intersection(node.input) and node.op_type not in _FOLDED
+        if depends or node.op_type.removesuffix("Like") in _RANDOM or _has_graph(node):
+            varying.update(filter(None, node.output))
+            moving.append(node)
+    return moving
+
+
+def _has_graph(node: onnx.NodeProto) -> bool:
+    return any(
+        each.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for each in node.attribute
+    )
+
+
+def _node(node: onnx.NodeProto, versions: Mapping[str, int]) -> Node:
+    domain = node.domain or "ai.onnx"
+    made = Node(
+        node.op_type,
+        node.name,
+        tuple(node.input),
+        tuple(node.output),
+        {},
+        versions.get(domain, versions.get("ai.onnx", 1)),
+    )
+    if node.domain not in _DOMAINS or node.op_type not in OPERATORS:
+        full = node.op_type if node.domain in _DOMAINS else f"{node.domain}.{node.op_type}"
+        hint = "take its input by --output" if node.op_type == "ZipMap" else "docs/aot.md has the table"
+        msg = f"{made}: expected an operator that can be compiled, got {full}; {hint}"
+        raise ModelError(msg)
+    attributes = {each.name: _attribute(each, f"{made}: {each.name}") for each in node.attribute}
+    return replace(made, attributes=attributes)
+
+
+def _check_constant(nodes: Sequence[Node], declared: Iterable[onnx.ValueInfoProto]) -> None:
+    varying = {each.name for each in declared} | {name for node in nodes for name in node.outputs}
+    for node in nodes:
+        for place in CONSTANT.get(node.op_type, ()):
+            if node.input(place) in varying - {""}:
+                what = "constant, as shapes depend on it, got one that is computed"
+                msg = (
+                    f"{node}: expected the input {node.inputs[place]!r} to be {what} from the model's inputs"
+                )
+                raise ModelError(msg)
+
+
+def _attribute(attribute: onnx.AttributeProto, who: str) -> Attribute:
+    if attribute.type not in _ATTRIBUTES:
+        msg = f"{who}: expected an attribute of numbers, texts or a tensor, got another type"
+        raise ModelError(msg)
+    value: object = helper.get_attribute_value(attribute)
+    if isinstance(value, onnx.TensorProto):
+        return _array(value, who)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, (int, float, str)):
+        return value
+    listed = list(value)  # type: ignore[call-overload]
+    return [each.decode("utf-8", "replace") if isinstance(each, bytes) else each for each in listed]
+
+
+def _check_shapes(
+    shapes: Mapping[str, tuple[int, ...]], declared: Sequence[onnx.ValueInfoProto], path: str
+) -> None:
+    names = [each.name for each in declared]
+    for name in shapes:
+        if name not in names:
+            msg = f"model {path}: expected an input as --shape, one of {', '.join(names)}; got {name!r}"
+            raise RunnerSpecError(msg)
+
+
+def _input(value: onnx.ValueInfoProto, choices: Choices, path: str) -> Tensor:
+    """An input of fixed dimensions: by --shape, by the point's tensor of its name, or the batch of one."""
+    kind = value.type.tensor_type
+    who = f"model {path}: input {value.name!r}"
+    numbers = {*helper.get_all_tensor_dtypes()} - {onnx.TensorProto.STRING}
+    if not value.type.HasField("tensor_type") or kind.elem_type not in numbers:
+        msg = f"{who}: expected a tensor of numbers, got another type"
+        raise ModelError(msg)
+    sizes = [each.dim_value if each.HasField("dim_value") else -1 for each in kind.shape.dim]
+    dims = [None if each < 0 else each for each in sizes]
+    known = kind.HasField("shape")
+    fixed = choices.shapes.get(value.name) or (_closed(value.name, dims, choices.point) if known else None)
+    if fixed is None or (known and len(fixed) != len(dims)):
+        text = ",".join("?" if each is None else str(each) for each in dims) if known else "..."
+        msg = (
+            f"{who}: expected no open dimension but the first, got [{text}]; "
+            f"give them by --shape {value.name}:1,..."
+        )
+        raise ModelError(msg)
+    if prod(fixed) > _LARGEST:
+        msg = f"{who}: expected at most {_LARGEST} elements, got shape {list(fixed)}"
+        raise ModelError(msg)
+    tensor = Tensor(value.name, np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type)), fixed)
+    _check_type(tensor, "input", path)
+    return tensor
+
+
+def _closed(name: str, dims: list[int | None], point: Point | None) -> tuple[int, ...] | None:
+    offered = [spec for spec in point.features if spec.name == name] if point else []
+    known = prod(each for each in dims if each is not None)
+    if offered and None in dims and known:
+        left = prod(offered[0].shape) // known
+        last = len(dims) - 1 - dims[::-1].index(None)
+        return tuple(left if at == last else each or 1 for at, each in enumerate(dims))
+    rest = dims[1:] if dims and dims[0] is None else dims
+    return None if None in rest else tuple(1 if each is None else each for each in dims)
+
+
+def _check_type(tensor: Tensor, role: str, path: str) -> None:
+    if not is_supported(tensor.dtype):
+        msg = f"model {path}: {role} {tensor.name!r}: expected numbers of up to 64 bits, got {tensor.dtype}"
+        raise ModelError(msg)
+
+
+def _without_strings(
+    nodes: Iterable[Node], specs: Mapping[str, tuple[np.dtype[np.generic], object]], outputs: Sequence[str]
+) -> tuple[Node, ...]:
+    """The nodes, without outputs of other types that nobody reads, such as classifiers' labels."""
+    read = {name for node in nodes for name in node.inputs} | {*outputs, ""}
+
+    def kept(name: str) -> bool:
+        return name in read or is_supported(specs[name][0])
+
+    return tuple(
+        replace(node, outputs=tuple(name if kept(name) else "" for name in node.outputs)) for node in nodes
+    )
+
+
+def _check_types(nodes: Sequence[Node], specs: Mapping[str, tuple[np.dtype[np.generic], object]]) -> None:
+    for node in nodes:
+        for name in (*node.inputs, *node.outputs):
+            if name and not is_supported(specs[name][0]):
+                msg = (
+                    f"{node}: expected tensors of numbers of up to 64 bits, got {name!r} of {specs[name][0]}"
+                )
+                raise ModelError(msg)
+
+
+def _probe(
+    model: onnx.ModelProto,
+    nodes: Sequence[onnx.NodeProto],
+    inputs: Sequence[Tensor],
+    path: str,
+) -> dict[str, Array]:
+    """The value of every tensor for zeros, which index any table; for ones where integers may divide."""
+    import onnxruntime
+
+    made = [name for node in nodes for name in node.output if name]
+    fill = int(any(node.op_type in ("Div", "Mod") for node in nodes))
+    feeds = {each.name: np.full(each.shape, fill, each.dtype) for each in inputs}
+    values: dict[str, Array] = dict(feeds)
+    if not made:
+        return values
+    probe = onnx.ModelProto()
+    probe.CopyFrom(model)
+    graph = probe.graph
+    for repeated in (graph.node, graph.output, graph.input, graph.value_info):
+        del repeated[:]
+    graph.node.extend(nodes)
+    graph.output.extend(onnx.ValueInfoProto(name=name) for name in made)
+    for each in inputs:
+        kind = helper.np_dtype_to_tensor_dtype(each.dtype)
+        graph.input.append(helper.make_tensor_value_info(each.name, kind, each.shape))
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level, options.intra_op_num_threads = 4, 1
+    try:
+        session = onnxruntime.InferenceSession(
+            probe.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+        found = session.run(made, feeds)
+    except Exception as error:  # onnxruntime's errors have no common class
+        msg = f"model {path}: expected a graph that runs, got: {_line(error)}"
+        raise ModelError(msg) from error
+    values.update(zip(made, map(_as_array, found), strict=True))
+    return values
+
+
+def _as_array(value: object) -> Array:
+    """What onnxruntime made; a sequence, a map or nothing is no tensor of numbers, whatever it holds."""
+    return np.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else np.empty((), object)

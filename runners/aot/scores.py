@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From the sums of an ensemble of trees to its outputs: transforms, labels, two classes of one score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from llvmlite import ir
+
+from passpilot.runners.aot.emitter import I64
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from passpilot.runners.aot.mathematics import Real
+
+TRANSFORMS: Final = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO")
+"""The transforms of scores. There is one more, PROBIT, which no converter writes."""
+
+Outputs = tuple[ir.Value, list[ir.Value]]
+"""A label and scores."""
+
+
+def transform(real: Real, name: str, scores: Sequence[ir.Value], met: Sequence[ir.Value]) -> list[ir.Value]:
+    """The scores after the transform; one without a weight, as `met` tells, is zero before it."""
+    pairs = zip(scores, met, strict=True)
+    known = [real.pick(has, score, real.of(0)) for score, has in pairs]
+    if name == "LOGISTIC":
+        return [real.sigmoid(score) for score in known]
+    if name.startswith("SOFTMAX"):
+        return _softmax(real, known, skip_zeros=name == "SOFTMAX_ZERO")
+    return known
+
+
+def _softmax(real: Real, scores: Sequence[ir.Value], *, skip_zeros: bool) -> list[ir.Value]:
+    top = scores[0]
+    for score in scores[1:]:
+        top = real.pick(real.below(top, score), score, top)
+    powers, total = [], real.of(0)
+    for score in scores:
+        power = added = real.exp(real.sub(score, top))
+        if skip_zeros:
+            other = real.below(real.of(1e-7), real.call("fabs", score))
+            added = real.pick(other, power, real.of(0))
+            power = real.pick(other, power, real.mul(score, real.exp(real.build.fneg(top))))
+        powers.append(power)
+        total = real.add(total, added)
+    return [real.div(power, total) for power in powers]
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """A classifier of two classes, as onnxruntime has it."""
+
+    labels: Sequence[int]
+    base: Sequence[float]
+    name: str
+    """The transform."""
+    single: bool
+    """Whether all weights are of one class."""
+    positive: bool
+    """Whether no weight is negative: the one score is then a probability, and 0.5 decides."""
+
+    def outputs(self, real: Real, scores: Sequence[ir.Value], met: Sequence[ir.Value]) -> Outputs:
+        """The label and the two scores; `met` tells of which classes there was a weight."""
+        if isinstance(met[1], ir.Constant):
+            return self._outputs(real, scores, met, bool(met[1].constant))
+        label, values = self._outputs(real, scores, met, True)
+        other, others = self._outputs(real, scores, met, False)
+        both = zip(values, others, strict=True)
+        return real.pick(met[1], label, other), [real.pick(met[1], *pair) for pair in both]
+
+    def _outputs(
+        self, real: Real, scores: Sequence[ir.Value], met: Sequence[ir.Value], has_second: bool
+    ) -> Outputs:
+        first, second = scores
+        base = [real.of(value) for value in self.base]
+        if len(base) == 2 and has_second:  # the first class's own base is not used
+            second = real.build.fadd(base[1], first)
+            first = real.build.fneg(second)
+        elif base:
+            first = real.build.fadd(first, base[0])
+        limit = 0.5 if self.single and self.positive else 0.0
+        yes = real.below(real.of(limit), second if has_second else first)
+        labels = self.labels if self.single else (0, 1)
+        label = real.pick(yes, I64(labels[1]), I64(labels[0]))
+        if has_second or len(base) == 2:
+            return label, transform(real, self.name, [first, second], met)
+        return label, self._two_of_one(real, first)
+
+    def _two_of_one(self, real: Real, score: ir.Value) -> list[ir.Value]:
+        if self.single and self.positive and self.name != "LOGISTIC":
+            return [real.build.fsub(real.of(1), score), score]
+        pair = [real.build.fneg(score), score]
+        return [real.sigmoid(each) for each in pair] if self.name == "LOGISTIC" else pair
+
+
+@dataclass(frozen=True, slots=True)
+class Multiclass:
+    """A classifier of more than two classes."""
+
+    labels: Sequence[int]
+    base: Sequence[float]
+    name: str
+    """The transform."""
+
+    def outputs(self, real: Real, scores: Sequence[ir.Value], met: Sequence[ir.Value]) -> Outputs:
+        """The label, of the first largest score that has a weight or base, and the scores."""
+        build, based = real.build, len(self.base)
+        pairs = zip(scores, self.base, strict=False)
+        sums = [*(build.fadd(score, real.of(base)) for score, base in pairs), *scores[based:]]
+        known = [*(met[0].type(True) for _ in self.base), *met[based:]]
+        found, top, label = known[0].type(False), real.of(0), I64(self.labels[0])
+        for score, has, value in zip(sums, known, self.labels, strict=True):
+            above = build.or_(build.not_(found), real.below(top, score))
+            better = build.and_(has, above)
+            top, label = real.pick(better, score, top), real.pick(better, I64(value), label)
+            found = build.or_(found, has)
+        return label, transform(real, self.name, sums, known)

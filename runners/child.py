@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A program that another command runs and watches, and the signals that end them both.
+
+The child has a session of its own, so that whatever it forks (clang runs itself as cc1) ends with it, and
+that Ctrl-C reaches it only through us. Its standard streams are ours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import time
+import warnings
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_STOPS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_GRACE: Final = 2.0
+"""Seconds for a child to clean up after SIGTERM, before SIGKILL."""
+_NAP: Final = 0.005
+_PRCTL: Final = ctypes.CDLL(None).prctl
+_PR_SET_PDEATHSIG: Final = 1
+
+
+class Child:
+    """A running program, with all that it forks.
+
+    Raises:
+        InputError: the program cannot be run.
+    """
+
+    def __init__(self, command: Sequence[str]) -> None:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter(
+                    "ignore", DeprecationWarning
+                )  # a runner's threads do not matter to prctl
+                self._process = subprocess.Popen(command, start_new_session=True, preexec_fn=_end_with_parent)
+        except (OSError, ValueError) as error:
+            got = getattr(error, "strerror", None) or str(error)
+            msg = f"{command[0]}: expected a program that can be run, got: {got}"
+            raise InputError(msg) from error
+        self.fd = os.pidfd_open(self._process.pid)
+        """Readable once the program has ended."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the program has ended; what it forked may go on."""
+        return bool(select.select([self.fd], [], [], 0)[0])
+
+    def finish(self) -> int:
+        """Wait for the program, and end what it has left behind; the exit code, or minus the signal."""
+        select.select([self.fd], [], [])
+        self._signal(signal.SIGKILL)  # not reaped yet: nobody else can have its number
+        return self._reap()
+
+    def stop(self) -> None:
+        """End the program and what it forked; nothing happens if it has ended before.
+
+        First by SIGTERM, on which LLVM's tools remove what they were writing, then by SIGKILL.
+        """
+        if self.fd < 0:
+            return
+        deadline = time.monotonic() + _GRACE
+        self._signal(signal.SIGTERM)
+        select.select([self.fd], [], [], _GRACE)
+        if not self.ended:
+            self._signal(signal.SIGKILL)
+        self._reap()
+        while self._signal(0) and time.monotonic() < deadline:  # what it forked cleans up, too
+            time.sleep(_NAP)
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> bool:
+        """Signal the whole session; False if nothing is left of it."""
+        try:
+            os.killpg(self._process.pid, number)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def _reap(self) -> int:
+        descriptor, self.fd = self.fd, -1
+        os.close(descriptor)
+        return self._process.wait()
+
+
+def _end_with_parent() -> None:
+    """In the child: get SIGTERM when the parent dies, however it dies.
+
+    A compiler whose channel has lost its other end would wait for ever, or spin.
+    """
+    _PRCTL(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+class Wake:
+    """Something to wait on: the signals that ask us to end, and calls from other threads."""
+
+    def __init__(self, reader: int, writer: int) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    def __call__(self) -> None:
+        """Make `wait` return; from any thread."""
+        with contextlib.suppress(BlockingIOError):  # it is full of reasons already
+            os.write(self._writer, b"\0")
+
+    def wait(self, fd: int, seconds: float) -> int:
+        """Wait until `fd` is readable, somebody calls, or the time is over; the number of a signal, or 0."""
+        if self._reader not in select.select([self._reader, fd], [], [], seconds)[0]:
+            return 0
+        return max(os.read(self._reader, select.PIPE_BUF))
+
+
+@contextlib.contextmanager
+def waking() -> Iterator[Wake]:
+    """SIGINT, SIGTERM and SIGHUP wake the one who waits, and do nothing else, unless they were ignored."""
+    reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    woken = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    heeded = [number for number in _STOPS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, _heed) for number in heeded}
+    try:
+        yield Wake(reader, writer)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(woken)
+        os.close(reader)
+        os.close(writer)
+
+
+def _heed(_number: int, _frame: object) -> None:
+    """The number is in the pipe."""

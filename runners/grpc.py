@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`grpc:HOST:PORT[?tls=CA.pem|no&token=TOKEN|@FILE]`: asks a model server, on this machine or another.
+
+The server is `passpilot serve RUNNER --grpc HOST:PORT`, or any other that speaks advisor.proto, which comes
+with the package. A runner is one stream. If nobody listens there yet, it waits as long as for any answer.
+
+    tls=FILE       TLS; the server's certificate is to be signed by one in this PEM file
+    tls=no         no TLS, though a token travels to another machine; elsewhere it is what is meant without
+    token=TOKEN    sent to the server; @FILE is the text in a file
+
+`protocol=mlbridge` speaks to the servers of ML-Compiler-Bridge instead; see `passpilot.runners.mlbridge`.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from google.protobuf.message import DecodeError
+
+from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError, SpecMismatchError, UsageError
+from passpilot.runners import advisor, wire
+from passpilot.runners.advisor_pb2 import Answer, Question
+from passpilot.runners.peer import RemoteRunner
+from passpilot.runners.spec import runner_keys
+from passpilot.runners.stream import Stream, StreamWatch, connect
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from passpilot.features.point import Point
+    from passpilot.runners.base import Host, Runner, Tensor
+
+_OPTIONS: Final = (
+    *advisor.OPTIONS,
+    ("grpc.enable_http_proxy", 0),  # HOST:PORT is where the server is
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 500),
+)
+_KEYS: Final = {"passpilot": ("tls", "token"), "mlbridge": ("proto", "features")}
+"""What each protocol knows."""
+
+_NAP: Final = 0.05
+_ABSENT: Final = "refused"
+"""What gRPC's text has when nobody listens."""
+
+
+class GrpcRunner(RemoteRunner):
+    """A session with a model server, which names the tensors that it wants.
+
+    Raises:
+        PeerError: the server is absent, dead, silent, incoherent, or does not take us.
+        SpecMismatchError: the server's runner wants a tensor that is not offered.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        point: Point,
+        timeout: float,
+        *,
+        certificates: bytes | None = None,
+        token: str = "",
+    ) -> None:
+        channel = connect(target, certificates, _OPTIONS)
+        super().__init__(f"grpc:{target}", timeout)
+        self._target = target
+        metadata = (("authorization", f"Bearer {token}"),) if token else ()
+        self._stream = Stream(channel, f"/{advisor.SERVICE}/{advisor.METHOD}", metadata)
+        self._watch = StreamWatch(self._stream, self._who, timeout)
+        try:
+            self._begin(point)
+        except BaseException as error:
+            self.abandon(error)
+            raise
+
+    def _begin(self, point: Point) -> None:
+        self._watch.steps += 1
+        greeting = self._read_welcome(self._greet(advisor.hello(point)))
+        self._watch.steps += 1
+        self.server = greeting.runner
+        try:
+            self.inputs = point.select(greeting.inputs)
+        except SpecMismatchError as error:
+            msg = f"{self._who}: {error}"
+            raise SpecMismatchError(msg) from None
+        self.output = point.advice
+        self._code = advisor.AdviceCode(point.advice)
+        size = wire.frame_size(self.inputs)
+        self._frame = memoryview(bytes(size))
+        self._head = advisor.frame_head(size)
+
+    def _greet(self, hello: bytes) -> bytes:
+        """The answer to the handshake, once somebody listens."""
+        absent = ""
+        while (answer := self._stream.open(hello)) is None:
+            if self._watch.fired:
+                got = absent or "nothing before the deadline"
+            else:
+                got = self._stream.status
+                if _ABSENT in got:
+                    absent = got
+                    time.sleep(_NAP)
+                    continue
+            command = f"passpilot serve RUNNER --grpc {self._target}"
+            hint = f"start `{command}`, with the same TLS and token"
+            raise PeerError(f"{self._who}: expected a model server, got {got}; {hint}")
+        return answer
+
+    def _read_welcome(self, data: bytes) -> wire.Welcome:
+        if len(data) > wire.MAX_LINE:
+            self._refuse(f"a welcome of at most {wire.MAX_LINE} bytes", len(data))
+        answer = self._parsed(data)
+        kind = answer.WhichOneof("kind")
+        if kind == "failure":
+            text = answer.failure.error[: wire.MAX_TEXT]
+            raise wire.error_class(answer.failure.kind)(f"{self._who}: {text}")
+        if kind != "welcome":
+            self._refuse("a welcome", data[:80])
+        return wire.read_welcome(advisor.as_json(answer.welcome), self._who)
+
+    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
+        super().bind(tensors, frame, host)
+        self._frame = frame.data
+
+    def _ask(self, deadline: float = 0.0) -> int | float:  # noqa: ARG002  (the watch has it)
+        data = self._exchange(b"".join((self._head, self._frame)))
+        if len(data) == self._code.size and data[0] == self._code.head:
+            _, advice = self._code.unpack(data)
+            return advice  # type: ignore[no-any-return]
+        answer = self._checked(data)
+        if answer.WhichOneof("kind") != self._code.field:
+            self._refuse(f"an answer with the advice as {self._code.field}", data[:80])
+        return getattr(answer, self._code.field)  # type: ignore[no-any-return]
+
+    def _exchange(self, question: bytes) -> bytes:
+        if self._broken:
+            raise PeerError(self._broken)
+        watch = self._watch
+        watch.steps += 1
+        data = self._stream.ask(question)
+        watch.steps += 1
+        if data is not None:
+            return data
+        if watch.fired:
+            hint = "see whether it hangs, or raise --timeout"
+            raise PeerError(f"{self._who}: expected an answer within {self._timeout:g} s, got none; {hint}")
+        got = self._stream.status
+        raise PeerError(f"{self._who}: expected an answer, got {got}; see the server's own output")
+
+    def switch_context(self, name: str) -> None:
+        """Tell the server; raises what `evaluate` raises."""
+        text = wire.text_message(name).decode()
+        try:
+            data = self._exchange(Question(context=text).SerializeToString())
+            if self._checked(data).WhichOneof("kind") != "done":
+                self._refuse("an answer that the context is known", data[:80])
+        except ModelError:
+            raise
+        except BaseException as error:
+            self.end(error)
+            raise
+
+    def _checked(self, data: bytes) -> Answer:
+        """The answer, if it tells no error."""
+        answer = self._parsed(data)
+        if answer.WhichOneof("kind") == "failure":
+            msg = f"{self._who} ({self.server}): {answer.failure.error[: wire.MAX_TEXT]}"
+            raise ModelError(msg)
+        return answer
+
+    def _parsed(self, data: bytes) -> Answer:
+        try:
+            return Answer.FromString(data)
+        except DecodeError as error:
+            msg = f"{self._who}: expected an Answer of advisor.proto, got {data[:80]!r}"
+            raise PeerError(msg) from error
+
+    def release(self) -> None:
+        self._watch.stop()
+        self._stream.close()
+
+
+@runner_keys("protocol", *(key for keys in _KEYS.values() for key in keys))
+def grpc_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> Runner:
+    """The runner of `grpc:HOST:PORT`.
+
+    Raises:
+        RunnerSpecError: the target or a key is wrong, or a token would travel unprotected.
+        InputError: a file cannot be read.
+    """
+    who = f"runner grpc:{target}"
+    protocol = options.pop("protocol", "passpilot")
+    if protocol not in _KEYS:
+        raise RunnerSpecError(f"{who}: expected a protocol among {', '.join(_KEYS)}, got {protocol!r}")
+    if unknown := [key for key in options if key not in _KEYS[protocol]]:
+        expected = f"keys of the protocol {protocol} ({', '.join(_KEYS[protocol])})"
+        raise RunnerSpecError(f"{who}: expected {expected}, got {', '.join(unknown)}")
+    if protocol == "mlbridge":
+        from passpilot.runners import mlbridge
+
+        return mlbridge.grpc_runner(target, options, point, timeout)
+    return _passpilot_runner(target, options, point, timeout)
+
+
+def _passpilot_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> GrpcRunner:
+    who = f"runner grpc:{target}"
+    try:
+        host, port = advisor.split_address(target, who)
+    except UsageError as error:
+        raise RunnerSpecError(str(error)) from None
+    if port == 0:
+        raise RunnerSpecError(f"{who}: expected the port that a server has, got 0")
+    tls = options.get("tls", "")
+    if "token" in options and not tls and not advisor.is_loopback(host):
+        msg = f"{who}: expected TLS for a token that leaves this machine, got none; "
+        raise RunnerSpecError(f"{msg}add tls=CA.pem, or tls=no to send it as it is")
+    token = advisor.read_token(options["token"], f"{who}: token") if "token" in options else ""
+    certificates = None if tls in ("", "no") else advisor.read_file(tls, f"{who}: tls", "certificates")
+    return GrpcRunner(f"{host}:{port}", point, timeout, certificates=certificates, token=token)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`SerDes`: tensors to bytes and back, by specs that both ends know; one module per format.
+
+serdes = make_serdes("json", specs)
+serdes.bind(tensors, frame)         once, as a runner is
+serdes.encode() -> data             what the tensors hold now
+serdes.decode(data)                 the tensors hold what the data says
+"""
+
+from __future__ import annotations
+
+import struct
+from abc import ABC, abstractmethod
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from passpilot.features.spec import layout
+from passpilot.plugin.errors import PeerError, RunnerSpecError
+from passpilot.runners.base import tensor_views
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import NoReturn
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from passpilot.features.spec import TensorSpec
+    from passpilot.runners.base import Tensor
+
+FORMATS: Final = {
+    "bitstream": "passpilot.runners.serdes.bitstream:Bitstream",
+    "json": "passpilot.runners.serdes.json:Json",
+    "protobuf": "passpilot.runners.serdes.protobuf:Protobuf",
+}
+"""The formats by name, imported when used."""
+
+_SHOWN: Final = 60
+
+
+class Row:
+    """One tensor: what each message asks of its spec, and `pack`, which writes values to its place."""
+
+    __slots__ = ("is_float", "name", "pack", "size", "spec", "tensor")
+
+    def __init__(self, spec: TensorSpec, tensor: Tensor, frame: memoryview, offset: int) -> None:
+        self.spec = spec
+        self.name = spec.name
+        self.size = spec.size
+        self.is_float = spec.dtype.startswith("float")
+        self.tensor = tensor
+        self.pack = partial(struct.Struct(f"={spec.size}{spec.struct_code}").pack_into, frame, offset)
+
+
+class SerDes(ABC):
+    """One format for the tensors `specs`, which are among those of `table` (themselves, if not given)."""
+
+    name: str
+    """The format's, for errors."""
+
+    def __init__(self, specs: Sequence[TensorSpec], table: Sequence[TensorSpec] = ()) -> None:
+        self.specs = tuple(specs)
+        self.table = tuple(table or specs)
+
+    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8]) -> None:
+        """Take the buffers: the tensors by name, which lie in `frame` as `layout(specs)` places them."""
+        offsets, _ = layout(self.specs)
+        self.rows = [
+            Row(spec, tensors[spec.name], frame.data, offset)
+            for spec, offset in zip(self.specs, offsets, strict=True)
+        ]
+
+    @abstractmethod
+    def encode(self) -> bytes | memoryview:
+        """What the tensors hold; a memoryview holds it until the next call."""
+
+    @abstractmethod
+    def decode(self, data: bytes) -> None:
+        """Let the tensors hold what `data` says.
+
+        Raises:
+            PeerError: it is not what `encode` of the other end gives; some tensors may have been written.
+        """
+
+    def store(self, row: Row, values: Sequence[int | float]) -> None:
+        """Let a tensor hold `values`, which are of its kind.
+
+        Raises:
+            PeerError: they are too few or many, or one does not fit its type.
+        """
+        if len(values) != row.size:
+            self.refuse(f"{row.size} values", f"{len(values)}", row.spec)
+        try:
+            row.pack(*values)
+        except (struct.error, OverflowError):
+            self.refuse(f"values that fit {row.spec.dtype}", list(values), row.spec)
+
+    def refuse(self, expected: str, got: object, spec: TensorSpec | None = None) -> NoReturn:
+        """Raise the error about data that are not as expected; of one tensor, if `spec` is given."""
+        text = repr(got) if not isinstance(got, str) else got
+        text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+        where = f"{self.name} at {spec.name!r} ({spec})" if spec else self.name
+        raise PeerError(f"{where}: expected {expected}, got {text}")
+
+
+def make_serdes(name: str, specs: Sequence[TensorSpec], table: Sequence[TensorSpec] = ()) -> SerDes:
+    """The serialisation `name` of the tensors `specs`; `table` is all that the decision point offers.
+
+    Raises:
+        RunnerSpecError: there is no such format, or it cannot name these tensors.
+    """
+    check_format(name)
+    module, _, kind = FORMATS[name].partition(":")
+    made: SerDes = getattr(import_module(module), kind)(specs, table)
+    return made
+
+
+def advice_serdes(name: str, advice: TensorSpec) -> tuple[SerDes, Tensor]:
+    """The serialisation `name` of an advice, and the buffer of one element that it is bound to."""
+    import numpy as np
+
+    serdes = make_serdes(name, (advice,))
+    frame = np.zeros(layout((advice,))[1], np.uint8)
+    tensors = tensor_views((advice,), frame)
+    serdes.bind(tensors, frame)
+    return serdes, tensors[advice.name]
+
+
+def check_format(name: str, known: Sequence[str] = tuple(FORMATS)) -> None:
+    """Make sure that `name` is a format among `known`.
+
+    Raises:
+        RunnerSpecError: it is not.
+    """
+    if name not in known:
+        raise RunnerSpecError(f"serdes: expected one of {', '.join(known)}, got {name!r}")

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The raw tensors, in the machine's byte order: a frame as it stands, or packed without its gaps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from passpilot.features.spec import layout, packed_runs
+from passpilot.runners.serdes import SerDes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from passpilot.features.spec import TensorSpec
+    from passpilot.runners.base import Tensor
+
+
+class Bitstream(SerDes):
+    """The tensors one after the other: each at a multiple of 8 bytes as in a frame, or `packed`."""
+
+    name = "bitstream"
+
+    def __init__(
+        self, specs: Sequence[TensorSpec], table: Sequence[TensorSpec] = (), *, packed: bool = False
+    ) -> None:
+        super().__init__(specs, table)
+        size = layout(specs)[1]
+        runs = packed_runs(specs) if packed else ((0, 0, size),)
+        self._places = [(slice(at, at + n), slice(to, to + n)) for at, to, n in runs]
+        self.data = bytearray(sum(n for _, _, n in runs))
+        """What `encode` gives: always the same buffer."""
+        self._view = memoryview(self.data)
+
+    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8]) -> None:  # noqa: ARG002
+        self._frame = frame.data.cast("B")
+
+    def encode(self) -> memoryview:
+        view, frame = self._view, self._frame
+        for here, there in self._places:
+            view[here] = frame[there]
+        return view
+
+    def decode(self, data: bytes) -> None:
+        if len(data) != len(self.data):
+            self.refuse(f"{len(self.data)} bytes", f"{len(data)} bytes")
+        received, frame = memoryview(data), self._frame
+        for here, there in self._places:
+            frame[there] = received[here]

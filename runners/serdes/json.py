@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One flat JSON object: the name of each tensor, and its value, or the list of its values in row-major order.
+
+Integers are exact up to 64 bits; a reader that makes doubles of them loses those beyond 2^53. What JSON has
+no number for is one of the texts "NaN", "Infinity" and "-Infinity", as in the JSON form of Protocol Buffers.
+A tensor of one element is a value, and is also taken as a list of one. Bare NaN, numbers too large for their
+type, fractions and booleans for integers, names that are missing, unknown or given twice are refused.
+"""
+
+from __future__ import annotations
+
+import json
+from math import isfinite
+from typing import TYPE_CHECKING, Final, cast
+
+from passpilot.runners.serdes import SerDes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from passpilot.features.spec import TensorSpec
+
+_SPECIAL: Final = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+
+
+class Json(SerDes):
+    """A flat JSON object, with neither spaces nor newlines."""
+
+    name = "json"
+
+    def encode(self) -> bytes:
+        values = {
+            row.name: row.tensor.item() if row.size == 1 else row.tensor.ravel().tolist() for row in self.rows
+        }
+        try:
+            text = _ENCODE(values)
+        except ValueError:
+            text = _ENCODE({name: _speakable(value) for name, value in values.items()})
+        return text.encode()
+
+    def decode(self, data: bytes) -> None:
+        given = self.read_object(data)
+        if len(given) != len(self.rows) or any(row.name not in given for row in self.rows):
+            self._refuse_names(given)
+        for row in self.rows:
+            value = given[row.name]
+            values = value if isinstance(value, list) else [value]
+            numbers = self._floats if row.is_float else self._integers
+            self.store(row, numbers(row.spec, values))
+
+    def read_object(self, data: bytes) -> dict[str, object]:
+        """The object that `data` are.
+
+        Raises:
+            PeerError: they are none, or have a name twice.
+        """
+        try:
+            row = _DECODER.decode(data.decode())
+        except (ValueError, RecursionError) as error:
+            self.refuse("a JSON object", f"{data[:40]!r} ({error})")
+        if not isinstance(row, dict):
+            self.refuse("a JSON object", row)
+        return row
+
+    def _integers(self, spec: TensorSpec, values: list[object]) -> list[int]:
+        if not set(map(type, values)) <= {int}:
+            self.refuse("integers", values, spec)
+        return cast("list[int]", values)
+
+    def _floats(self, spec: TensorSpec, values: list[object]) -> list[float]:
+        kinds, numbers = set(map(type, values)), values
+        if str in kinds:
+            numbers = [value for value in values if not (isinstance(value, str) and value in _SPECIAL)]
+            values = [_SPECIAL.get(value, value) if isinstance(value, str) else value for value in values]
+            kinds = set(map(type, numbers))
+        if not kinds <= {int, float}:
+            self.refuse(f"numbers or {', '.join(map(repr, _SPECIAL))}", numbers, spec)
+        if not _are_finite(cast("list[float]", numbers)):
+            self.refuse(f"values that fit {spec.dtype}", numbers, spec)
+        return cast("list[float]", values)
+
+    def _refuse_names(self, got: Iterable[str]) -> None:
+        names = [row.name for row in self.rows]
+        missing = [name for name in names if name not in got]
+        unknown = [name for name in got if name not in names]
+        wrong = ([f"no {missing[0]!r}"] if missing else []) + ([repr(unknown[0])] if unknown else [])
+        self.refuse(f"the {len(names)} tensors of the handshake", " and ".join(wrong))
+
+
+def _are_finite(numbers: list[float]) -> bool:
+    """Whether each is the number that was written, not one too large for any float."""
+    try:
+        return all(map(isfinite, numbers))
+    except OverflowError:  # an integer that no float comes near
+        return False
+
+
+def _speakable(value: object) -> object:
+    if isinstance(value, list):
+        return [_speakable(each) for each in value]
+    if isinstance(value, float) and value - value != 0.0:
+        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def _bare(text: str) -> object:
+    raise ValueError(f"bare {text}")
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    row = dict(pairs)
+    if len(row) != len(pairs):
+        raise ValueError("a name twice")
+    return row
+
+
+_ENCODE: Final = json.JSONEncoder(allow_nan=False, separators=(",", ":"), check_circular=False).encode
+_DECODER: Final = json.JSONDecoder(parse_constant=_bare, object_pairs_hook=_once)

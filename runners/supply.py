@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`Supply`: the runners of a model server, one for each session."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING
+
+from passpilot.features.point import Point, find_point
+from passpilot.plugin.errors import SpecMismatchError
+from passpilot.runners.spec import make_runner, shown
+
+if TYPE_CHECKING:
+    from passpilot.runners.base import Runner
+    from passpilot.runners.spec import RunnerLike
+
+
+class Supply:
+    """Makes the runners that `spec` names; any thread may ask.
+
+    The first is made before anyone asks, so that a wrong spec shows at once; the first session takes it.
+    """
+
+    def __init__(self, spec: RunnerLike, point: str, timeout: float) -> None:
+        self.name = shown(str(spec))
+        """What it serves, for people."""
+        self._spec = spec
+        self._timeout = timeout
+        self._point = find_point(point)
+        self._lock = threading.Lock()
+        self._spare: Runner | None = None
+        with contextlib.suppress(SpecMismatchError):  # a client may register the features that it lacks
+            self._spare = make_runner(spec, self._point, timeout=timeout)
+
+    def runner_for(self, point: Point) -> Runner:
+        """A runner for a client that offers what `point` says.
+
+        Raises:
+            SpecMismatchError: the client is one of another decision point, or offers too little.
+            Error: whatever else making the runner raises.
+        """
+        spare = self._take_spare()
+        if spare is not None:
+            if point == self._point:
+                return spare
+            spare.close()
+        if point.name != self._point.name:
+            msg = f"expected a client of the decision point {self._point.name}, got one of {point.name}"
+            raise SpecMismatchError(msg)
+        return make_runner(self._spec, point, timeout=self._timeout)
+
+    def close(self) -> None:
+        """Let go of the runner that no session took. Idempotent."""
+        if (spare := self._take_spare()) is not None:
+            spare.close()
+
+    def _take_spare(self) -> Runner | None:
+        with self._lock:
+            spare, self._spare = self._spare, None
+        return spare

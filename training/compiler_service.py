@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot serve-compiler`: the compiler as a gRPC service, for agents that learn from it.
+
+`compiler.proto` defines the messages. Streams are served by one event loop, episodes compiled in processes of
+their own (`passpilot.training.pool`). A stream holds such a process during an episode only, so that an idle
+agent costs nothing; whatever ends the stream gives the process back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import stat
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final
+
+import grpc
+
+from passpilot.features.point import find_point
+from passpilot.plugin.errors import CompilationError, Error, InputError
+from passpilot.runners import advisor
+from passpilot.runners.grpc_server import knows
+from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage, Start
+from passpilot.training.messages import failure
+from passpilot.training.rewards import improvement
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from passpilot.training.pool import Pool, Worker
+
+    Context = grpc.aio.ServicerContext[AgentMessage, CompilerMessage]
+
+SERVICE: Final = "passpilot.v1.Compiler"
+REMEMBERED: Final = 4096
+"""Baselines that are kept; the one that was used least recently goes first."""
+
+
+class Baselines:
+    """What the compiler's own default makes of each module under each set of options, measured once."""
+
+    def __init__(self) -> None:
+        self._values: OrderedDict[bytes, float] = OrderedDict()
+        self._measuring: dict[bytes, asyncio.Lock] = {}
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    async def value(self, key: bytes, measure: Callable[[], Awaitable[float]]) -> float:
+        """The value of `key`, which `measure` finds if nobody has before."""
+        lock = self._measuring.setdefault(key, asyncio.Lock())
+        try:
+            async with lock:
+                if key not in self._values:
+                    self._values[key] = await measure()
+        finally:
+            if not lock.locked():
+                self._measuring.pop(key, None)
+        self._values.move_to_end(key)
+        while len(self._values) > REMEMBERED:
+            self._values.popitem(last=False)
+        return self._values[key]
+
+
+class Corpus:
+    """The folder whose files agents may name; None for none."""
+
+    def __init__(self, folder: str | None) -> None:
+        self._folder = None if folder is None else os.path.realpath(folder)
+        if folder is not None and not os.path.isdir(folder):
+            raise InputError(f"--corpus: expected a folder, got {folder}")
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file below the folder.
+
+        Raises:
+            InputError: it is not there, no regular file, or elsewhere, be it by a link.
+        """
+        if self._folder is None:
+            msg = f"path {path!r:.80}: expected the module's bytes, got a path, and the service has no corpus"
+            raise InputError(f"{msg}; start it with --corpus DIR")
+        try:
+            place = os.path.realpath(os.path.join(self._folder, path))
+            if os.path.isabs(path) or os.path.commonpath([place, self._folder]) != self._folder:
+                raise InputError(f"path {path!r:.80}: expected one within the corpus, got another")
+            with open(place, "rb", opener=_open) as file:
+                status = os.fstat(file.fileno())
+                if not stat.S_ISREG(status.st_mode):
+                    raise InputError(f"path {path!r:.80}: expected a regular file of the corpus, got another")
+                if status.st_size > advisor.LARGEST:
+                    most = f"at most {advisor.LARGEST >> 20} MiB, got {status.st_size >> 20}"
+                    raise InputError(f"path {path!r:.80}: expected a file of the corpus of {most}")
+                return file.read()
+        except (OSError, ValueError) as error:  # ValueError: a null character
+            why = getattr(error, "strerror", None) or error
+            raise InputError(f"path {path!r:.80}: expected a file of the corpus, got: {why}") from error
+
+
+def _open(path: str, flags: int) -> int:
+    """An opener for `open`, which closes what it cannot use; neither a link nor a FIFO holds it up."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW)
+
+
+class CompilerService:
+    """Serves episodes, to those who send the `token` if there is one.
+
+    An agent has `timeout` seconds for an action, a compiler `limit` for an answer.
+    """
+
+    def __init__(self, pool: Pool, corpus: Corpus, timeout: float, limit: float, token: str = "") -> None:
+        self.pool = pool
+        self.corpus = corpus
+        self.timeout = timeout
+        self.limit = limit
+        self.baselines = Baselines()
+        self._wanted = f"Bearer {token}".encode() if token else b""
+
+    def handler(self) -> grpc.GenericRpcHandler:
+        """The methods of the service."""
+        method = grpc.stream_stream_rpc_method_handler(
+            self._episodes,
+            AgentMessage.FromString,
+            CompilerMessage.SerializeToString,
+        )
+        return grpc.method_handlers_generic_handler(SERVICE, {"Episodes": method})
+
+    async def _episodes(self, _messages: object, context: Context) -> None:
+        if not knows(context.invocation_metadata(), self._wanted):
+            msg = "expected the token of this server in `authorization: Bearer TOKEN`"
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, msg)
+        await _Stream(self, context).run()
+
+
+class _Stream:
+    """One agent: its episodes, one after the other."""
+
+    def __init__(self, service: CompilerService, context: Context) -> None:
+        self._service = service
+        self._pool = service.pool
+        self._context = context
+        self._worker: Worker | None = None  # during an episode
+        self._start = Start()
+
+    async def run(self) -> None:
+        """Answer until the agent goes; a cancellation, as by its death, ends this at any await."""
+        try:
+            while isinstance(message := await self._next(), AgentMessage):
+                answer = await self._answer(message)
+                await self._within(self._service.timeout, self._context.write(answer), "it to take an answer")
+        finally:
+            self._leave(done=False)
+
+    async def _next(self) -> object:
+        seconds = self._service.timeout if self._worker else None
+        return await self._within(seconds, self._context.read(), "an action")
+
+    async def _within(self, seconds: float | None, wait: Awaitable[object], what: str) -> object:
+        try:
+            async with asyncio.timeout(seconds):
+                return await wait
+        except TimeoutError:
+            self._leave(done=False)  # an agent that takes nothing holds up its last message, too
+            msg = f"agent: expected {what} within {seconds:g} s, got silence; see --timeout"
+            await self._context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, msg)
+
+    async def _answer(self, message: AgentMessage) -> CompilerMessage:
+        try:
+            if message.HasField("start"):
+                return await self._begin(message.start)
+            if self._worker is None:
+                raise InputError("agent: expected a start, got another message outside of an episode")
+            message.action.SetInParent()  # an empty message is an action without a value
+            return await self._ask(self._worker, message)
+        except Error as error:
+            return failure(error)
+
+    async def _begin(self, start: Start) -> CompilerMessage:
+        self._worker = await self._free_worker()
+        try:
+            find_point(start.point)
+            if start.WhichOneof("module") is None:
+                raise InputError("module: expected bitcode, assembly or a path, got none")
+            if start.HasField("path"):
+                start.code = await asyncio.to_thread(self._service.corpus.read, start.path)
+        except Error:
+            self._leave(done=True)
+            raise
+        self._start = start
+        return await self._ask(self._worker, AgentMessage(start=start))
+
+    async def _free_worker(self) -> Worker:
+        """The worker of the episode that ends by this, or else another one."""
+        if self._worker is not None:
+            try:
+                await self._worker.abandon()
+            except CompilationError:
+                self._bury()
+            else:
+                return self._worker
+        return await self._pool.borrow()
+
+    async def _ask(self, worker: Worker, message: AgentMessage) -> CompilerMessage:
+        """What the worker answers; with the last answer it is given back."""
+        try:
+            worker.send(message)
+            answer = await worker.receive(self._service.limit)
+            if answer.result.HasField("value"):
+                await self._compare(worker, answer)
+        except CompilationError:
+            self._bury()
+            raise
+        if answer.HasField("result") or (answer.HasField("failure") and not answer.failure.retry):
+            self._leave(done=True)
+        return answer
+
+    async def _compare(self, worker: Worker, answer: CompilerMessage) -> None:
+        """Complete a result by the baseline and the reward; a failure takes its place."""
+        default = Start()
+        default.CopyFrom(self._start)
+        for what in ("point", "features", "function"):  # all else is the same for the default
+            default.ClearField(what)
+        key = hashlib.sha256(default.SerializeToString(deterministic=True)).digest()
+
+        async def measure() -> float:
+            worker.send(AgentMessage(start=default))
+            measured = await worker.receive(self._service.limit)
+            if measured.HasField("failure"):
+                told = f"the default's compilation: {measured.failure.failure.error}"
+                raise CompilationError(told)
+            return measured.result.value
+
+        result = answer.result
+        result.baseline = await self._service.baselines.value(key, measure)
+        result.reward = improvement(result.value, result.baseline)
+
+    def _leave(self, *, done: bool) -> None:
+        """End the episode, if there is one."""
+        self._start = Start()
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            self._pool.give_back(worker, done=done)
+
+    def _bury(self) -> None:
+        """End the episode and its worker."""
+        self._start = Start()
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            self._pool.end(worker)

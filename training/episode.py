@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`CompilerClient`: an agent's end of `passpilot serve-compiler`, in the manner of Gymnasium.
+
+with CompilerClient("127.0.0.1:5005") as compiler:
+    observation = compiler.reset(code, point="inline", pipeline="default<Oz>", reward="native-size")
+    while observation is not None:
+        observation, reward, done, info = compiler.step(decide(observation))
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from passpilot.features.point import Choice, Flag, Number
+from passpilot.features.spec import TensorSpec, layout
+from passpilot.plugin.errors import AdviceError, InputError, PeerError
+from passpilot.runners import advisor
+from passpilot.runners.base import tensor_views
+from passpilot.runners.spec import LONGEST_TIMEOUT
+from passpilot.runners.stream import Stream, StreamWatch, connect
+from passpilot.runners.wire import error_class
+from passpilot.training.compiler_pb2 import Action, AgentMessage, CompilerMessage, Episode, Result, Start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from types import TracebackType
+    from typing import Self, TypeAlias
+
+    from numpy.typing import NDArray
+
+    from passpilot.features.point import Domain
+    from passpilot.runners import advisor_pb2
+    from passpilot.runners.base import Tensor
+
+    Observation: TypeAlias = Mapping[str, Tensor]
+    Info: TypeAlias = Mapping[str, float | int | tuple[str, ...]]
+
+METHOD: Final = "/passpilot.v1.Compiler/Episodes"
+_PATIENCE: Final = 10.0
+"""Seconds in which a service that has just been started may come up."""
+_NAP: Final = 0.05
+_ABSENT: Final = "refused"
+"""What gRPC's text has when nobody listens."""
+
+
+class CompilerClient:
+    """Takes the decisions of compilations, one episode after the other, over one stream.
+
+    Nothing is sent before the first `reset`. After a `PeerError` the next `reset` opens another stream; after
+    any other error the stream goes on.
+
+    Args:
+        target: HOST:PORT of the service.
+        timeout: seconds that one step of the compiler may take.
+        tls: a PEM file by one of whose certificates the service's is signed; empty for no TLS, and ``no``
+            for none although a token is sent to another machine.
+        token: what the service asks for; ``@FILE`` is the text in a file.
+
+    Raises:
+        Error: an argument is none of these.
+    """
+
+    tensors: tuple[TensorSpec, ...] = ()
+    """What the observations of the present episode hold."""
+
+    advice: TensorSpec
+    """The type of its actions."""
+
+    domain: Domain
+    """Which actions it takes."""
+
+    _frame: NDArray[np.uint8] = np.zeros(0, np.uint8)
+    """The bytes of the observation."""
+
+    def __init__(self, target: str, *, timeout: float = 600.0, tls: str = "", token: str = "") -> None:
+        self._who = f"compiler {target}"
+        host, port = advisor.split_address(target, self._who)
+        if not 0 < timeout <= LONGEST_TIMEOUT:
+            msg = f"{self._who}: expected a timeout of more than 0 seconds, at most a million, got {timeout}"
+            raise InputError(msg)
+        if token and not tls and not advisor.is_loopback(host):
+            msg = f"{self._who}: expected TLS for a token that leaves this machine, got none; "
+            raise InputError(f'{msg}give tls="ca.pem", or tls="no" to send it as it is')
+        secure = tls not in ("", "no")
+        certificates = advisor.read_file(tls, f"{self._who}: tls", "certificates") if secure else None
+        secret = advisor.read_token(token, f"{self._who}: token") if token else ""
+        self._connect = partial(_Connection, f"{host}:{port}", certificates, secret, timeout)
+        self._connection: _Connection | None = None
+        self._asking = False
+        self.info: Info = {}
+
+    def reset(
+        self,
+        module: bytes | str,
+        *,
+        point: str,
+        pipeline: str = "",
+        reward: str = "none",
+        features: Iterable[str] = (),
+        function: str = "",
+        opt_level: int = 2,
+    ) -> Observation | None:
+        """Start an episode, ending the one under way; its first observation, or None if nothing is asked.
+
+        Args:
+            module: bitcode or assembly; or, as a text, the path of a file in the service's corpus.
+            point: the decisions to take: ``inline``, ``evict`` or ``priority``.
+            pipeline: the passes to run, such as ``default<Oz>``; `point` is reached in it or, after it, in
+                the generation of code.
+            reward: ``native-size``, ``allocation-cost`` or ``none``.
+            features: the tensors to observe; none for the point's own table.
+            function: only the decisions of this function are asked; empty for all.
+            opt_level: the level of code generation.
+
+        Raises:
+            Error: the service's, of its class: the module, the pipeline or another argument is wrong.
+            PeerError: the service is absent, silent or gone.
+        """
+        if isinstance(features, str):
+            raise InputError(f"{self._who}: expected the names of features, got one text {features!r:.80}")
+        try:
+            start = Start(
+                point=point,
+                pipeline=pipeline,
+                reward=reward,
+                features=list(features),
+                function=function,
+                opt_level=opt_level,
+                **{"path" if isinstance(module, str) else "code": module},  # type: ignore[arg-type]
+            )
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{self._who}: expected the arguments of an episode, got: {error}") from error
+        self._asking, self.info = False, {}
+        return self._take(self._exchange(AgentMessage(start=start)))
+
+    def step(self, action: object) -> tuple[Observation | None, float, bool, Info]:
+        """Take one decision; gives the next observation (None at the end), the reward, done, and info.
+
+        The observation's arrays are the same in each step: copy what is to be kept. The reward comes with the
+        end and is 0 before; then `info` has the measured ``value``, its ``baseline``, the number of
+        ``decisions`` and the compiler's ``notes``.
+
+        Raises:
+            AdviceError: the action is not in the domain, or not legal by the mask; another may be tried.
+            Error: the compilation failed, and the episode with it.
+            PeerError: the service is absent, silent or gone.
+        """
+        if not self._asking:
+            raise InputError(f"{self._who}: expected an episode under way, got an action; call reset first")
+        observation = self._take(self._exchange(AgentMessage(action=_action(action))))
+        return observation, self._reward, observation is None, self.info
+
+    def _exchange(self, message: AgentMessage) -> CompilerMessage:
+        if self._connection is None:
+            self._connection = self._connect()
+        try:
+            return self._connection.exchange(message)
+        except BaseException:
+            self.close()
+            raise
+
+    def _take(self, message: CompilerMessage) -> Observation | None:
+        self._reward = 0.0
+        if message.HasField("failure"):
+            self._asking = message.failure.retry
+            told = message.failure.failure
+            raise error_class(told.kind)(f"{self._who}: {told.error}")
+        if message.HasField("episode"):
+            self._introduce(message.episode)
+        self._asking = message.HasField("observation")
+        if message.HasField("result"):
+            self._reward, self.info = message.result.reward, _info(message.result)
+            return None
+        if len(message.observation) != len(self._frame) or not self._asking:
+            self.close()
+            got = f"{len(message.observation)}; use one version at both ends"
+            raise PeerError(f"{self._who}: expected an observation of {len(self._frame)} bytes, got {got}")
+        self._frame[:] = np.frombuffer(message.observation, np.uint8)
+        return self._views
+
+    def _introduce(self, episode: Episode) -> None:
+        self.tensors = tuple(map(_spec, episode.tensors))
+        self.advice = _spec(episode.advice)
+        self.domain = _domain(episode)
+        self._frame = np.zeros(layout(self.tensors)[1], np.uint8)
+        self._views: Observation = tensor_views(self.tensors, self._frame)
+        for view in self._views.values():
+            view.flags.writeable = False
+
+    def close(self) -> None:
+        """End the episode, if there is one, and the stream. Idempotent; `reset` opens another."""
+        self._asking = False
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Connection:
+    """One stream of the service, in which each message is answered within `timeout` seconds."""
+
+    def __init__(self, target: str, certificates: bytes | None, token: str, timeout: float) -> None:
+        self._who = f"compiler {target}"
+        self._timeout = timeout
+        self._open = False
+        metadata = (("authorization", f"Bearer {token}"),) if token else ()
+        self._stream = Stream(connect(target, certificates, advisor.OPTIONS), METHOD, metadata)
+        self._watch = StreamWatch(self._stream, self._who, timeout)
+
+    def exchange(self, message: AgentMessage) -> CompilerMessage:
+        """The answer to a message.
+
+        Raises:
+            PeerError: there is none, or it cannot be understood.
+        """
+        data = message.SerializeToString()
+        self._watch.steps += 1
+        answer = self._stream.ask(data) if self._open else self._begin(data)
+        self._watch.steps += 1
+        self._open = True
+        if answer is None:
+            late = f"none within {self._timeout:g} s"
+            raise PeerError(
+                f"{self._who}: expected an answer, got {late if self._watch.fired else self._stream.status}"
+            )
+        try:
+            return CompilerMessage.FromString(answer)
+        except DecodeError as error:
+            got = f"got {answer[:80]!r}"
+            raise PeerError(f"{self._who}: expected a CompilerMessage of compiler.proto, {got}") from error
+
+    def _begin(self, data: bytes) -> bytes | None:
+        patience = time.monotonic() + _PATIENCE
+        while (answer := self._stream.open(data)) is None:
+            if _ABSENT not in self._stream.status or time.monotonic() > patience:
+                break
+            time.sleep(_NAP)
+        return answer
+
+    def close(self) -> None:
+        """End the stream and its watch."""
+        self._watch.stop()
+        self._stream.close()
+
+
+def _action(value: object) -> Action:
+    item = getattr(value, "item", None)
+    plain = item() if callable(item) and getattr(value, "size", None) == 1 else value
+    try:
+        if isinstance(plain, int):
+            return Action(integer=int(plain))
+        if isinstance(plain, float):
+            return Action(number=plain)
+    except ValueError:  # beyond 64 bits
+        pass
+    msg = f"action: expected a bool or a number, got {type(value).__name__} {value!r:.80}"
+    raise AdviceError(f"{msg}; give the decision itself")
+
+
+def _spec(row: advisor_pb2.TensorSpec) -> TensorSpec:
+    shape = list(row.shape)
+    return TensorSpec.from_json({"name": row.name, "type": row.type, "port": row.port, "shape": shape})
+
+
+def _domain(episode: Episode) -> Domain:
+    if episode.HasField("choice"):
+        return Choice(episode.choice.count, episode.choice.mask)
+    if episode.HasField("number"):
+        return Number(episode.number.low, episode.number.high)
+    return Flag()
+
+
+def _info(result: Result) -> Info:
+    info: dict[str, float | int | tuple[str, ...]] = {
+        "decisions": result.decisions,
+        "notes": tuple(result.notes),
+    }
+    if result.HasField("value"):
+        info |= {"value": result.value, "baseline": result.baseline}
+    return info

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rewards: what a compiled module is measured by, and what is better than the compiler's default."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from passpilot.plugin import _core
+    from passpilot.plugin.module import FileType
+
+_EXECUTABLE: Final = 0x4
+"""SHF_EXECINSTR of a section's flags. Source: the ELF specification."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One measure of generated code, the less the better, and what the code generation has to provide."""
+
+    filetype: FileType
+    costs: bool
+    of: Callable[[_core.Emitted], float]
+
+
+def improvement(value: float, baseline: float) -> float:
+    """How much less `value` is than `baseline`, by `baseline`; 0 where that is 0."""
+    return (baseline - value) / baseline if baseline else 0.0
+
+
+def code_size(emitted: _core.Emitted) -> float:
+    """The bytes of machine code in an ELF object: the sizes of its executable sections.
+
+    Raises:
+        InputError: the module's target has objects of another format.
+    """
+    data = emitted.code
+    if data[:4] != b"\x7fELF":
+        raise InputError("reward native-size: expected a target with ELF objects, got one with others")
+    wide = data[4] == 2
+    order = "<" if data[5] == 1 else ">"
+    offset, at = (40, "Q") if wide else (32, "I")
+    (table,) = struct.unpack_from(order + at, data, offset)
+    size, count = struct.unpack_from(order + "HH", data, offset + (18 if wide else 14))
+    section = struct.Struct(order + ("IIQQQQ" if wide else "IIIIII"))
+    if not count:  # more than 65279 sections: the first one's size is their number
+        count = section.unpack_from(data, table)[5]
+    rows = (section.unpack_from(data, table + number * size) for number in range(1, count))
+    return float(sum(row[5] for row in rows if row[2] & _EXECUTABLE))
+
+
+def _allocation_cost(emitted: _core.Emitted) -> float:
+    return sum(cost for _, _, cost in emitted.costs)
+
+
+MEASURES: Final = {
+    "native-size": Measure("obj", costs=False, of=code_size),
+    "allocation-cost": Measure("null", costs=True, of=_allocation_cost),
+    "none": None,
+}
+"""The rewards by name."""
+
+
+def find_measure(name: str) -> Measure | None:
+    """The measure of a reward; None for ``none``.
+
+    Raises:
+        InputError: there is no such reward.
+    """
+    if name not in MEASURES:
+        raise InputError(f"reward: expected one of {', '.join(MEASURES)}, got {name!r}")
+    return MEASURES[name]

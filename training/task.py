@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`Task`: one module, how it is compiled, and what is measured of the result.
+
+The steps are those of ``opt -passes=PIPELINE | llc -O2 -filetype=obj``, bitcode in between included, so that
+the measure is that of the command line. Whatever the reward needs is generated once, at the end.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin import _core
+from passpilot.plugin.errors import InputError, PasspilotWarning
+from passpilot.plugin.module import POINTS, Module, file_type, generate, optimize
+from passpilot.training.rewards import find_measure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from passpilot.plugin.module import Advisor
+    from passpilot.training.compiler_pb2 import Start
+    from passpilot.training.rewards import Measure
+
+LEVELS: Final = range(4)
+_DEFAULT_LEVEL: Final = 2
+_NAME: Final = "module"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a `Start` asks for; `run` compiles it.
+
+    Raises:
+        InputError: reward, level or pipeline are wrong.
+    """
+
+    code: bytes
+    pipeline: str
+    opt_level: int
+    measure: Measure | None
+    function: str
+
+    @classmethod
+    def of(cls, start: Start) -> Task:
+        """The task of a start that has its code."""
+        level = start.opt_level if start.HasField("opt_level") else _DEFAULT_LEVEL
+        if level not in LEVELS:
+            raise InputError(f"opt_level: expected 0 to {LEVELS[-1]}, got {level}")
+        if start.point in POINTS["optimize"] and not start.pipeline:
+            msg = f"pipeline: expected one that reaches the point {start.point}, got none; try default<Oz>"
+            raise InputError(msg)
+        return cls(start.code, start.pipeline, level, find_measure(start.reward), start.function)
+
+    def run(self, advisors: Sequence[Advisor] = ()) -> float | None:
+        """Compile the module, advised, and measure it; None if nothing is to be measured.
+
+        Raises:
+            Error: whatever the compilation raises.
+        """
+        module = Module.read(self.code, name=_NAME, for_codegen=not self.pipeline)
+        if self.function:
+            _check_defined(module, self.function)
+        if self.pipeline:
+            optimize(module, self.pipeline, _at("optimize", advisors))
+        generating = _at("emit", advisors)
+        if self.measure is None and not generating:
+            return None
+        if self.pipeline:
+            module = Module.read(module.bitcode(), name=_NAME, verify=False, for_codegen=True)
+        emitted = generate(module, self._options(), generating)
+        if self.measure is None:
+            return None
+        if self.measure.costs and not emitted.costs:
+            msg = (
+                "reward: no function was allocated by the greedy allocator (as at opt_level 0): the cost is 0"
+            )
+            warnings.warn(msg, PasspilotWarning, stacklevel=2)
+        return self.measure.of(emitted)
+
+    def _options(self) -> _core.EmitOptions:
+        made = _core.EmitOptions()
+        made.opt_level = self.opt_level
+        made.filetype = file_type(self.measure.filetype if self.measure else "null")
+        made.costs = self.measure is not None and self.measure.costs
+        return made
+
+
+def _at(function: str, advisors: Sequence[Advisor]) -> list[Advisor]:
+    return [advisor for advisor in advisors if advisor.point in POINTS[function]]
+
+
+def _check_defined(module: Module, function: str) -> None:
+    names = re.findall(rb'^define [^@\n]*@(?:"([^"\n]*)"|([\w.$-]+))\(', module.assembly(), re.MULTILINE)
+    defined = [(quoted or plain).decode("utf-8", "replace") for quoted, plain in names]
+    if function not in defined:
+        some = ", ".join(defined[:5]) + (", ..." if len(defined) > 5 else "")
+        raise InputError(f"function: expected one that the module defines ({some}), got {function!r}")

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The process in which episodes are compiled, one after the other; `passpilot.training.pool` starts it.
+
+It talks over a socket, in the messages of `passpilot.training.messages`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import socket
+import sys
+import warnings
+from typing import TYPE_CHECKING, Final
+
+from passpilot.features.point import Choice, Flag, Number, find_point
+from passpilot.features.spec import by_name
+from passpilot.passes.evict import EvictAdvisor
+from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.priority import PriorityAdvisor
+from passpilot.plugin.errors import AdviceError, Error
+from passpilot.plugin.load import load_file
+from passpilot.runners.base import Runner, own_features
+from passpilot.training import compiler_pb2
+from passpilot.training.messages import LENGTH, failure
+from passpilot.training.task import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from passpilot.features.point import Domain, Point
+    from passpilot.passes.advisor import Advisor
+    from passpilot.runners.advisor_pb2 import TensorSpec
+
+_PARENT_DEATH: Final = 1
+"""PR_SET_PDEATHSIG of prctl(2)."""
+
+
+class Channel:
+    """The worker's end of the socket."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._end = end
+        self._read = end.makefile("rb").read
+
+    def receive(self) -> compiler_pb2.AgentMessage:
+        """The next message; ends the process, which holds nothing, when the service has gone."""
+        head = self._read(LENGTH.size)
+        if len(head) < LENGTH.size:
+            os._exit(0)
+        return compiler_pb2.AgentMessage.FromString(self._read(*LENGTH.unpack(head)))
+
+    def send(self, message: compiler_pb2.CompilerMessage) -> None:
+        """Send one message."""
+        data = message.SerializeToString()
+        self._end.sendall(LENGTH.pack(len(data)) + data)
+
+
+class _Abandoned(Exception):  # noqa: N818  (nothing is wrong)
+    """The agent goes no further with this episode."""
+
+
+class AgentRunner(Runner):
+    """Asks the agent at the other end of `channel`.
+
+    Where `function` is given, the compiler's default answers whatever concerns another one.
+    """
+
+    def __init__(self, point: Point, features: Sequence[str], function: str, channel: Channel) -> None:
+        mask = [point.domain.mask] if isinstance(point.domain, Choice) else []
+        self.inputs = point.select(dict.fromkeys([*features, *mask])) if features else own_features(point)
+        self.output = point.advice
+        self.__name__ = "agent"  # what warnings call it
+        self.decisions = 0
+        self.abandoned = False
+        self._domain = point.domain
+        self._function = function
+        self._context = ""
+        self._by_context = point.name != "inline"
+        self._channel = channel
+        self._first: compiler_pb2.Episode | None = _episode(point, self)
+
+    def switch_context(self, name: str) -> None:
+        self._context = name
+
+    def evaluate(self) -> object:
+        if self._function and self._place() != self._function:
+            assert self.host is not None, "it runs in the compiler"
+            return self.host.default()
+        message = compiler_pb2.CompilerMessage(observation=self.frame.tobytes(), episode=self.introduction())
+        while True:
+            self._channel.send(message)
+            received = self._channel.receive()
+            if not received.HasField("action"):
+                self.abandoned = True
+                raise _Abandoned
+            try:
+                advice = self._domain.accept(_value(received.action), self.tensors)
+            except AdviceError as error:
+                message = failure(error, retry=True)
+                continue
+            self.decisions += 1
+            return advice
+
+    def _place(self) -> object:
+        if self._by_context:
+            return self._context
+        return self.host.site.caller.name  # type: ignore[union-attr]
+
+    def introduction(self) -> compiler_pb2.Episode | None:
+        """What the first message of the episode tells beside; None for the others."""
+        first, self._first = self._first, None
+        return first
+
+
+def _value(action: compiler_pb2.Action) -> object:
+    kind = action.WhichOneof("value")
+    return getattr(action, kind) if kind else None
+
+
+def _episode(point: Point, runner: Runner) -> compiler_pb2.Episode:
+    made = compiler_pb2.Episode()
+    for spec in by_name(runner.inputs).values():
+        _describe(spec.to_json(), made.tensors.add())
+    _describe(point.advice.to_json(), made.advice)
+    _describe_domain(point.domain, made)
+    return made
+
+
+def _describe(row: dict[str, str | int | list[int]], out: TensorSpec) -> None:
+    out.MergeFrom(type(out)(**row))  # type: ignore[arg-type]
+
+
+def _describe_domain(domain: Domain, out: compiler_pb2.Episode) -> None:
+    if isinstance(domain, Flag):
+        out.flag.SetInParent()
+    elif isinstance(domain, Choice):
+        out.choice.count, out.choice.mask = domain.count, domain.mask
+    elif isinstance(domain, Number):
+        out.number.low, out.number.high = domain.low, domain.high
+
+
+def _advisor(runner: AgentRunner, point: str) -> Advisor:
+    if point == "inline":
+        return InlineAdvisor(runner)
+    return EvictAdvisor(runner) if point == "evict" else PriorityAdvisor(runner)
+
+
+def _compiled(start: compiler_pb2.Start, channel: Channel) -> compiler_pb2.CompilerMessage:
+    """The last message of an episode; the agent is asked on the way."""
+    task = Task.of(start)
+    runner = AgentRunner(find_point(start.point), start.features, start.function, channel)
+    with warnings.catch_warnings(record=True) as caught, _advisor(runner, start.point) as advisor:
+        warnings.simplefilter("always")
+        try:
+            value = task.run([advisor])
+        except Exception:
+            if runner.abandoned:
+                return compiler_pb2.CompilerMessage()
+            raise
+    notes = [str(each.message) for each in caught]
+    if start.function and not runner.decisions:
+        notes.append(f"function {start.function}: the compiler asked nothing about it")
+    result = compiler_pb2.Result(value=value, decisions=runner.decisions, notes=notes)
+    return compiler_pb2.CompilerMessage(result=result, episode=runner.introduction())
+
+
+def _answer(start: compiler_pb2.Start, channel: Channel) -> compiler_pb2.CompilerMessage:
+    try:
+        if start.point:
+            return _compiled(start, channel)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the episode had them all
+            return compiler_pb2.CompilerMessage(result={"value": Task.of(start).run()})
+    except Exception as error:  # noqa: BLE001  (the agent gets it)
+        return failure(error)
+
+
+def main(argv: Sequence[str]) -> None:
+    """Serve the socket whose descriptor is the first argument; the others are files to load."""
+    ctypes.CDLL(None).prctl(_PARENT_DEATH, signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service
+    channel = Channel(socket.socket(fileno=int(argv[0])))
+    try:
+        for file in argv[1:]:
+            load_file(file)
+    except Error as error:
+        channel.send(failure(error))
+        return
+    channel.send(compiler_pb2.CompilerMessage())
+    while True:
+        message = channel.receive()
+        made = (
+            _answer(message.start, channel) if message.HasField("start") else compiler_pb2.CompilerMessage()
+        )
+        channel.send(made)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
