@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the decisions of `advised-unroll` and `advised-size` are worth: random search in place of a model.
+
+For each pass and program: so many random policies (`random:1`, ...) compile the linked program at O2; runs
+of its driver choose one by successive halving, each beside a run of plain O2; then the chosen one and O2 run
+in turn, so many times, afresh. The figures are of these last runs: processor time of the program by that of
+O2, by medians and by minima, and the size of its code by that of O2. The output of each run is checked.
+`advised-unroll` seeks the least time, `advised-size` the least code that costs no time.
+Writes bench/results/advised_passes.json.
+
+usage: bench_advised_passes.py [--unroll libsvm,re2] [--size libsvm,picosat] [--policies 12] [--runs 15]
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT: Final = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+import passpilot  # noqa: E402
+from passpilot.passes.size import SIZE  # noqa: E402
+from passpilot.passes.unroll import UNROLL  # noqa: E402
+from tests.corpus.build import build  # noqa: E402
+from tests.corpus.programs import Program, programs  # noqa: E402
+
+if TYPE_CHECKING:
+    from passpilot.passes.decision_point import DecisionPoint
+
+COST_OF_TIME: Final = 5.0
+"""How much smaller the code has to be for one part of time more, where size is sought."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """One pass, where it goes, and what it is to make better."""
+
+    name: str
+    at: str
+    point: DecisionPoint[int]
+    for_size: bool
+
+    def score(self, binary: Binary) -> float:
+        """What is to be least."""
+        time = statistics.median(binary.ratios)
+        return binary.text_ratio + COST_OF_TIME * max(0.0, time - 1) if self.for_size else time
+
+
+@dataclass(slots=True)
+class Binary:
+    """A compiled program: its code by that of O2, and its times by those of O2 beside it."""
+
+    path: Path
+    policy: str
+    text: int
+    text_ratio: float = 1.0
+    ratios: list[float] = field(default_factory=list)
+
+
+SEARCHES: Final = (
+    Search("advised-unroll", "vectorizer-start", UNROLL, for_size=False),
+    Search("advised-size", "pipeline-early-simplification", SIZE, for_size=True),
+)
+
+
+def compiled(program: Program, search: Search, policy: str, folder: Path) -> Binary:
+    """The program at O2, by a policy or, without one, as LLVM does it."""
+    module = passpilot.Module.read(program.whole("O2"))
+    if policy:
+        with search.point.advisor(policy) as advisor:
+            passpilot.optimize(module, "default<O2>", [advisor], at={search.at: search.name})
+    else:
+        passpilot.optimize(module, "default<O2>")
+    binary = folder / (policy.replace(":", "-") or "O2")
+    code = binary.with_suffix(".o")
+    code.write_bytes(passpilot.emit(module, "obj", relocation_model="pic"))
+    clang = "clang++-22" if program.lang == "c++" else "clang-22"
+    subprocess.run([clang, code, "-o", binary, *program.libs], check=True)
+    sizes = subprocess.run(["llvm-size-22", "-A", code], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in sizes.splitlines() if line.startswith(".text")]
+    return Binary(binary, policy, sum(int(row[1]) for row in rows))
+
+
+def seconds(program: Program, binary: Binary) -> float:
+    """Processor time of one run of the driver; its output is checked."""
+    args = [argument.format(drv=program.source / "_driver") for argument in program.driver.args]
+    with tempfile.TemporaryFile() as out:
+        child = subprocess.Popen([binary.path, *args], stdin=subprocess.DEVNULL, stdout=out)
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        told = hashlib.sha256(out.read()).hexdigest()
+    if child.returncode or told != program.driver.stdout_sha256:
+        sys.exit(f"{program.name} by {binary.policy or 'O2'}: exit code {child.returncode}, output {told}")
+    return usage.ru_utime
+
+
+def chosen(program: Program, search: Search, base: Binary, policies: int) -> Binary:
+    """The best of so many random policies, by successive halving."""
+    rivals = []
+    for seed in range(1, policies + 1):
+        made = compiled(program, search, f"random:{seed}", base.path.parent)
+        made.text_ratio = made.text / base.text
+        rivals.append(made)
+    while len(rivals) > 1:
+        for each in rivals * (1 if len(rivals) > 4 else 3):
+            each.ratios.append(seconds(program, each) / seconds(program, base))
+        rivals = sorted(rivals, key=search.score)[: max(1, len(rivals) // 2)]
+    return rivals[0]
+
+
+def measure(program: Program, search: Search, policies: int, runs: int) -> dict[str, object]:
+    """Search, then compare what was found with O2 in runs of their own."""
+    with tempfile.TemporaryDirectory() as folder:
+        base = compiled(program, search, "", Path(folder))
+        best = chosen(program, search, base, policies)
+        pairs = [(seconds(program, best), seconds(program, base)) for _ in range(runs)]
+    ours, theirs = zip(*pairs, strict=True)
+    return {
+        "pass": search.name,
+        "program": program.name,
+        "policy": best.policy,
+        "runs": runs,
+        "seconds": [statistics.median(theirs), statistics.median(ours)],
+        "time": statistics.median(ours) / statistics.median(theirs),
+        "time_paired": statistics.median(a / b for a, b in pairs),
+        "time_least": min(ours) / min(theirs),
+        "text": best.text_ratio,
+    }
+
+
+def main() -> None:
+    """Measure, print, and write the figures."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--unroll", default="libsvm,re2")
+    parser.add_argument("--size", default="libsvm,picosat")
+    parser.add_argument("--policies", type=int, default=12)
+    parser.add_argument("--runs", type=int, default=15)
+    args = parser.parse_args()
+    rows = []
+    for search, names in zip(SEARCHES, (args.unroll, args.size), strict=True):
+        build(wanted := [name for name in names.split(",") if name])
+        for name in wanted:
+            rows.append(measure(programs()[name], search, args.policies, args.runs))
+            print(rows[-1], file=sys.stderr, flush=True)
+    columns = ("pass", "program", "policy", "time", "time_paired", "time_least", "text")
+    table = Table(*columns, title="beside O2: processor time by medians, of pairs, by minima; code size")
+    for row in rows:
+        table.add_row(
+            *(f"{row[name]:.3f}" if isinstance(row[name], float) else str(row[name]) for name in columns)
+        )
+    Console().print(table)
+    results = ROOT / "bench" / "results"
+    results.mkdir(exist_ok=True)
+    (results / "advised_passes.json").write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()

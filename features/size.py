@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a model sees of a function that may be compiled for size: its body, its place in the call graph.
+
+Frequencies are those of LLVM's block frequencies, per call of the function that the block is in.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from passpilot.features.point import Feature
+from passpilot.features.spec import TensorSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from passpilot.plugin._core import CallBase, Function
+
+GOALS: Final = ("", "optsize", "minsize")
+"""The attribute of each choice: none leaves the function as it is."""
+
+_FREQUENCY_LIMIT: Final = 1e30
+
+
+def _row(name: str, doc: str, dtype: str = "int64", shape: tuple[int, ...] = (1,)) -> Feature:
+    return Feature(TensorSpec(name, dtype, shape), doc)
+
+
+FEATURES: Final = (
+    _row("instructions", "instructions of the function"),
+    _row("blocks", "basic blocks of the function"),
+    _row("loops", "loops of the function, inner ones included"),
+    _row("loop_depth", "depth of its innermost loop"),
+    _row("calls", "calls in it, those of intrinsics included"),
+    _row("work", "instructions that one call of it runs, by block frequencies; no callees", "float64"),
+    _row("hottest", "how often its hottest block runs per call", "float64"),
+    _row("is_local", "1 if nothing outside the module can call it"),
+    _row("call_sites", "direct calls of it in the module"),
+    _row("call_depth", "depth of the innermost loop around one of these"),
+    _row("call_frequency", "how often these run per call of their functions, in all", "float64"),
+    _row("is_cold", "1 if it is marked cold"),
+    _row("mask", "1 for each goal that is allowed: as it is, optsize, minsize", shape=(1, len(GOALS))),
+)
+
+
+def calls_by_callee(functions: Iterable[Function]) -> Mapping[str, list[CallBase]]:
+    """The direct calls of each function, by its name."""
+    calls: dict[str, list[CallBase]] = {}
+    for function in functions:
+        for call in function.call_sites:
+            if (callee := call.callee) is not None and not callee.is_intrinsic:
+                calls.setdefault(callee.name, []).append(call)
+    return calls
+
+
+def observe(function: Function, calls: Sequence[CallBase]) -> Mapping[str, object]:
+    """The values of the features for a function with a body and its direct calls, in a module pass."""
+    attributes = function.attributes
+    return {
+        **_body(function),
+        **_callers(calls),
+        "is_local": function.linkage in ("internal", "private"),
+        "is_cold": "cold" in attributes,
+        "mask": [[True, "optsize" not in attributes, True]],
+    }
+
+
+def _body(function: Function) -> Mapping[str, object]:
+    blocks = function.blocks
+    frequencies = [block.frequency for block in blocks]
+    sizes = (len(block.instructions) for block in blocks)
+    loops = function.loops
+    return {
+        "instructions": function.instruction_count,
+        "blocks": len(blocks),
+        "loops": len(loops),
+        "loop_depth": max((loop.depth for loop in loops), default=0),
+        "calls": len(function.call_sites),
+        "work": _bounded(sum(f * size for f, size in zip(frequencies, sizes, strict=True))),
+        "hottest": _bounded(max(frequencies)),
+    }
+
+
+def _callers(calls: Sequence[CallBase]) -> Mapping[str, object]:
+    blocks = [call.block for call in calls]
+    return {
+        "call_sites": len(calls),
+        "call_depth": max((block.loop_depth for block in blocks), default=0),
+        "call_frequency": _bounded(sum(block.frequency for block in blocks)),
+    }
+
+
+def _bounded(frequency: float) -> float:
+    return min(frequency, _FREQUENCY_LIMIT)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a model sees of an innermost loop that may be unrolled: its trip count, its body, its place.
+
+Trip counts are scalar evolution's, costs the target's, frequencies those of LLVM's block frequencies.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from passpilot.features.point import Feature
+from passpilot.features.spec import TensorSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from passpilot.plugin._core import Instruction, Loop
+
+FACTORS: Final = (0, 1, 2, 4, 8)
+"""The factor of each choice: 0 leaves the loop to LLVM, 1 forbids to unroll it."""
+
+LARGEST: Final = 1024
+"""No loop is unrolled to more than this size, in the units of ``size``."""
+
+_FREQUENCY_LIMIT: Final = 1e30
+
+
+def _row(name: str, doc: str, dtype: str = "int64", shape: tuple[int, ...] = (1,)) -> Feature:
+    return Feature(TensorSpec(name, dtype, shape), doc)
+
+
+FEATURES: Final = (
+    _row("trip_count", "how often the body runs per entry, if that is a known constant; else 0"),
+    _row("max_trip_count", "the most that it can run, if known; else 0"),
+    _row("trip_multiple", "a number that divides the trip count; 1 if none is known"),
+    _row("is_countable", "1 if the trip count can be computed before the loop is entered"),
+    _row("depth", "1 for a loop in no other"),
+    _row("blocks", "basic blocks of the loop"),
+    _row("exits", "blocks that may leave the loop"),
+    _row("latch_exits", "1 if the last block of the body may leave the loop"),
+    _row("phis", "values that the header carries from one iteration to the next"),
+    _row("instructions", "instructions, without phis"),
+    _row("size", "code size of the body by the target's cost model"),
+    _row("throughput", "reciprocal throughput of the body by the target's cost model"),
+    _row("latency", "sum of the latencies of the body by the target's cost model"),
+    _row("loads", "loads"),
+    _row("stores", "stores"),
+    _row("calls", "calls that are no intrinsics"),
+    _row("branches", "conditional branches and switches"),
+    _row("floating_point", "floating-point operations"),
+    _row("divisions", "divisions and remainders, of integers and of floating-point numbers"),
+    _row("iterations", "iterations per entry that branch probabilities suggest", "float64"),
+    _row("frequency", "how often the header runs per call of the function", "float64"),
+    _row("function_instructions", "instructions of the function"),
+    _row("for_size", "1 if the function is optsize or minsize"),
+    _row("mask", "1 for each factor that is allowed", shape=(1, len(FACTORS))),
+)
+
+_DIVISIONS: Final = ("sdiv", "udiv", "srem", "urem", "fdiv", "frem")
+_FLOATING: Final = ("fadd", "fsub", "fmul", "fdiv", "frem", "fneg", "fcmp")
+
+
+def observe(loop: Loop) -> Mapping[str, object]:
+    """The values of the features for an innermost loop, in a function pass."""
+    body = [each for block in loop.blocks for each in block.instructions if each.opcode != "phi"]
+    size = _cost(body, "code-size")
+    count, most = loop.trip_count or 0, loop.max_trip_count or 0
+    return {
+        "trip_count": count,
+        "max_trip_count": most,
+        "trip_multiple": loop.trip_multiple,
+        "size": size,
+        "throughput": _cost(body, "throughput"),
+        "latency": _cost(body, "latency"),
+        **_shape(loop),
+        **_mix(body),
+        **_place(loop),
+        "mask": [[_is_allowed(factor, size, most) for factor in FACTORS]],
+    }
+
+
+def _is_allowed(factor: int, size: int, most: int) -> bool:
+    """Whether the factor makes sense: more copies than iterations do not, nor a body beyond all caches."""
+    return factor <= 1 or ((most == 0 or factor <= most) and factor * size <= LARGEST)
+
+
+def _shape(loop: Loop) -> Mapping[str, object]:
+    exiting = loop.exiting_blocks
+    return {
+        "is_countable": loop.backedge_taken_count is not None,
+        "depth": loop.depth,
+        "blocks": len(loop.blocks),
+        "exits": len(exiting),
+        "latch_exits": any(latch in exiting for latch in loop.latches),
+        "phis": sum(each.opcode == "phi" for each in loop.header.instructions),
+    }
+
+
+def _mix(body: Iterable[Instruction]) -> Mapping[str, object]:
+    """How many instructions there are of what kind."""
+    counts = Counter(each.opcode for each in body)
+    forks = sum(each.opcode in ("br", "switch") and len(each.operands) > 1 for each in body)
+    return {
+        "instructions": counts.total(),
+        "loads": counts["load"],
+        "stores": counts["store"],
+        "calls": sum(_is_call(each) for each in body),
+        "branches": forks,
+        "floating_point": sum(counts[opcode] for opcode in _FLOATING),
+        "divisions": sum(counts[opcode] for opcode in _DIVISIONS),
+    }
+
+
+def _is_call(instruction: Instruction) -> bool:
+    from passpilot.plugin._core import CallBase
+
+    if not isinstance(instruction, CallBase):
+        return False
+    return (callee := instruction.callee) is None or not callee.is_intrinsic
+
+
+def _place(loop: Loop) -> Mapping[str, object]:
+    function, frequency = loop.function, loop.header.frequency
+    before = loop.preheader.frequency if loop.preheader else 0.0
+    attributes = function.attributes
+    return {
+        "iterations": min(frequency / before, _FREQUENCY_LIMIT) if before else 0.0,
+        "frequency": min(frequency, _FREQUENCY_LIMIT),
+        "function_instructions": function.instruction_count,
+        "for_size": "optsize" in attributes or "minsize" in attributes,
+    }
+
+
+def _cost(body: Iterable[Instruction], kind: str) -> int:
+    """The sum over the instructions that the target has a cost for."""
+    return sum(each.cost(kind) or 0 for each in body)
