@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 GROUP: Final = "passpilot.passes"
 """The entry-point group for passes of other distributions; an entry is ``NAME = "module:Class"``."""
 
+OWN: Final = {
+    "advised-function-pipeline": "passpilot.passes.advised_pipeline:AdvisedFunctionPipeline",
+    "advised-pipeline": "passpilot.passes.advised_pipeline:AdvisedPipeline",
+    "advised-size": "passpilot.passes.size:AdvisedSize",
+    "advised-unroll": "passpilot.passes.unroll:AdvisedUnroll",
+}
+"""The passes that come with passpilot, as such entries."""
+
 Level = Literal["module", "cgscc", "function", "loop"]
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -129,7 +137,8 @@ def known() -> list[PassDefinition]:
 
 @cache
 def _offered() -> EntryPoints:
-    return entry_points(group=GROUP)
+    own = (EntryPoint(name, value, GROUP) for name, value in OWN.items())
+    return EntryPoints((*own, *entry_points(group=GROUP)))
 
 
 def _package(entry: EntryPoint) -> str:

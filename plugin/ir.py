@@ -142,5 +142,17 @@ class ModuleIR:
         """
         return self._core.add_global(name, self._type(type), initializer, is_constant)
 
+    def run(self, pipeline: str) -> bool:
+        """Run a pipeline of LLVM's passes, in a module pass, as if it stood in the pass's place.
+
+        Returns:
+            Whether a pass has changed the module.
+
+        Raises:
+            IRError: no module pass runs, the text is not valid, or the pass has left IR that is not.
+            CompilationError: the compilation is to end, as when an advisor has failed.
+        """
+        return self._core.run(pipeline)
+
     def _type(self, given: Type | str) -> Type:
         return self.type(given) if isinstance(given, str) else given

@@ -173,6 +173,7 @@ void bindBlockAnalyses(nb::class_<BlockRef, ValueRef> &C);
 void bindInstructionAnalyses(nb::class_<InstructionRef, ValueRef> &C);
 void bindCallAnalyses(nb::class_<CallRef, InstructionRef> &C);
 void bindBuilder(nb::module_ &M);
+void bindIR2Vec(nb::module_ &M);
 
 void bindValueMutations(nb::class_<ValueRef> &C);
 void bindArgumentMutations(nb::class_<ArgumentRef, ValueRef> &C);

@@ -76,15 +76,27 @@ void setCallingConventionOf(FunctionRef &R, const std::string &Text) {
   setCallingConvention(*R.O.H, of(R), Text);
 }
 
+static bool run(HostedModule &H, llvm::Function *F, const std::string &Text) {
+  nb::gil_scoped_release NoGIL; // LLVM is at work; the module is held
+  return runPipeline(H, F, Text);
+}
+
 void bindFunctionMutations(nb::class_<FunctionRef, GlobalRef> &C) {
   C.def(
-       "add_attribute",
-       [](FunctionRef &R, const std::string &Text) {
-         addAttribute(*R.O.H, of(R), OfFunction, Text);
+       "run",
+       [](FunctionRef &R, const std::string &Pipeline) {
+         return run(*R.O.H, &of(R), Pipeline);
        },
-       nb::arg("text"),
-       "One attribute as the assembly has it: \"noinline\", "
-       "\"\\\"key\\\"=\\\"value\\\"\".")
+       nb::arg("pipeline"),
+       "Runs function passes of LLVM's, in a pass: whether any has changed it.")
+      .def(
+          "add_attribute",
+          [](FunctionRef &R, const std::string &Text) {
+            addAttribute(*R.O.H, of(R), OfFunction, Text);
+          },
+          nb::arg("text"),
+          "One attribute as the assembly has it: \"noinline\", "
+          "\"\\\"key\\\"=\\\"value\\\"\".")
       .def(
           "remove_attribute",
           [](FunctionRef &R, const std::string &Name) {
@@ -243,11 +255,17 @@ void bindLoopMutations(nb::class_<LoopRef> &C) {
 
 void bindModuleMutations(nb::class_<HostedModule> &C) {
   C.def(
-       "type",
-       [](HostedModule &H, const std::string &Text) {
-         return TypeRef{ownerOf(H), &typeOf(readable(H), Text)};
+       "run",
+       [](HostedModule &H, const std::string &Pipeline) {
+         return run(readable(H), nullptr, Pipeline);
        },
-       nb::arg("text"))
+       nb::arg("pipeline"))
+      .def(
+          "type",
+          [](HostedModule &H, const std::string &Text) {
+            return TypeRef{ownerOf(H), &typeOf(readable(H), Text)};
+          },
+          nb::arg("text"))
       .def(
           "constant",
           [](HostedModule &H, const std::string &Text) {

@@ -80,13 +80,16 @@ PassResult runBody(PyPasses &Mine, const nb::object &Run,
   nb::gil_scoped_acquire GIL;
   try {
     PassAccess Access = accessOf(*Mine.Compiled, Unit);
+    Access.Passes = &Mine.Passes;
+    Access.Unit = &Unit;
     nb::object Answer = nb::steal(
         PyObject_CallOneArg(Run.ptr(), argumentOf(*Mine.Compiled, Unit).ptr()));
     if (!Answer.is_valid())
       throw nb::python_error();
-    R.Changed = Access.Changed;
+    const bool Changed = Access.Changed || Access.Settled;
+    R.Changed = Changed;
     readAnswer(Answer, R);
-    if (Access.Changed && Answer.is(Py_False))
+    if (Changed && Answer.is(Py_False))
       R.Preserved = llvm::PreservedAnalyses::none();
   } catch (nb::python_error &E) {
     Mine.Exception = nb::borrow(E.value());

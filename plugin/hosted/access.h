@@ -13,6 +13,8 @@
 namespace passpilot {
 
 class HostedModule;
+class UserPasses;
+struct PassUnit;
 
 /// The managers of a module that no pass runs on; see analyses.h.
 class OwnAnalyses;
@@ -42,11 +44,15 @@ public:
   }
   bool mayChangeBlocks() const { return !LoopResults; }
 
-  /// Whether, and which functions, the pass has changed so far; what is
-  /// deleted leaves the set.
+  /// Whether, and which functions, the pass has changed since it last ran a
+  /// pipeline; what is deleted leaves the set.
   bool Changed = false;
+  /// Whether anything has changed before that.
+  bool Settled = false;
   llvm::SmallPtrSet<llvm::Function *, 4> ChangedFunctions;
 
+  UserPasses *Passes = nullptr;                 ///< of the compilation
+  const PassUnit *Unit = nullptr;               ///< what the pass runs on
   llvm::FunctionAnalysisManager *FAM = nullptr; ///< none in a loop pass
   llvm::LoopStandardAnalysisResults *LoopResults = nullptr;
 

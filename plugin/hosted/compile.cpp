@@ -145,6 +145,9 @@ std::vector<std::string> HostedModule::optimize(const std::string &Text,
       Advised.emplace(*M, P.MAM, *Inline);
     }
     stopOn(P.PIC, Inline, Poll, Interrupted);
+    Passes.Stopped = [&] {
+      return Interrupted || (Inline && Inline->stopped());
+    };
     P.parse(Text, O);
     for (const std::string &Point : Passes.unreached())
       Warnings.push_back("--at " + Point + ": the pipeline " + Text +

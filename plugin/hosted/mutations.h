@@ -35,6 +35,11 @@ void checkOperand(HostedModule &H, llvm::Value &V, llvm::Instruction &Pos,
 /// The verifier's complaint about \p F; empty if it is sound.
 std::string complaintAbout(const llvm::Function &F);
 
+/// Runs a pipeline of LLVM's passes in the pass that runs now, on \p F or, if
+/// it is null, on the module. True if they have changed something. Throws
+/// IRError, or CompilationError if the compilation is to end.
+bool runPipeline(HostedModule &H, llvm::Function *F, llvm::StringRef Text);
+
 // Of values and instructions.
 void replaceAllUses(HostedModule &H, llvm::Value &Old, llvm::Value &New);
 void erase(HostedModule &H, llvm::Instruction &I);

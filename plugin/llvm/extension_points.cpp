@@ -32,7 +32,7 @@ ExtensionPoint point(const char *Name, PassLevel Level,
             if (Error E = Passes.parse(PB, Trial, P.Text))
               return E;
             (PB.*Register)([&](PassManagerT &PM, auto...) {
-              if (P.Parsing)
+              if (P.Parsing || Passes.nested())
                 return;
               const SaveAndRestore Guard(P.Parsing, true);
               P.Reached = true;

@@ -114,6 +114,10 @@ void restoreLoops(const PassUnit &Unit) {
 
 } // namespace
 
+std::string complaints(const PassUnit &Unit, const Function *F) {
+  return F ? complaints(*F) : verified(Unit);
+}
+
 std::optional<std::string> settleChange(const PassUnit &Unit, bool Verify,
                                         bool &BrokenIR) {
   if (std::string Found; Verify && !(Found = verified(Unit)).empty()) {

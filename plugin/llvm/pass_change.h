@@ -11,6 +11,10 @@
 
 namespace passpilot {
 
+/// The verifier's complaints about \p F or, if it is null, about what the pass
+/// of \p Unit may change; empty if there are none.
+std::string complaints(const PassUnit &Unit, const llvm::Function *F);
+
 /// Verifies what \p Unit's pass may have changed, if \p Verify, and brings
 /// LLVM's structures up to date. Else says what is wrong with the change, and
 /// sets \p BrokenIR if the IR is not valid.

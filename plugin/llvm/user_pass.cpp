@@ -148,7 +148,7 @@ void UserPasses::registerParser(PassBuilder &PB) {
       [this](StringRef Name, PassManagerT &PM,
              ArrayRef<PassBuilder::PipelineElement>) {
         for (const UserPass &P : Passes) {
-          if (Name != P.Text || P.Level < Level)
+          if (Nested || Name != P.Text || P.Level < Level)
             continue;
           // A text takes its level from its first element: LLVM asks the
           // levels in turn, from the module's down.
@@ -166,7 +166,9 @@ Error UserPasses::explained(Error E) const {
   std::string Text = toString(std::move(E));
   for (const UserPass &P : Passes)
     if (StringRef(Text).contains("'" + P.Text + "'"))
-      Text += "; " + P.Name + " is a " + levelName(P.Level) + " pass";
+      Text += "; " + P.Name + " is a " +
+              (Nested ? "pass in Python: call its run()"
+                      : levelName(P.Level) + std::string(" pass"));
   return createStringError(Text);
 }
 
@@ -188,6 +190,7 @@ template Error UserPasses::parse(PassBuilder &, FunctionPassManager &,
 template Error UserPasses::parse(PassBuilder &, LoopPassManager &, StringRef);
 
 void UserPasses::registerWith(PassBuilder &PB) {
+  Builder = &PB;
   PB.registerAnalysisRegistrationCallback(
       [this](ModuleAnalysisManager &AM) { Managers.Module = &AM; });
   PB.registerAnalysisRegistrationCallback(
@@ -250,6 +253,7 @@ PreservedAnalyses UserPasses::run(const UserPass &P, PassUnit Unit) {
 
 void UserPasses::restart() {
   Failure.reset();
+  Stopped = nullptr;
   Running.clear();
   PlacedAt.clear();
   Managers = {};

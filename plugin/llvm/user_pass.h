@@ -88,7 +88,11 @@ class UserPasses {
 public:
   void add(UserPass P) { Passes.push_back(std::move(P)); }
   bool empty() const { return Passes.empty(); }
+  /// Whether what is parsed now is run by the body of a pass.
+  bool nested() const { return Nested; }
   bool Verify = true; ///< the IR after each pass that changed it
+  /// Whether the compilation is to end; empty: it is not.
+  std::function<bool()> Stopped;
 
   /// Lets \p PB parse the passes and note its managers. Call it before the
   /// analyses are registered with them.
@@ -105,6 +109,12 @@ public:
 
   /// Runs \p P on \p Unit unless the compilation has failed.
   llvm::PreservedAnalyses run(const UserPass &P, PassUnit Unit);
+  /// Called by the body of a pass on \p Unit: runs the pipeline \p Text of
+  /// LLVM's passes on \p F or, if that is null, on the module, whose pass it
+  /// then is. \p Changed: the body has itself changed the IR before. Returns
+  /// whether a pass has changed the IR.
+  llvm::Expected<bool> runText(const PassUnit &Unit, llvm::Function *F,
+                               llvm::StringRef Text, bool Changed);
 
   const std::optional<PassFailure> &failure() const { return Failure; }
   /// Makes ready for another compilation.
@@ -114,7 +124,9 @@ private:
   std::deque<UserPass> Passes; // passes in a pipeline refer to them
   std::deque<PlacedPipeline> PlacedAt;
   AnalysisManagers Managers;
-  std::string First; ///< the element that the text being parsed starts with
+  llvm::PassBuilder *Builder = nullptr;
+  bool Nested = false; ///< a body runs a pipeline: of LLVM's passes only
+  std::string First;   ///< the element that the text being parsed starts with
   std::vector<bool> Running; ///< the passes at work: is it one of an SCC?
   std::optional<PassFailure> Failure;
 
@@ -122,6 +134,8 @@ private:
   template <typename PassManagerT>
   void append(PassManagerT &PM, const UserPass &P);
   llvm::Error explained(llvm::Error E) const;
+  llvm::Error checkRun(const PassUnit &Unit, llvm::Function *F,
+                       bool Changed) const;
   void watch(llvm::PassInstrumentationCallbacks &PIC);
   llvm::LazyCallGraph *walked(llvm::Module &M) const;
 };

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`Vocabulary`: LLVM's own IR2Vec embeddings of functions and modules, as feature tensors.
+
+A vocabulary is a JSON file as LLVM's ``-ir2vec-vocab-path`` takes it: the sections ``Opcodes``, ``Types`` and
+``Arguments``, each an object of entities, ``"Add": [0.1, ...]``, all of one length. As in LLVM, what the file
+does not have counts as zero, and ``-ir2vec-opc-weight``, ``-type-weight`` and ``-arg-weight`` weigh the
+sections. Source: LLVM's IR2Vec, after VenkataKeerthy et al., ACM TACO 17(4), 2020.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast, get_args
+
+import numpy as np
+
+from passpilot.features.spec import TensorSpec
+from passpilot.plugin import _core
+from passpilot.plugin.errors import InputError, UsageError
+from passpilot.plugin.ir import Function, ModuleIR
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Sections: TypeAlias = dict[str, dict[str, list[float]]]
+
+Kind = Literal["symbolic", "flow-aware"]
+
+SECTIONS: Final = ("Opcodes", "Types", "Arguments")
+
+
+class Vocabulary:
+    """The vectors of LLVM's entities; `Vocabulary.read` makes it. May be shared by threads."""
+
+    def __init__(self, rows: NDArray[np.float64]) -> None:
+        self.dimension = rows.shape[1]
+        """The length of every vector."""
+        self._core = _core.IR2VecVocabulary(np.ascontiguousarray(rows))
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Vocabulary:
+        """Read a vocabulary file.
+
+        Raises:
+            InputError: it cannot be read, or is no such file; names the entity.
+        """
+        who = f"IR2Vec vocabulary {os.fspath(path)}"
+        try:
+            with open(path, encoding="utf-8") as file:
+                found: object = json.load(file)
+        except (OSError, ValueError, RecursionError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise InputError(f"{who}: expected a JSON file, got: {reason}") from error
+        return cls(_rows(who, _checked(who, found)))
+
+    def spec(self, name: str = "embedding") -> TensorSpec:
+        """The spec of an embedding, as a feature of a decision point."""
+        return TensorSpec(name, "float32", (self.dimension,))
+
+    def embed(self, unit: Function | ModuleIR, kind: Kind = "symbolic") -> NDArray[np.float32]:
+        """The embedding of a function with a body, or of a module, the sum of those: ``float32[dimension]``.
+
+        Args:
+            unit: what to embed, as it is now.
+            kind: LLVM's ``-ir2vec-kind``: with ``flow-aware``, operands stand for what computes them.
+
+        Raises:
+            InputError: the function has no body, or LLVM cannot embed it so.
+            UsageError: there is no such kind.
+        """
+        if kind not in get_args(Kind):
+            raise UsageError(f"IR2Vec: expected kind {' or '.join(map(repr, get_args(Kind)))}, got {kind!r}")
+        flow_aware = kind == "flow-aware"
+        if isinstance(unit, ModuleIR):
+            vector = self._core.embed_module(unit._core, flow_aware)
+        else:
+            vector = self._core.embed(unit, flow_aware)
+        return np.array(vector, np.float32)
+
+
+def _checked(who: str, found: object) -> Sections:
+    """The sections of a file.
+
+    Raises:
+        InputError: they are not what LLVM takes.
+    """
+    if not isinstance(found, dict) or any(not isinstance(found.get(name), dict) for name in SECTIONS):
+        raise InputError(f"{who}: expected an object with the sections {', '.join(SECTIONS)}, got another")
+    length = 0
+    for section in SECTIONS:
+        for key, vector in found[section].items():
+            if not isinstance(vector, list) or not vector or not all(map(_is_number, vector)):
+                raise InputError(f"{who}: expected a list of finite numbers for {key!r} in {section}, got another")
+            length = length or len(vector)
+            if len(vector) != length:
+                told = f"expected vectors of one length, {length}"
+                raise InputError(f"{who}: {told}, got {len(vector)} for {key!r} in {section}")
+        if not found[section]:
+            raise InputError(f"{who}: expected an entity in each section, got none in {section}")
+    return cast("Sections", found)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _rows(who: str, sections: Sections) -> NDArray[np.float64]:
+    entities = _core.ir2vec_entities()
+    if not any(key in sections[section] for section, key in entities):
+        raise InputError(f"{who}: expected entities that LLVM has, such as 'Add' in Opcodes, got none of them")
+    length = len(next(iter(sections["Opcodes"].values())))
+    zeros = [0.0] * length
+    return np.array([sections[section].get(key, zeros) for section, key in entities], np.float64)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`Phases`: the order of passes as a sequence of decisions, in the manner of POSET-RL.
+
+    PHASES = Phases(
+        "my-phases",
+        ["globalopt,globaldce", "function(sroa,instcombine,simplifycfg)", "iroutliner"],
+        TensorSpec("embedding", "float32", (75,)),
+        vocabulary.embed,
+    )
+
+    @passpilot.llvm.module_pass("my-phases")
+    @dataclass(frozen=True)
+    class MyPhases:
+        budget: int = 10
+
+        def run(self, module):
+            return PHASES.run(module, self.budget)
+
+Each time the runner sees an embedding of the unit as it is now and picks the pipeline of the table that runs
+on it next, or stops. Source of the idea: Jain et al., POSET-RL, ISPASS 2022.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from passpilot.features.point import Choice, Feature
+from passpilot.features.spec import TensorSpec
+from passpilot.passes.decision_point import DecisionPoint
+from passpilot.plugin.errors import RegistrationError
+from passpilot.plugin.ir import Function, ModuleIR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeAlias
+
+    Unit: TypeAlias = ModuleIR | Function
+    Embed: TypeAlias = Callable[[Unit], object]
+
+STOP: Final = 0
+"""The choice that ends the sequence; the others are places in the table, from 1."""
+
+
+class Phases:
+    """A table of pipelines, an embedding, and the decision point that picks from the one by the other.
+
+    Args:
+        name: of the decision point, as ``--advise NAME=RUNNER`` calls it.
+        table: pipeline texts of LLVM's passes: for modules, or, if `run` gets functions, of function passes.
+        embedding: the tensor that `embed` gives.
+        embed: the embedding of a unit, made anew for each decision.
+
+    Raises:
+        RegistrationError: the table is empty, the name is taken, or the tensor does not fit.
+    """
+
+    def __init__(self, name: str, table: Sequence[str], embedding: TensorSpec, embed: Embed) -> None:
+        if isinstance(table, str) or not table or not all(isinstance(text, str) and text for text in table):
+            raise RegistrationError(f"phases {name!r}: expected a table of pipeline texts, got {table!r}")
+        self.table = tuple(table)
+        """The pipelines; choice 1 is the first."""
+        self._embedding, self._embed = embedding.name, embed
+        count = len(self.table) + 1
+        self.point = DecisionPoint[int](
+            name,
+            features=[
+                Feature(embedding, "the unit as it is now"),
+                Feature(TensorSpec("size", "int64", (1,)), "instructions that it has now"),
+                Feature(TensorSpec("initial_size", "int64", (1,)), "instructions that it had before the first"),
+                Feature(TensorSpec("step", "int64", (1,)), "pipelines that have run on it"),
+                Feature(TensorSpec("last", "int64", (1,)), "the choice before; 0 at first"),
+                Feature(TensorSpec("mask", "int64", (1, count)), "1: may be chosen; 0: would change nothing"),
+            ],
+            advice=TensorSpec("phase", "int64", (1,)),
+            domain=Choice(count, "mask"),
+            default=_stop,
+        )
+
+    def run(self, unit: Unit, budget: int) -> bool:
+        """Run pipelines on the unit as advised, `budget` of them at most; whether any has changed it.
+
+        A pipeline that has changed nothing cannot be chosen again before another one has changed something.
+
+        Raises:
+            Error: the advisor's failure, or a pipeline of the table is not valid.
+        """
+        initial, last, changed = _size(unit), STOP, False
+        mask = [1] * (len(self.table) + 1)
+        for step in range(budget):
+            values = {
+                self._embedding: self._embed(unit),
+                "size": _size(unit),
+                "initial_size": initial,
+                "step": step,
+                "last": last,
+                "mask": [mask],
+            }
+            last = self.point.ask(values, unit)
+            if last == STOP:
+                break
+            if unit.run(self.table[last - 1]):
+                changed, mask = True, [1] * len(mask)
+            else:
+                mask[last] = 0
+        return changed
+
+
+def _stop(_: Mapping[str, object]) -> int:
+    """Leaves the unit as LLVM made it."""
+    return STOP
+
+
+def _size(unit: Unit) -> int:
+    """How many instructions it has."""
+    functions = [unit] if isinstance(unit, Function) else unit.functions
+    return sum(function.instruction_count for function in functions)

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ir2vec.h"
+
+#include "llvm/IR/Function.h"
+#include "llvm/IR/Module.h"
+
+using namespace llvm;
+
+namespace passpilot {
+
+namespace {
+
+using ir2vec::Embedding;
+using Entities = ir2vec::Vocabulary;
+
+/// One part of the vocabulary as LLVM stores it; predicates are arguments in
+/// the file.
+struct Section {
+  const char *Name;
+  unsigned Size;
+  float Weight;
+};
+
+std::array<Section, 4> sections() {
+  return {{{"Opcodes", Entities::MaxOpcodes, ir2vec::OpcWeight},
+           {"Types", Entities::MaxCanonicalTypeIDs, ir2vec::TypeWeight},
+           {"Arguments", Entities::MaxOperandKinds, ir2vec::ArgWeight},
+           {"Arguments", Entities::MaxPredicateKinds, ir2vec::ArgWeight}}};
+}
+
+ir2vec::VocabStorage stored(const double *Rows, size_t Dimension) {
+  std::vector<std::vector<Embedding>> Sections;
+  for (const Section &S : sections()) {
+    std::vector<Embedding> &Filled = Sections.emplace_back();
+    for (unsigned I = 0; I < S.Size; ++I, Rows += Dimension) {
+      Filled.emplace_back(std::vector<double>(Rows, Rows + Dimension));
+      Filled.back() *= S.Weight;
+    }
+  }
+  return ir2vec::VocabStorage(std::move(Sections));
+}
+
+} // namespace
+
+std::vector<std::pair<std::string, std::string>> ir2vecEntities() {
+  std::vector<std::pair<std::string, std::string>> All;
+  for (const Section &S : sections())
+    for (unsigned I = 0; I < S.Size; ++I)
+      All.emplace_back(S.Name, Entities::getStringKey(All.size()).str());
+  return All;
+}
+
+IR2VecVocabulary::IR2VecVocabulary(const double *Rows, size_t Dimension)
+    : Vocabulary(stored(Rows, Dimension)) {}
+
+std::vector<double> IR2VecVocabulary::embed(const Function &F,
+                                            bool FlowAware) const {
+  const auto Kind = FlowAware ? IR2VecKind::FlowAware : IR2VecKind::Symbolic;
+  return ir2vec::Embedder::create(Kind, F, Vocabulary)
+      ->getFunctionVector()
+      .getData();
+}
+
+std::vector<double> IR2VecVocabulary::embed(const Module &M,
+                                            bool FlowAware) const {
+  Embedding Sum(Vocabulary.getDimension());
+  for (const Function &F : M)
+    if (!F.isDeclaration())
+      Sum += Embedding(embed(F, FlowAware));
+  return Sum.getData();
+}
+
+} // namespace passpilot

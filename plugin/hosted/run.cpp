@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Pipelines that a pass in Python runs on what it may change.
+
+#include "mutations.h"
+
+#include "../llvm/user_pass.h"
+#include "llvm/Support/SaveAndRestore.h"
+
+using namespace llvm;
+
+namespace passpilot {
+
+static void checkRuns(HostedModule &H, Function *F, const std::string &Who) {
+  const PassAccess *Pass = H.Pass;
+  if (!Pass || !Pass->mayChangeBlocks() ||
+      !(F ? Pass->mayChange(*F) : Pass->mayChangeModule()))
+    throw IRError(Who +
+                  (F ? ": expected a pass that may change its blocks, got "
+                       "another; see docs/passes.md"
+                     : ": expected a module pass to run it, got another; "
+                       "elsewhere passpilot.optimize does it"));
+  if (F && F->isDeclaration())
+    throw IRError(Who + ": expected a body, got a declaration");
+}
+
+bool runPipeline(HostedModule &H, Function *F, StringRef Text) {
+  const std::string Who = "run(\"" + Text.str() + "\") on " +
+                          (F ? "function " + F->getName().str()
+                             : "module " + H.module().getModuleIdentifier());
+  checkRuns(H, F, Who);
+  PassAccess &Pass = *H.Pass;
+  Pass.Settled |= Pass.Changed;
+  const bool Before = std::exchange(Pass.Changed, false);
+  if (!F)
+    Pass.ChangedFunctions.clear(); // LLVM deletes functions without a word
+  // A policy that is asked meanwhile runs in no pass.
+  const SaveAndRestore Inner(H.Pass, static_cast<PassAccess *>(nullptr));
+  Expected<bool> Changed = Pass.Passes->runText(*Pass.Unit, F, Text, Before);
+  if (Changed) {
+    Pass.Settled |= *Changed;
+    return *Changed;
+  }
+  const std::string Told = Who + ": " + toString(Changed.takeError());
+  if (Pass.Passes->Stopped && Pass.Passes->Stopped())
+    throw CompilationError(Told);
+  throw IRError(Told);
+}
+
+} // namespace passpilot

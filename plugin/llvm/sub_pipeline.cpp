@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Pipelines of LLVM's passes that a pass of the user's runs on its own unit.
+//
+// They run as elements of the outer pipeline would: with its analysis managers,
+// its instrumentation and its advisors. What LLVM's adaptors tell the managers
+// around a pass is told here.
+
+#include "pass_change.h"
+
+#include "llvm/Support/SaveAndRestore.h"
+
+using namespace llvm;
+
+namespace passpilot {
+
+static Error refused(const std::string &Text) {
+  return createStringError(Text);
+}
+
+Error UserPasses::checkRun(const PassUnit &Unit, Function *F,
+                           bool Changed) const {
+  if (Failure || (Stopped && Stopped()))
+    return refused("expected a compilation that goes on, got one that ends");
+  if (std::string Found = Verify && Changed ? complaints(Unit, F) : "";
+      !Found.empty())
+    return refused(Found);
+  return Error::success();
+}
+
+/// A module pass runs \p Text on one of its functions.
+static void noteFunctionChange(const PassUnit &Unit, PreservedAnalyses PA) {
+  PA.preserveSet<AllAnalysesOn<Function>>();
+  PA.preserve<FunctionAnalysisManagerModuleProxy>();
+  Unit.Managers.Module->invalidate(*Unit.Module, PA);
+}
+
+Expected<bool> UserPasses::runText(const PassUnit &Unit, Function *F,
+                                   StringRef Text, bool Changed) {
+  if (Error E = checkRun(Unit, F, Changed))
+    return E;
+  const SaveAndRestore Inner(Nested, true);
+  ModuleAnalysisManager &MAM = *Unit.Managers.Module;
+  const bool OfModule = Unit.Level == PassLevel::Module;
+  if (OfModule && Changed) // by the pass itself, which nobody has told yet
+    MAM.invalidate(*Unit.Module, PreservedAnalyses::none());
+  if (OfModule) // what is cached from now on is to be dropped with the module's
+    MAM.getResult<FunctionAnalysisManagerModuleProxy>(*Unit.Module);
+  PreservedAnalyses PA = PreservedAnalyses::all();
+  if (F) {
+    FunctionPassManager PM;
+    if (Error E = parse(*Builder, PM, Text))
+      return E;
+    PA = PM.run(*F, *Unit.Managers.Function);
+    if (OfModule)
+      noteFunctionChange(Unit, PA);
+  } else {
+    ModulePassManager PM;
+    if (Error E = parse(*Builder, PM, Text))
+      return E;
+    PA = PM.run(*Unit.Module, MAM);
+    MAM.getResult<FunctionAnalysisManagerModuleProxy>(*Unit.Module);
+  }
+  if (Failure || (Stopped && Stopped()))
+    return refused("expected a compilation that goes on, got one that ends");
+  return !PA.areAllPreserved();
+}
+
+} // namespace passpilot
