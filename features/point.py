@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`Point`: what a decision point offers to a runner, and the domain of the advice it takes.
 
-Each decision point has a module here, whose `table()` gives its rows and whose `point()` gives the `Point`.
+Each of LLVM's decision points has a module here, whose `table()` gives its rows and whose `point()` gives the
+`Point`; a point that a user declares is an object with the same two, which `declare` adds.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from __future__ import annotations
 import importlib
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol, TypeAlias, cast
 
 from passpilot.features.spec import TensorSpec
-from passpilot.plugin.errors import AdviceError, SpecMismatchError, UsageError
+from passpilot.plugin.errors import AdviceError, RegistrationError, SpecMismatchError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from types import ModuleType
+    from collections.abc import Iterable, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -31,7 +32,7 @@ POINTS: Final = {
     "evict": "passpilot.features.evict",
     "priority": "passpilot.features.priority",
 }
-"""The decision points by name, with the module of each."""
+"""LLVM's decision points by name, with the module of each."""
 
 _LONGEST: Final = 80
 _PLAIN: Final = (int, float, bool)
@@ -230,14 +231,68 @@ class Point:
             raise SpecMismatchError(msg)
 
 
+class Definition(Protocol):
+    """What is known of one decision point: a module of this folder, or what a user has declared."""
+
+    def table(self) -> tuple[Feature, ...]:
+        """The rows of what it offers now, the default decision and custom ones last."""
+
+    def point(self) -> Point:
+        """The point, with the custom features registered until now."""
+
+
+class Declared(Definition, Protocol):
+    """A decision point of a user's."""
+
+    name: str
+    origin: str
+    """Where it was declared."""
+
+
+_DECLARED: Final[dict[str, Declared]] = {}
+
+
+def declare(definition: Declared) -> None:
+    """Add a decision point.
+
+    Raises:
+        RegistrationError: its name is taken.
+    """
+    name = definition.name
+    if name in POINTS or name in _DECLARED:
+        owner = "passpilot itself" if name in POINTS else f"the one at {_DECLARED[name].origin}"
+        who = f"decision point {name!r} at {definition.origin}"
+        raise RegistrationError(f"{who}: expected a new name, got one that {owner} owns")
+    _DECLARED[name] = definition
+
+
+def withdraw(name: str) -> None:
+    """Take a declared point back, so that its name is free again.
+
+    Raises:
+        RegistrationError: none is declared by this name.
+    """
+    if _DECLARED.pop(name, None) is None:
+        raise RegistrationError(f"decision point {name!r}: expected a declared one, got none of this name")
+
+
+def declared() -> Mapping[str, Declared]:
+    """The users' decision points by name, in the order of their declaration; a live view."""
+    return MappingProxyType(_DECLARED)
+
+
+def point_names() -> tuple[str, ...]:
+    """The names of all decision points that there are now."""
+    return *POINTS, *_DECLARED
+
+
 def find_point(name: str) -> Point:
     """The decision point of this name, with the custom features registered until now.
 
     Raises:
         UsageError: there is none of this name.
     """
-    build: Callable[[], Point] = _module(name).point
-    return build()
+    return _definition(name).point()
 
 
 def find_table(name: str) -> tuple[Feature, ...]:
@@ -246,12 +301,14 @@ def find_table(name: str) -> tuple[Feature, ...]:
     Raises:
         UsageError: there is none of this name.
     """
-    build: Callable[[], tuple[Feature, ...]] = _module(name).table
-    return build()
+    return _definition(name).table()
 
 
-def _module(name: str) -> ModuleType:
+def _definition(name: str) -> Definition:
+    if name in _DECLARED:
+        return _DECLARED[name]
     if name not in POINTS:
-        msg = f"decision point: expected one of {', '.join(POINTS)}, got {name!r}"
+        known = ", ".join(point_names())
+        msg = f"decision point: expected one of {known}, got {name!r}; others come from --load files"
         raise UsageError(msg)
-    return importlib.import_module(POINTS[name])
+    return cast("Definition", importlib.import_module(POINTS[name]))

@@ -13,7 +13,7 @@ import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from passpilot.features.custom import registered
 from passpilot.features.point import find_point
@@ -26,6 +26,7 @@ from passpilot.plugin.errors import (
     LogError,
     ModelError,
     PasspilotWarning,
+    PassError,
     PeerError,
     PolicyError,
     RunnerSpecError,
@@ -35,7 +36,7 @@ from passpilot.plugin.errors import (
 )
 from passpilot.plugin.files import OutputFile
 from passpilot.runners.base import AbsentPeer, Runner, own_features
-from passpilot.runners.native import NativeRunner, row_of
+from passpilot.runners.native import NativeRunner, point_row, row_of
 from passpilot.runners.spec import make_runner, shown
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 OnError = Literal["fail", "default"]
 
 _OURS: Final = tuple(f"{Path(__file__).parents[1] / name}/" for name in ("passes", "plugin"))
+_RAISED: Final = {"feature": FeatureError, "default": PassError}
 _COUNTS: Final = ("asked", "accepted", "agreed", "fallbacks", "not_askable", "budget_hits")
 
 
@@ -94,16 +96,16 @@ class Advisor(ABC):
         RunnerError: the runner cannot be made, or does not fit the decision point.
     """
 
-    point: ClassVar[str]
+    point: str
     """The decision point."""
 
-    _hint: ClassVar[str]
+    _hint: str
     """What a policy should have done instead of answering nonsense."""
 
-    _nobody: ClassVar[str]
+    _nobody: str
     """What decides where there is nobody to ask."""
 
-    _unasked: ClassVar[str]
+    _unasked: str
     """Why a runner may never be asked."""
 
     def __init__(
@@ -164,9 +166,9 @@ class Advisor(ABC):
             msg = f"runner {self.name}: expected one of its own for the advisor, got one that another has"
             raise RunnerSpecError(msg)
         runner.advised = True
-        host = _Host(point)
+        host = _Host(point, self._present)
         core = _core.Advisor(
-            self.point,
+            point_row(point),
             runner.core if isinstance(runner, NativeRunner) else None,
             [row_of(spec) for spec in runner.inputs],
             [(row_of(feature.spec), host.filler(feature)) for feature in custom],
@@ -181,6 +183,11 @@ class Advisor(ABC):
             runner.bind({spec.name: host.views[spec.name] for spec in runner.inputs}, core.frame(), host)
             core.set_python(runner.evaluate, runner.switch_context)
         return core
+
+    def _present(self) -> object:
+        """The view of the present decision."""
+        assert self._core is not None, "there is one only if there is somebody to ask"
+        return _core.current_site(self._core)
 
     def _limit_of(self, limit: float) -> float:
         """The limit that the core is to keep to with this runner."""
@@ -326,9 +333,11 @@ class Advisor(ABC):
             told = f"{who}: {describe_failure(exception)}"
             if isinstance(exception, Error):
                 return restated(exception, told)
-            raised = FeatureError(told) if kind == "feature" else PolicyError(told)
+            raised = _RAISED.get(kind, PolicyError)(told)
             raised.__cause__ = exception
             return raised
+        if kind == "default":
+            return PassError(f"{who}: {text}")
         if kind == "log":
             return LogError(f"decision log {self._log} at {where}: expected to write it, got: {text}")
         if kind == "advice":
@@ -348,7 +357,7 @@ def _warn(text: str) -> None:
 class _Host:
     """The compiler as a runner in this process sees it: one per advisor, for its life."""
 
-    __slots__ = ("_default", "_offered", "_point", "buffers", "core", "views")
+    __slots__ = ("_default", "_offered", "_point", "_site", "buffers", "core", "views")
 
     core: _core.Advisor
     views: dict[str, Tensor]
@@ -356,14 +365,15 @@ class _Host:
     buffers: dict[str, Tensor]
     """The same tensors for those who fill them."""
 
-    def __init__(self, point: Point) -> None:
+    def __init__(self, point: Point, site: Callable[[], object]) -> None:
         self._point = point.name
+        self._site = site
         self._default = point.default.name
         self._offered = {spec.name: spec for spec in point.features}
 
     @property
-    def site(self) -> _core.CallSite | _core.EvictionSite | _core.PrioritySite:
-        return _core.current_site(self.core)
+    def site(self) -> object:
+        return self._site()
 
     def default(self) -> bool | int | float:
         return self.core.default()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from contextvars import ContextVar
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeVar, get_args
@@ -53,6 +54,10 @@ class Advisor(Protocol):
 
     def close(self) -> None:
         """Let go of the runner."""
+
+
+ASKED: Final[ContextVar[Mapping[str, Advisor]]] = ContextVar("passpilot advisors", default=MappingProxyType({}))
+"""Who advises the compilation on this thread, by point: passes in Python ask them."""
 
 
 class Module(ModuleIR):
@@ -198,8 +203,9 @@ def optimize(
     options.at = list(at.items())
 
     def run(asked: _Asked) -> list[str]:
-        told = module._core.optimize(pipeline, asked.get("inline"), passes, options)
-        if passes is not None:
+        others = [core for point, core in asked.items() if point != "inline"]
+        told = module._core.optimize(pipeline, asked.get("inline"), others, passes, options)
+        if passes is not None and not any(core.failure for core in others):
             python.raise_failure(passes)
         return told
 
@@ -311,7 +317,7 @@ def _bytes_of(source: object) -> tuple[bytes, str]:
 
 
 POINTS: Final[Mapping[str, tuple[str, ...]]] = {"optimize": ("inline",), "emit": ("evict", "priority")}
-"""The decision points that each function reaches."""
+"""LLVM's decision points that each function reaches; those of passes in Python, `optimize` alone."""
 
 
 def _advised(function: str, advisors: Sequence[Advisor], run: Callable[[_Asked], T]) -> T:
@@ -324,15 +330,19 @@ def _advised(function: str, advisors: Sequence[Advisor], run: Callable[[_Asked],
     error: BaseException | None = None
     started: list[Advisor] = []
     asked: dict[str, _core.Advisor] = {}
+    active: dict[str, Advisor] = {}
+    token = ASKED.set(active)
     try:
         for advisor in advisors:
             core = advisor.start()
             started.append(advisor)
             if core is not None:
-                asked[advisor.point] = core
+                asked[advisor.point], active[advisor.point] = core, advisor
         made = run(asked)
     except BaseException as raised:  # noqa: BLE001  (raised again below)
         error = raised
+    finally:
+        ASKED.reset(token)
     failed = {point for point, core in asked.items() if core.failure is not None}
     last_first = started[::-1]
     for advisor in sorted(last_first, key=lambda each: each.point not in failed):
@@ -349,8 +359,8 @@ def _check_points(function: str, advisors: Sequence[Advisor]) -> None:
     points = [advisor.point for advisor in advisors]
     known = POINTS[function]
     for point in points:
-        if point not in known:
-            other = next((name for name, reached in POINTS.items() if point in reached), None)
+        other = next((name for name, reached in POINTS.items() if point in reached), None)
+        if point not in known and (other or function != "optimize"):
             hint = f"; give it to {other}" if other else ""
             raise InputError(f"{function}: expected advisors of {_listed(known)}, got {point}{hint}")
         if points.count(point) > 1:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from passpilot.features.point import Point
+    from passpilot.features.point import DomainRow, Point
     from passpilot.runners.base import Host, Tensor
 
     Row = tuple[str, str, Sequence[int]]
@@ -86,6 +86,12 @@ def row_of(spec: TensorSpec) -> Row:
     return spec.name, spec.dtype, spec.shape
 
 
+def point_row(point: Point) -> tuple[str, list[Row], Row, Row, DomainRow]:
+    """The decision point as the core takes it: its own table, the default decision, the advice, the domain."""
+    own = [row_of(spec) for spec in own_features(point)]
+    return point.name, own, row_of(point.default), row_of(point.advice), point.domain.row
+
+
 def function_runner(
     address: int, inputs: Sequence[TensorSpec], output: TensorSpec, *, context: int = 0
 ) -> NativeRunner:
@@ -127,11 +133,14 @@ def default_runner(target: str, options: dict[str, str], point: Point, timeout: 
 def random_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:
     """`random:SEED`: drawn per context and ordinal from what is legal, on every machine and transport alike.
 
-    Of `priority`, integers of 32 bits are drawn.
+    Of a number, 2^32 steps between the least and the largest: of `priority`, integers of 32 bits.
     """
     if not (target.isascii() and target.isdigit() and int(target) < 1 << 64):
         msg = f"runner random:{target}: expected random:SEED with a 64-bit unsigned seed, got {target!r}"
         raise RunnerSpecError(msg)
+    if isinstance(point.domain, Number) and not math.isfinite(point.domain.high - point.domain.low):
+        msg = f"runner random:{target}: expected a point with a range of numbers, got any for {point.name}"
+        raise RunnerSpecError(f"{msg}; declare it with domain=Number(low, high)")
     output, domain, mask = row_of(point.advice), point.domain.row, _mask_of(point)
     return NativeRunner(_core.NativeRunner.random(output, domain, mask, int(target)))
 

@@ -102,10 +102,14 @@ static bool isFatal(nb::handle Value) {
 }
 
 void PyAdvisor::noteException(FailureKind K, nb::python_error &E) {
+  if (Session->stopped())
+    return; // likewise
   nb::object Value = nb::borrow(E.value());
   if (!PyErr_GivenExceptionMatches(Value.ptr(), PyExc_Exception))
     K = FailureKind::Interrupt; // KeyboardInterrupt, SystemExit
-  if (!Session->noteFailure(K, "Python raised", isFatal(Value)))
+  if (K == FailureKind::Default)
+    Session->abandon(K, "Python raised");
+  else if (!Session->noteFailure(K, "Python raised", isFatal(Value)))
     return; // the first failure is the cause
   Exception = Value;
   if (!FallbackException.is_valid())
@@ -114,12 +118,13 @@ void PyAdvisor::noteException(FailureKind K, nb::python_error &E) {
 
 namespace {
 
-void create(PyAdvisor *Self, const std::string &PointName, nb::object Native,
+void create(PyAdvisor *Self, const PointRow &Row, nb::object Native,
             const std::vector<SpecRow> &Inputs,
             const std::vector<std::pair<SpecRow, nb::object>> &Custom,
             bool DefaultOnError, double Limit, bool Logged) {
-  const Point &P = pointOf(PointName);
   auto *A = new (Self) PyAdvisor;
+  A->Point = pointOf(Row);
+  const Point &P = A->Point;
   std::shared_ptr<Runner> R;
   if (!Native.is_none()) {
     R = nb::cast<NativeRunner &>(Native).Impl;
@@ -159,6 +164,8 @@ const char *kindText(FailureKind K) {
     return "feature";
   case FailureKind::Log:
     return "log";
+  case FailureKind::Default:
+    return "default";
   case FailureKind::Interrupt:
     return "interrupt";
   }
@@ -169,6 +176,7 @@ nb::object failureOf(const Failure &F, const nb::object &Exception) {
   if (!F)
     return nb::none();
   const bool Raised = F.Kind == FailureKind::Python ||
+                      F.Kind == FailureKind::Default ||
                       F.Kind == FailureKind::Feature ||
                       F.Kind == FailureKind::Interrupt;
   return nb::make_tuple(kindText(F.Kind), text(F.Text), text(F.Where),
@@ -207,15 +215,24 @@ nb::object frame(PyAdvisor &A) {
   return frameOf(A.Session->block(), Names.size());
 }
 
+/// Of a flag a bool, else a number.
+nb::object pythonAdvice(PyAdvisor &A, Advice Answer) {
+  return A.Point.Domain.Kind == DomainKind::Flag
+             ? nb::object(nb::bool_(Answer.Integer))
+             : adviceOf(A.Point.Decision, Answer);
+}
+
 nb::object defaultDecision(PyAdvisor &A) {
   if (!A.Session->current())
     raiseError("StaleViewError",
                "obs.default(): expected to be called within a decision, got a "
                "call outside");
   const Advice D = A.Session->defaultAdvice();
-  const Point &P = A.Session->point();
-  return P.Domain.Kind == DomainKind::Flag ? nb::object(nb::bool_(D.Integer))
-                                           : adviceOf(P.Decision, D);
+  if (A.Session->failure().Kind == FailureKind::Default) {
+    PyErr_SetObject(A.Exception.type().ptr(), A.Exception.ptr());
+    throw nb::python_error();
+  }
+  return pythonAdvice(A, D);
 }
 
 nb::object currentSite(nb::object Owner) {
@@ -225,6 +242,63 @@ nb::object currentSite(nb::object Owner) {
                                  "decision, got a read outside");
   return A.Session->point().Name == "inline" ? callSiteOf(Owner, A)
                                              : liveRangeSiteOf(Owner, A);
+}
+
+/// A decision of a pass in Python, for which the pass itself has a default.
+class PassQuestion final : public Question {
+public:
+  PassQuestion(PyAdvisor &A, nb::object &Default, nb::object &Location)
+      : A(A), Default(Default), Location(Location) {}
+
+  Advice defaultAdvice() override {
+    Advice Answer{0};
+    guarded(A, FailureKind::Default, [&] {
+      nb::object Value = Default();
+      if (!readAdvice(Value.ptr(), A.Point.Domain, Answer))
+        A.Session->abandon(FailureKind::Default,
+                           "expected a default, got " + described(Value));
+      return true;
+    });
+    return Answer;
+  }
+
+  DecisionPlace place() override {
+    DecisionPlace P;
+    nb::gil_scoped_acquire GIL;
+    try {
+      if (nb::object Place = Location(); !Place.is_none()) {
+        std::tie(File, P.Line, P.Column) =
+            nb::cast<std::tuple<std::string, unsigned, unsigned>>(Place);
+        P.File = File;
+      }
+    } catch (nb::python_error &) { // a view that has become stale: no place
+    }
+    return P;
+  }
+
+  std::string forbidden(Advice Answer) override {
+    return "expected a column that " + A.Point.Domain.Mask + " allows, got " +
+           A.Point.Domain.text(Answer);
+  }
+
+private:
+  PyAdvisor &A;
+  nb::object &Default, &Location;
+  std::string File;
+};
+
+/// The advice on a decision; None after a failure.
+nb::object ask(PyAdvisor &A, const std::string &Context, nb::object Default,
+               nb::object Location) {
+  PassQuestion Q(A, Default, Location);
+  std::optional<Advice> Answer;
+  {
+    nb::gil_scoped_release NoGIL;
+    if (A.Context != Context)
+      A.Session->switchContext(A.Context.emplace(Context));
+    Answer = A.Session->ask(Q);
+  }
+  return Answer ? pythonAdvice(A, *Answer) : nb::none();
 }
 
 bool closeLog(PyAdvisor &A) {
@@ -274,7 +348,10 @@ void bindAdvisor(nb::module_ &M) {
           "__init__", &create, nb::arg("point"), nb::arg("native").none(),
           nb::arg("inputs"), nb::arg("custom"), nb::arg("default_on_error"),
           nb::arg("limit"), nb::arg("logged"),
-          nb::sig("def __init__(self, point: str, native: NativeRunner | None, "
+          nb::sig("def __init__(self, point: tuple[str, Sequence[tuple[str, "
+                  "str, Sequence[int]]], tuple[str, str, Sequence[int]], "
+                  "tuple[str, str, Sequence[int]], tuple[str, int, str, "
+                  "float, float]], native: NativeRunner | None, "
                   "inputs: Sequence[tuple[str, str, Sequence[int]]], "
                   "custom: Sequence[tuple[tuple[str, str, Sequence[int]], "
                   "collections.abc.Callable[[], None]]], "
@@ -307,6 +384,14 @@ void bindAdvisor(nb::module_ &M) {
           nb::arg("fd"),
           "Starts a decision log on a descriptor, which it takes over.")
       .def("close_log", &closeLog)
+      .def("ask", &ask, nb::arg("context"), nb::arg("default"),
+           nb::arg("location"),
+           nb::sig("def ask(self, context: str, default: "
+                   "collections.abc.Callable[[], bool | int | float], "
+                   "location: collections.abc.Callable[[], tuple[str, int, "
+                   "int] | None]) -> bool | int | float | None"),
+           "The advice on a decision of a pass in Python, whose features are "
+           "in the buffers; None after a failure.")
       .def("default", &defaultDecision,
            nb::sig("def default(self) -> bool | int | float"),
            "LLVM's own decision for the current question.")
@@ -332,7 +417,11 @@ void bindAdvisor(nb::module_ &M) {
   M.def(
       "point",
       [](const std::string &Name) {
-        const Point &P = pointOf(Name);
+        const Point *Known = findPoint(Name);
+        if (!Known)
+          throw nb::value_error(
+              ("decision point: expected one of LLVM's, got " + Name).c_str());
+        const Point &P = *Known;
         return std::make_tuple(rowsOf(P.Features), rowOf(P.Default),
                                rowOf(P.Decision));
       },

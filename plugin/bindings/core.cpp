@@ -82,12 +82,13 @@ Domain domainOf(const DomainRow &Row) {
       ("domain: expected flag, choice or number, got " + Kind).c_str());
 }
 
-const Point &pointOf(const std::string &Name) {
-  const Point *P = findPoint(Name);
-  if (!P)
-    throw nb::value_error(
-        ("decision point: expected one of LLVM's, got " + Name).c_str());
-  return *P;
+Point pointOf(const PointRow &Row) {
+  const auto &[Name, Features, Default, Decision, D] = Row;
+  std::vector<TensorSpec> Specs;
+  for (const SpecRow &Each : Features)
+    Specs.push_back(specOf(Each));
+  return {Name, std::move(Specs), specOf(Default), specOf(Decision),
+          domainOf(D)};
 }
 
 nb::object adviceOf(const TensorSpec &Spec, Advice A) {
@@ -194,4 +195,5 @@ NB_MODULE(_core, M) {
   bindCall(M);
   bindLoop(M);
   bindBuilder(M);
+  bindIR2Vec(M);
 }

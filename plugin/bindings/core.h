@@ -35,14 +35,17 @@ using SpecRow = std::tuple<std::string, std::string, std::vector<int64_t>>;
 /// A domain: kind, count, mask's name, low, high.
 using DomainRow = std::tuple<std::string, int64_t, std::string, double, double>;
 
+/// A decision point: name, own features, default decision, advice, domain.
+using PointRow =
+    std::tuple<std::string, std::vector<SpecRow>, SpecRow, SpecRow, DomainRow>;
+
 TensorSpec specOf(const SpecRow &Row);
 SpecRow rowOf(const TensorSpec &Spec);
 std::vector<SpecRow> rowsOf(const std::vector<TensorSpec> &Specs);
 
 /// Throws for a kind that there is not.
 Domain domainOf(const DomainRow &Row);
-/// The point's own; throws for a name that there is not.
-const Point &pointOf(const std::string &Name);
+Point pointOf(const PointRow &Row);
 /// An advice as Python has it: by the type of its tensor.
 nb::object adviceOf(const TensorSpec &Spec, Advice A);
 
@@ -62,11 +65,13 @@ struct NativeRunner {
 /// An advisor as Python configures it, with the objects it must keep.
 /// GIL: held to change any member but Session, which the compiling thread uses.
 struct PyAdvisor {
+  passpilot::Point Point;
   std::unique_ptr<passpilot::Session> Session;
   nb::object Evaluate, SwitchContext; ///< of a Python runner; else none
   std::vector<nb::object> Fills;      ///< one per custom feature
   nb::object Exception;         ///< what failure() is about, if Python raised
   nb::object FallbackException; ///< likewise, the first fallback
+  std::optional<std::string> Context; ///< of a user's point, this compilation
   std::unique_ptr<DecisionLog> Log;
   // Loops and frequencies of the caller last looked at.
   std::unique_ptr<FunctionShape> Shape;

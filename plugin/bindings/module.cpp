@@ -57,7 +57,7 @@ void refuseBroken(HostedModule &H) {
 /// lock: it is held here, and given up in between.
 class Compiling {
 public:
-  Compiling(HostedModule &H, std::initializer_list<PyAdvisor *> All) : H(H) {
+  Compiling(HostedModule &H, const std::vector<PyAdvisor *> &All) : H(H) {
     if (H.Worker != std::thread::id())
       refuseBusy(H);
     refuseBroken(H);
@@ -68,6 +68,7 @@ public:
         Advisors.push_back(A);
     for (PyAdvisor *A : Advisors) {
       A->Exception = A->FallbackException = nb::object();
+      A->Context.reset();
       A->Session->restart();
     }
   }
@@ -92,9 +93,11 @@ nb::bytes bytesOf(const llvm::SmallVector<char, 0> &V) {
 }
 
 std::vector<std::string> optimize(HostedModule &H, const std::string &Pipeline,
-                                  PyAdvisor *Inline, PyPasses *Passes,
-                                  const PipelineOptions &O) {
-  Compiling Mine(H, {Inline});
+                                  PyAdvisor *Inline,
+                                  std::vector<PyAdvisor *> Others,
+                                  PyPasses *Passes, const PipelineOptions &O) {
+  Others.push_back(Inline);
+  Compiling Mine(H, Others);
   SignalPoll Poll;
   std::vector<std::string> Warnings;
   if (Passes)
@@ -278,7 +281,8 @@ void bindModule(nb::module_ &M) {
              return bytesOf(H.bitcode());
            })
       .def("optimize", &optimize, nb::arg("pipeline"), nb::arg("inline").none(),
-           nb::arg("passes").none(), nb::arg("options"))
+           nb::arg("others"), nb::arg("passes").none(), nb::arg("options"),
+           "Runs a pipeline; passes in Python ask the other advisors.")
       .def("emit", &emit, nb::arg("options"), nb::arg("evict").none(),
            nb::arg("priority").none(),
            "Generates code; each advisor is asked at its point.");

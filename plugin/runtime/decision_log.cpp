@@ -43,12 +43,13 @@ void DecisionLog::observation(uint64_t Ordinal, const DecisionPlace &Place) {
   }
   write("{\"observation\":");
   number(Ordinal);
-  if (Place.Register.empty()) {
+  if (Place.ofCall()) {
     write(",\"caller\":");
     quoted(Place.Caller);
     write(",\"callee\":");
     quoted(Place.Callee);
-  } else {
+  }
+  if (!Place.Register.empty()) {
     write(",\"register\":");
     quoted(Place.Register);
   }

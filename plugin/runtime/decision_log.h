@@ -6,7 +6,7 @@
 //   {"features":[{"name":"sroa_savings","type":"int64_t","port":0,"shape":[1]},...]}
 //   {"context":""}
 //   {"observation":0,"caller":"f","callee":"g","location":"a.c:3:7"}
-//   or {"observation":0,"register":"%12"}
+//   or {"observation":0,"register":"%12"}, or {"observation":0}
 //   <the tensors, packed in the header's order>\n
 //
 // It writes through one buffer and allocates nothing per decision.
@@ -23,11 +23,13 @@
 
 namespace passpilot {
 
-/// Where a decision is: a call, or a virtual register of the function that the
-/// context names.
+/// Where a decision is: a call, or in the function that the context names, of
+/// which it may be a virtual register.
 struct DecisionPlace {
   std::string_view Caller, Callee, File, Register;
   unsigned Line = 0, Column = 0;
+
+  bool ofCall() const { return !Caller.empty() || !Callee.empty(); }
 };
 
 class DecisionLog {

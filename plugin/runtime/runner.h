@@ -63,8 +63,8 @@ std::unique_ptr<Runner> makeDefaultRunner(TensorSpec Output,
 /// A fair draw among the legal answers per (seed, context, ordinal in that
 /// context), from x = splitmix64(splitmix64(seed ^ fnv1a64(context)) +
 /// ordinal): the top bit of x for a Flag; for a Choice, of which \p Mask is the
-/// mask, the legal column number (x >> 32) * legal >> 32; for a Number x >> 32,
-/// a 32-bit integer.
+/// mask, the legal column number (x >> 32) * legal >> 32; for a Number one of
+/// 2^32 steps of the same size from the least to the largest, number x >> 32.
 std::unique_ptr<Runner> makeRandomRunner(TensorSpec Output, const Domain &D,
                                          const TensorSpec *Mask, uint64_t Seed);
 

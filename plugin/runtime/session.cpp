@@ -163,6 +163,8 @@ bool Session::question(Advice &Answer) {
 
 /// Decides what follows from Pending. True: take the default for this decision.
 bool Session::settleFailure(bool MayFallBack) {
+  if (Stopped)
+    return false;
   if (RunnerDead && !Pending)
     return true;
   Failure Now;
@@ -193,6 +195,13 @@ void Session::interrupt() {
   Stopped = true;
 }
 
+void Session::abandon(FailureKind K, std::string Text) {
+  if (Stopped)
+    return;
+  TheFailure = {K, std::move(Text), where()};
+  Stopped = true;
+}
+
 bool Session::noteFailure(FailureKind K, std::string Text, bool Fatal) {
   if (Pending)
     return false;
@@ -216,15 +225,20 @@ bool Session::writeLog(Advice Answer) {
 
 std::string Session::where() const {
   const DecisionPlace P = Current->place();
-  std::string S = "decision " + std::to_string(Ordinal) + " (";
+  std::string S;
+  auto Add = [&S](const std::string &Part) {
+    S += (S.empty() ? " (" : ", ") + Part;
+  };
+  if (P.ofCall())
+    Add(std::string(P.Caller) + " -> " + std::string(P.Callee));
+  else if (!Context.empty())
+    Add("function " + Context);
   if (!P.Register.empty())
-    S += "function " + Context + ", " + std::string(P.Register);
-  else
-    S += std::string(P.Caller) + " -> " + std::string(P.Callee);
+    Add(std::string(P.Register));
   if (!P.File.empty())
-    S += ", " + std::string(P.File) + ":" + std::to_string(P.Line) + ":" +
-         std::to_string(P.Column);
-  return S + ")";
+    Add(std::string(P.File) + ":" + std::to_string(P.Line) + ":" +
+        std::to_string(P.Column));
+  return "decision " + std::to_string(Ordinal) + S + (S.empty() ? "" : ")");
 }
 
 } // namespace passpilot

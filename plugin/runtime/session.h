@@ -24,7 +24,16 @@
 
 namespace passpilot {
 
-enum class FailureKind { None, Model, Python, Advice, Feature, Log, Interrupt };
+enum class FailureKind {
+  None,
+  Model,
+  Python,
+  Advice,
+  Feature,
+  Log,
+  Default, ///< there is no default decision: a user's point has failed
+  Interrupt
+};
 
 /// What went wrong at a decision. A Python exception, if that is what it was,
 /// stays with the one who caught it.
@@ -133,6 +142,8 @@ public:
   bool stopped() const { return Stopped; }
   /// The user wants the compilation to end.
   void interrupt();
+  /// Ends the decision in progress, and all others, without an answer.
+  void abandon(FailureKind K, std::string Text);
 
   passpilot::Counts Counts;
 

@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`DecisionPoint`: a question of a pass in Python, which any runner can answer.
+
+    FACTOR = passpilot.DecisionPoint(
+        "unroll",
+        features=[TensorSpec("trip_count", "int64", (1,)), TensorSpec("size", "int64", (1,))],
+        advice=TensorSpec("factor", "int64", (1,)),
+        domain=passpilot.Choice(4),
+        default=lambda values: 0,
+    )
+
+    factor = 1 << FACTOR.ask({"trip_count": loop.trip_count or 0, "size": 12}, loop)
+
+The core asks the runner, checks the advice, writes the log and keeps to the error policy as at LLVM's own
+points. Where nobody advises the compilation at this point, the default decides.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from functools import partial
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, cast
+
+from passpilot.features.custom import CustomFeature, custom_rows
+from passpilot.features.point import Choice, Feature, Flag, Number, Point, declare, withdraw
+from passpilot.features.spec import TensorSpec, by_name
+from passpilot.passes.advisor import Advisor, Stats
+from passpilot.plugin._core import BasicBlock, Function, Instruction, Loop
+from passpilot.plugin.errors import (
+    AdviceError,
+    FeatureError,
+    PolicyError,
+    RegistrationError,
+    StaleViewError,
+    restated,
+)
+from passpilot.plugin.module import ASKED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from types import FrameType
+
+    from passpilot.features.point import Domain, Tensors
+    from passpilot.passes.advisor import OnError
+    from passpilot.runners.base import Tensor
+    from passpilot.runners.spec import RunnerLike
+
+    Values = Mapping[str, object]
+
+Answer = TypeVar("Answer", bound=float)  # bool, int or float
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_LARGEST: Final = sys.float_info.max
+
+
+class DecisionPoint(Generic[Answer]):
+    """A question that a pass asks by `ask`: what it tells, what it takes for an answer, and who else decides.
+
+    Args:
+        name: what ``--advise NAME=RUNNER`` calls it, in kebab-case.
+        features: what is told, a `TensorSpec` or, with its meaning, a `Feature` each.
+        advice: the answer: ``int64[1]`` for a flag or a choice, ``float64[1]`` for a number.
+        default: decides by the values where no runner does.
+        domain: the answers that there are: `Flag`, `Choice` or `Number`. Without it a float64 is any finite
+            number, and an int64 a choice where a feature is called ``mask``, else a flag. A choice has a mask
+            among its features; where `ask` leaves it out, every column is legal.
+
+    Raises:
+        RegistrationError: these do not fit each other, or the name is taken.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        features: Sequence[TensorSpec | Feature],
+        advice: TensorSpec,
+        default: Callable[[Values], Answer],
+        domain: Domain | None = None,
+    ) -> None:
+        self.name = name
+        self.origin = _origin(sys._getframe(1))
+        self.default = default
+        self._who = f"decision point {name!r} at {self.origin}"
+        try:
+            self._domain = _domain(advice, domain, [_row(each).spec for each in features])
+            self._rows = _rows(name, [_row(each) for each in features], self._domain)
+            self._default = TensorSpec(f"{advice.name}_default", advice.dtype, advice.shape)
+            by_name([*(row.spec for row in self._rows), self._default, advice])
+        except (FeatureError, TypeError) as error:
+            raise RegistrationError(f"{self._who}: {error}") from None
+        self.advice = advice
+        self.values = tuple(
+            CustomFeature(row.spec, itemgetter(row.spec.name), row.doc, self.origin) for row in self._rows
+        )
+        """How each of the features is checked and stored."""
+        self._names = frozenset(row.spec.name for row in self._rows)
+        declare(self)
+
+    def __repr__(self) -> str:
+        return f"<DecisionPoint {self.name!r} at {self.origin}>"
+
+    def table(self) -> tuple[Feature, ...]:
+        """What it offers: its features, then the default decision, then the custom features of now."""
+        doc = "what its default decides; computed only if asked for"
+        return (*self._rows, Feature(self._default, doc), *custom_rows(self.name))
+
+    def point(self) -> Point:
+        """What runners know of it."""
+        specs = tuple(row.spec for row in self.table())
+        return Point(self.name, specs, self.advice, self._default, self._domain)
+
+    def ask(self, values: Values, site: object = None) -> Answer:
+        """The advice on one decision, of those who advise this compilation, or the default's.
+
+        `site` is what the decision is about: a function, block, instruction or loop, or a function's name. It
+        is what a policy in this process sees as ``obs.site``; its function is the context of the decision.
+
+        Raises:
+            FeatureError: the values are not those of the features.
+            Error: the advisor's failure, which ends the compilation.
+        """
+        if values.keys() != self._names:
+            values = self._completed(values)
+        advisor = ASKED.get().get(self.name)
+        if isinstance(advisor, PointAdvisor):
+            return cast("Answer", advisor.ask(self, values, site))
+        return self.decide(values)
+
+    def decide(self, values: Values) -> Answer:
+        """What the default decides.
+
+        Raises:
+            AdviceError: it is not among the answers that there are.
+        """
+        answer = self.default(values)
+        try:
+            plain = self._domain.accept(answer, self._mask(values))
+        except AdviceError as error:
+            raise restated(error, f"{self._who}: default: {error}") from None
+        return cast("Answer", bool(plain) if isinstance(self._domain, Flag) else plain)
+
+    def advisor(
+        self,
+        runner: RunnerLike,
+        *,
+        log: str | None = None,
+        on_error: OnError = "fail",
+        timeout: float = 10.0,
+    ) -> PointAdvisor:
+        """Who advises compilations at this point, by a runner; see `PointAdvisor`.
+
+        Raises:
+            RunnerError: the runner cannot be made, or does not fit the decision point.
+        """
+        return PointAdvisor(self.name, runner, log=log, on_error=on_error, timeout=timeout)
+
+    def unregister(self) -> None:
+        """Free the name; for notebooks and tests.
+
+        Raises:
+            RegistrationError: it is free.
+        """
+        withdraw(self.name)
+
+    def _completed(self, values: Values) -> Values:
+        """The values with a mask that allows everything."""
+        if isinstance(self._domain, Choice) and self._names - values.keys() == {self._domain.mask}:
+            import numpy as np
+
+            (spec,) = (row.spec for row in self._rows if row.spec.name == self._domain.mask)
+            values = {**values, spec.name: np.ones(spec.shape, np.int64)}
+        if values.keys() != self._names:
+            expected, got = ", ".join(sorted(self._names)), ", ".join(sorted(map(str, values))) or "none"
+            raise FeatureError(f"{self._who}: expected values of {expected}, got {got}")
+        return values
+
+    def _mask(self, values: Values) -> Tensors | None:
+        if not isinstance(self._domain, Choice):
+            return None
+        import numpy as np
+
+        return {self._domain.mask: np.asarray(values[self._domain.mask])}
+
+
+class PointAdvisor(Advisor):
+    """Advises compilations at a decision point of a pass in Python; `DecisionPoint.advisor` makes it.
+
+    Args:
+        point: the decision point's name.
+        runner: a Python policy, a runner spec such as ``onnx:model.onnx``, or a `Runner`.
+        log: path of a decision log to write; one compilation per log.
+        on_error: what a failing runner does: ``fail`` ends the compilation with its error; ``default`` lets
+            the point's default decide instead, and counts and reports it.
+        timeout: seconds that each wait for another process may take.
+
+    Raises:
+        RunnerError: the runner cannot be made, or does not fit the decision point.
+    """
+
+    _hint = "return the decision itself"
+    _nobody = "default"
+    _unasked = "the pipeline has no pass that asks here, or it found nothing to ask about"
+
+    def __init__(
+        self,
+        point: str,
+        runner: RunnerLike,
+        *,
+        log: str | None = None,
+        on_error: OnError = "fail",
+        timeout: float = 10.0,
+    ) -> None:
+        self.point = point
+        self._buffers: dict[str, Tensor] = {}
+        self._site: object = None
+        self._asking = False
+        super().__init__(runner, log=log, on_error=on_error, timeout=timeout, limit=0.0)
+        if self._core is not None:
+            self._buffers = self._core.views(True)
+
+    def ask(self, point: DecisionPoint[Answer], values: Values, site: object) -> object:
+        """The advice on one decision; used by `DecisionPoint.ask`.
+
+        Raises:
+            FeatureError: a value does not fit.
+            PolicyError: this decision is asked for while another one is.
+            Error: the advisor has failed.
+        """
+        core = self._core
+        assert core is not None, "start() gave it"
+        if self._asking:
+            raise PolicyError(f"{self._who}: expected one question at a time, got one within another's answer")
+        for feature in point.values:
+            feature.store(values, self._buffers[feature.spec.name])
+        self._asking, self._site = True, site
+        try:
+            advice = core.ask(_context(site), partial(point.decide, values), partial(_location, site))
+        finally:
+            self._asking, self._site = False, None
+        if advice is None:
+            assert core.failure is not None, "only a failure leaves a decision open"
+            raise self._error_of(core.failure)
+        return advice
+
+    @property
+    def stats(self) -> Stats:
+        """The counts until now."""
+        counts = self._counts()
+        return Stats(
+            decisions=counts["decisions"],
+            fallbacks=counts["fallbacks"],
+            not_askable=0,
+            seconds=self._seconds,
+        )
+
+    def _rows(self) -> list[tuple[int, str]]:
+        stats = self.stats
+        return [(stats.decisions, "decisions"), (stats.fallbacks, "fallbacks to the default")]
+
+    def _check_table(self, point: Point) -> None:
+        """Nothing of LLVM's is in it."""
+
+    def _present(self) -> object:
+        """What the present decision is about."""
+        if not self._asking:
+            raise StaleViewError("obs.site: expected to be read within a decision, got a read outside")
+        return self._site
+
+
+def _origin(frame: FrameType | None) -> str:
+    """File and line of the call, which `DecisionPoint[int](...)` makes through the module typing."""
+    while frame is not None and frame.f_globals.get("__name__") == "typing":
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""
+
+
+def _context(site: object) -> str:
+    """The name of the function that a decision is about; empty if it is about a whole module."""
+    if isinstance(site, str):
+        return site
+    if isinstance(site, Loop):
+        site = site.header
+    if isinstance(site, (BasicBlock, Instruction)):
+        site = site.function
+    return site.name if isinstance(site, Function) else ""
+
+
+def _location(site: object) -> tuple[str, int, int] | None:
+    """File, line and column of what a decision is about, as far as debug information tells."""
+    if isinstance(site, Loop):
+        site = site.header
+    if isinstance(site, BasicBlock):
+        site = site.terminator
+    place = site.debug_location if isinstance(site, Instruction) else None
+    return (place.file, place.line, place.column) if place else None
+
+
+def _row(feature: TensorSpec | Feature) -> Feature:
+    """A feature as a row of a table.
+
+    Raises:
+        TypeError: it is none.
+    """
+    if isinstance(feature, Feature):
+        return feature
+    if not isinstance(feature, TensorSpec):
+        raise TypeError(f"expected a TensorSpec or a Feature for each feature, got {feature!r}")
+    return Feature(feature, "")
+
+
+def _rows(name: str, rows: Sequence[Feature], domain: Domain) -> tuple[Feature, ...]:
+    """The rows of the table, with the mask of a choice.
+
+    Raises:
+        TypeError: a name is not one, or the mask does not fit.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise TypeError(f"expected a name in kebab-case, such as 'unroll-factor', got {name!r}")
+    for row in rows:
+        if not (row.spec.name.isascii() and row.spec.name.isidentifier()):
+            raise TypeError(f"expected ASCII identifiers as names of features, got {row.spec.name!r}")
+    if not isinstance(domain, Choice):
+        return tuple(rows)
+    wanted = TensorSpec(domain.mask, "int64", (1, domain.count))
+    mask = next((row.spec for row in rows if row.spec.name == domain.mask), None)
+    if mask is None:
+        return (*rows, Feature(wanted, "1 in the column of each choice that is allowed"))
+    if (mask.dtype, mask.size) != (wanted.dtype, wanted.size):
+        raise TypeError(f"expected the mask {mask.name} as {wanted}, got it as {mask}")
+    return tuple(rows)
+
+
+def _domain(advice: TensorSpec, domain: Domain | None, specs: Iterable[TensorSpec]) -> Domain:
+    """The answers that there are, by what was given.
+
+    Raises:
+        TypeError: advice and domain do not fit.
+    """
+    if not isinstance(advice, TensorSpec) or str(advice) not in ("int64[1]", "float64[1]"):
+        raise TypeError(f"expected a TensorSpec of int64[1] or float64[1] as advice, got {advice!r}")
+    numbers = advice.dtype == "float64"
+    if domain is None:
+        mask = next((spec for spec in specs if spec.name == "mask" and not numbers), None)
+        domain = Number(-_LARGEST, _LARGEST) if numbers else Choice(mask.size, "mask") if mask else Flag()
+    if not isinstance(domain, (Flag, Choice, Number)) or isinstance(domain, Number) != numbers:
+        wanted = "a Number for" if numbers else "a Flag or a Choice for"
+        raise TypeError(f"expected {wanted} the advice {advice}, got {domain!r}")
+    if isinstance(domain, Choice) and domain.count < 1:
+        raise TypeError(f"expected at least one choice, got {domain!r}")
+    if isinstance(domain, Number):
+        if not domain.low <= domain.high:
+            raise TypeError(f"expected a range of numbers, got {domain!r}")
+        return Number(max(domain.low, -_LARGEST), min(domain.high, _LARGEST))
+    return domain
