@@ -34,6 +34,14 @@ POINTS: Final = {
 }
 """LLVM's decision points by name, with the module of each."""
 
+SHIPPED: Final = {
+    "advised-function-pipeline": "passpilot.passes.advised_pipeline",
+    "advised-pipeline": "passpilot.passes.advised_pipeline",
+    "size": "passpilot.passes.size",
+    "unroll": "passpilot.passes.unroll",
+}
+"""Those of the passes that come with passpilot, with the module that declares each."""
+
 _LONGEST: Final = 80
 _PLAIN: Final = (int, float, bool)
 _SCORE: Final = TensorSpec("score", "float64", (1,))
@@ -283,7 +291,7 @@ def declared() -> Mapping[str, Declared]:
 
 def point_names() -> tuple[str, ...]:
     """The names of all decision points that there are now."""
-    return *POINTS, *_DECLARED
+    return *POINTS, *SHIPPED, *(name for name in _DECLARED if name not in SHIPPED)
 
 
 def find_point(name: str) -> Point:
@@ -305,6 +313,8 @@ def find_table(name: str) -> tuple[Feature, ...]:
 
 
 def _definition(name: str) -> Definition:
+    if name in SHIPPED and name not in _DECLARED:
+        importlib.import_module(SHIPPED[name])
     if name in _DECLARED:
         return _DECLARED[name]
     if name not in POINTS:
