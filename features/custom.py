@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from passpilot.features.point import POINTS, Feature, find_point
+from passpilot.features.point import POINTS, Feature, find_point, is_declared, point_names
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import FeatureError
 
@@ -109,9 +109,9 @@ def unregister(name: str, *, point: str = "inline") -> None:
 
 
 def _register(function: Callable[..., object], text: str, point: str, name: str | None, origin: str) -> None:
-    if point not in POINTS:
-        msg = f"feature at {origin}: expected a decision point among {', '.join(POINTS)}, got {point!r}"
-        raise FeatureError(msg)
+    if point not in POINTS and not is_declared(point):
+        known = ", ".join(point_names())
+        raise FeatureError(f"feature at {origin}: expected a decision point among {known}, got {point!r}")
     name = getattr(function, "__name__", "") if name is None else name
     if not isinstance(name, str) or not (name.isascii() and name.isidentifier()):
         msg = f"feature at {origin}: expected an ASCII identifier as its name, got {name!r}; give name='...'"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import math
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol, TypeAlias, cast
 
 from passpilot.features.spec import TensorSpec
@@ -89,7 +88,7 @@ class Choice:
     """The advice domain of a choice among `count` columns; the tensor `mask` tells which are legal."""
 
     count: int
-    mask: str
+    mask: str = "mask"
 
     @property
     def expected(self) -> str:
@@ -267,6 +266,7 @@ def declare(definition: Declared) -> None:
         RegistrationError: its name is taken.
     """
     name = definition.name
+    _load_shipped(name)
     if name in POINTS or name in _DECLARED:
         owner = "passpilot itself" if name in POINTS else f"the one at {_DECLARED[name].origin}"
         who = f"decision point {name!r} at {definition.origin}"
@@ -284,9 +284,20 @@ def withdraw(name: str) -> None:
         raise RegistrationError(f"decision point {name!r}: expected a declared one, got none of this name")
 
 
-def declared() -> Mapping[str, Declared]:
-    """The users' decision points by name, in the order of their declaration; a live view."""
-    return MappingProxyType(_DECLARED)
+def is_declared(name: str) -> bool:
+    """Whether there is a decision point of this name that a pass in Python asks.
+
+    Those of other distributions come with their passes, which are imported where a name is not known.
+    """
+    _load_shipped(name)
+    if name not in POINTS and name not in _DECLARED:
+        importlib.import_module("passpilot.passes.registry").known()
+    return name in _DECLARED
+
+
+def _load_shipped(name: str) -> None:
+    if name in SHIPPED and name not in _DECLARED:
+        importlib.import_module(SHIPPED[name])
 
 
 def point_names() -> tuple[str, ...]:
@@ -313,9 +324,7 @@ def find_table(name: str) -> tuple[Feature, ...]:
 
 
 def _definition(name: str) -> Definition:
-    if name in SHIPPED and name not in _DECLARED:
-        importlib.import_module(SHIPPED[name])
-    if name in _DECLARED:
+    if is_declared(name):
         return _DECLARED[name]
     if name not in POINTS:
         known = ", ".join(point_names())

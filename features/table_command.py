@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from passpilot.features.point import POINTS, find_point, find_table
+from passpilot.features.point import find_point, find_table
 from passpilot.plugin.arguments import Parser
 from passpilot.plugin.load import load_file
 from passpilot.plugin.output import quiet_pipe
@@ -46,7 +46,7 @@ def _parser() -> Parser:
         description="Print what a decision point offers to a model: name, type and shape, meaning.",
         epilog=_EXAMPLE,
     )
-    parser.option("point", choices=tuple(POINTS), default="inline", help="the decision point (inline)")
+    parser.option("point", metavar="NAME", default="inline", help="the decision point (inline)")
     parser.option("json", action="store_true", help="print one JSON object, specs in LLVM's form")
     parser.option("proto", action="store_true", help="print a .proto file: messages and a service getAdvice")
     parser.option(

@@ -232,7 +232,7 @@ class PointAdvisor(Advisor):
         core = self._core
         assert core is not None, "start() gave it"
         if self._asking:
-            raise PolicyError(f"{self._who}: expected one question at a time, got one within another's answer")
+            raise PolicyError(f"{self._who}: expected one question at a time, got one within an answer")
         for feature in point.values:
             feature.store(values, self._buffers[feature.spec.name])
         self._asking, self._site = True, site

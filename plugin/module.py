@@ -56,7 +56,7 @@ class Advisor(Protocol):
         """Let go of the runner."""
 
 
-ASKED: Final[ContextVar[Mapping[str, Advisor]]] = ContextVar("passpilot advisors", default=MappingProxyType({}))
+ASKED: Final[ContextVar[Mapping[str, Advisor]]] = ContextVar("ASKED", default=MappingProxyType({}))
 """Who advises the compilation on this thread, by point: passes in Python ask them."""
 
 

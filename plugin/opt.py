@@ -77,6 +77,7 @@ def _run(options: argparse.Namespace, llvm: list[str]) -> int:
         return 0
     pipeline, at = _pipeline(options), _at(options)
     tool.check_text("opt", options)
+    tool.load_files(options)
     tool.check_outputs("opt", options, ("-o", None if options.disable_output else options.output or "-"))
     tool.set_llvm_options("opt", llvm)
     advisors = tool.make_advisors("opt", options)

@@ -38,12 +38,14 @@ QUESTIONS: Final = {
     "priority": "how early to allocate each live range",
 }
 
+PASS_POINT: Final = ("on_error", "timeout")
+
 KEYWORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "inline": ("on_error", "timeout", "size_budget"),
     "evict": ("on_error", "timeout", "eviction_limit"),
     "priority": ("on_error", "timeout"),
 }
-"""Which flags each point's advisor takes as keywords, beside its log."""
+"""Which flags each point's advisor takes as keywords, beside its log; of a pass's own point, `PASS_POINT`."""
 
 PATHS: Final = ("input", "output", "split_dwarf_output", "report", "log", "load", "passes", "at")
 """Flags whose values LLVM does not see, or that are checked elsewhere."""
@@ -86,17 +88,17 @@ def advice_options(parser: Parser, command: str) -> None:
     points = ADVISORS[command]
     for point in points:
         add(point, metavar="RUNNER", help=f"ask RUNNER {QUESTIONS[point]}")
-    add("advise", action="append", default=[], metavar="POINT=RUNNER", help="the same for any decision point")
+    what = "the same for any decision point"
+    what += ", those of passes in Python too" if command == "opt" else ""
+    add("advise", action="append", default=[], metavar="POINT=RUNNER", help=what)
     add(
         "load",
         action="append",
         default=[],
         metavar="FILE.py",
-        help="register the features, runners and passes in it",
+        help="register the features, runners, passes and decision points in it",
     )
-    log = "write every decision to a log (see passpilot log)"
-    if len(points) > 1:
-        log += "; POINT=F for each of two advisors"
+    log = "write every decision to a log (see passpilot log); POINT=F for each of two advisors"
     add("log", action="append", default=[], metavar="F", help=log)
     add("on-error", choices=("fail", "default"), help="what a failing runner does")
     add("timeout", type=float, metavar="S", help="seconds to wait for another process (10)")
@@ -237,7 +239,8 @@ def make_advisors(command: str, options: argparse.Namespace) -> list[Advisor]:
     made: list[Advisor] = []
     try:
         for point, runner in asked.items():
-            keywords = {name: given[name] for name in KEYWORDS[point] if name in given}
+            names = KEYWORDS.get(point, PASS_POINT)
+            keywords = {name: given[name] for name in names if name in given}
             made.append(_make(command, point, runner, {"log": written.get(point), **keywords}))
     except BaseException:
         close(made)
@@ -246,6 +249,11 @@ def make_advisors(command: str, options: argparse.Namespace) -> list[Advisor]:
 
 
 def _make(command: str, point: str, runner: str, keywords: Mapping[str, object]) -> Advisor:
+    if point not in ADVISORS[command]:
+        made: Advisor = import_module("passpilot.passes.decision_point").PointAdvisor(
+            point, runner, **keywords
+        )
+        return made
     module, _, name = ADVISORS[command][point].partition(":")
     advisor: Advisor = getattr(import_module(module), name)(runner, **keywords)
     return advisor
@@ -269,19 +277,35 @@ def runners(command: str, options: argparse.Namespace) -> dict[str, str]:
     wanted = [(point, getattr(options, point)) for point in points if getattr(options, point) is not None]
     for text in options.advise:
         point, equals, runner = text.partition("=")
-        if not equals or point not in points:
+        if not equals or not _reaches(command, point):
             owner = _owner(point)
             hint = f"; `passpilot {owner}` has the point {point}" if equals and owner else ""
-            known = ", ".join(points)
+            known = ", ".join(_reached(command))
             raise UsageError(
                 f"{command}: --advise: expected POINT=RUNNER with POINT among {known}, got {text!r}{hint}"
             )
         wanted.append((point, runner))
-    for point in points:
+    asked = dict(wanted)
+    for point in asked:
         if (count := [each for each, _ in wanted].count(point)) > 1:
             raise UsageError(f"{command}: expected one runner for the point {point}, got {count}")
-    asked = dict(wanted)
-    return {point: asked[point] for point in points if point in asked}
+    return {point: asked[point] for point in (*points, *asked) if point in asked}
+
+
+def _reaches(command: str, point: str) -> bool:
+    """Whether the command reaches a decision point: one of LLVM's, or of a pass in Python."""
+    if point in ADVISORS[command] or command != "opt":
+        return point in ADVISORS[command]
+    known: bool = import_module("passpilot.features.point").is_declared(point)
+    return known
+
+
+def _reached(command: str) -> tuple[str, ...]:
+    """The points that the command is known to reach."""
+    if command != "opt":
+        return tuple(ADVISORS[command])
+    points = import_module("passpilot.features.point")
+    return *ADVISORS[command], *(name for name in points.point_names() if name not in points.POINTS)
 
 
 def logs(command: str, options: argparse.Namespace, advised: Iterable[str]) -> dict[str, str]:
@@ -290,7 +314,7 @@ def logs(command: str, options: argparse.Namespace, advised: Iterable[str]) -> d
     written: dict[str, str] = {}
     for text in options.log:
         point, equals, path = text.partition("=")
-        if not equals or point not in ADVISORS[command]:
+        if not equals or not _reaches(command, point):
             point, path = only[0] if len(only) == 1 else "", text
         if not only or (point and point not in only):
             _refuse_lonely(command, "log", point)
@@ -311,7 +335,7 @@ def _keywords(command: str, options: argparse.Namespace, advised: Iterable[str])
         for name in KEYWORDS[point]:
             if getattr(options, name) is not None:
                 given[name] = getattr(options, name)
-    taken = {name for point in advised for name in KEYWORDS[point]}
+    taken = {name for point in advised for name in KEYWORDS.get(point, PASS_POINT)}
     for name in given:
         if name not in taken:
             _refuse_lonely(command, name, next(p for p in ADVISORS[command] if name in KEYWORDS[p]))

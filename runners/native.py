@@ -87,7 +87,7 @@ def row_of(spec: TensorSpec) -> Row:
 
 
 def point_row(point: Point) -> tuple[str, list[Row], Row, Row, DomainRow]:
-    """The decision point as the core takes it: its own table, the default decision, the advice, the domain."""
+    """The decision point as the core takes it: name, own table, default decision, advice, domain."""
     own = [row_of(spec) for spec in own_features(point)]
     return point.name, own, row_of(point.default), row_of(point.advice), point.domain.row
 

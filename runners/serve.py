@@ -18,7 +18,6 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.point import POINTS
 from passpilot.plugin.arguments import Parser
 from passpilot.plugin.errors import Error, PeerError, PolicyError
 from passpilot.plugin.load import load_file
@@ -164,7 +163,7 @@ def _parser() -> Parser:
     )
     add("load", metavar="FILE.py", action="append", default=[], help="run this file first")
     add("once", action="store_true", help="end after one client")
-    add("point", choices=tuple(POINTS), default="inline", help="the decision point (inline)")
+    add("point", metavar="NAME", default="inline", help="the decision point (inline)")
     add("timeout", metavar="S", type=float, default=10.0, help="seconds per message (10)")
     add("token", metavar="TEXT|@FILE", help="gRPC: answer only clients that send this")
     add("tls-cert", metavar="FILE", help="gRPC: speak TLS, with this certificate (PEM)")

@@ -30,7 +30,7 @@ import struct
 from dataclasses import dataclass, replace
 from typing import Final, NoReturn
 
-from passpilot.features.point import POINTS, Point, find_point
+from passpilot.features.point import Point, find_point, point_names
 from passpilot.features.spec import TensorSpec, layout, parse_table
 from passpilot.plugin import errors
 from passpilot.plugin.errors import Error, PeerError
@@ -103,11 +103,11 @@ def read_hello(line: bytes) -> Point:
         msg = f"handshake: expected protocol {VERSION}, got {got!r}; use one version at both ends"
         raise PeerError(msg)
     name, offered = row.get("point"), row.get("offered")
-    if not isinstance(name, str) or name not in POINTS or not isinstance(offered, list):
-        msg = f"handshake: expected a decision point among {', '.join(POINTS)} and its tensors, got {name!r}"
-        raise PeerError(msg)
-    known = find_point(name)
+    if not isinstance(name, str) or not isinstance(offered, list):
+        msg = f"handshake: expected a decision point among {', '.join(point_names())} and its tensors, "
+        raise PeerError(f"{msg}got {name!r}")
     try:
+        known = find_point(name)
         specs = parse_table(offered)
         advice = TensorSpec.from_json(row.get("advice"))
     except Error as error:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.point import POINTS, find_point
+from passpilot.features.point import find_point
 from passpilot.plugin.arguments import Parser
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.files import write_file
@@ -51,7 +51,7 @@ def _parser() -> Parser:
     parser.add_argument("model", nargs="?", metavar="MODEL.onnx", help="the model")
     parser.add_argument("-o", dest="output", metavar="FILE", help="policy.so, policy.o or policy.ll")
     parser.option("mcpu", default="generic", metavar="CPU", help="native, or a name of LLVM's (generic)")
-    parser.option("point", choices=tuple(POINTS), help="fix open dimensions by this point's tensors")
+    parser.option("point", metavar="NAME", help="fix open dimensions by this point's tensors")
     parser.option(
         "shape", action="append", default=[], metavar="INPUT:1,38", help="fix the dimensions of an input"
     )
