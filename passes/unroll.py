@@ -17,7 +17,7 @@ from passpilot.passes.decision_point import DecisionPoint
 from passpilot.passes.llvm import PreservedAnalyses, function_pass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from passpilot.plugin.ir import Function, Loop
 
@@ -43,7 +43,9 @@ class AdvisedUnroll:
 
         LLVM's scalar evolution remembers what it was asked, which later passes would notice: it is dropped.
         """
-        asked = [_advise(loop) for loop in _innermost(function.loops) if not _is_decided(_hints(loop))]
+        asked = [loop for loop in function.loops if not (loop.subloops or _is_decided(_hints(loop)))]
+        for loop in asked:
+            _advise(loop)
         return PreservedAnalyses.cfg() if asked else PreservedAnalyses.all()
 
 
@@ -54,14 +56,6 @@ def _advise(loop: Loop) -> None:
 
 def _hints(loop: Loop) -> tuple[object, ...]:
     return loop.metadata or (...,)
-
-
-def _innermost(loops: Iterable[Loop]) -> Iterator[Loop]:
-    for loop in loops:
-        if inner := loop.subloops:
-            yield from _innermost(inner)
-        else:
-            yield loop
 
 
 def _is_decided(hints: Iterable[object]) -> bool:

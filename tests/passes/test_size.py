@@ -32,7 +32,7 @@ def test_features_of_functions() -> None:
     nest, small = seen["nest"], seen["small"]
     assert nest["work"][0] > nest["hottest"][0] > 7
     picked = ("instructions", "blocks", "loops", "loop_depth", "calls", "call_sites", "is_local")
-    assert [nest[name] for name in picked] == [[16], [5], [2], [2], [0], [0], [0]]
+    assert [nest[name] for name in picked] == [[18], [5], [2], [2], [0], [0], [0]]
     assert [small[name] for name in picked] == [[2], [1], [0], [0], [0], [1], [1]]
     assert small["work"] == [2.0]
     assert small["call_frequency"] == [1.0]

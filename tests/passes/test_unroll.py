@@ -12,7 +12,7 @@ from passpilot.runners.python import Observation
 
 ADVISED: Final = Path(__file__).parents[2] / "lit_tests" / "passes" / "Inputs" / "advised.ll"
 
-Seen = dict[str, object]
+Seen = dict[str, list[float]]
 
 
 def observed(pipeline: str = "advised-unroll") -> list[Seen]:
@@ -29,11 +29,11 @@ def observed(pipeline: str = "advised-unroll") -> list[Seen]:
 
 def test_features_of_a_loop() -> None:
     (loop,) = observed()
-    assert loop.pop("latency") > loop["throughput"] > [0]  # type: ignore[operator]
-    assert loop.pop("throughput") > loop["size"] > [0]  # type: ignore[operator]
-    del loop["size"]
+    costs = [loop.pop(name) for name in ("size", "throughput", "latency")]
+    assert [0] < costs[0] < costs[2], "a division is slow"
+    assert costs[1] > [0]
     assert loop.pop("iterations") == pytest.approx([7.0], rel=0.2)
-    assert loop.pop("frequency")[0] > 7  # type: ignore[index]
+    assert loop.pop("frequency")[0] > 7
     assert loop == {
         "trip_count": [7],
         "max_trip_count": [7],
@@ -51,7 +51,7 @@ def test_features_of_a_loop() -> None:
         "branches": [1],
         "floating_point": [0],
         "divisions": [1],
-        "function_instructions": [16],
+        "function_instructions": [18],
         "for_size": [0],
         "mask": [1, 1, 1, 1, 0],
     }
@@ -75,13 +75,13 @@ def test_what_the_metadata_says_already_is_not_asked() -> None:
         assert advisor.stats.decisions == 1
     function = module.function("nest")
     assert function is not None
-    (inner,) = function.loops[0].subloops
-    assert inner.metadata == (..., ("llvm.loop.unroll.count", 4)) or "4" in str(inner.metadata)
-    assert function.loops[0].metadata is None
+    outer, inner = function.loops
+    assert outer.metadata is None
+    assert inner.metadata == (..., ("llvm.loop.unroll.count", module.constant("i32 4")))
 
 
 def test_more_copies_than_iterations_are_refused() -> None:
-    with pytest.raises(AdviceError, match=r"unroll.* nest.*expected a column that 'mask' allows"):
+    with pytest.raises(AdviceError, match="nest.*expected a column that mask allows, got 4"):
         optimize(Module.read(ADVISED), "advised-unroll", [UNROLL.advisor("const:4")])
 
 
