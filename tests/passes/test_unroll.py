@@ -32,7 +32,7 @@ def test_features_of_a_loop() -> None:
     costs = [loop.pop(name) for name in ("size", "throughput", "latency")]
     assert [0] < costs[0] < costs[2], "a division is slow"
     assert costs[1] > [0]
-    assert loop.pop("iterations") == pytest.approx([7.0], rel=0.2)
+    assert loop.pop("iterations") == pytest.approx([32.0], rel=0.01), "as branch probabilities have it"
     assert loop.pop("frequency")[0] > 7
     assert loop == {
         "trip_count": [7],
@@ -81,7 +81,7 @@ def test_what_the_metadata_says_already_is_not_asked() -> None:
 
 
 def test_more_copies_than_iterations_are_refused() -> None:
-    with pytest.raises(AdviceError, match="nest.*expected a column that mask allows, got 4"):
+    with pytest.raises(AdviceError, match=r"nest.*expected a column that mask allows, got 4"):
         optimize(Module.read(ADVISED), "advised-unroll", [UNROLL.advisor("const:4")])
 
 
