@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What `advised-pipeline` can gain: the best of some random sequences, beside LLVM's -Oz.
 
-Each program of the corpus goes through default<Oz> once; then, from there, `advised-pipeline` with the runner
-``random:SEED`` for each seed, and through code generation. Told are the bytes of machine code of -Oz alone, of
+Each program of the corpus goes through default<Oz> once; then, from there, `advised-pipeline` with the
+runner ``random:SEED`` for each seed, and through code generation. Told are the bytes of .text of -Oz alone, of
 the best, and of the median. The best is linked with the program's libraries and run: its output must be that
 of the corpus. Random search stands in for a model. Target: the best of 50 at least 2 % below -Oz on two
 programs. Writes bench/results/advised_pipeline.json.
 
-usage: bench_advised_pipeline.py [SEEDS [PROGRAM ...]]      (50 lz4 libyaml picosat)
+usage: bench_advised_pipeline.py [SEEDS [PROGRAM ...]]      (50 picosat libyaml)
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tests.corpus.programs import Program
 
 ROOT: Final = Path(__file__).parents[1]
-DEFAULT: Final = ("lz4", "libyaml", "picosat")
+DEFAULT: Final = ("picosat", "libyaml")
 
 
 def code_of(module: Module) -> tuple[int, bytes]:

@@ -92,7 +92,9 @@ def _checked(who: str, found: object) -> Sections:
     for section in SECTIONS:
         for key, vector in found[section].items():
             if not isinstance(vector, list) or not vector or not all(map(_is_number, vector)):
-                raise InputError(f"{who}: expected a list of finite numbers for {key!r} in {section}, got another")
+                raise InputError(
+                    f"{who}: expected a list of finite numbers for {key!r} in {section}, got another"
+                )
             length = length or len(vector)
             if len(vector) != length:
                 told = f"expected vectors of one length, {length}"
@@ -109,7 +111,9 @@ def _is_number(value: object) -> bool:
 def _rows(who: str, sections: Sections) -> NDArray[np.float64]:
     entities = _core.ir2vec_entities()
     if not any(key in sections[section] for section, key in entities):
-        raise InputError(f"{who}: expected entities that LLVM has, such as 'Add' in Opcodes, got none of them")
+        raise InputError(
+            f"{who}: expected entities that LLVM has, such as 'Add' in Opcodes, got none of them"
+        )
     length = len(next(iter(sections["Opcodes"].values())))
     zeros = [0.0] * length
     return np.array([sections[section].get(key, zeros) for section, key in entities], np.float64)

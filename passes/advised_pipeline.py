@@ -37,13 +37,17 @@ TABLE: Final = (
     "iroutliner",
     "mergefunc",
     "globalopt,ipsccp,deadargelim,cgscc(argpromotion),globaldce,constmerge",
-    "cgscc(inline,function(sroa,early-cse,instcombine,simplifycfg)),globaldce",
+    "inliner-wrapper,function(sroa,early-cse,instcombine,simplifycfg),globaldce",
 )
 
-OPCODES: Final = tuple(
-    "ret br switch unreachable add sub mul udiv sdiv urem srem fadd fsub fmul fdiv shl lshr ashr and or xor "
-    "alloca load store getelementptr trunc zext sext fptosi sitofp bitcast icmp fcmp phi call select".split()
+# fmt: off
+OPCODES: Final = (
+    "ret", "br", "switch", "unreachable", "add", "sub", "mul", "udiv", "sdiv", "urem", "srem", "fadd",
+    "fsub", "fmul", "fdiv", "shl", "lshr", "ashr", "and", "or", "xor", "alloca", "load", "store",
+    "getelementptr", "trunc", "zext", "sext", "fptosi", "sitofp", "bitcast", "icmp", "fcmp", "phi",
+    "call", "select",
 )
+# fmt: on
 """What the embedding counts, one after the other; all other instructions are counted in its last element."""
 
 
@@ -80,7 +84,7 @@ class AdvisedPipeline:
 @function_pass("advised-function-pipeline")
 @dataclass(frozen=True)
 class AdvisedFunctionPipeline:
-    """Runs pipelines on each function as the runner of `advised-function-pipeline` picks them; none by default."""
+    """Runs pipelines on each function as the runner of `advised-function-pipeline` picks; none by default."""
 
     budget: int = 6
 

@@ -66,7 +66,9 @@ class Phases:
             features=[
                 Feature(embedding, "the unit as it is now"),
                 Feature(TensorSpec("size", "int64", (1,)), "instructions that it has now"),
-                Feature(TensorSpec("initial_size", "int64", (1,)), "instructions that it had before the first"),
+                Feature(
+                    TensorSpec("initial_size", "int64", (1,)), "instructions that it had before the first"
+                ),
                 Feature(TensorSpec("step", "int64", (1,)), "pipelines that have run on it"),
                 Feature(TensorSpec("last", "int64", (1,)), "the choice before; 0 at first"),
                 Feature(TensorSpec("mask", "int64", (1, count)), "1: may be chosen; 0: would change nothing"),

@@ -205,7 +205,7 @@ def optimize(
     def run(asked: _Asked) -> list[str]:
         others = [core for point, core in asked.items() if point != "inline"]
         told = module._core.optimize(pipeline, asked.get("inline"), others, passes, options)
-        if passes is not None and not any(core.failure for core in others):
+        if passes is not None and not any(core.failure for core in asked.values()):
             python.raise_failure(passes)
         return told
 
