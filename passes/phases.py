@@ -55,7 +55,7 @@ class Phases:
     """
 
     def __init__(self, name: str, table: Sequence[str], embedding: TensorSpec, embed: Embed) -> None:
-        if isinstance(table, str) or not table or not all(isinstance(text, str) and text for text in table):
+        if isinstance(table, str) or not table or not all(table):
             raise RegistrationError(f"phases {name!r}: expected a table of pipeline texts, got {table!r}")
         self.table = tuple(table)
         """The pipelines; choice 1 is the first."""
