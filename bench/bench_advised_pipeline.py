@@ -2,10 +2,10 @@
 """What `advised-pipeline` can gain: the best of some random sequences, beside LLVM's -Oz.
 
 Each program of the corpus goes through default<Oz> once; then, from there, `advised-pipeline` with
-the runner ``random:SEED`` for each seed, and through code generation. Told are the bytes of .text of -Oz
-alone, of the best, and of the median. The best is linked with the program's libraries and run: its output must be that
-of the corpus. Random search stands in for a model. Target: the best of 50 at least 2 % below -Oz on two
-programs. Writes bench/results/advised_pipeline.json.
+the runner ``random:SEED`` for each seed, and through code generation. Told are the bytes of .text of
+-Oz alone, of the best, and of the median. The best is linked with the program's libraries and run:
+its output must be that of the corpus. Random search stands in for a model. Target: the best of 50 at
+least 2 % below -Oz on two programs. Writes bench/results/advised_pipeline.json.
 
 usage: bench_advised_pipeline.py [SEEDS [PROGRAM ...]]      (50 picosat libyaml)
 """

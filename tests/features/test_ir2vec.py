@@ -66,7 +66,12 @@ def written(path: Path, content: object) -> Path:
 
 def printed(vocabulary: Path, source: Path, *flags: str) -> dict[str, list[float]]:
     """What stock opt prints for each function."""
-    command = [bindir() / "opt", "-passes=print<ir2vec>", f"-ir2vec-vocab-path={vocabulary}", *flags]
+    command: list[Path | str] = [
+        bindir() / "opt",
+        "-passes=print<ir2vec>",
+        f"-ir2vec-vocab-path={vocabulary}",
+        *flags,
+    ]
     run = subprocess.run([*command, source, "-disable-output"], capture_output=True, text=True, check=True)
     rows = re.findall(r"for function (\w+):\nFunction vector:  \[ (.*) \]", run.stderr)
     return {name: [float(number) for number in row.split()] for name, row in rows}
@@ -98,7 +103,8 @@ def test_functions_have_the_vectors_that_opt_prints(
 def test_an_embedding_is_a_tensor_of_its_spec(module: Module, tmp_path: Path) -> None:
     vocabulary = Vocabulary.read(written(tmp_path / "v.json", sections()))
     assert vocabulary.spec("seen") == TensorSpec("seen", "float32", (DIMENSION,))
-    assert (vocabulary.embed(module).dtype, vocabulary.embed(module).shape) == ("float32", (DIMENSION,))
+    vector = vocabulary.embed(module)
+    assert (str(vector.dtype), vector.shape) == ("float32", (DIMENSION,))
 
 
 def test_an_embedding_follows_changes(module: Module, tmp_path: Path) -> None:

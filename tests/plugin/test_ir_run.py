@@ -140,7 +140,7 @@ def test_an_advisor_that_fails_inside_ends_the_pass() -> None:
             unit.run("inliner-wrapper")
 
     BODY[:] = [body]
-    with pytest.raises(Error, match="inline advisor at decision 0 .*: expected True, False"):
+    with pytest.raises(Error, match=r"inline advisor at decision 0 .*: expected True, False"):
         optimize(Module.read(TEXT.encode(), name="text"), "ir-module", [InlineAdvisor(lambda _: "no")])
 
 
