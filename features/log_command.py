@@ -113,7 +113,8 @@ _STYLES: Final = (
 
 
 def _style_of(advice: str) -> _Style:
-    return next((style for style in _STYLES if style.advice == advice), _Style(advice))
+    own = _Style(advice, f"{advice}_default")  # of a pass in Python, or another compiler's
+    return next((style for style in _STYLES if style.advice == advice), own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +189,9 @@ def _summary(style: _Style, advices: Counter[str], agreed: int, compared: int) -
     if style.done:
         parts.append(f"{total - advices[style.idle]} {style.done}")
     if compared:
-        parts.append(f"{agreed} as LLVM's default ({100 * agreed / compared:.1f} %)")
+        parts.append(
+            f"{agreed} as {'LLVM' if style in _STYLES else 'the pass'}'s default ({100 * agreed / compared:.1f} %)"
+        )
     return ", ".join(parts)
 
 

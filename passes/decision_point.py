@@ -88,6 +88,8 @@ class DecisionPoint(Generic[Answer]):
             self._domain = _domain(advice, domain, [_row(each).spec for each in features])
             self._rows = _rows(name, [_row(each) for each in features], self._domain)
             self._default = TensorSpec(f"{advice.name}_default", advice.dtype, advice.shape)
+            if not callable(default):
+                raise TypeError(f"expected a function of the values as default, got {default!r}")
             by_name([*(row.spec for row in self._rows), self._default, advice])
         except (FeatureError, TypeError) as error:
             raise RegistrationError(f"{self._who}: {error}") from None
@@ -171,11 +173,11 @@ class DecisionPoint(Generic[Answer]):
             import numpy as np
 
             (spec,) = (row.spec for row in self._rows if row.spec.name == self._domain.mask)
-            values = {**values, spec.name: np.ones(spec.shape, np.int64)}
-        if values.keys() != self._names:
-            expected, got = ", ".join(sorted(self._names)), ", ".join(sorted(map(str, values))) or "none"
-            raise FeatureError(f"{self._who}: expected values of {expected}, got {got}")
-        return values
+            whole = {**values, spec.name: np.ones(spec.shape, np.int64)}
+            if whole.keys() == self._names:
+                return whole
+        expected, got = ", ".join(sorted(self._names)), ", ".join(sorted(map(str, values))) or "none"
+        raise FeatureError(f"{self._who}: expected values of {expected}, got {got}")
 
     def _mask(self, values: Values) -> Tensors | None:
         if not isinstance(self._domain, Choice):
@@ -311,7 +313,7 @@ def _row(feature: TensorSpec | Feature) -> Feature:
     return Feature(feature, "")
 
 
-def _rows(name: str, rows: Sequence[Feature], domain: Domain) -> tuple[Feature, ...]:
+def _rows(name: object, rows: Sequence[Feature], domain: Domain) -> tuple[Feature, ...]:
     """The rows of the table, with the mask of a choice.
 
     Raises:
@@ -333,7 +335,7 @@ def _rows(name: str, rows: Sequence[Feature], domain: Domain) -> tuple[Feature, 
     return tuple(rows)
 
 
-def _domain(advice: TensorSpec, domain: Domain | None, specs: Iterable[TensorSpec]) -> Domain:
+def _domain(advice: object, domain: object, specs: Iterable[TensorSpec]) -> Domain:
     """The answers that there are, by what was given.
 
     Raises:

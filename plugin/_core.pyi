@@ -340,10 +340,13 @@ class Module:
 
     def bitcode(self) -> bytes: ...
 
-    def optimize(self, pipeline: str, inline: Advisor | None, passes: Passes | None, options: PipelineOptions) -> list[str]: ...
+    def optimize(self, pipeline: str, inline: Advisor | None, others: Sequence[Advisor], passes: Passes | None, options: PipelineOptions) -> list[str]:
+        """Runs a pipeline; passes in Python ask the other advisors."""
 
     def emit(self, options: EmitOptions, evict: Advisor | None, priority: Advisor | None) -> Emitted:
         """Generates code; each advisor is asked at its point."""
+
+    def run(self, pipeline: str) -> bool: ...
 
     def type(self, text: str) -> Type: ...
 
@@ -698,7 +701,7 @@ class PrioritySite:
     def ordinal(self) -> int: ...
 
 class Advisor:
-    def __init__(self, point: str, native: NativeRunner | None, inputs: Sequence[tuple[str, str, Sequence[int]]], custom: Sequence[tuple[tuple[str, str, Sequence[int]], Callable[[], None]]], default_on_error: bool, limit: float, logged: bool) -> None: ...
+    def __init__(self, point: tuple[str, Sequence[tuple[str, str, Sequence[int]]], tuple[str, str, Sequence[int]], tuple[str, str, Sequence[int]], tuple[str, int, str, float, float]], native: NativeRunner | None, inputs: Sequence[tuple[str, str, Sequence[int]]], custom: Sequence[tuple[tuple[str, str, Sequence[int]], Callable[[], None]]], default_on_error: bool, limit: float, logged: bool) -> None: ...
 
     def set_python(self, evaluate: Callable[[], object], switch_context: Callable[[str], object]) -> None:
         """What to call for a Python runner, once it is bound to the views."""
@@ -713,6 +716,11 @@ class Advisor:
         """Starts a decision log on a descriptor, which it takes over."""
 
     def close_log(self) -> bool: ...
+
+    def ask(self, context: str, default: Callable[[], bool | int | float], location: Callable[[], tuple[str, int, int] | None]) -> bool | int | float | None:
+        """
+        The advice on a decision of a pass in Python, whose features are in the buffers; None after a failure.
+        """
 
     def default(self) -> bool | int | float:
         """LLVM's own decision for the current question."""
@@ -980,6 +988,9 @@ class Function(GlobalValue):
         """
         Whether memory at two pointers is the same: "no", "may", "partial" or "must". A size is in bytes, None if unknown.
         """
+
+    def run(self, pipeline: str) -> bool:
+        """Runs function passes of LLVM's, in a pass: whether any has changed it."""
 
     def add_attribute(self, text: str) -> None:
         """
@@ -1344,3 +1355,13 @@ class IRBuilder:
     def getelementptr(self, type: Type, pointer: Value, indices: Sequence[Value], name: str = '') -> Instruction: ...
 
     def call(self, callee: Function, arguments: Sequence[Value], name: str = '') -> CallBase: ...
+
+class IR2VecVocabulary:
+    def __init__(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def embed(self, function: Function, flow_aware: bool) -> list[float]: ...
+
+    def embed_module(self, module: Module, flow_aware: bool) -> list[float]: ...
+
+def ir2vec_entities() -> list[tuple[str, str]]:
+    """What a vocabulary has vectors of, in LLVM's order: section, key."""

@@ -108,7 +108,9 @@ def _place(logged: Observation) -> str:
     if logged.register:
         return f", function {logged.context}, {logged.register}"
     location = f" ({logged.location})" if logged.location else ""
-    return f", {logged.caller} -> {logged.callee}{location}" if logged.caller or logged.callee else location
+    if logged.caller or logged.callee:
+        return f", {logged.caller} -> {logged.callee}{location}"
+    return f", function {logged.context}{location}" if logged.context else location
 
 
 def _difference(name: str, then: NDArray[np.generic], live: Tensor) -> str:
