@@ -175,10 +175,9 @@ const char *kindText(FailureKind K) {
 nb::object failureOf(const Failure &F, const nb::object &Exception) {
   if (!F)
     return nb::none();
-  const bool Raised = F.Kind == FailureKind::Python ||
-                      F.Kind == FailureKind::Default ||
-                      F.Kind == FailureKind::Feature ||
-                      F.Kind == FailureKind::Interrupt;
+  const bool Raised =
+      F.Kind == FailureKind::Python || F.Kind == FailureKind::Default ||
+      F.Kind == FailureKind::Feature || F.Kind == FailureKind::Interrupt;
   return nb::make_tuple(kindText(F.Kind), text(F.Text), text(F.Where),
                         Raised && Exception.is_valid() ? Exception
                                                        : nb::none());
@@ -344,19 +343,18 @@ PyType_Slot Slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)},
 
 void bindAdvisor(nb::module_ &M) {
   nb::class_<PyAdvisor>(M, "Advisor", nb::type_slots(Slots))
-      .def(
-          "__init__", &create, nb::arg("point"), nb::arg("native").none(),
-          nb::arg("inputs"), nb::arg("custom"), nb::arg("default_on_error"),
-          nb::arg("limit"), nb::arg("logged"),
-          nb::sig("def __init__(self, point: tuple[str, Sequence[tuple[str, "
-                  "str, Sequence[int]]], tuple[str, str, Sequence[int]], "
-                  "tuple[str, str, Sequence[int]], tuple[str, int, str, "
-                  "float, float]], native: NativeRunner | None, "
-                  "inputs: Sequence[tuple[str, str, Sequence[int]]], "
-                  "custom: Sequence[tuple[tuple[str, str, Sequence[int]], "
-                  "collections.abc.Callable[[], None]]], "
-                  "default_on_error: bool, limit: float, logged: bool) "
-                  "-> None"))
+      .def("__init__", &create, nb::arg("point"), nb::arg("native").none(),
+           nb::arg("inputs"), nb::arg("custom"), nb::arg("default_on_error"),
+           nb::arg("limit"), nb::arg("logged"),
+           nb::sig("def __init__(self, point: tuple[str, Sequence[tuple[str, "
+                   "str, Sequence[int]]], tuple[str, str, Sequence[int]], "
+                   "tuple[str, str, Sequence[int]], tuple[str, int, str, "
+                   "float, float]], native: NativeRunner | None, "
+                   "inputs: Sequence[tuple[str, str, Sequence[int]]], "
+                   "custom: Sequence[tuple[tuple[str, str, Sequence[int]], "
+                   "collections.abc.Callable[[], None]]], "
+                   "default_on_error: bool, limit: float, logged: bool) "
+                   "-> None"))
       .def(
           "set_python",
           [](PyAdvisor &A, nb::object Evaluate, nb::object SwitchContext) {
