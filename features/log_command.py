@@ -189,9 +189,8 @@ def _summary(style: _Style, advices: Counter[str], agreed: int, compared: int) -
     if style.done:
         parts.append(f"{total - advices[style.idle]} {style.done}")
     if compared:
-        parts.append(
-            f"{agreed} as {'LLVM' if style in _STYLES else 'the pass'}'s default ({100 * agreed / compared:.1f} %)"
-        )
+        whose = "LLVM" if style in _STYLES else "the pass"
+        parts.append(f"{agreed} as {whose}'s default ({100 * agreed / compared:.1f} %)")
     return ", ".join(parts)
 
 
