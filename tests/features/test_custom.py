@@ -131,7 +131,7 @@ def test_function_without_name_needs_one() -> None:
 
 
 def test_unknown_point_is_refused() -> None:
-    with pytest.raises(FeatureError, match=r"a decision point among inline, evict, priority, .*got 'outline'"):
+    with pytest.raises(FeatureError, match=r"among inline, evict, priority, .*got 'outline'"):
         feature("int64[1]", point="outline")(len)
 
 
