@@ -100,6 +100,9 @@ def _compiled(title: str, stock: list[str], ours: list[str], point: str) -> dict
                 "passpilot, nobody asked": Command(_passpilot(*ours)),
                 **advised,
             }
+            if point == "inline":
+                attached = ["attach", f"--inline={specs['ONNX in process']}", "--", *stock]
+                commands["MLGO's interactive mode, ONNX"] = Command(_passpilot(*attached))
             return _report(title, _measure(commands, folder, same=True), "stock")
 
 

@@ -8,7 +8,8 @@ decisions     microseconds per decision (median, p90), bytes on the wire and col
               and adds up vectors of 500 to 50,000 floats; ONNX and ahead-of-time perceptrons beside them
 memory        growth of both processes over 10^6 decisions
 compilations  whole `opt -Oz` and `llc -O2` with the same policy by ONNX, ahead of time, pipe and gRPC, as
-              ratios to the stock tools; the policy follows LLVM's default, so that all outputs are equal
+              ratios to the stock tools; the policy follows LLVM's default, so that all outputs are equal;
+              stock opt through MLGO's interactive mode, answered by `passpilot attach`, beside them
 graph         `llc -O2` with a policy that sees 153,300 floats of the interference graph at each decision
 
 All contenders are asked in turns, so that noise falls on all of them. Writes bench/results/runners.json.
