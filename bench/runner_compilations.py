@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import runner_models, runner_peers
+from passpilot import EvictAdvisor, Module, emit
 from passpilot.features.point import find_point
 from tests.corpus.programs import cache_home
 
@@ -114,6 +115,26 @@ def compilations() -> dict[str, dict[str, dict[str, float]]]:
         "opt": _compiled(f"opt -Oz of {PROGRAM}", ["opt-22", *opt], ["opt", *opt], "inline"),
         "llc": _compiled(f"llc -O2 of {PROGRAM}", ["llc-22", *llc], ["llc", *llc], "evict"),
     }
+
+
+def scores() -> dict[str, float]:
+    """Microseconds per eviction with a scorer asked about all legal columns at once, and about one by one."""
+    optimized = cache_home() / f"dev/bc/{PROGRAM}/O2/whole.optimized"
+    times: dict[str, list[float]] = {"at once": [], "one by one": []}
+    objects = set()
+    with tempfile.TemporaryDirectory() as name:
+        for _ in range(ROUNDS):
+            for who, batch in (("at once", "n"), ("one by one", 1)):
+                model = Path(name) / f"{batch}.onnx"
+                options = runner_models.scorer(model, batch)
+                with EvictAdvisor(f"onnx:{model}?{options}") as advisor:
+                    objects.add(emit(Module.read(optimized), "obj", advisors=[advisor]))
+                    times[who].append(advisor.stats.microseconds_per_decision)
+    assert len(objects) == 1, "the objects differ"
+    least = {who: min(each) for who, each in times.items()}
+    ratio = least["one by one"] / least["at once"]
+    Console().print(f"a scorer of columns, µs per eviction of {PROGRAM}: {least}, ratio {ratio:.1f}")
+    return {**least, "ratio": ratio}
 
 
 def graph() -> dict[str, dict[str, float]]:
