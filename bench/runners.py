@@ -6,7 +6,7 @@ usage: bench/runners.py [decisions] [memory] [compilations] [scores] [graph]    
 decisions     microseconds per decision (median, p90), bytes on the wire and cold start, of every runner and
               codec, with a Python model that answers 0 to 38 scalars and to the 21 tensors of an eviction,
               and adds up vectors of 500 to 50,000 floats; ONNX and ahead-of-time perceptrons beside them
-memory        growth of both processes over 10^6 decisions
+memory        growth of both processes over 10^6 decisions, 10^5 of the runners that take over 20 µs
 compilations  whole `opt -Oz` and `llc -O2` with the same policy by ONNX, ahead of time, pipe and gRPC, as
               ratios to the stock tools; the policy follows LLVM's default, so that all outputs are equal;
               stock opt through MLGO's interactive mode, answered by `passpilot attach`, beside them
