@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -17,13 +16,14 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import runner_models, runner_peers
+from passpilot import EvictAdvisor, Module, emit
 from passpilot.features.point import find_point
 from tests.corpus.programs import cache_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROUNDS: Final = 3
+ROUNDS: Final = 5
 PROGRAM: Final = "lz4"
 FEATURES: Final = Path(__file__).with_name("graph_features.py")
 
@@ -75,14 +75,13 @@ def _measure(
 
 
 def _report(title: str, times: dict[str, list[float]], base: str) -> dict[str, dict[str, float]]:
-    table = Table(title=f"{title}, median of {len(times[base])}")
+    table = Table(title=f"{title}, least of {len(times[base])}")
     for column in ("who", "seconds", f"to {base}"):
         table.add_column(column, justify="left" if column == "who" else "right")
     rows = {}
     for name, seconds in times.items():
-        ratio = statistics.median(a / b for a, b in zip(seconds, times[base], strict=True))
-        rows[name] = {"seconds": statistics.median(seconds), "ratio": ratio}
-        table.add_row(name, f"{rows[name]['seconds']:.2f}", f"{ratio:.2f}")
+        rows[name] = {"seconds": min(seconds), "ratio": min(seconds) / min(times[base])}
+        table.add_row(name, f"{rows[name]['seconds']:.2f}", f"{rows[name]['ratio']:.2f}")
     Console(width=100).print(table)
     return rows
 
@@ -100,6 +99,9 @@ def _compiled(title: str, stock: list[str], ours: list[str], point: str) -> dict
                 "passpilot, nobody asked": Command(_passpilot(*ours)),
                 **advised,
             }
+            if point == "inline":
+                attached = ["attach", f"--inline={specs['ONNX in process']}", "--", *stock]
+                commands["MLGO's interactive mode, ONNX"] = Command(_passpilot(*attached))
             return _report(title, _measure(commands, folder, same=True), "stock")
 
 
@@ -113,6 +115,26 @@ def compilations() -> dict[str, dict[str, dict[str, float]]]:
         "opt": _compiled(f"opt -Oz of {PROGRAM}", ["opt-22", *opt], ["opt", *opt], "inline"),
         "llc": _compiled(f"llc -O2 of {PROGRAM}", ["llc-22", *llc], ["llc", *llc], "evict"),
     }
+
+
+def scores() -> dict[str, float]:
+    """Microseconds per eviction with a scorer asked about all legal columns at once, and about one by one."""
+    optimized = cache_home() / f"dev/bc/{PROGRAM}/O2/whole.optimized"
+    times: dict[str, list[float]] = {"at once": [], "one by one": []}
+    objects = set()
+    with tempfile.TemporaryDirectory() as name:
+        for _ in range(ROUNDS):
+            for who, batch in (("at once", "n"), ("one by one", 1)):
+                model = Path(name) / f"{batch}.onnx"
+                options = runner_models.scorer(model, batch)
+                with EvictAdvisor(f"onnx:{model}?{options}") as advisor:
+                    objects.add(emit(Module.read(optimized), "obj", advisors=[advisor]))
+                    times[who].append(advisor.stats.microseconds_per_decision)
+    assert len(objects) == 1, "the objects differ"
+    least = {who: min(each) for who, each in times.items()}
+    ratio = least["one by one"] / least["at once"]
+    Console().print(f"a scorer of columns, µs per eviction of {PROGRAM}: {least}, ratio {ratio:.1f}")
+    return {**least, "ratio": ratio}
 
 
 def graph() -> dict[str, dict[str, float]]:

@@ -14,10 +14,14 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from bench.runner_peers import COMMAND
+from passpilot.features.evict import FEATURES
 from passpilot.features.point import Choice
 
 if TYPE_CHECKING:
     from passpilot.features.point import Point
+
+
+EVICTIONS = tuple(row.spec for row in FEATURES)
 
 
 class Graph:
@@ -130,6 +134,19 @@ def follower(path: Path, point: Point) -> str:
     graph.node("Add", ["little", "one"], "logits")
     graph.save(path, choices)
     return f"as=logits&map=x:{','.join(spec.name for spec in features)}"
+
+
+def scorer(path: Path, batch: int | str) -> str:
+    """A scorer of one column of an eviction, 19-64-64-1, that takes one of them or several; its options."""
+    features = [spec.name for spec in EVICTIONS if spec.name not in ("mask", "use_def_density")]
+    graph = Graph()
+    info = helper.make_tensor_value_info
+    graph.inputs.append(info("x", TensorProto.FLOAT, [batch, len(features)]))
+    graph.perceptron("x", (len(features), 64, 64, 1), "score")
+    output = info("score", TensorProto.FLOAT, [batch, 1])
+    made = helper.make_graph(graph.nodes, "scorer", graph.inputs, [output], graph.weights)
+    onnx.save(helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), str(path))
+    return f"as=score&map=x:{','.join(features)}"
 
 
 def graph_policy(path: Path) -> list[str]:

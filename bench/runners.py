@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every way to ask a model, side by side: what one decision costs, and what whole compilations cost.
 
-usage: bench/runners.py [decisions] [memory] [compilations] [graph]      (all of them)
+usage: bench/runners.py [decisions] [memory] [compilations] [scores] [graph]      (all of them)
 
 decisions     microseconds per decision (median, p90), bytes on the wire and cold start, of every runner and
               codec, with a Python model that answers 0 to 38 scalars and to the 21 tensors of an eviction,
               and adds up vectors of 500 to 50,000 floats; ONNX and ahead-of-time perceptrons beside them
-memory        growth of both processes over 10^6 decisions
+memory        growth of both processes over 10^6 decisions, 10^5 of the runners that take over 20 µs
 compilations  whole `opt -Oz` and `llc -O2` with the same policy by ONNX, ahead of time, pipe and gRPC, as
-              ratios to the stock tools; the policy follows LLVM's default, so that all outputs are equal
+              ratios to the stock tools; the policy follows LLVM's default, so that all outputs are equal;
+              stock opt through MLGO's interactive mode, answered by `passpilot attach`, beside them
+scores        a model that scores one column of an eviction, asked about all legal ones at once or one by one
 graph         `llc -O2` with a policy that sees 153,300 floats of the interference graph at each decision
 
 All contenders are asked in turns, so that noise falls on all of them. Writes bench/results/runners.json.
@@ -33,6 +35,7 @@ PARTS: Final[dict[str, Callable[[], object]]] = {
     "decisions": runner_decisions.decisions,
     "memory": runner_decisions.memory,
     "compilations": runner_compilations.compilations,
+    "scores": runner_compilations.scores,
     "graph": runner_compilations.graph,
 }
 

@@ -51,8 +51,8 @@ PATHS: Final = ("input", "output", "split_dwarf_output", "report", "log", "load"
 """Flags whose values LLVM does not see, or that are checked elsewhere."""
 
 RUNNERS: Final = """\
-RUNNER is scheme:target[?key=value&...]: python:FILE:NAME, onnx:MODEL, pipe:BASE, grpc:HOST:PORT, replay:LOG,
-random:SEED, const:VALUE, default."""
+RUNNER is scheme:target[?key=value&...]: python:FILE:NAME, onnx:MODEL, aot:LIBRARY, pipe:BASE, grpc:HOST:PORT,
+replay:LOG, random:SEED, const:VALUE, default."""
 
 
 def prepare() -> None:

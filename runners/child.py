@@ -8,13 +8,12 @@ that Ctrl-C reaches it only through us. Its standard streams are ours.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import select
 import signal
 import subprocess
+import sys
 import time
-import warnings
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import InputError
@@ -26,8 +25,23 @@ _STOPS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _GRACE: Final = 2.0
 """Seconds for a child to clean up after SIGTERM, before SIGKILL."""
 _NAP: Final = 0.005
-_PRCTL: Final = ctypes.CDLL(None).prctl
-_PR_SET_PDEATHSIG: Final = 1
+_LAUNCH: Final = """
+import ctypes, os, signal, sys
+
+parent, refusal, program = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
+os.set_inheritable(refusal, False)
+PR_SET_PDEATHSIG = 1
+ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+if os.getppid() == parent:
+    try:
+        os.execvp(program[0], program)
+    except OSError as error:
+        os.write(refusal, (error.strerror or str(error)).encode())
+"""
+"""Becomes the program, which gets SIGTERM when we die, however we die: without the other end of its channel
+it would wait for ever, or spin. `preexec_fn` would do in a process without threads: gRPC's do not stand it.
+"""
 
 
 class Child:
@@ -38,16 +52,18 @@ class Child:
     """
 
     def __init__(self, command: Sequence[str]) -> None:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter(
-                    "ignore", DeprecationWarning
-                )  # a runner's threads do not matter to prctl
-                self._process = subprocess.Popen(command, start_new_session=True, preexec_fn=_end_with_parent)
-        except (OSError, ValueError) as error:
-            got = getattr(error, "strerror", None) or str(error)
-            msg = f"{command[0]}: expected a program that can be run, got: {got}"
-            raise InputError(msg) from error
+        reader, writer = os.pipe2(os.O_CLOEXEC)
+        with open(reader, "rb") as refusal:
+            launch = [sys.executable, "-I", "-S", "-c", _LAUNCH, str(os.getpid()), str(writer), *command]
+            try:
+                self._process = subprocess.Popen(launch, start_new_session=True, pass_fds=(writer,))
+            except (OSError, ValueError) as error:
+                raise _refused(command, getattr(error, "strerror", None) or str(error)) from error
+            finally:
+                os.close(writer)
+            if got := refusal.read().decode():  # it ends when the program has begun
+                self._process.wait()
+                raise _refused(command, got)
         self.fd = os.pidfd_open(self._process.pid)
         """Readable once the program has ended."""
 
@@ -93,12 +109,8 @@ class Child:
         return self._process.wait()
 
 
-def _end_with_parent() -> None:
-    """In the child: get SIGTERM when the parent dies, however it dies.
-
-    A compiler whose channel has lost its other end would wait for ever, or spin.
-    """
-    _PRCTL(_PR_SET_PDEATHSIG, signal.SIGTERM)
+def _refused(command: Sequence[str], got: str) -> InputError:
+    return InputError(f"{command[0]}: expected a program that can be run, got: {got}")
 
 
 class Wake:

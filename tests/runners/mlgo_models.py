@@ -54,7 +54,7 @@ class Graph:
 
 
 def inliner_model(names: Sequence[str]) -> onnx.ModelProto:
-    """Of 38 integers: how many quantiles each reaches, as share, root, square; layers of 40, 40, 20 and 2."""
+    """Of integers (of MLGO, 38): how many quantiles each reaches, as share, root, square; four layers."""
     graph = Graph(1)
     last = graph.constant(np.array([-1]))
     parts: list[str] = []

@@ -15,7 +15,9 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from tests.command import PASSPILOT, passpilot, refused, run
+from passpilot.plugin.errors import Error
+from passpilot.runners.aot.command import main
+from tests.command import PASSPILOT, passpilot, run
 from tests.corpus.build import bindir
 from tests.runners.aot_library import Library
 from tests.runners.aot_models import FLOAT, INT64, mlp, model, small_mlp
@@ -49,7 +51,9 @@ int main(void) {
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The present folder, with a model."""
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "m.onnx").write_bytes(small_mlp().SerializeToString())
     return tmp_path
 
@@ -60,13 +64,23 @@ def expected(path: Path, x: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(found, "f4")
 
 
-def compiled(folder: Path, *options: str) -> None:
-    done = passpilot("aot", "m.onnx", *options, cwd=folder)
-    assert (done.code, done.out, done.err) == (0, b"", "")
+def compiled(*options: str) -> None:
+    """Compile the model in this process."""
+    assert main(["m.onnx", *options]) == 0
+
+
+def refused(*arguments: str, code: int = 1) -> str:
+    """The error of a command that makes nothing."""
+    before = set(Path.cwd().iterdir())
+    with pytest.raises(Error) as caught:
+        main(arguments)
+    assert caught.value.exit_code == code
+    assert set(Path.cwd().iterdir()) == before
+    return str(caught.value)
 
 
 def test_a_c_program_links_the_object(folder: Path) -> None:
-    compiled(folder, "-o", "m.o", "-symbol=my_policy")
+    compiled("-o", "m.o", "-symbol=my_policy")
     include = passpilot("aot", "--include-dir", cwd=folder).out.decode().strip()
     (folder / "main.c").write_text(MAIN)
     flags = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", f"-I{include}"]
@@ -89,7 +103,7 @@ def test_the_header_is_for_cxx_too(folder: Path) -> None:
 
 
 def test_a_library_needs_no_other(folder: Path) -> None:
-    compiled(folder, "-o", "m.so", "-mcpu=native")
+    compiled("-o", "m.so", "-mcpu=native")
     needed = run(bindir() / "llvm-readelf", "--needed-libs", "m.so", cwd=folder).out.decode()
     assert needed.split() == ["NeededLibraries", "[", "]"]
     names = run(bindir() / "llvm-nm", "-D", "--format=just-symbols", "m.so", cwd=folder).out.decode().split()
@@ -101,7 +115,7 @@ def test_large_results_are_in_the_arena(folder: Path) -> None:
     """More than the stack should hold: each context has memory of its own."""
     wide = mlp((38, 40_000, 2))
     (folder / "m.onnx").write_bytes(wide.SerializeToString())
-    compiled(folder, "-o", "m.so")
+    compiled("-o", "m.so")
     first, second = Library(folder / "m.so"), Library(folder / "m.so")
     assert first.context != second.context
     x = np.random.default_rng(0).normal(0, 1, (1, 38)).astype("f4")
@@ -112,27 +126,28 @@ def test_large_results_are_in_the_arena(folder: Path) -> None:
 
 
 def test_the_same_model_gives_the_same_bytes(folder: Path) -> None:
-    for suffix in ("so", "o", "ll"):
-        compiled(folder, "-o", f"a.{suffix}")
-        compiled(folder, "-o", f"b.{suffix}")
-        assert (folder / f"a.{suffix}").read_bytes() == (folder / f"b.{suffix}").read_bytes()
+    """In two processes: by the command."""
+    for name in ("a.so", "b.so"):
+        done = passpilot("aot", "m.onnx", "-o", name, cwd=folder)
+        assert (done.code, done.out, done.err) == (0, b"", "")
+    assert (folder / "a.so").read_bytes() == (folder / "b.so").read_bytes()
 
 
 @pytest.mark.parametrize("name", ["run", "create", "text", "tensors", "constant"])
 def test_any_symbol(folder: Path, name: str) -> None:
-    compiled(folder, "-o", "m.o", f"--symbol={name}")
+    compiled("-o", "m.o", f"--symbol={name}")
     command = (bindir() / "llvm-nm", "--defined-only", "--extern-only", "--format=just-symbols", "m.o")
     assert run(*command, cwd=folder).out.split() == [name.encode()]
 
 
 def test_the_ir_is_ir(folder: Path) -> None:
-    compiled(folder, "-o", "m.ll", "-mcpu=native")
+    compiled("-o", "m.ll", "-mcpu=native")
     assert run(bindir() / "opt", "-passes=verify", "-disable-output", "m.ll", cwd=folder).code == 0
     assert b"@passpilot_policy" in (folder / "m.ll").read_bytes()
 
 
 def test_an_output_inside_the_graph(folder: Path) -> None:
-    compiled(folder, "-o", "m.so", "--output=h0", "--output=scaled")
+    compiled("-o", "m.so", "--output=h0", "--output=scaled")
     library = Library(folder / "m.so")
     assert [(each.name, each.shape) for each in library.outputs] == [("h0", (1, 16)), ("scaled", (1, 38))]
     x = np.ones((1, 38), "f4")
@@ -143,17 +158,17 @@ def test_shapes_of_open_dimensions(folder: Path) -> None:
     nodes = [helper.make_node("ReduceSum", ["liverange_size"], ["y"], keepdims=0)]
     open_model = model(nodes, [("liverange_size", FLOAT, ["n", "columns"])], ["y"])
     (folder / "m.onnx").write_bytes(open_model.SerializeToString())
-    line = refused("aot", "m.onnx", "-o", "m.so", cwd=folder)
+    line = refused("m.onnx", "-o", "m.so")
     assert "input 'liverange_size': expected no open dimension but the first, got [?,?]" in line
     for options, shape in ((["--point=evict"], (1, 33)), (["--shape=liverange_size:2,5"], (2, 5))):
-        compiled(folder, "-o", "m.so", *options)
+        compiled("-o", "m.so", *options)
         (spec,) = Library(folder / "m.so").inputs
         assert spec.shape == shape
 
 
 def refusal(folder: Path, made: onnx.ModelProto, *options: str) -> str:
     (folder / "m.onnx").write_bytes(made.SerializeToString())
-    return refused("aot", "m.onnx", "-o", "m.so", *options, cwd=folder)
+    return refused("m.onnx", "-o", "m.so", *options)
 
 
 def test_an_unknown_operator_is_named_with_its_node(folder: Path) -> None:
@@ -184,7 +199,7 @@ def test_a_zip_map_is_skipped_where_its_output_is_not_used(folder: Path) -> None
     )
     made = model([softmax, zipped], [("x", FLOAT, [1, 2])], ["classes"])
     assert "node 'zip' (ZipMap)" in refusal(folder, made)
-    compiled(folder, "-o", "m.so", "--output=p")
+    compiled("-o", "m.so", "--output=p")
     found = Library(folder / "m.so").run({"x": np.zeros((1, 2), "f4")})
     assert found["p"].tolist() == [[0.5, 0.5]]
 
@@ -193,7 +208,7 @@ def test_an_index_out_of_range_fails_the_run(folder: Path) -> None:
     node = helper.make_node("Gather", ["c", "i"], ["y"])
     made = model([node], [("i", INT64, [1])], ["y"], {"c": np.array([5, 7])})
     (folder / "m.onnx").write_bytes(made.SerializeToString())
-    compiled(folder, "-o", "m.so")
+    compiled("-o", "m.so")
     library = Library(folder / "m.so")
     statuses = [library.status({"i": np.array([at])})[0] for at in (-3, -2, 1, 2, 1 << 62)]
     assert statuses == [1, 0, 0, 1, 1]
@@ -202,36 +217,37 @@ def test_an_index_out_of_range_fails_the_run(folder: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"\x00" * 100, b"not a model\n", b"\xff" * 1000])
 def test_not_onnx(folder: Path, content: bytes) -> None:
     (folder / "m.onnx").write_bytes(content)
-    assert "m.onnx" in refused("aot", "m.onnx", "-o", "m.so", cwd=folder)
+    assert "m.onnx" in refused("m.onnx", "-o", "m.so")
 
 
 def test_truncated(folder: Path) -> None:
     whole = (folder / "m.onnx").read_bytes()
     for length in range(1, len(whole), len(whole) // 7):
         (folder / "m.onnx").write_bytes(whole[:length])
-        assert "m.onnx" in refused("aot", "m.onnx", "-o", "m.so", cwd=folder)
+        assert "m.onnx" in refused("m.onnx", "-o", "m.so")
 
 
 @pytest.mark.parametrize(
     ("arguments", "told", "code"),
     [
-        (["aot", "none.onnx", "-o", "m.so"], "No such file", 1),
-        (["aot", ".", "-o", "m.so"], "Is a directory", 1),
-        (["aot", "m.onnx"], "expected MODEL.onnx and -o", 2),
-        (["aot", "m.onnx", "-o", "m.dll"], "ends in .so, .o or .ll, got 'm.dll'", 1),
-        (["aot", "m.onnx", "-o", "none/m.so"], "No such file", 1),
-        (["aot", "m.onnx", "-o", "m.so", "-mcpu=abacus"], "got 'abacus'", 1),
-        (["aot", "m.onnx", "-o", "m.so", "--output=z"], "such as logits; got 'z'", 1),
-        (["aot", "m.onnx", "-o", "m.so", "--shape=y:1,38"], "one of x; got 'y'", 1),
-        (["aot", "m.onnx", "-o", "m.so", "--shape=x"], "--shape=INPUT:1,38, got 'x'", 2),
-        (["aot", "m.onnx", "-o", "m.so", "--shape=x:1,39"], "expected a graph that runs", 1),
-        (["aot", "m.onnx", "-o", "m.so", "--symbol=x"], "--symbol with -o policy.o", 2),
-        (["aot", "m.onnx", "-o", "m.o", "--symbol=a b"], "a name of C's of your own, got 'a b'", 2),
-        (["aot", "m.onnx", "-o", "m.o", "--symbol=free"], "a name of C's of your own, got 'free'", 2),
+        (["none.onnx", "-o", "m.so"], "No such file", 1),
+        ([".", "-o", "m.so"], "Is a directory", 1),
+        (["m.onnx"], "expected MODEL.onnx and -o", 2),
+        (["m.onnx", "-o", "m.dll"], "ends in .so, .o or .ll, got 'm.dll'", 1),
+        (["m.onnx", "-o", "none/m.so"], "No such file", 1),
+        (["m.onnx", "-o", "m.so", "-mcpu=abacus"], "got 'abacus'", 1),
+        (["m.onnx", "-o", "m.so", "--output=z"], "such as logits; got 'z'", 1),
+        (["m.onnx", "-o", "m.so", "--shape=y:1,38"], "one of x; got 'y'", 1),
+        (["m.onnx", "-o", "m.so", "--shape=x"], "--shape=INPUT:1,38, got 'x'", 2),
+        (["m.onnx", "-o", "m.so", "--shape=x:1,39"], "expected a graph that runs", 1),
+        (["m.onnx", "-o", "m.so", "--symbol=x"], "--symbol with -o policy.o", 2),
+        (["m.onnx", "-o", "m.o", "--symbol=a b"], "a name of C's of your own, got 'a b'", 2),
+        (["m.onnx", "-o", "m.o", "--symbol=free"], "a name of C's of your own, got 'free'", 2),
     ],
 )
-def test_wrong_command_lines(folder: Path, arguments: list[str], told: str, code: int) -> None:
-    assert told in refused(*arguments, cwd=folder, code=code)
+@pytest.mark.usefixtures("folder")
+def test_wrong_command_lines(arguments: list[str], told: str, code: int) -> None:
+    assert told in refused(*arguments, code=code)
 
 
 def test_without_a_linker(folder: Path) -> None:

@@ -131,8 +131,15 @@ def test_a_constant_sequence_of_tensors_that_differ(tmp_path: Path) -> None:
 
 
 def test_intercepts_of_another_number_do_not_count(tmp_path: Path) -> None:
-    attributes = {"coefficients": [1.0] * 8, "intercepts": [1.0, 2.0, 3.0], "targets": 2}
-    node = helper.make_node("LinearRegressor", ["x"], ["y"], domain="ai.onnx.ml", **attributes)
+    node = helper.make_node(
+        "LinearRegressor",
+        ["x"],
+        ["y"],
+        domain="ai.onnx.ml",
+        coefficients=[1.0] * 8,
+        intercepts=[1.0, 2.0, 3.0],
+        targets=2,
+    )
     made = model([node], [("x", FLOAT, [1, 4])], ["y"])
     compiled, fed = library(made, tmp_path), {"x": np.ones((1, 4), "f4")}
     assert compiled.run(fed)["y"].tolist() == reference(made)(fed)["y"].tolist() == [[4, 4]]
@@ -140,11 +147,9 @@ def test_intercepts_of_another_number_do_not_count(tmp_path: Path) -> None:
 
 
 def test_a_default_label_of_64_bits(tmp_path: Path) -> None:
-    tables = {
-        name: numpy_helper.from_array(np.array([value]))
-        for name, value in (("keys_tensor", 1), ("values_tensor", 2), ("default_tensor", (1 << 60) + 1))
-    }
-    node = helper.make_node("LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml", **tables)
+    node = helper.make_node("LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml")
+    for name, value in (("keys_tensor", 1), ("values_tensor", 2), ("default_tensor", (1 << 60) + 1)):
+        node.attribute.append(helper.make_attribute(name, numpy_helper.from_array(np.array([value]))))
     made = model([node], [("x", INT64, [2])], ["y"])
     for each in made.opset_import:
         each.version = {"ai.onnx.ml": 4}.get(each.domain, each.version)

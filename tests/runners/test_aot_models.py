@@ -100,10 +100,11 @@ def test_scikit_learn(name: str, classes: int, tmp_path: Path) -> None:
     check(proto, tmp_path, feeds)
 
 
-def test_inliner_of_mlgo(tmp_path: Path) -> None:
-    """38 integers, bucketised by quantiles; values at the quantiles and the largest there are."""
+@pytest.mark.parametrize("count", [10, pytest.param(38, marks=pytest.mark.soak)])
+def test_inliner_of_mlgo(tmp_path: Path, count: int) -> None:
+    """So many integers, bucketised by quantiles; values at the quantiles and the largest there are."""
     rng = np.random.default_rng(3)
-    names = [spec.name for spec in find_point("inline").features][:38]
+    names = [spec.name for spec in find_point("inline").features][:count]
 
     def feeds() -> dict[str, NDArray[np.generic]]:
         scale = rng.choice([4, 1000, 1 << 40, (1 << 63) - 1])

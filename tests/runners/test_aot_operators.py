@@ -21,23 +21,28 @@ if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-CASES_EACH = 6
+CASES_EACH = 4
 INPUTS_EACH = 10
 
 
-@pytest.mark.parametrize("group", sorted(CASES))
-@settings(
-    max_examples=2,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+few, many = (
+    settings(
+        max_examples=count,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
+    )
+    for count in (2, 40)
 )
-@given(
+every_group = pytest.mark.parametrize("group", sorted(CASES))
+random_graphs = given(
     r=st.randoms(use_true_random=True),
     opset=st.sampled_from(OPSETS),
     mcpu=st.sampled_from(("native", "generic")),
 )
-def test_operators(group: str, tmp_path: Path, r: Random, opset: int, mcpu: str) -> None:
+
+
+def check_operators(group: str, tmp_path: Path, r: Random, opset: int, mcpu: str) -> None:
     cases = [CASES[group](r, opset) for _ in range(CASES_EACH)]
     model = graph_of(cases, opset)
     run, compiled = reference(model), library(model, tmp_path, mcpu=mcpu)
@@ -48,6 +53,10 @@ def test_operators(group: str, tmp_path: Path, r: Random, opset: int, mcpu: str)
         for name, value in wanted.items():
             assert_close(made[name], value, f"{name} of {cases} for {fed}")
     compiled.close()
+
+
+test_operators = every_group(few(random_graphs(check_operators)))
+test_many_operators = pytest.mark.soak(every_group(many(random_graphs(check_operators))))
 
 
 def test_tensors_without_elements(tmp_path: Path) -> None:

@@ -24,11 +24,14 @@ if TYPE_CHECKING:
     from tests.runners.onnx_trees import Attributes
 
 EACH = ("all", "one", "some", "first", "last")
-few = settings(
-    max_examples=25,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+few, many = (
+    settings(
+        max_examples=count,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
+    )
+    for count in (8, 200)
 )
 ensembles = st.builds(
     grown,
@@ -55,8 +58,7 @@ def check(proto: onnx.ModelProto, trees: Trees, folder: Path, *, exact: bool) ->
     compiled.close()
 
 
-@few
-@given(
+regressors = given(
     trees=ensembles,
     targets=st.sampled_from((1, 2, 5)),
     each=st.sampled_from(EACH),
@@ -66,7 +68,9 @@ def check(proto: onnx.ModelProto, trees: Trees, folder: Path, *, exact: bool) ->
     dtype=st.sampled_from(("float32", "float64")),
     rows=st.sampled_from((1, 3)),
 )
-def test_regressors(
+
+
+def check_regressor(
     tmp_path: Path,
     trees: Trees,
     targets: int,
@@ -85,8 +89,11 @@ def test_regressors(
     check(proto, trees, tmp_path, exact=transform == "NONE")
 
 
-@few
-@given(
+test_regressors = few(regressors(check_regressor))
+test_many_regressors = pytest.mark.soak(many(regressors(check_regressor)))
+
+
+classifiers = given(
     trees=ensembles,
     classes=st.sampled_from((2, 2, 3, 5)),
     each=st.sampled_from(EACH),
@@ -96,7 +103,9 @@ def test_regressors(
     dtype=st.sampled_from(("float32", "float64", "int64", "int32")),
     rows=st.sampled_from((1, 3)),
 )
-def test_classifiers(
+
+
+def check_classifier(
     tmp_path: Path,
     trees: Trees,
     classes: int,
@@ -119,6 +128,10 @@ def test_classifiers(
         attributes["base_values"] = np.float32(trees.rng.normal(size=count)).tolist()
     proto = model("TreeEnsembleClassifier", dtype, attributes, trees, classes, rows)
     check(proto, trees, tmp_path, exact=transform == "NONE")
+
+
+test_classifiers = few(classifiers(check_classifier))
+test_many_classifiers = pytest.mark.soak(many(classifiers(check_classifier)))
 
 
 def test_shared_nodes_and_long_chains(tmp_path: Path) -> None:

@@ -62,7 +62,14 @@ def attached(*arguments: str | Path, cwd: Path) -> str:
     return done.err
 
 
-@pytest.mark.parametrize(("name", "level"), [("lz4", "Oz"), ("picosat", "O2"), ("libyaml", "Oz")])
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [
+        pytest.param("lz4", "Oz", marks=pytest.mark.soak),
+        pytest.param("picosat", "O2", marks=pytest.mark.soak),
+        ("libyaml", "Oz"),
+    ],
+)
 def test_an_echo_of_the_default_is_stock_opt(corpus: Corpus, tmp_path: Path, name: str, level: str) -> None:
     command = ("opt-22", f"-passes=default<{level}>", corpus(name, level), "-o")
     said = attached("--inline=default", "--stats", "--", *command, tmp_path / "ours.bc", cwd=tmp_path)
@@ -71,7 +78,7 @@ def test_an_echo_of_the_default_is_stock_opt(corpus: Corpus, tmp_path: Path, nam
     assert (tmp_path / "ours.bc").read_bytes() == (tmp_path / "stock.bc").read_bytes()
 
 
-@pytest.mark.parametrize("runner", ["random:3", "by_cost", "pipe"])
+@pytest.mark.parametrize("runner", [pytest.param("random:3", marks=pytest.mark.soak), "by_cost", "pipe"])
 def test_inlines_as_passpilot_opt(corpus: Corpus, tmp_path: Path, policies: str, runner: str) -> None:
     spec = runner if ":" in runner else f"{policies}:by_cost"
     common = ("-passes=default<O2>", corpus("libsvm", "O2"), "-o")

@@ -96,9 +96,11 @@ def test_dies_between_messages(
     assert f"the compiler died: {signal.strsignal(number)}\n" in capfd.readouterr().err
 
 
-def test_dies_at_every_byte(folder: Path) -> None:
-    within_header = range(0, len(fake_compiler.HEADER), 23)
-    after = range(len(fake_compiler.HEADER) - 1, len(STREAM) + 1)
+@pytest.mark.parametrize("step", [6, pytest.param(1, marks=pytest.mark.soak)])
+def test_dies_at_every_byte(folder: Path, step: int) -> None:
+    """Of what follows the header, or at every sixth, which is within each of its parts."""
+    within_header = range(0, len(fake_compiler.HEADER), 23 * step)
+    after = range(len(fake_compiler.HEADER) - 1, len(STREAM) + 1, step)
     assert {attach(folder, "dies within", size) for size in (*within_header, *after)} == {137}
 
 

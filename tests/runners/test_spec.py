@@ -247,9 +247,7 @@ def test_import_is_light(tmp_path: Path) -> None:
 
 def test_errors_do_not_show_a_token() -> None:
     text = "grpc:h:1?colour=x&token=my%20secret&tls=no"
-    with pytest.raises(
-        RunnerSpecError, match=r"^runner grpc:h:1\?colour=x&token=\.{3}&tls=no: exp"
-    ):
+    with pytest.raises(RunnerSpecError, match=r"^runner grpc:h:1\?colour=x&token=\.{3}&tls=no: exp"):
         make_runner(text, POINT)
     assert shown("grpc:h:1?token=@file&token=t") == "grpc:h:1?token=@file&token=..."
     assert shown("python:p.py:token=x") == "python:p.py:token=x"
