@@ -98,6 +98,7 @@ def test_usage_errors_exit_with_2(arguments: list[str]) -> None:
     assert caught.value.exit_code == 2
 
 
+@pytest.mark.usefixtures("registry")
 def test_proto(policy: Path, capsys: Capture) -> None:
     assert main(["--proto", f"--load={policy}"]) == 0
     lines = capsys.readouterr().out.splitlines()
