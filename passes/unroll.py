@@ -39,19 +39,17 @@ class AdvisedUnroll:
     """Sets the unroll factor of innermost loops as the runner of `unroll` advises; LLVM's own by default."""
 
     def run(self, function: Function) -> PreservedAnalyses:
-        """Ask about each innermost loop whose factor the source does not say.
-
-        LLVM's scalar evolution remembers what it was asked, which later passes would notice: it is dropped.
-        """
+        """Ask about each innermost loop whose factor the source does not say."""
         asked = [loop for loop in function.loops if not (loop.subloops or _is_decided(_hints(loop)))]
-        for loop in asked:
-            _advise(loop)
-        return PreservedAnalyses.cfg() if asked else PreservedAnalyses.all()
+        advised = [_advise(loop) for loop in asked]
+        return PreservedAnalyses.cfg() if any(advised) else PreservedAnalyses.all()
 
 
-def _advise(loop: Loop) -> None:
-    if factor := FACTORS[UNROLL.ask(observe(loop), loop)]:
+def _advise(loop: Loop) -> bool:
+    factor = FACTORS[UNROLL.ask(observe(loop), loop)]
+    if factor:
         loop.set_metadata((*_hints(loop), _hint(factor)))
+    return bool(factor)
 
 
 def _hints(loop: Loop) -> tuple[object, ...]:

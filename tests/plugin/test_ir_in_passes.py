@@ -118,6 +118,69 @@ def test_llvm_takes_up_what_a_pass_left(module: Module, passes: Passes) -> None:
     assert str(module).count("store volatile") == 3
 
 
+def printed(capfd: pytest.CaptureFixture[str], module: Module, pipeline: str) -> str:
+    """What LLVM's printers say of the module."""
+    capfd.readouterr()
+    optimize(module, pipeline)
+    return capfd.readouterr().err
+
+
+PRINTERS = "function(print<domtree>,print<loops>,print<branch-prob>,print<scalar-evolution>)"
+
+
+@pytest.mark.parametrize("answer", [False, llvm.PreservedAnalyses.all(), llvm.PreservedAnalyses.cfg()])
+@pytest.mark.parametrize("level", ["module", "cgscc", "function"])
+@pytest.mark.parametrize("change", ["operand", "weights", "branch", "split", "inline"])
+@pytest.mark.usefixtures("passes")
+def test_a_pass_that_says_too_much_is_not_believed(
+    capfd: pytest.CaptureFixture[str], change: str, level: str, answer: object
+) -> None:
+    """What LLVM has cached before the pass is not what it says after it."""
+    required = PRINTERS.replace("print", "require")
+    module = Module.read(TEXT.encode(), name="text")
+
+    def body(unit: object) -> object:
+        f = named(module, "f")
+        if level == "module" or f in (unit if isinstance(unit, tuple) else (unit,)):
+            changed(f, change)
+            return answer
+        return False
+
+    BODY[:] = [body]  # type: ignore[list-item]
+    around = f"{level}(ir-{level})" if level != "module" else "ir-module"
+    told = printed(capfd, module, f"{required},{around},{PRINTERS}")
+    assert told == printed(capfd, module.copy(), PRINTERS)
+
+
+def changed(f: ir.Function, change: str) -> None:
+    """Make one change in the function `f` of the text."""
+    loop = f.blocks[1]
+    if change == "operand":
+        f.arguments[0].replace_all_uses_with(f.module.constant("i32 9"))  # type: ignore[attr-defined]
+    elif change == "weights":
+        loop.terminator.set_metadata("prof", ("branch_weights", 1, 1))
+    elif change == "branch":
+        loop.set_branch(f.blocks[2])
+    elif change == "split":
+        f.blocks[2].instructions[0].split_before("more")
+    else:
+        f.call_sites[0].inline()
+
+
+@pytest.mark.parametrize("claim", [llvm.PreservedAnalyses.all(), llvm.PreservedAnalyses.cfg()])
+def test_a_pass_that_says_what_is_so_is_believed(
+    module: Module, passes: Passes, capfd: pytest.CaptureFixture[str], claim: object
+) -> None:
+    def body(function: ir.Function) -> object:
+        function.instructions[0].set_metadata("mine", ())
+        return claim
+
+    BODY[:] = [body]  # type: ignore[list-item]
+    del passes
+    optimize(module, "function(require<domtree>,ir-function,require<domtree>)", debug_pass_manager=True)
+    assert capfd.readouterr().err.count("Running analysis: DominatorTreeAnalysis on f") == 1
+
+
 @pytest.mark.usefixtures("passes")
 def test_analyses_are_none_of_llvms(module: Module, capfd: pytest.CaptureFixture[str]) -> None:
     def body(function: ir.Function) -> bool:
