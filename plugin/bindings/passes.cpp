@@ -41,8 +41,8 @@ nb::object argumentOf(HostedModule &H, const PassUnit &Unit) {
   return nb::tuple(Functions);
 }
 
-/// Reads what run() returned into \p R, which says what still holds as far as is
-/// known here: a pass that says more than that is not believed.
+/// Reads what run() returned into \p R, which says what still holds as far as
+/// is known here: a pass that says more than that is not believed.
 void readAnswer(nb::handle Answer, PassResult &R) {
   if (llvm::PreservedAnalyses *PA;
       nb::try_cast<llvm::PreservedAnalyses *>(Answer, PA, false) && PA)

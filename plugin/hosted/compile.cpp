@@ -35,8 +35,7 @@ public:
   Pipeline(Module &M, TargetMachine *TM, UserPasses &Passes,
            const PipelineOptions &O)
       : Passes(Passes), TLII(M.getTargetTriple()),
-        SI(M.getContext(), O.DebugPassManager),
-        PB(TM, {}, std::nullopt, &PIC) {
+        SI(M.getContext(), O.DebugPassManager), PB(TM, {}, std::nullopt, &PIC) {
     SI.registerCallbacks(PIC, &MAM);
     for (const std::string &Path : O.PassPlugins) {
       auto Plugin = PassPlugin::Load(Path);

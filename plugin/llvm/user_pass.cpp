@@ -231,9 +231,9 @@ void UserPasses::registerWith(PassBuilder &PB) {
 }
 
 /// Passes that run others, after each of which there is nothing to verify.
-static const std::vector<StringRef> Containers = {
-    "PassManager", "PassAdaptor", "DevirtSCCRepeatedPass",
-    "ModuleInlinerWrapperPass"};
+static const std::vector<StringRef> Containers = {"PassManager", "PassAdaptor",
+                                                  "DevirtSCCRepeatedPass",
+                                                  "ModuleInlinerWrapperPass"};
 
 /// Keeps Running, and skips what can be skipped after a failure.
 void UserPasses::watch(PassInstrumentationCallbacks &PIC) {

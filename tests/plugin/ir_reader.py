@@ -4,22 +4,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from itertools import pairwise
+from typing import Final
 
 from passpilot.features import call_graph, control_flow_graph
 from passpilot.plugin import ir
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import Module
 
-KINDS = ("throughput", "latency", "code-size", "size-and-latency")
+KINDS: Final = ("throughput", "latency", "code-size", "size-and-latency")
 
 
-@cache
 def properties_of(kind: type) -> tuple[str, ...]:
     """The names of the properties of its instances; printing takes long, and is asked of functions alone."""
     names = (each for each in dir(kind) if isinstance(getattr(kind, each), property))
     printed = issubclass(kind, ir.GlobalValue)
     return tuple(each for each in names if printed or each != "as_operand")
+
+
+PROPERTIES: Final = {
+    kind: properties_of(kind)
+    for kind in (Module, *(getattr(ir, name) for name in ir.__all__))
+    if isinstance(kind, type)
+}
 
 
 def read_all(unit: object) -> int:
@@ -60,13 +67,13 @@ def questions(function: ir.Function) -> Iterator[object]:
         yield [instruction.cost(kind) for kind in KINDS]
         yield instruction.dominates(function.entry_block.terminator)  # type: ignore[union-attr]
         pointers += [each for each in instruction.operands if each.type.kind == "pointer"]
-    for a, b in zip(pointers, pointers[1:], strict=False):
+    for a, b in pairwise(pointers):
         yield function.alias(a, b, 4, None)
 
 
 def read(thing: object) -> int:
     """All properties; how many have a value."""
-    return sum(answered(thing, name) for name in properties_of(type(thing)))
+    return sum(answered(thing, name) for name in PROPERTIES[type(thing)])
 
 
 def answered(thing: object, name: str) -> bool:
