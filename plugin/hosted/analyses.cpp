@@ -3,6 +3,7 @@
 #include "analyses.h"
 
 #include "../llvm/options.h"
+#include "../llvm/user_pass.h"
 #include "target.h"
 
 #include "llvm/Analysis/AssumptionCache.h"
@@ -123,9 +124,14 @@ void HostedModule::changed(GlobalValue &G) {
     Pass->noteChange(Change::Instructions);
   if (auto *F = dyn_cast<Function>(&G))
     changed(*F);
+  // Of functions that are not the pass's own, it does not tell LLVM itself.
+  const auto Kept = PreservedAnalyses::allInSet<CFGAnalyses>();
   for (User *U : G.users())
-    if (auto *I = dyn_cast<Instruction>(U))
+    if (auto *I = dyn_cast<Instruction>(U)) {
       changed(*I->getFunction());
+      if (Pass)
+        Pass->Unit->Managers.Function->invalidate(*I->getFunction(), Kept);
+    }
 }
 
 [[noreturn]] static void refuse(const Function &F, const char *Expected,

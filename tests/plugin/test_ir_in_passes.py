@@ -152,6 +152,21 @@ def test_a_pass_that_says_too_much_is_not_believed(
     assert told == printed(capfd, module.copy(), PRINTERS)
 
 
+@pytest.mark.usefixtures("passes")
+def test_callers_see_an_attribute_that_a_function_pass_adds(capfd: pytest.CaptureFixture[str]) -> None:
+    module = Module.read(TEXT.encode(), name="text")
+
+    def body(function: ir.Function) -> bool:
+        if function.name == "leaf":
+            function.add_attribute("memory(none)")
+        return False
+
+    BODY[:] = [body]
+    memory = "function(print<memoryssa>)"
+    told = printed(capfd, module, f"function(require<memoryssa>),function(ir-function),{memory}")
+    assert told == printed(capfd, module.copy(), memory)
+
+
 def changed(f: ir.Function, change: str) -> None:
     """Make one change in the function `f` of the text."""
     loop = f.blocks[1]
