@@ -239,10 +239,6 @@ void bindLoopMutations(nb::class_<LoopRef> &C) {
       [](LoopRef &R, nb::object Value) {
         llvm::Loop &L = R.loop();
         llvm::MDNode *Node = nodeIn(R.O, Value, "set_metadata");
-        if (Node &&
-            (Node->getNumOperands() == 0 || Node->getOperand(0) != Node))
-          refuse("set_metadata of a loop", L.getHeader()->getParent(),
-                 "a tuple that begins with ...", "another");
         llvm::SmallVector<llvm::BasicBlock *, 4> Latches;
         L.getLoopLatches(Latches);
         for (llvm::BasicBlock *B : Latches)

@@ -29,6 +29,11 @@ static unsigned kindOf(Function &F, StringRef Kind) {
 template <typename T>
 static void set(HostedModule &H, Function &F, T &Object, unsigned Kind,
                 MDNode *Node) {
+  // The verifier lets pass what LLVM's passes then take for granted.
+  if (Kind == LLVMContext::MD_loop && Node &&
+      (Node->getNumOperands() == 0 || Node->getOperand(0) != Node))
+    refuse("set_metadata of a loop", &F, "a tuple that begins with ...",
+           "another");
   SmallVector<MDNode *, 2> Before;
   if constexpr (std::is_same_v<T, Function>)
     Object.getMetadata(Kind, Before);

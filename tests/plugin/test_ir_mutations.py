@@ -202,6 +202,9 @@ def test_loop_metadata(module: Module, f: ir.Function) -> None:
     check(module, r"br i1 %flag, label %join, label %out, !llvm.loop ![0-9]+", r"= distinct !\{!\d+, !\d+\}")
     with pytest.raises(IRError, match=r"a tuple that begins with \.\.\."):
         loop.set_metadata((("llvm.loop.unroll.count", 4),))
+    for wrong in ((), (1, 2)):
+        with pytest.raises(IRError, match=r"a tuple that begins with \.\.\."):
+            join.terminator.set_metadata("llvm.loop", wrong)
     loop.set_metadata(None)
     assert loop.metadata is None
 
