@@ -25,6 +25,8 @@ _STOPS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _GRACE: Final = 2.0
 """Seconds for a child to clean up after SIGTERM, before SIGKILL."""
 _NAP: Final = 0.005
+_BEGINNING: Final = 60.0
+"""Seconds within which a program that can be run has begun."""
 _LAUNCH: Final = """
 import ctypes, os, signal, sys
 
@@ -32,7 +34,8 @@ parent, refusal, program = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
 os.set_inheritable(refusal, False)
 PR_SET_PDEATHSIG = 1
 ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python has them ignored, and so would the program
+    signal.signal(number, signal.SIG_DFL)
 if os.getppid() == parent:
     try:
         os.execvp(program[0], program)
@@ -61,7 +64,9 @@ class Child:
                 raise _refused(command, getattr(error, "strerror", None) or str(error)) from error
             finally:
                 os.close(writer)
-            if got := refusal.read().decode():  # it ends when the program has begun
+            begun = select.select([refusal], [], [], _BEGINNING)[0]  # its end says so
+            if got := refusal.read().decode() if begun else "none that begins":
+                self._process.kill()
                 self._process.wait()
                 raise _refused(command, got)
         self.fd = os.pidfd_open(self._process.pid)

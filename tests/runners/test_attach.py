@@ -16,6 +16,7 @@ from tests.command import GENEROUS, PASSPILOT, finished, passpilot, program, ref
 from tests.command import stock as stock_opt
 from tests.corpus.build import bindir
 from tests.passes.allocated import optimized
+from tests.runners import grpc_serving
 from tests.runners.serving import served
 
 Corpus = Callable[[str, str], Path]
@@ -78,7 +79,9 @@ def test_an_echo_of_the_default_is_stock_opt(corpus: Corpus, tmp_path: Path, nam
     assert (tmp_path / "ours.bc").read_bytes() == (tmp_path / "stock.bc").read_bytes()
 
 
-@pytest.mark.parametrize("runner", [pytest.param("random:3", marks=pytest.mark.soak), "by_cost", "pipe"])
+@pytest.mark.parametrize(
+    "runner", [pytest.param("random:3", marks=pytest.mark.soak), "by_cost", "pipe", "grpc"]
+)
 def test_inlines_as_passpilot_opt(corpus: Corpus, tmp_path: Path, policies: str, runner: str) -> None:
     spec = runner if ":" in runner else f"{policies}:by_cost"
     common = ("-passes=default<O2>", corpus("libsvm", "O2"), "-o")
@@ -86,6 +89,9 @@ def test_inlines_as_passpilot_opt(corpus: Corpus, tmp_path: Path, policies: str,
     if runner == "pipe":
         with served(spec, f"{tmp_path}/ch"):
             attached(f"--inline=pipe:{tmp_path}/ch", "--", "opt-22", *common, "theirs.bc", cwd=tmp_path)
+    elif runner == "grpc":  # whose threads are there before the compiler is
+        with grpc_serving.served(spec) as (_, target):
+            attached(f"--inline=grpc:{target}", "--", "opt-22", *common, "theirs.bc", cwd=tmp_path)
     else:
         attached(f"--inline={spec}", "--", "opt-22", *common, "theirs.bc", cwd=tmp_path)
     assert (tmp_path / "theirs.bc").read_bytes() == (tmp_path / "ours.bc").read_bytes()
