@@ -10,6 +10,7 @@
     )
 
     factor = 1 << FACTOR.ask({"trip_count": loop.trip_count or 0, "size": 12}, loop)
+    factors = FACTOR.ask_all(rows, loops)
 
 The core asks the runner, checks the advice, writes the log and keeps to the error policy as at LLVM's own
 points. Where nobody advises the compilation at this point, the default decides.
@@ -21,22 +22,22 @@ import re
 import sys
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Generic, NoReturn, TypeVar, cast
 
 from passpilot.features.custom import CustomFeature, custom_rows
-from passpilot.features.point import Choice, Feature, Flag, Number, Point, declare, withdraw
+from passpilot.features.point import Choice, Feature, Flag, Number, Point, declare, find_point, withdraw
 from passpilot.features.spec import TensorSpec, by_name
 from passpilot.passes.advisor import Advisor, Stats
 from passpilot.plugin._core import BasicBlock, Function, Instruction, Loop
 from passpilot.plugin.errors import (
     AdviceError,
     FeatureError,
-    PolicyError,
+    InputError,
     RegistrationError,
-    StaleViewError,
     restated,
 )
 from passpilot.plugin.module import ASKED
+from passpilot.runners.base import own_features
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
     from passpilot.features.point import Domain, Tensors
     from passpilot.passes.advisor import OnError
-    from passpilot.runners.base import Tensor
+    from passpilot.plugin import _core
     from passpilot.runners.spec import RunnerLike
 
     Values = Mapping[str, object]
@@ -131,6 +132,26 @@ class DecisionPoint(Generic[Answer]):
             return cast("Answer", advisor.ask(self, values, site))
         return self.decide(values)
 
+    def ask_all(self, rows: Iterable[Values], sites: Iterable[object] | None = None) -> list[Answer]:
+        """The advice on several decisions, none of which may depend on the advice on another.
+
+        Answers, log and errors are those of `ask` for one row after the other, but all rows are checked first,
+        and a runner that answers several questions faster together is asked about all of them at once.
+
+        Raises:
+            FeatureError: as `ask`, or there is not one site for each row.
+            Error: as `ask`.
+        """
+        whole = [values if values.keys() == self._names else self._completed(values) for values in rows]
+        places = [None] * len(whole) if sites is None else list(sites)
+        if len(places) != len(whole):
+            got = f"{len(places)} for {len(whole)}"
+            raise FeatureError(f"{self._who}: expected a site for each row of values, got {got}")
+        advisor = ASKED.get().get(self.name)
+        if isinstance(advisor, PointAdvisor):
+            return cast("list[Answer]", advisor.ask_all(self, whole, places))
+        return [self.decide(values) for values in whole]
+
     def decide(self, values: Values) -> Answer:
         """What the default decides.
 
@@ -216,36 +237,58 @@ class PointAdvisor(Advisor):
         timeout: float = 10.0,
     ) -> None:
         self.point = point
-        self._buffers: dict[str, Tensor] = {}
-        self._site: object = None
-        self._asking = False
+        self._asker: object = None
+        self._asked = _question_of(find_point(point))
         super().__init__(runner, log=log, on_error=on_error, timeout=timeout, limit=0.0)
-        if self._core is not None:
-            self._buffers = self._core.views(True)
 
     def ask(self, point: DecisionPoint[Answer], values: Values, site: object) -> object:
         """The advice on one decision; used by `DecisionPoint.ask`.
 
         Raises:
             FeatureError: a value does not fit.
+            InputError: this is not the thread that compiles, or not the point that the advisor was made for.
             PolicyError: this decision is asked for while another one is.
             Error: the advisor has failed.
         """
+        core = self._bound(point)
+        advice = core.ask(values, site, _context(site), point.decide)
+        return self._failed(core) if advice is None else advice
+
+    def ask_all(
+        self, point: DecisionPoint[Answer], rows: list[Values], sites: list[object]
+    ) -> Sequence[object]:
+        """The advice on several decisions; used by `DecisionPoint.ask_all`.
+
+        Raises:
+            Error: as `ask`.
+        """
+        core = self._bound(point)
+        advice = core.ask_all(rows, sites, [_context(site) for site in sites], point.decide)
+        return self._failed(core) if advice is None else advice
+
+    def _bound(self, point: DecisionPoint[Answer]) -> _core.Advisor:
+        """The core, which stores values as the point that asks has them.
+
+        Raises:
+            InputError: the point is another than the one that it was made for.
+        """
         core = self._core
         assert core is not None, "start() gave it"
-        if self._asking:
-            raise PolicyError(f"{self._who}: expected one question at a time, got one within an answer")
-        for feature in point.values:
-            feature.store(values, self._buffers[feature.spec.name])
-        self._asking, self._site = True, site
-        try:
-            advice = core.ask(_context(site), partial(point.decide, values), partial(_location, site))
-        finally:
-            self._asking, self._site = False, None
-        if advice is None:
-            assert core.failure is not None, "only a failure leaves a decision open"
-            raise self._error_of(core.failure)
-        return advice
+        if self._asker is not point:
+            if _question_of(point.point()) != self._asked:
+                got = f"one of its name at {point.origin}"
+                told = f"expected the decision point that it was made for, got {got}; make a new advisor"
+                raise InputError(f"{self._who}: {told}")
+            buffers = core.views(True)
+            names = ((feature.spec.name, feature) for feature in point.values)
+            core.set_pass([(name, partial(each.store, out=buffers[name])) for name, each in names], _location)
+            self._asker = point
+        return core
+
+    def _failed(self, core: _core.Advisor) -> NoReturn:
+        """Raise what left a decision open."""
+        assert core.failure is not None, "only a failure does"
+        raise self._error_of(core.failure)
 
     @property
     def stats(self) -> Stats:
@@ -265,11 +308,10 @@ class PointAdvisor(Advisor):
     def _check_table(self, point: Point) -> None:
         """Nothing of LLVM's is in it."""
 
-    def _present(self) -> object:
-        """What the present decision is about."""
-        if not self._asking:
-            raise StaleViewError("obs.site: expected to be read within a decision, got a read outside")
-        return self._site
+
+def _question_of(point: Point) -> object:
+    """What an advisor has to know of a point beforehand."""
+    return own_features(point), point.advice, point.domain
 
 
 def _origin(frame: FrameType | None) -> str:

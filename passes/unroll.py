@@ -44,14 +44,10 @@ class AdvisedUnroll:
         LLVM's scalar evolution remembers what it was asked, which later passes would notice: it is dropped.
         """
         asked = [loop for loop in function.loops if not (loop.subloops or _is_decided(_hints(loop)))]
-        for loop in asked:
-            _advise(loop)
+        for loop, choice in zip(asked, UNROLL.ask_all(map(observe, asked), asked), strict=True):
+            if factor := FACTORS[choice]:
+                loop.set_metadata((*_hints(loop), _hint(factor)))
         return PreservedAnalyses.cfg() if asked else PreservedAnalyses.all()
-
-
-def _advise(loop: Loop) -> None:
-    if factor := FACTORS[UNROLL.ask(observe(loop), loop)]:
-        loop.set_metadata((*_hints(loop), _hint(factor)))
 
 
 def _hints(loop: Loop) -> tuple[object, ...]:
