@@ -100,6 +100,7 @@ class DecisionPoint(Generic[Answer]):
         )
         """How each of the features is checked and stored."""
         self._names = frozenset(row.spec.name for row in self._rows)
+        self._whole = _whole_mask(self._domain, self._rows)
         declare(self)
 
     def __repr__(self) -> str:
@@ -135,8 +136,8 @@ class DecisionPoint(Generic[Answer]):
     def ask_all(self, rows: Iterable[Values], sites: Iterable[object] | None = None) -> list[Answer]:
         """The advice on several decisions, none of which may depend on the advice on another.
 
-        Answers, log and errors are those of `ask` for one row after the other, but all rows are checked first,
-        and a runner that answers several questions faster together is asked about all of them at once.
+        Answers, log and errors are those of `ask` for one row after the other, but all rows are checked
+        first, and a runner that answers several questions faster together is asked about them at once.
 
         Raises:
             FeatureError: as `ask`, or there is not one site for each row.
@@ -190,13 +191,9 @@ class DecisionPoint(Generic[Answer]):
 
     def _completed(self, values: Values) -> Values:
         """The values with a mask that allows everything."""
-        if isinstance(self._domain, Choice) and self._names - values.keys() == {self._domain.mask}:
-            import numpy as np
-
-            (spec,) = (row.spec for row in self._rows if row.spec.name == self._domain.mask)
-            whole = {**values, spec.name: np.ones(spec.shape, np.int64)}
-            if whole.keys() == self._names:
-                return whole
+        whole = {**self._whole, **values}
+        if whole.keys() == self._names:
+            return whole
         expected, got = ", ".join(sorted(self._names)), ", ".join(sorted(map(str, values))) or "none"
         raise FeatureError(f"{self._who}: expected values of {expected}, got {got}")
 
@@ -375,6 +372,16 @@ def _rows(name: object, rows: Sequence[Feature], domain: Domain) -> tuple[Featur
     if (mask.dtype, mask.size) != (wanted.dtype, wanted.size):
         raise TypeError(f"expected the mask {mask.name} as {wanted}, got it as {mask}")
     return tuple(rows)
+
+
+def _whole_mask(domain: Domain, rows: Iterable[Feature]) -> Values:
+    """The mask of a choice by its name, all columns legal; nothing of another domain."""
+    if not isinstance(domain, Choice):
+        return {}
+    value: object = 1
+    for count in reversed(next(row.spec.shape for row in rows if row.spec.name == domain.mask)):
+        value = (value,) * count
+    return {domain.mask: value}
 
 
 def _domain(advice: object, domain: object, specs: Iterable[TensorSpec]) -> Domain:

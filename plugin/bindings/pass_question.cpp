@@ -65,14 +65,15 @@ private:
 class Asking {
 public:
   explicit Asking(PyAdvisor &A) : A(A) {
-    const std::string Who = A.Point.Name + " advisor: ";
     if (A.Compiler != std::this_thread::get_id())
-      raiseError("InputError", Who + "expected to be asked by a pass, on the "
-                                     "thread that compiles, got a question "
-                                     "from another place");
+      raiseError("InputError",
+                 A.Point.Name + " advisor: expected to be asked by a pass, on "
+                                "the thread that compiles, got a question from "
+                                "elsewhere");
     if (A.Asking)
-      raiseError("PolicyError", Who + "expected one question at a time, got "
-                                      "one within an answer");
+      raiseError("PolicyError",
+                 A.Point.Name + " advisor: expected one question at a time, "
+                                "got one within an answer");
     A.Asking = true;
   }
   ~Asking() { A.Asking = false; }
@@ -109,17 +110,18 @@ bool storeNumber(PyObject *Value, ScalarType Type, char *To) {
   return Type == ScalarType::Double || !std::isinf(Y) || std::isinf(X);
 }
 
-/// Likewise lists in lists, of the shape from dimension \p Dim on.
+/// Likewise lists or tuples in such, of the shape from dimension \p Dim on.
 bool storeLists(PyObject *Value, const TensorSpec &S, size_t Dim, char *&To) {
   if (Dim == S.Shape.size()) {
     const bool Good = storeNumber(Value, S.Type, To);
     To += scalarSize(S.Type);
     return Good;
   }
-  if (!PyList_Check(Value) || PyList_GET_SIZE(Value) != S.Shape[Dim])
+  if ((!PyList_Check(Value) && !PyTuple_Check(Value)) ||
+      PySequence_Fast_GET_SIZE(Value) != S.Shape[Dim])
     return false;
   for (int64_t I = 0; I < S.Shape[Dim]; ++I)
-    if (!storeLists(PyList_GET_ITEM(Value, I), S, Dim + 1, To))
+    if (!storeLists(PySequence_Fast_GET_ITEM(Value, I), S, Dim + 1, To))
       return false;
   return true;
 }

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -57,16 +57,6 @@ NAME: Final = "test-colour"
 pytestmark = pytest.mark.usefixtures("restored_registry", "restored_points")
 
 Default = Callable[[Mapping[str, object]], float]
-
-
-@pytest.fixture
-def restored_points() -> Iterator[None]:
-    """The point that a test declares is gone after it."""
-    yield
-    for name in custom.registered(NAME).copy():
-        custom.unregister(name, point=NAME)
-    if NAME in point_names():
-        withdraw(NAME)
 
 
 def flag(default: Default = lambda _: 0) -> DecisionPoint[float]:

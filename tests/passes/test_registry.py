@@ -219,7 +219,7 @@ def test_an_entry_point_is_imported_when_its_name_is_used(monkeypatch: pytest.Mo
     found = registry.find("test-entry")
     assert found
     assert found.kind is Plain
-    assert registry.known() == [found]
+    assert found in registry.known()
 
 
 def test_the_name_of_an_entry_point_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
