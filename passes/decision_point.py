@@ -100,7 +100,8 @@ class DecisionPoint(Generic[Answer]):
         )
         """How each of the features is checked and stored."""
         self._names = frozenset(row.spec.name for row in self._rows)
-        self._whole = _whole_mask(self._domain, self._rows)
+        self.absent = _whole_mask(self._domain, self._rows)
+        """What is taken for values that are left out."""
         declare(self)
 
     def __repr__(self) -> str:
@@ -126,8 +127,6 @@ class DecisionPoint(Generic[Answer]):
             FeatureError: the values are not those of the features.
             Error: the advisor's failure, which ends the compilation.
         """
-        if values.keys() != self._names:
-            values = self._completed(values)
         advisor = ASKED.get().get(self.name)
         if isinstance(advisor, PointAdvisor):
             return cast("Answer", advisor.ask(self, values, site))
@@ -143,22 +142,24 @@ class DecisionPoint(Generic[Answer]):
             FeatureError: as `ask`, or there is not one site for each row.
             Error: as `ask`.
         """
-        whole = [values if values.keys() == self._names else self._completed(values) for values in rows]
-        places = [None] * len(whole) if sites is None else list(sites)
-        if len(places) != len(whole):
-            got = f"{len(places)} for {len(whole)}"
+        all_values = list(rows)
+        places = [None] * len(all_values) if sites is None else list(sites)
+        if len(places) != len(all_values):
+            got = f"{len(places)} for {len(all_values)}"
             raise FeatureError(f"{self._who}: expected a site for each row of values, got {got}")
         advisor = ASKED.get().get(self.name)
         if isinstance(advisor, PointAdvisor):
-            return cast("list[Answer]", advisor.ask_all(self, whole, places))
-        return [self.decide(values) for values in whole]
+            return cast("list[Answer]", advisor.ask_all(self, all_values, places))
+        return [self.decide(values) for values in all_values]
 
     def decide(self, values: Values) -> Answer:
         """What the default decides.
 
         Raises:
+            FeatureError: the values are not those of the features.
             AdviceError: it is not among the answers that there are.
         """
+        values = self.checked(values)
         answer = self.default(values)
         try:
             plain = self._domain.accept(answer, self._mask(values))
@@ -189,9 +190,15 @@ class DecisionPoint(Generic[Answer]):
         """
         withdraw(self.name)
 
-    def _completed(self, values: Values) -> Values:
-        """The values with a mask that allows everything."""
-        whole = {**self._whole, **values}
+    def checked(self, values: Values) -> Values:
+        """The values by the names of the features, with a mask that allows everything where it is left out.
+
+        Raises:
+            FeatureError: there are more of them, or fewer.
+        """
+        if values.keys() == self._names:
+            return values
+        whole = {**self.absent, **values}
         if whole.keys() == self._names:
             return whole
         expected, got = ", ".join(sorted(self._names)), ", ".join(sorted(map(str, values))) or "none"
@@ -277,8 +284,11 @@ class PointAdvisor(Advisor):
                 told = f"expected the decision point that it was made for, got {got}; make a new advisor"
                 raise InputError(f"{self._who}: {told}")
             buffers = core.views(True)
-            names = ((feature.spec.name, feature) for feature in point.values)
-            core.set_pass([(name, partial(each.store, out=buffers[name])) for name, each in names], _location)
+            stores = [
+                (name, partial(each.store, out=buffers[name]), point.absent.get(name))
+                for name, each in ((each.spec.name, each) for each in point.values)
+            ]
+            core.set_pass(stores, point.checked, _location)
             self._asker = point
         return core
 

@@ -729,9 +729,9 @@ class Advisor:
     @property
     def first_fallback(self) -> tuple[str, str, str, BaseException | None] | None: ...
 
-    def set_pass(self, stores: Sequence[tuple[str, Callable[[object], None]]], locate: Callable[[object], tuple[str, int, int] | None]) -> None:
+    def set_pass(self, stores: Sequence[tuple[str, Callable[[object], None], object]], check_names: Callable[[object], object], locate: Callable[[object], tuple[str, int, int] | None]) -> None:
         """
-        What makes the advisor one of a pass in Python: the name of each feature with what stores it, of all values, where they are not plain; what tells the place of a site.
+        What makes the advisor one of a pass in Python: of each feature the name, what stores it, of all values, where it is not plain, and what to take where it is left out; what raises where names are wrong; what tells the place of a site.
         """
 
     def ask(self, values: object, site: object, context: str, decide: Callable[[object], bool | int | float]) -> bool | int | float | None:

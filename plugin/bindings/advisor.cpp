@@ -308,8 +308,9 @@ int traverse(PyObject *Self, visitproc visit, void *arg) {
   Py_VISIT(A->FallbackException.ptr());
   for (nb::object &F : A->Fills)
     Py_VISIT(F.ptr());
-  for (auto &[Name, Store] : A->Stores)
+  for (auto &[Name, Store, Absent] : A->Stores)
     Py_VISIT(Store.ptr());
+  Py_VISIT(A->CheckNames.ptr());
   return 0;
 }
 
@@ -323,6 +324,7 @@ int clear(PyObject *Self) {
   for (nb::object &F : A->Fills)
     F.reset();
   A->Stores.clear();
+  A->CheckNames.reset();
   return 0;
 }
 

@@ -75,8 +75,8 @@ struct PyAdvisor {
   nb::object FallbackException; ///< likewise, the first fallback
   std::unique_ptr<DecisionLog> Log;
   // Of the point of a pass in Python: see pass_question.cpp.
-  std::vector<std::pair<nb::object, nb::object>> Stores;
-  nb::object Locate;
+  std::vector<std::tuple<nb::object, nb::object, nb::object>> Stores;
+  nb::object CheckNames, Locate;
   std::thread::id Compiler; ///< who compiles; nobody between compilations
   bool Asking = false;
   // Loops and frequencies of the caller last looked at.

@@ -126,20 +126,39 @@ bool storeLists(PyObject *Value, const TensorSpec &S, size_t Dim, char *&To) {
   return true;
 }
 
+/// The value of this name; no object if there is none.
+nb::object valueOf(nb::handle Values, nb::handle Name) {
+  if (PyDict_CheckExact(Values.ptr())) {
+    PyObject *Value = PyDict_GetItemWithError(Values.ptr(), Name.ptr());
+    return Value ? nb::borrow(Value) : nb::object();
+  }
+  nb::object Value = nb::steal(PyObject_GetItem(Values.ptr(), Name.ptr()));
+  if (!Value.is_valid() && !PyErr_ExceptionMatches(PyExc_KeyError))
+    throw nb::python_error();
+  PyErr_Clear();
+  return Value;
+}
+
 /// Writes the values of the features into the buffers: plain numbers and lists
 /// here, whatever else, and what does not fit, by the function for it.
 void store(PyAdvisor &A, nb::handle Values) {
+  Py_ssize_t Given = 0;
   for (size_t I = 0; I < A.Stores.size(); ++I) {
     const TensorSpec &S = A.Point.Features[I];
-    const auto &[Name, Store] = A.Stores[I];
-    nb::object Value = nb::steal(PyObject_GetItem(Values.ptr(), Name.ptr()));
+    const auto &[Name, Store, Absent] = A.Stores[I];
+    nb::object Value = valueOf(Values, Name);
+    Given += Value.is_valid();
     if (!Value.is_valid())
-      throw nb::python_error();
+      Value = Absent;
+    if (Value.is_none())
+      A.CheckNames(Values);
     auto *To = static_cast<char *>(A.Session->feature(I));
     if (!(S.elements() == 1 && storeNumber(Value.ptr(), S.Type, To)) &&
         !storeLists(Value.ptr(), S, 0, To))
       Store(Values);
   }
+  if (Given != PyMapping_Size(Values.ptr()))
+    A.CheckNames(Values);
 }
 
 nb::object ask(PyAdvisor &A, nb::handle Values, nb::handle Site,
@@ -193,21 +212,25 @@ nb::object passSiteOf(PyAdvisor &A) {
 void bindPassQuestion(nb::class_<PyAdvisor> &C) {
   C.def(
        "set_pass",
-       [](PyAdvisor &A, std::vector<std::pair<nb::object, nb::object>> Stores,
-          nb::object Locate) {
+       [](PyAdvisor &A,
+          std::vector<std::tuple<nb::object, nb::object, nb::object>> Stores,
+          nb::object CheckNames, nb::object Locate) {
          if (Stores.size() != A.Point.Features.size())
            throw nb::value_error("set_pass: expected a row for each feature");
          A.Stores = std::move(Stores);
+         A.CheckNames = std::move(CheckNames);
          A.Locate = std::move(Locate);
        },
-       nb::arg("stores"), nb::arg("locate"),
+       nb::arg("stores"), nb::arg("check_names"), nb::arg("locate"),
        nb::sig("def set_pass(self, stores: Sequence[tuple[str, "
-               "collections.abc.Callable[[object], None]]], locate: "
-               "collections.abc.Callable[[object], tuple[str, int, int] | "
-               "None]) -> None"),
-       "What makes the advisor one of a pass in Python: the name of each "
-       "feature with what stores it, of all values, where they are not plain; "
-       "what tells the place of a site.")
+               "collections.abc.Callable[[object], None], object]], "
+               "check_names: collections.abc.Callable[[object], object], "
+               "locate: collections.abc.Callable[[object], tuple[str, int, "
+               "int] | None]) -> None"),
+       "What makes the advisor one of a pass in Python: of each feature the "
+       "name, what stores it, of all values, where it is not plain, and what "
+       "to take where it is left out; what raises where names are wrong; what "
+       "tells the place of a site.")
       .def("ask", &ask, nb::arg("values"), nb::arg("site").none(),
            nb::arg("context"), nb::arg("decide"),
            nb::sig("def ask(self, values: object, site: object, context: str, "
