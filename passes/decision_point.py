@@ -143,7 +143,7 @@ class DecisionPoint(Generic[Answer]):
             Error: as `ask`.
         """
         all_values = list(rows)
-        places = [None] * len(all_values) if sites is None else list(sites)
+        places: list[object] = [None] * len(all_values) if sites is None else list(sites)
         if len(places) != len(all_values):
             got = f"{len(places)} for {len(all_values)}"
             raise FeatureError(f"{self._who}: expected a site for each row of values, got {got}")

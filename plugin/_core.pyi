@@ -4,7 +4,7 @@
 The native core: LLVM hosted in this process. Use it through passpilot's modules.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import enum
 from typing import Annotated
 
@@ -729,15 +729,15 @@ class Advisor:
     @property
     def first_fallback(self) -> tuple[str, str, str, BaseException | None] | None: ...
 
-    def set_pass(self, stores: Sequence[tuple[str, Callable[[object], None], object]], check_names: Callable[[object], object], locate: Callable[[object], tuple[str, int, int] | None]) -> None:
+    def set_pass(self, stores: Sequence[tuple[str, Callable[[object], None], object]], check_names: Callable[[Mapping[str, object]], object], locate: Callable[[object], tuple[str, int, int] | None]) -> None:
         """
         What makes the advisor one of a pass in Python: of each feature the name, what stores it, of all values, where it is not plain, and what to take where it is left out; what raises where names are wrong; what tells the place of a site.
         """
 
-    def ask(self, values: object, site: object, context: str, decide: Callable[[object], bool | int | float]) -> bool | int | float | None:
+    def ask(self, values: Mapping[str, object], site: object, context: str, decide: Callable[[Mapping[str, object]], bool | int | float]) -> bool | int | float | None:
         """The advice on a decision of a pass in Python; None after a failure."""
 
-    def ask_all(self, rows: list[object], sites: list[object], contexts: Sequence[str], decide: Callable[[object], bool | int | float]) -> list[bool | int | float] | None:
+    def ask_all(self, rows: list[Mapping[str, object]], sites: list[object], contexts: Sequence[str], decide: Callable[[Mapping[str, object]], bool | int | float]) -> list[bool | int | float] | None:
         """
         The advice on several decisions of which none depends on another's advice; None after a failure.
         """

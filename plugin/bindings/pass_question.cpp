@@ -224,7 +224,8 @@ void bindPassQuestion(nb::class_<PyAdvisor> &C) {
        nb::arg("stores"), nb::arg("check_names"), nb::arg("locate"),
        nb::sig("def set_pass(self, stores: Sequence[tuple[str, "
                "collections.abc.Callable[[object], None], object]], "
-               "check_names: collections.abc.Callable[[object], object], "
+               "check_names: collections.abc.Callable[[collections.abc.Mapping"
+               "[str, object]], object], "
                "locate: collections.abc.Callable[[object], tuple[str, int, "
                "int] | None]) -> None"),
        "What makes the advisor one of a pass in Python: of each feature the "
@@ -233,17 +234,20 @@ void bindPassQuestion(nb::class_<PyAdvisor> &C) {
        "tells the place of a site.")
       .def("ask", &ask, nb::arg("values"), nb::arg("site").none(),
            nb::arg("context"), nb::arg("decide"),
-           nb::sig("def ask(self, values: object, site: object, context: str, "
-                   "decide: collections.abc.Callable[[object], bool | int | "
-                   "float]) -> bool | int | float | None"),
+           nb::sig("def ask(self, values: collections.abc.Mapping[str, "
+                   "object], site: object, context: str, decide: "
+                   "collections.abc.Callable[[collections.abc.Mapping[str, "
+                   "object]], bool | int | float]) -> bool | int | float | "
+                   "None"),
            "The advice on a decision of a pass in Python; None after a "
            "failure.")
       .def("ask_all", &askAll, nb::arg("rows"), nb::arg("sites"),
            nb::arg("contexts"), nb::arg("decide"),
-           nb::sig("def ask_all(self, rows: list[object], sites: list[object], "
-                   "contexts: Sequence[str], decide: "
-                   "collections.abc.Callable[[object], bool | int | float]) -> "
-                   "list[bool | int | float] | None"),
+           nb::sig("def ask_all(self, rows: list[collections.abc.Mapping[str, "
+                   "object]], sites: list[object], contexts: Sequence[str], "
+                   "decide: collections.abc.Callable[[collections.abc.Mapping["
+                   "str, object]], bool | int | float]) -> list[bool | int | "
+                   "float] | None"),
            "The advice on several decisions of which none depends on another's "
            "advice; None after a failure.");
 }

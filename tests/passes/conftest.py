@@ -46,6 +46,6 @@ def restored_points() -> Iterator[None]:
     """The points that a test declares are gone after it, with their features."""
     yield
     for name in set(point_names()) - {*POINTS, *SHIPPED}:
-        for feature in custom.registered(name).copy():
+        for feature in list(custom.registered(name)):
             custom.unregister(feature, point=name)
         withdraw(name)

@@ -147,7 +147,7 @@ def test_what_is_computed_for_the_runner_is_a_matter_of_each_decision(tmp_path: 
 @pytest.mark.parametrize("on_error", ["fail", "default"])
 @pytest.mark.parametrize("fault", ["raises", "column"])
 def test_a_failure_is_that_of_its_decision(fault: str, on_error: OnError) -> None:
-    point, results = declared(), []
+    point, results = declared(), list[object]()
     for at_once in (False, True):
         runner = Together()
         runner.fault = fault
@@ -168,7 +168,7 @@ def test_a_failure_is_that_of_its_decision(fault: str, on_error: OnError) -> Non
 
 @pytest.mark.parametrize("on_error", ["fail", "default"])
 def test_a_model_that_fails_in_one_row(on_error: OnError, tmp_path: Path) -> None:
-    point, results = declared(), []
+    point, results = declared(), list[object]()
     spec = f"onnx:{identity(tmp_path / 'm.onnx')}?as=decision&map=x:share"
     rows = [{"size": 0, "share": share} for share in (1, 2, 3, float("nan"), 0, 9)]
     for at_once in (False, True):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -330,8 +329,13 @@ def test_custom_features_see_the_site() -> None:
 
 
 def test_an_observation_outlives_its_decision_without_a_site() -> None:
-    point, kept = flag(), []
-    asked(point, point.advisor(lambda obs: bool(kept.append(obs))))
+    point, kept = flag(), list[Observation]()
+
+    def keep(obs: Observation) -> bool:
+        kept.append(obs)
+        return True
+
+    asked(point, point.advisor(keep))
     with pytest.raises(StaleViewError, match=r"obs\.site"):
         _ = kept[0].site
     with pytest.raises(StaleViewError, match=r"obs\.default"):

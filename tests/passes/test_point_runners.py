@@ -7,7 +7,7 @@ import contextlib
 import ctypes
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import onnx
@@ -43,7 +43,7 @@ POLICY = [int(number + number / 8 > 9) for number in range(33)]
 PLAIN = [{name: row(number)[name] for name in ("size", "share")} for number in range(33)]
 
 
-LEGAL = [{**each, "mask": 1} for each in PLAIN]
+LEGAL = [{"size": number, "share": number / 8, "mask": 1} for number in range(33)]
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def counter(path: Path) -> Path:
 
 def test_aot_knows_the_point_of_a_file(tmp_path: Path, file: Path) -> None:
     path, out = counter(tmp_path / "m.onnx"), tmp_path / "m.so"
-    command = [PASSPILOT, "aot", str(path), "-o", str(out), "--point", NAME]
+    command: list[str] = [str(PASSPILOT), "aot", str(path), "-o", str(out), "--point", NAME]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert f"got '{NAME}'; others come from --load files" in done.stderr
@@ -165,13 +165,14 @@ def test_a_replay_of_one_by_one_answers_at_once(tmp_path: Path) -> None:
 def test_a_c_function() -> None:
     point = declared()
 
-    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p)
-    def decide(_context: int, inputs: ctypes.Array[ctypes.c_void_p], output: int) -> int:
-        size = ctypes.cast(inputs[0], ctypes.POINTER(ctypes.c_int64))[0]
-        ctypes.cast(output, ctypes.POINTER(ctypes.c_int64))[0] = size % COLUMNS
+    def decide(_context: int, inputs: Sequence[int], output: int) -> int:
+        size = ctypes.c_int64.from_address(inputs[0]).value
+        ctypes.c_int64.from_address(output).value = size % COLUMNS
         return int(size == 32)
 
-    address = ctypes.cast(decide, ctypes.c_void_p).value
+    pointer = ctypes.c_void_p
+    function = ctypes.CFUNCTYPE(ctypes.c_int, pointer, ctypes.POINTER(pointer), pointer)(decide)
+    address = ctypes.cast(function, pointer).value
     assert address is not None
     advisor = point.advisor(function_runner(address, FEATURES[:1], ADVICE), on_error="default")
     with pytest.warns(PasspilotWarning, match=r"1 of 33 .*native function: expected status 0, got 1"):

@@ -169,6 +169,15 @@ def test_a_pass_can_go_and_come_back() -> None:
         llvm.register(Idle)
 
 
+def test_a_pass_of_a_module_that_is_imported_already_is_found_again() -> None:
+    found = registry.find("advised-unroll")
+    assert found
+    llvm.unregister("advised-unroll")
+    assert registry.find("advised-unroll") is found
+    llvm.unregister("advised-unroll")
+    assert found in registry.known()
+
+
 def test_a_loaded_file_registers_its_passes(tmp_path: Path) -> None:
     source = (
         "from __future__ import annotations\n"
