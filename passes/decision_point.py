@@ -322,8 +322,8 @@ def _question_of(point: Point) -> object:
 
 
 def _origin(frame: FrameType | None) -> str:
-    """File and line of the call, which `DecisionPoint[int](...)` makes through the module typing."""
-    while frame is not None and frame.f_globals.get("__name__") == "typing":
+    """File and line of the user's call, which `DecisionPoint[int](...)` and `Phases(...)` pass on."""
+    while frame is not None and frame.f_globals.get("__name__") in ("typing", "passpilot.passes.phases"):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""
 

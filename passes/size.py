@@ -40,7 +40,7 @@ class AdvisedSize:
         """Ask about each function with a body that is not minsize or optnone."""
         calls = calls_by_callee(module.functions)
         asked = [function for function in module.functions if _is_open(function)]
-        observed = [observe(function, calls.get(function.name, ())) for function in asked]
+        observed = [observe(function, calls.get(function, ())) for function in asked]
         advice = SIZE.ask_all(observed, asked)
         for function, choice in zip(asked, advice, strict=True):
             if goal := GOALS[choice]:

@@ -14,7 +14,8 @@ import onnx
 import pytest
 from onnx import helper
 
-from passpilot.features.point import find_point
+from passpilot.features.point import Number, find_point
+from passpilot.features.spec import TensorSpec
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.plugin.errors import (
     AdviceError,
@@ -184,6 +185,18 @@ def test_a_c_function() -> None:
 def test_runners_keep_the_contract_at_a_point_of_a_user(spec: str, file: Path) -> None:
     load_file(file)
     check_runner(spec.format(file), NAME, observations=LEGAL)
+
+
+@pytest.mark.parametrize("domain", [None, Number(0.25, 0.75), Number(-1e300, -1e290), Number(5, 5)])
+def test_contracts_at_a_point_of_numbers(domain: Number | None) -> None:
+    DecisionPoint[float](
+        NAME,
+        features=FEATURES,
+        advice=TensorSpec("factor", "float64", (1,)),
+        domain=domain,
+        default=lambda _: 0.5,
+    )
+    check_runner("default", NAME)
 
 
 def test_a_runner_that_breaks_it_is_told() -> None:
