@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A pass that asks which colour a function is to have."""
 
 from dataclasses import dataclass
