@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import llvmlite.binding  # type: ignore[import-untyped]
+import llvmlite.binding
 from rich.console import Console
 from rich.table import Table
 

@@ -39,15 +39,13 @@ class AdvisedUnroll:
     """Sets the unroll factor of innermost loops as the runner of `unroll` advises; LLVM's own by default."""
 
     def run(self, function: Function) -> PreservedAnalyses:
-        """Ask about each innermost loop whose factor the source does not say.
-
-        LLVM's scalar evolution remembers what it was asked, which later passes would notice: it is dropped.
-        """
+        """Ask about each innermost loop whose factor the source does not say."""
         asked = [loop for loop in function.loops if not (loop.subloops or _is_decided(_hints(loop)))]
-        for loop, choice in zip(asked, UNROLL.ask_all(map(observe, asked), asked), strict=True):
+        choices = UNROLL.ask_all(map(observe, asked), asked)
+        for loop, choice in zip(asked, choices, strict=True):
             if factor := FACTORS[choice]:
                 loop.set_metadata((*_hints(loop), _hint(factor)))
-        return PreservedAnalyses.cfg() if asked else PreservedAnalyses.all()
+        return PreservedAnalyses.cfg() if any(choices) else PreservedAnalyses.all()
 
 
 def _hints(loop: Loop) -> tuple[object, ...]:

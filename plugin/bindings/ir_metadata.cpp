@@ -6,12 +6,16 @@
 #include "llvm/IR/GlobalObject.h"
 #include "llvm/IR/Instruction.h"
 #include "llvm/IR/Metadata.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 namespace passpilot {
 
 namespace {
 
-/// Converts nodes, each once: what they share they share in Python.
+constexpr unsigned MaxLevels = 100; ///< of tuples in tuples
+
+/// Converts nodes, each once: what they share they share in Python. What lies
+/// deeper than that stays as it is.
 class MetadataReader {
 public:
   explicit MetadataReader(const Owner &O) : O(O) {}
@@ -29,10 +33,13 @@ public:
   }
 
 private:
-  nb::object tuple(const llvm::MDTuple &N) {
+  nb::object tuple(llvm::MDTuple &N) {
+    if (Level == MaxLevels)
+      return nb::cast(MetadataRef{O, &N});
     auto [It, New] = Known.try_emplace(&N, nb::ellipsis());
     if (!New)
       return It->second;
+    const llvm::SaveAndRestore Deeper(Level, Level + 1);
     nb::list Parts;
     for (const llvm::MDOperand &Op : N.operands())
       Parts.append(read(Op.get()));
@@ -40,6 +47,7 @@ private:
   }
 
   const Owner &O;
+  unsigned Level = 0;
   llvm::DenseMap<const llvm::MDTuple *, nb::object> Known;
 };
 
@@ -57,8 +65,9 @@ public:
       : O(O), What(What), C(O.H->module().getContext()) {}
 
   llvm::MDNode *node(nb::handle Value, unsigned Depth = 0) {
-    if (Depth > 100)
-      fail("a value of at most 100 levels", "a deeper one");
+    if (Depth > MaxLevels)
+      fail("a value of at most " + std::to_string(MaxLevels) + " levels",
+           "a deeper one");
     const bool Self = nb::len(Value) > 0 && Value[0].is(nb::ellipsis());
     llvm::SmallVector<llvm::Metadata *, 8> Parts;
     for (nb::handle Part : Value)

@@ -3,6 +3,8 @@
 #include "passes.h"
 #include "ir.h"
 
+#include "../llvm/pass_change.h"
+
 namespace passpilot {
 
 namespace {
@@ -16,21 +18,12 @@ PassLevel levelOf(const std::string &Name) {
       ("level: expected module, cgscc, function or loop, got " + Name).c_str());
 }
 
-std::vector<llvm::Function *> functionsOf(const PassUnit &Unit) {
-  if (!Unit.SCC)
-    return {Unit.Function};
-  std::vector<llvm::Function *> Functions;
-  for (llvm::LazyCallGraph::Node &N : *Unit.SCC)
-    Functions.push_back(&N.getFunction());
-  return Functions;
-}
-
 PassAccess accessOf(HostedModule &H, const PassUnit &Unit) {
   if (Unit.Loop)
     return {H, *Unit.LoopResults, *Unit.Function};
   if (Unit.Level == PassLevel::Module)
-    return {H, *Unit.Managers.Module};
-  return {H, *Unit.Managers.Function, functionsOf(Unit)};
+    return PassAccess(H);
+  return {H, functionsOf(Unit)};
 }
 
 /// What run() gets: a Module, a tuple of Functions, a Function or a Loop.
@@ -48,20 +41,15 @@ nb::object argumentOf(HostedModule &H, const PassUnit &Unit) {
   return nb::tuple(Functions);
 }
 
-/// Reads what run() returned. The IR may have changed all the same: a pass that
-/// says it has not is then not believed.
+/// Reads what run() returned into \p R, which says what still holds as far as
+/// is known here: a pass that says more than that is not believed.
 void readAnswer(nb::handle Answer, PassResult &R) {
-  if (Answer.is(Py_False))
-    return;
   if (llvm::PreservedAnalyses *PA;
-      nb::try_cast<llvm::PreservedAnalyses *>(Answer, PA, false) && PA) {
-    R.Preserved = *PA;
-    R.Changed |= !PA->areAllPreserved();
-    return;
-  }
-  R.Changed = true;
-  R.Preserved = llvm::PreservedAnalyses::none();
-  if (!Answer.is(Py_True))
+      nb::try_cast<llvm::PreservedAnalyses *>(Answer, PA, false) && PA)
+    R.Preserved.intersect(*PA);
+  else if (Answer.is(Py_True))
+    R.Preserved = llvm::PreservedAnalyses::none();
+  else if (!Answer.is(Py_False))
     R.Failure = "expected True, False or PreservedAnalyses of run(), got " +
                 (Answer.is_none() ? std::string("None")
                                   : nb::type_name(Answer.type()).c_str()) +
@@ -86,11 +74,8 @@ PassResult runBody(PyPasses &Mine, const nb::object &Run,
         PyObject_CallOneArg(Run.ptr(), argumentOf(*Mine.Compiled, Unit).ptr()));
     if (!Answer.is_valid())
       throw nb::python_error();
-    const bool Changed = Access.Changed || Access.Settled;
-    R.Changed = Changed;
+    R.Preserved = Access.Preserved;
     readAnswer(Answer, R);
-    if (Changed && Answer.is(Py_False))
-      R.Preserved = llvm::PreservedAnalyses::none();
   } catch (nb::python_error &E) {
     Mine.Exception = nb::borrow(E.value());
     R.Failure = "Python raised";

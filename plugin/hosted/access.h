@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What may be done to a module's IR at this moment, and whose analyses tell
-// about it: those of the pass that runs, or the module's own.
+// What may be done to a module's IR at this moment, and what the pass that runs
+// has done to it.
 
 #ifndef PASSPILOT_HOSTED_ACCESS_H
 #define PASSPILOT_HOSTED_ACCESS_H
 
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
-#include "llvm/IR/PassManager.h"
+#include "llvm/IR/Analysis.h"
 
 namespace passpilot {
 
@@ -16,22 +16,24 @@ class HostedModule;
 class UserPasses;
 struct PassUnit;
 
-/// The managers of a module that no pass runs on; see analyses.h.
+/// The managers of a module; see analyses.h.
 class OwnAnalyses;
 struct OwnAnalysesDeleter {
   void operator()(OwnAnalyses *A) const;
 };
 
-/// What the pass that runs now may change, and its analyses. Lives on the stack
+/// How much of a function has changed.
+enum class Change { Instructions, ControlFlow };
+
+/// What the pass that runs now may change, and has changed. Lives on the stack
 /// of the compiling thread around the call into Python; the passes nest.
 class PassAccess {
 public:
   /// Of a module pass: it may change everything.
-  PassAccess(HostedModule &H, llvm::ModuleAnalysisManager &MAM);
+  explicit PassAccess(HostedModule &H);
   /// Of a call-graph pass or a function pass: it may change \p Functions, not
   /// which functions there are.
-  PassAccess(HostedModule &H, llvm::FunctionAnalysisManager &FAM,
-             llvm::ArrayRef<llvm::Function *> Functions);
+  PassAccess(HostedModule &H, llvm::ArrayRef<llvm::Function *> Functions);
   /// Of a loop pass: it may change instructions of \p F, not its blocks.
   PassAccess(HostedModule &H, llvm::LoopStandardAnalysisResults &Results,
              llvm::Function &F);
@@ -44,16 +46,15 @@ public:
   }
   bool mayChangeBlocks() const { return !LoopResults; }
 
-  /// Whether, and which functions, the pass has changed since it last ran a
-  /// pipeline; what is deleted leaves the set.
+  void noteChange(Change C);
+  /// Whether the pass has changed the IR since it last ran a pipeline.
   bool Changed = false;
-  /// Whether anything has changed before that.
-  bool Settled = false;
-  llvm::SmallPtrSet<llvm::Function *, 4> ChangedFunctions;
+  /// LLVM's analyses that still hold after all that it has changed.
+  llvm::PreservedAnalyses Preserved = llvm::PreservedAnalyses::all();
 
-  UserPasses *Passes = nullptr;                 ///< of the compilation
-  const PassUnit *Unit = nullptr;               ///< what the pass runs on
-  llvm::FunctionAnalysisManager *FAM = nullptr; ///< none in a loop pass
+  UserPasses *Passes = nullptr;   ///< of the compilation
+  const PassUnit *Unit = nullptr; ///< what the pass runs on
+  /// LLVM's of a loop pass; else null.
   llvm::LoopStandardAnalysisResults *LoopResults = nullptr;
 
 private:

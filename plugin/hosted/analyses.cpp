@@ -3,6 +3,7 @@
 #include "analyses.h"
 
 #include "../llvm/options.h"
+#include "../llvm/user_pass.h"
 #include "target.h"
 
 #include "llvm/Analysis/AssumptionCache.h"
@@ -21,6 +22,19 @@ using namespace llvm;
 
 namespace passpilot {
 
+namespace {
+
+/// Of the function of a loop pass, by what LLVM keeps up to date of it anyway.
+struct LoopEvolution {
+  LoopEvolution(Function &F, LoopStandardAnalysisResults &R)
+      : Assumptions(F, &R.TTI), SE(F, R.TLI, Assumptions, R.DT, R.LI) {}
+
+  AssumptionCache Assumptions;
+  ScalarEvolution SE;
+};
+
+} // namespace
+
 class OwnAnalyses {
 public:
   explicit OwnAnalyses(Module &M)
@@ -33,6 +47,25 @@ public:
     PB.crossRegisterProxies(LAM, FAM, CGAM, MAM);
   }
   FunctionAnalysisManager &functions() { return FAM; }
+  ScalarEvolution &evolution(Function &F, LoopStandardAnalysisResults &R) {
+    if (!OfLoopPass)
+      OfLoopPass.emplace(F, R);
+    return OfLoopPass->SE;
+  }
+
+  void forget() {
+    OfLoopPass.reset();
+    FAM.clear();
+  }
+  void forget(Function &F, Change C) {
+    OfLoopPass.reset();
+    auto Kept = PreservedAnalyses::none();
+    if (C == Change::Instructions) {
+      Kept.preserve<DominatorTreeAnalysis>();
+      Kept.preserve<LoopAnalysis>();
+    }
+    FAM.invalidate(F, Kept);
+  }
 
 private:
   static std::unique_ptr<TargetMachine> machineFor(const Module &M) {
@@ -54,22 +87,51 @@ private:
   CGSCCAnalysisManager CGAM;
   ModuleAnalysisManager MAM;
   PassBuilder PB;
+  std::optional<LoopEvolution> OfLoopPass;
 };
 
 void OwnAnalysesDeleter::operator()(OwnAnalyses *A) const { delete A; }
 
 void HostedModule::dropAnalyses() { Own.reset(); }
 
-FunctionAnalysisManager *HostedModule::cachedAnalyses() {
-  if (Pass)
-    return Pass->FAM;
-  return Own ? &Own->functions() : nullptr;
+void HostedModule::forgetAnalyses() {
+  if (Own)
+    Own->forget();
 }
 
-FunctionAnalysisManager &HostedModule::analyses() {
-  if (!Pass && !Own)
+OwnAnalyses &HostedModule::analyses() {
+  if (!Own)
     Own.reset(new OwnAnalyses(*M));
-  return *cachedAnalyses();
+  return *Own;
+}
+
+void HostedModule::changed(Function &F, Change C) {
+  if (Pass)
+    Pass->noteChange(C);
+  if (Own)
+    Own->forget(F, C);
+}
+
+void HostedModule::erased(GlobalValue &G) {
+  if (Pass)
+    Pass->noteChange(Change::ControlFlow);
+  if (auto *F = dyn_cast<Function>(&G); F && Own)
+    Own->functions().clear(*F, F->getName());
+}
+
+void HostedModule::changed(GlobalValue &G) {
+  if (Pass)
+    Pass->noteChange(Change::Instructions);
+  if (auto *F = dyn_cast<Function>(&G))
+    changed(*F);
+  // Of functions that are not the pass's own, it does not tell LLVM itself.
+  const auto Kept = PreservedAnalyses::allInSet<CFGAnalyses>();
+  for (User *U : G.users())
+    if (auto *I = dyn_cast<Instruction>(U)) {
+      changed(*I->getFunction());
+      if (Pass)
+        Pass->Unit->Managers.Function->invalidate(*I->getFunction(), Kept);
+    }
 }
 
 [[noreturn]] static void refuse(const Function &F, const char *Expected,
@@ -97,10 +159,7 @@ static LoopStandardAnalysisResults *ofLoopPass(HostedModule &H,
 
 FunctionAnalysisManager &analysesOf(HostedModule &H, Function &F) {
   checkAnalysable(H, F);
-  if (H.Pass && !H.Pass->FAM)
-    refuse(F, "one of the analyses that a loop pass has of its own function",
-           "another; ask in a function pass");
-  return H.analyses();
+  return H.analyses().functions();
 }
 
 DominatorTree &dominatorsOf(HostedModule &H, Function &F) {
@@ -117,7 +176,7 @@ LoopInfo &loopsOf(HostedModule &H, Function &F) {
 
 ScalarEvolution &evolutionOf(HostedModule &H, Function &F) {
   if (auto *R = ofLoopPass(H, F))
-    return R->SE;
+    return H.analyses().evolution(F, *R);
   return analysesOf(H, F).getResult<ScalarEvolutionAnalysis>(F);
 }
 
@@ -150,9 +209,8 @@ static MemoryLocation location(const Value &V, std::optional<uint64_t> Size) {
 AliasResult aliasOf(HostedModule &H, Function &F, Value &A,
                     std::optional<uint64_t> SizeA, Value &B,
                     std::optional<uint64_t> SizeB) {
-  auto *R = ofLoopPass(H, F);
-  AAResults &AA = R ? R->AA : analysesOf(H, F).getResult<AAManager>(F);
-  return AA.alias(location(A, SizeA), location(B, SizeB));
+  return analysesOf(H, F).getResult<AAManager>(F).alias(location(A, SizeA),
+                                                        location(B, SizeB));
 }
 
 InstructionCost costOf(HostedModule &H, Instruction &I,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// LLVM's analyses of a module's functions, on demand: from the managers of the
-// pass that runs, or from the module's own. What is changed through the
-// HostedModule is told to either, so that no answer is about IR that was.
+// LLVM's analyses of a module's functions, on demand, from managers of the
+// module's own: what LLVM's passes find cached in theirs changes what they do,
+// so a question leaves nothing there. What is changed through the HostedModule
+// is told to them, so that no answer is about IR that was.
 
 #ifndef PASSPILOT_HOSTED_ANALYSES_H
 #define PASSPILOT_HOSTED_ANALYSES_H
@@ -28,8 +29,8 @@ namespace passpilot {
 
 class HostedModule;
 
-/// All of these throw InputError for a function without a body, outside a pass
-/// while the module is compiled, and where a loop pass has no such analysis.
+/// All of these throw InputError for a function without a body, and outside a
+/// pass while the module is compiled.
 llvm::FunctionAnalysisManager &analysesOf(HostedModule &H, llvm::Function &F);
 llvm::DominatorTree &dominatorsOf(HostedModule &H, llvm::Function &F);
 llvm::LoopInfo &loopsOf(HostedModule &H, llvm::Function &F);

@@ -35,8 +35,7 @@ public:
   Pipeline(Module &M, TargetMachine *TM, UserPasses &Passes,
            const PipelineOptions &O)
       : Passes(Passes), TLII(M.getTargetTriple()),
-        SI(M.getContext(), O.DebugPassManager, O.VerifyEach),
-        PB(TM, {}, std::nullopt, &PIC) {
+        SI(M.getContext(), O.DebugPassManager), PB(TM, {}, std::nullopt, &PIC) {
     SI.registerCallbacks(PIC, &MAM);
     for (const std::string &Path : O.PassPlugins) {
       auto Plugin = PassPlugin::Load(Path);
@@ -50,7 +49,9 @@ public:
     FAM.registerPass([&] { return std::move(AA); });
     FAM.registerPass([&] { return TargetLibraryAnalysis(TLII); });
     Passes.restart();
-    Passes.Verify = O.Verify;
+    Passes.Verify = O.Verify || O.VerifyEach;
+    Passes.VerifyEach = O.VerifyEach;
+    Passes.Debug = O.DebugPassManager;
     Passes.registerWith(PB);
   }
 
@@ -158,8 +159,13 @@ std::vector<std::string> HostedModule::optimize(const std::string &Text,
     if (TimePassesIsEnabled)
       P.SI.getTimePasses().print();
   }
-  if (const auto &Failed = Passes.failure(); Failed && Failed->BrokenIR)
-    Broken = Failed->Pass;
+  if (const auto &Failed = Passes.failure()) {
+    if (Failed->BrokenIR)
+      Broken = Failed->Pass;
+    if (!Given)
+      throw CompilationError("pass " + Failed->Pass + " at " + Failed->Unit +
+                             ": " + Failed->Text);
+  }
   if (Interrupted || Passes.failure() || (Inline && Inline->stopped()))
     return Warnings;
   throwDiagnosed();

@@ -143,12 +143,14 @@ public:
   PassAccess *Pass = nullptr;
   HandleTable &handles() { return Handles; }
 
-  /// Of the functions: the pass's, or the module's own.
-  llvm::FunctionAnalysisManager &analyses();
-  /// Forgets the module's own analyses: a compilation begins.
+  /// The module's own managers, which the pipelines that run do not see.
+  OwnAnalyses &analyses();
+  /// Forgets the managers: a compilation begins.
   void dropAnalyses();
+  /// Forgets what they know: LLVM may change the IR from now on.
+  void forgetAnalyses();
   /// Notes a change in the body of \p F: its analyses are forgotten.
-  void changed(llvm::Function &F);
+  void changed(llvm::Function &F, Change C = Change::Instructions);
   /// Notes that \p G, which has no uses, is about to be deleted.
   void erased(llvm::GlobalValue &G);
   /// Notes a change of what users of \p G see: its attributes or linkage.
@@ -158,8 +160,6 @@ private:
   HostedModule();
   void parse(std::unique_ptr<llvm::MemoryBuffer> Buffer, const ParseOptions &O);
   std::unique_ptr<llvm::TargetMachine> emitTarget(const EmitOptions &O);
-  /// Those in which something may be cached; null if there are none.
-  llvm::FunctionAnalysisManager *cachedAnalyses();
   /// Throws the errors that LLVM reported through the context since the last
   /// call.
   void throwDiagnosed();

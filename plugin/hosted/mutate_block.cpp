@@ -40,7 +40,7 @@ BasicBlock &splitBefore(HostedModule &H, Instruction &I,
   BasicBlock *New =
       SplitBlock(I.getParent(), I.getIterator(),
                  static_cast<DominatorTree *>(nullptr), nullptr, nullptr, Name);
-  H.changed(F);
+  H.changed(F, Change::ControlFlow);
   return *New;
 }
 
@@ -50,7 +50,7 @@ BasicBlock &addBlock(HostedModule &H, Function &F, const std::string &Name) {
     refuse("add_block", &F, "a function with a body", "a declaration");
   BasicBlock *B = BasicBlock::Create(F.getContext(), Name, &F);
   new UnreachableInst(F.getContext(), B);
-  H.changed(F);
+  H.changed(F, Change::ControlFlow);
   return *B;
 }
 
@@ -71,7 +71,7 @@ void erase(HostedModule &H, BasicBlock &B) {
       refuse(What, &F, "a block whose tokens are not used elsewhere",
              printed(I));
   DeleteDeadBlock(&B);
-  H.changed(F);
+  H.changed(F, Change::ControlFlow);
 }
 
 namespace {
@@ -200,7 +200,7 @@ void setBranch(HostedModule &H, BasicBlock &B, BasicBlock &To) {
   checkTerminator(H, B, What);
   checkTarget(B, To, What);
   Replacement(B, What).put(BranchInst::Create(&To));
-  H.changed(*B.getParent());
+  H.changed(*B.getParent(), Change::ControlFlow);
 }
 
 void setConditionalBranch(HostedModule &H, BasicBlock &B, Value &Condition,
@@ -214,7 +214,7 @@ void setConditionalBranch(HostedModule &H, BasicBlock &B, Value &Condition,
     refuse(What, B.getParent(), "a condition of type i1",
            printedOperand(Condition));
   Replacement(B, What).put(BranchInst::Create(&IfTrue, &IfFalse, &Condition));
-  H.changed(*B.getParent());
+  H.changed(*B.getParent(), Change::ControlFlow);
 }
 
 void setReturn(HostedModule &H, BasicBlock &B, Value *V) {
@@ -228,14 +228,14 @@ void setReturn(HostedModule &H, BasicBlock &B, Value *V) {
     refuse(What, &F, "a value of the type " + printedType(*Wanted),
            V ? printedOperand(*V) : "none");
   Replacement(B, What).put(ReturnInst::Create(F.getContext(), V));
-  H.changed(F);
+  H.changed(F, Change::ControlFlow);
 }
 
 void setUnreachable(HostedModule &H, BasicBlock &B) {
   const char *What = "set_unreachable";
   checkTerminator(H, B, What);
   Replacement(B, What).put(new UnreachableInst(B.getContext()));
-  H.changed(*B.getParent());
+  H.changed(*B.getParent(), Change::ControlFlow);
 }
 
 } // namespace passpilot

@@ -163,7 +163,7 @@ Function &clone(HostedModule &H, Function &F, const std::string &Name) {
   New->setComdat(nullptr);
   New->setDLLStorageClass(GlobalValue::DefaultStorageClass);
   New->setLinkage(GlobalValue::InternalLinkage);
-  H.changed(*New);
+  H.changed(*New, Change::ControlFlow);
   return *New;
 }
 
@@ -206,7 +206,7 @@ void inlineCall(HostedModule &H, CallBase &CB) {
   if (InlineResult R = InlineFunction(CB, IFI, /*MergeAttributes=*/true);
       !R.isSuccess())
     refuse(What, &Caller, "a call that can be inlined", R.getFailureReason());
-  H.changed(Caller);
+  H.changed(Caller, Change::ControlFlow);
 }
 
 [[noreturn]] static void refuseText(const char *What, const std::string &Text,
@@ -259,8 +259,7 @@ Function &declare(HostedModule &H, const std::string &Name, Type &T) {
     refuse("declare " + Name, nullptr, "a function that LLVM accepts",
            Complaint);
   }
-  if (H.Pass)
-    H.Pass->Changed = true;
+  H.changed(static_cast<GlobalValue &>(*F));
   return *F;
 }
 

@@ -45,7 +45,9 @@ static void set(HostedModule &H, Function &F, T &Object, unsigned Kind,
       Object.setMetadata(Kind, Before.front());
     refuse("set_metadata", &F, "a node as LLVM has it for the kind", Complaint);
   }
-  H.changed(F);
+  // How likely each branch is counts as control flow in LLVM.
+  H.changed(F, Kind == LLVMContext::MD_prof ? Change::ControlFlow
+                                            : Change::Instructions);
 }
 
 void setMetadata(HostedModule &H, Instruction &I, StringRef Kind,

@@ -30,15 +30,14 @@ bool runPipeline(HostedModule &H, Function *F, StringRef Text) {
                              : "module " + H.module().getModuleIdentifier());
   checkRuns(H, F, Who);
   PassAccess &Pass = *H.Pass;
-  Pass.Settled |= Pass.Changed;
   const bool Before = std::exchange(Pass.Changed, false);
-  if (!F)
-    Pass.ChangedFunctions.clear(); // LLVM deletes functions without a word
+  H.forgetAnalyses();
   // A policy that is asked meanwhile runs in no pass.
   const SaveAndRestore Inner(H.Pass, static_cast<PassAccess *>(nullptr));
   Expected<bool> Changed = Pass.Passes->runText(*Pass.Unit, F, Text, Before);
   if (Changed) {
-    Pass.Settled |= *Changed;
+    if (*Changed)
+      Pass.Preserved = PreservedAnalyses::none();
     return *Changed;
   }
   const std::string Told = Who + ": " + toString(Changed.takeError());

@@ -34,17 +34,6 @@ std::string complaints(const Module &M) {
   return "expected valid IR after it, got: " + StringRef(Text).trim().str();
 }
 
-/// The functions that a pass of a lower level than the module's may change.
-SmallVector<Function *, 4> functionsOf(const PassUnit &Unit) {
-  SmallVector<Function *, 4> Functions;
-  if (Unit.Function)
-    Functions.push_back(Unit.Function);
-  else if (Unit.SCC)
-    for (LazyCallGraph::Node &N : *Unit.SCC)
-      Functions.push_back(&N.getFunction());
-  return Functions;
-}
-
 std::string verified(const PassUnit &Unit) {
   if (Unit.Level == PassLevel::Module)
     return complaints(*Unit.Module);
@@ -113,6 +102,16 @@ void restoreLoops(const PassUnit &Unit) {
 }
 
 } // namespace
+
+SmallVector<Function *, 4> functionsOf(const PassUnit &Unit) {
+  SmallVector<Function *, 4> Functions;
+  if (Unit.Function)
+    Functions.push_back(Unit.Function);
+  else if (Unit.SCC)
+    for (LazyCallGraph::Node &N : *Unit.SCC)
+      Functions.push_back(&N.getFunction());
+  return Functions;
+}
 
 std::string complaints(const PassUnit &Unit, const Function *F) {
   return F ? complaints(*F) : verified(Unit);

@@ -11,6 +11,9 @@
 
 namespace passpilot {
 
+/// The functions that a pass of a lower level than the module's may change.
+llvm::SmallVector<llvm::Function *, 4> functionsOf(const PassUnit &Unit);
+
 /// The verifier's complaints about \p F or, if it is null, about what the pass
 /// of \p Unit may change; empty if there are none.
 std::string complaints(const PassUnit &Unit, const llvm::Function *F);

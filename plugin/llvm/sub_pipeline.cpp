@@ -28,6 +28,15 @@ Error UserPasses::checkRun(const PassUnit &Unit, Function *F,
   return Error::success();
 }
 
+/// The pass itself has changed the IR, of which nobody has told LLVM yet.
+static void noteOwnChange(const PassUnit &Unit) {
+  const auto Kept = PreservedAnalyses::none();
+  if (Unit.Level == PassLevel::Module)
+    Unit.Managers.Module->invalidate(*Unit.Module, Kept);
+  for (Function *F : functionsOf(Unit))
+    Unit.Managers.Function->invalidate(*F, Kept);
+}
+
 /// A module pass runs \p Text on one of its functions.
 static void noteFunctionChange(const PassUnit &Unit, PreservedAnalyses PA) {
   PA.preserveSet<AllAnalysesOn<Function>>();
@@ -42,8 +51,8 @@ Expected<bool> UserPasses::runText(const PassUnit &Unit, Function *F,
   const SaveAndRestore Inner(Nested, true);
   ModuleAnalysisManager &MAM = *Unit.Managers.Module;
   const bool OfModule = Unit.Level == PassLevel::Module;
-  if (OfModule && Changed) // by the pass itself, which nobody has told yet
-    MAM.invalidate(*Unit.Module, PreservedAnalyses::none());
+  if (Changed)
+    noteOwnChange(Unit);
   if (OfModule) // what is cached from now on is to be dropped with the module's
     MAM.getResult<FunctionAnalysisManagerModuleProxy>(*Unit.Module);
   PreservedAnalyses PA = PreservedAnalyses::all();

@@ -50,6 +50,26 @@ PassUnit unitOf(Loop &L, LoopStandardAnalysisResults &AR, LPMUpdater &) {
   return U;
 }
 
+/// What an instrumentation is told that a pass has run on. LLVM verifies the
+/// module after a pass on an SCC, which may have changed more than that.
+std::optional<PassUnit> unitOf(const Any &IR) {
+  if (auto *L = any_cast<const Loop *>(&IR)) {
+    PassUnit U = unitOf(*(*L)->getHeader()->getParent());
+    U.Loop = const_cast<Loop *>(*L);
+    return U;
+  }
+  if (auto *F = any_cast<const Function *>(&IR))
+    return unitOf(const_cast<Function &>(**F));
+  if (auto *M = any_cast<const Module *>(&IR))
+    return unitOf(const_cast<Module &>(**M));
+  if (auto *C = any_cast<const LazyCallGraph::SCC *>(&IR)) {
+    PassUnit U = unitOf(*(*C)->begin()->getFunction().getParent());
+    U.SCC = const_cast<LazyCallGraph::SCC *>(*C);
+    return U;
+  }
+  return std::nullopt;
+}
+
 /// A pass of the user's as LLVM's pass managers hold it.
 template <typename UnitT, typename ManagerT, typename... ExtraT>
 class Held final : public detail::PassConcept<UnitT, ManagerT, ExtraT...> {
@@ -204,12 +224,16 @@ void UserPasses::registerWith(PassBuilder &PB) {
   registerParser<FunctionPassManager>(PB);
   registerParser<LoopPassManager>(PB);
   auto *PIC = PB.getPassInstrumentationCallbacks();
-  if (PIC && !Passes.empty()) {
-    for (const UserPass &P : Passes)
-      PIC->addClassToPassName(P.Name, P.Name);
+  for (const UserPass &P : Passes)
+    PIC->addClassToPassName(P.Name, P.Name);
+  if (VerifyEach || !Passes.empty())
     watch(*PIC);
-  }
 }
+
+/// Passes that run others, after each of which there is nothing to verify.
+static const std::vector<StringRef> Containers = {"PassManager", "PassAdaptor",
+                                                  "DevirtSCCRepeatedPass",
+                                                  "ModuleInlinerWrapperPass"};
 
 /// Keeps Running, and skips what can be skipped after a failure.
 void UserPasses::watch(PassInstrumentationCallbacks &PIC) {
@@ -224,6 +248,23 @@ void UserPasses::watch(PassInstrumentationCallbacks &PIC) {
       });
   PIC.registerAfterPassInvalidatedCallback(
       [this](StringRef, const PreservedAnalyses &) { Running.pop_back(); });
+  if (VerifyEach)
+    PIC.registerAfterPassCallback(
+        [&](StringRef Class, const Any &IR, const PreservedAnalyses &) {
+          const auto Unit = unitOf(IR);
+          if (!Failure && Unit && !isSpecialPass(Class, Containers))
+            verifyAfter(PIC.getPassNameForClassName(Class), *Unit);
+        });
+}
+
+/// LLVM's own -verify-each ends the process where IR is not valid.
+void UserPasses::verifyAfter(StringRef Pass, const PassUnit &Unit) {
+  if (Debug && Unit.Function)
+    dbgs() << "Verifying function " << Unit.Function->getName() << "\n";
+  else if (Debug)
+    dbgs() << "Verifying module " << Unit.Module->getName() << "\n";
+  if (std::string Found = complaints(Unit, nullptr); !Found.empty())
+    Failure = {Pass.str(), Unit.text(), Found, /*BrokenIR=*/true};
 }
 
 LazyCallGraph *UserPasses::walked(Module &M) const {
@@ -239,7 +280,7 @@ PreservedAnalyses UserPasses::run(const UserPass &P, PassUnit Unit) {
   Unit.Walked = walked(*Unit.Module);
   PassResult R = P.Run(Unit);
   bool BrokenIR = false;
-  if (!R.Failure && R.Changed)
+  if (!R.Failure && !R.Preserved.areAllPreserved())
     R.Failure = settleChange(Unit, Verify, BrokenIR);
   if (!R.Failure)
     return std::move(R.Preserved);

@@ -53,10 +53,9 @@ struct PassUnit {
   std::string text() const;
 };
 
-/// What a body did.
+/// What a body did: nothing, if all analyses are preserved.
 struct PassResult {
   llvm::PreservedAnalyses Preserved = llvm::PreservedAnalyses::all();
-  bool Changed = false;               ///< also where all is preserved
   std::optional<std::string> Failure; ///< what went wrong, if anything did
 };
 
@@ -90,7 +89,9 @@ public:
   bool empty() const { return Passes.empty(); }
   /// Whether what is parsed now is run by the body of a pass.
   bool nested() const { return Nested; }
-  bool Verify = true; ///< the IR after each pass that changed it
+  bool Verify = true;      ///< the IR after each pass of ours that changed it
+  bool VerifyEach = false; ///< the IR after each pass, LLVM's too
+  bool Debug = false;      ///< print what -debug-pass-manager is about
   /// Whether the compilation is to end; empty: it is not.
   std::function<bool()> Stopped;
 
@@ -137,6 +138,7 @@ private:
   llvm::Error checkRun(const PassUnit &Unit, llvm::Function *F,
                        bool Changed) const;
   void watch(llvm::PassInstrumentationCallbacks &PIC);
+  void verifyAfter(llvm::StringRef Pass, const PassUnit &Unit);
   llvm::LazyCallGraph *walked(llvm::Module &M) const;
 };
 

@@ -17,9 +17,9 @@ from passpilot.passes.inline import InlineAdvisor
 from passpilot.plugin.errors import CompilationError, InputError, PassError
 from passpilot.plugin.ir import Function
 from passpilot.plugin.module import Module, emit, optimize
-from tests.command import PASSPILOT, program, started
+from tests.command import PASSPILOT, files_in, passpilot, program, started
 from tests.passes.python_passes import LOOPS, cold, define, loops, recorder
-from tests.plugin.test_interrupt import check, interrupt, stream
+from tests.plugin.test_interrupt import check, interrupt, long_program, stream
 from tests.stock import MANY_CALLS, clang
 
 EMPTY: Final[dict[str, bool]] = {}
@@ -190,6 +190,39 @@ def test_the_verifier_names_pass_and_function(level: str) -> None:
             use()
 
 
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize("answer", [True, False])
+@pytest.mark.parametrize("level", ["module", "cgscc", "function"])
+def test_verify_each_names_pass_and_unit(level: str, answer: bool, verify: bool) -> None:
+    """LLVM's own ends the process."""
+    module = broken()
+    name = define(level, lambda _: answer)
+    told = rf"^pass {name} at .*expected valid IR after it, got in function bad: "
+    with pytest.raises(PassError, match=told):
+        optimize(module, f"{name},instcombine", verify=verify, verify_each=True)
+    with pytest.raises(InputError, match=f"expected valid IR, got what the pass {name} left"):
+        module.bitcode()
+
+
+def test_verify_each_names_a_pass_of_llvms() -> None:
+    told = "^pass simplifycfg at function bad: expected valid IR after it, got in function bad: "
+    with pytest.raises(CompilationError, match=told):
+        optimize(broken(), "function(simplifycfg)", verify=False, verify_each=True)
+    with pytest.raises(PassError, match=told):
+        optimize(
+            broken(), f"function(simplifycfg,{define('function', cold)})", verify=False, verify_each=True
+        )
+
+
+def test_verify_each_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "in.ll").write_text(BROKEN)
+    flags = ("-disable-verify", "-verify-each", "-passes=simplifycfg", "-o", "out.bc")
+    done = passpilot("opt", "in.ll", *flags, cwd=tmp_path)
+    assert done.code == 1
+    assert done.err.startswith("passpilot: error: pass simplifycfg at function bad: expected valid IR after")
+    assert files_in(tmp_path) == ["in.ll"]
+
+
 def test_the_verifier_looks_only_at_changes() -> None:
     module = broken()
     with pytest.raises(CompilationError, match="expected a module that verifies"):
@@ -229,6 +262,30 @@ def test_a_failure_beside_an_advisor(tmp_path: Path) -> None:
     with pytest.raises(PassError, match="ValueError: stop"):
         optimize(Module.read(source), "default<O2>", [InlineAdvisor("const:1", log=str(log))], at=at)
     assert not log.exists()
+
+
+LONG: Final = """\
+import sys
+from dataclasses import dataclass
+import passpilot
+
+@passpilot.llvm.module_pass("long")
+@dataclass(frozen=True)
+class Long:
+    def run(self, module):
+        print("at work", file=sys.stderr, flush=True)
+        return module.run("default<O3>")
+"""
+
+
+@pytest.mark.parametrize("verify", [(), ("-disable-verify",)])
+def test_a_long_pipeline_inside_a_pass_is_interrupted(tmp_path: Path, verify: tuple[str, ...]) -> None:
+    (tmp_path / "in.ll").write_text(long_program())
+    (tmp_path / "mine.py").write_text(LONG)
+    flags = ("opt", "in.ll", "--load=mine.py", "-passes=long", *verify, "-o", "out.bc")
+    with started(PASSPILOT, *flags, cwd=tmp_path) as child:
+        assert stream(child.stderr).readline() == b"at work\n"
+        check(tmp_path, interrupt(child), ["in.ll", "mine.py"])
 
 
 ENDLESS: Final = """\

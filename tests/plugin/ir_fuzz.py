@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
+from passpilot.passes.llvm import PreservedAnalyses, unregister
 from passpilot.plugin import ir
-from passpilot.plugin.errors import CompilationError, InputError, IRError, StaleViewError
+from passpilot.plugin.errors import CompilationError, InputError, IRError, PassError, StaleViewError
 from passpilot.plugin.module import Module, optimize
+from tests.passes.python_passes import define
 
 OURS: Final = (IRError, InputError, StaleViewError)
 KEPT: Final = 120
@@ -56,6 +58,8 @@ CONSTANTS: Final = (
 )
 KINDS: Final = ("mine", "prof", "range", "tbaa", "nonnull", "llvm.loop", "invariant.load")
 PASSES: Final = ("instcombine<no-verify-fixpoint>", "simplifycfg", "dce", "sroa", "gvn", "early-cse")
+MODULE_PASSES: Final = ("globaldce", "cgscc(inline)", "mergefunc", "deadargelim", "no-such-pass")
+ANSWERS: Final = (True, False, PreservedAnalyses.all(), PreservedAnalyses.cfg(), PreservedAnalyses.none())
 OPCODES: Final = ("add", "sub", "mul", "xor", "shl", "fadd", "fmul", "udiv")
 CASTS: Final = ("zext", "trunc", "bitcast", "ptrtoint", "inttoptr", "sitofp")
 
@@ -94,13 +98,39 @@ class Fuzzer:
             self.kept.pop(self.random.randrange(len(self.kept)))
 
     def compile(self) -> None:
-        """Let LLVM change the module under the handles."""
-        names = self.random.sample(PASSES, 2)
-        self.done.append(f"optimize {names}")
+        """Let LLVM change the module under the handles, perhaps around a pass in Python."""
+        level = self.random.choice(("", "module", "function"))
+        text = f"function({','.join(self.random.sample(PASSES, 2))})"
+        if level:
+            define(level, self.inside, "fuzzed")
+            around = "fuzzed" if level == "module" else "function(fuzzed)"
+            text = f"function(require<domtree>,require<scalar-evolution>),{around},{text}"
+        self.done.append(f"optimize {text}")
         try:
-            optimize(self.module, f"function({','.join(names)})")
-        except CompilationError as error:
-            raise AssertionError(str(error)) from error
+            optimize(self.module, text)
+        except (CompilationError, PassError) as error:
+            raise AssertionError(f"{error}; after {self.done}") from error
+        finally:
+            if level:
+                unregister("fuzzed")
+
+    def inside(self, unit: object) -> object:
+        """Do random things in a pass, and say anything of them."""
+        actions = [self.look, self.change, self.build, self.pipeline]
+        for _ in range(self.random.randrange(12)):
+            self.random.choice(actions)()
+        self.keep(unit)
+        return self.random.choice(ANSWERS)
+
+    def pipeline(self) -> None:
+        """Run LLVM's passes inside the pass, or be refused."""
+        text = ",".join(self.random.sample(PASSES, 2))
+        function = self.any(ir.Function)
+        if self.random.random() < 0.3:
+            text = f"function({text}),{self.random.choice(MODULE_PASSES)}"
+            self.attempt(f"run {text}", lambda: self.module.run(text))
+        elif isinstance(function, ir.Function):
+            self.attempt(f"run {text}", lambda: function.run(text))
 
     def any(self, kind: type) -> object:
         """A handle of the kind if there is one, else any."""

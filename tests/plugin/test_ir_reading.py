@@ -355,6 +355,17 @@ def test_reading_changes_nothing(corpus: Callable[[str, str], Path]) -> None:
     assert module.bitcode() == before
 
 
+def test_metadata_nested_beyond_reason() -> None:
+    levels = 20_000
+    nodes = "\n".join(f"!{i} = !{{!{i + 1}}}" for i in range(levels))
+    text = f"!deep = !{{!0}}\n{nodes}\n!{levels} = !{{}}\n"
+    (value,) = Module.read(text.encode()).named_metadata["deep"]
+    for _ in range(100):
+        assert isinstance(value, tuple)
+        (value,) = value
+    assert isinstance(value, ir.Metadata)
+
+
 WORDS = (
     "throughput",
     "latency",

@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from passpilot.features.point import Point, find_point
-from passpilot.runners.base import allocate
+from passpilot.runners.base import Runner, allocate
 from passpilot.runners.pipe import PipeRunner
 
 SERVE = "import sys; from passpilot.runners.serve import main; sys.exit(main(sys.argv[1:]))"
@@ -65,6 +69,29 @@ def faulty(base: str, fault: str, size: int = 0) -> Iterator[subprocess.Popen[st
 def client(base: str, timeout: float = GENEROUS) -> PipeRunner:
     """A client that has buffers."""
     return allocate(PipeRunner(base, point(), timeout))
+
+
+def interrupt_once_asked(server: subprocess.Popen[str], runner: Runner) -> None:
+    """Ctrl-C, as it were, while the policy, which has just printed a line, is at work on the answer."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    def interrupt_when_asked() -> None:
+        assert server.stdout is not None
+        server.stdout.readline()
+        signal.pthread_kill(main, signal.SIGUSR1)
+
+    main = threading.get_ident()
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    other = threading.Thread(target=interrupt_when_asked)
+    try:
+        other.start()
+        with pytest.raises(KeyboardInterrupt):
+            runner.evaluate()
+    finally:
+        other.join()
+        signal.signal(signal.SIGUSR1, before)
 
 
 def resident_kilobytes(pid: int | str = "self") -> int:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import os
-import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -41,7 +40,7 @@ from passpilot.runners.grpc import GrpcRunner
 from passpilot.runners.grpc_server import GrpcServer
 from passpilot.runners.spec import make_runner
 from tests.runners.grpc_serving import client, served, server, target_of
-from tests.runners.serving import GENEROUS, point, resident_kilobytes, spec
+from tests.runners.serving import GENEROUS, interrupt_once_asked, point, resident_kilobytes, spec
 
 
 @pytest.fixture(scope="module")
@@ -353,28 +352,8 @@ def test_advice_is_what_protobuf_writes(name: str) -> None:
 
 def test_interruption_ends_the_session(policies: str) -> None:
     """What the server still answers would belong to a question that was given up."""
-
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
     with served(spec(policies, "forever")) as (child, target), client(target) as runner:
-        assert child.stdout is not None
-        stdout = child.stdout
-
-        def interrupt_when_asked() -> None:
-            stdout.readline()
-            signal.pthread_kill(main, signal.SIGUSR1)
-
-        main = threading.get_ident()
-        before = signal.signal(signal.SIGUSR1, interrupt)
-        other = threading.Thread(target=interrupt_when_asked)
-        try:
-            other.start()
-            with pytest.raises(KeyboardInterrupt):
-                runner.evaluate()
-        finally:
-            other.join()
-            signal.signal(signal.SIGUSR1, before)
+        interrupt_once_asked(child, runner)
         with pytest.raises(PeerError, match="one that an interruption ended"):
             runner.evaluate()
 

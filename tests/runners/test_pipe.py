@@ -5,8 +5,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -20,7 +18,16 @@ from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError, Spec
 from passpilot.runners.base import allocate
 from passpilot.runners.pipe import PipeRunner
 from passpilot.runners.spec import LONGEST_TIMEOUT, make_runner
-from tests.runners.serving import GENEROUS, client, names_at, point, resident_kilobytes, served, spec
+from tests.runners.serving import (
+    GENEROUS,
+    client,
+    interrupt_once_asked,
+    names_at,
+    point,
+    resident_kilobytes,
+    served,
+    spec,
+)
 
 
 def test_questions_and_answers(base: str) -> None:
@@ -233,28 +240,8 @@ def test_server_after_one_that_was_killed(base: str) -> None:
 
 def test_interruption_ends_the_session(base: str) -> None:
     """What the server still answers would belong to a question that was given up."""
-
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
     with served(spec(base, "forever"), base) as server, client(base) as runner:
-        assert server.stdout is not None
-        stdout = server.stdout
-
-        def interrupt_when_asked() -> None:
-            stdout.readline()
-            signal.pthread_kill(main, signal.SIGUSR1)
-
-        main = threading.get_ident()
-        before = signal.signal(signal.SIGUSR1, interrupt)
-        other = threading.Thread(target=interrupt_when_asked)
-        try:
-            other.start()
-            with pytest.raises(KeyboardInterrupt):
-                runner.evaluate()
-        finally:
-            other.join()
-            signal.signal(signal.SIGUSR1, before)
+        interrupt_once_asked(server, runner)
         with pytest.raises(PeerError, match="one that an interruption ended"):
             runner.evaluate()
 
