@@ -10,8 +10,8 @@ sections. Source: LLVM's IR2Vec, after VenkataKeerthy et al., ACM TACO 17(4), 20
 from __future__ import annotations
 
 import json
-import math
 import os
+import sys
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast, get_args
 
 import numpy as np
@@ -105,7 +105,8 @@ def _checked(who: str, found: object) -> Sections:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number and abs(cast("float", value)) <= sys.float_info.max  # an integer may be beyond all floats
 
 
 def _rows(who: str, sections: Sections) -> NDArray[np.float64]:

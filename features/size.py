@@ -43,13 +43,13 @@ FEATURES: Final = (
 )
 
 
-def calls_by_callee(functions: Iterable[Function]) -> Mapping[str, list[CallBase]]:
-    """The direct calls of each function, by its name."""
-    calls: dict[str, list[CallBase]] = {}
+def calls_by_callee(functions: Iterable[Function]) -> Mapping[Function, list[CallBase]]:
+    """The direct calls of each function, which need not have a name."""
+    calls: dict[Function, list[CallBase]] = {}
     for function in functions:
         for call in function.call_sites:
             if (callee := call.callee) is not None and not callee.is_intrinsic:
-                calls.setdefault(callee.name, []).append(call)
+                calls.setdefault(callee, []).append(call)
     return calls
 
 

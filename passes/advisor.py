@@ -12,6 +12,7 @@ import threading
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -40,7 +41,7 @@ from passpilot.runners.native import NativeRunner, point_row, row_of
 from passpilot.runners.spec import make_runner, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from types import FrameType, TracebackType
     from typing import Self
 
@@ -181,7 +182,13 @@ class Advisor(ABC):
             host.views, host.buffers = core.views(False), core.views(True)
         if not isinstance(runner, NativeRunner):
             runner.bind({spec.name: host.views[spec.name] for spec in runner.inputs}, core.frame(), host)
-            core.set_python(runner.evaluate, runner.switch_context)
+            several = type(runner).evaluate_batch is not Runner.evaluate_batch
+            core.set_python(
+                runner.evaluate,
+                runner.switch_context,
+                partial(_evaluate_batch, runner) if several else None,
+                type(runner).switch_context is Runner.switch_context,
+            )
         return core
 
     def _present(self) -> object:
@@ -343,6 +350,13 @@ class Advisor(ABC):
         if kind == "advice":
             return AdviceError(f"{who}: {text}; {self._hint}")
         return ModelError(f"{who}: {text}")
+
+
+def _evaluate_batch(runner: Runner, frames: bytes, count: int) -> Sequence[object]:
+    """The advice on several decisions, whose inputs come one frame after the other."""
+    import numpy as np
+
+    return runner.evaluate_batch(np.ndarray((count, runner.frame.size), np.uint8, frames))
 
 
 def _warn(text: str) -> None:

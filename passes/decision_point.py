@@ -10,6 +10,7 @@
     )
 
     factor = 1 << FACTOR.ask({"trip_count": loop.trip_count or 0, "size": 12}, loop)
+    factors = FACTOR.ask_all(rows, loops)
 
 The core asks the runner, checks the advice, writes the log and keeps to the error policy as at LLVM's own
 points. Where nobody advises the compilation at this point, the default decides.
@@ -21,22 +22,22 @@ import re
 import sys
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Generic, NoReturn, TypeVar, cast
 
 from passpilot.features.custom import CustomFeature, custom_rows
-from passpilot.features.point import Choice, Feature, Flag, Number, Point, declare, withdraw
+from passpilot.features.point import Choice, Feature, Flag, Number, Point, declare, find_point, withdraw
 from passpilot.features.spec import TensorSpec, by_name
 from passpilot.passes.advisor import Advisor, Stats
 from passpilot.plugin._core import BasicBlock, Function, Instruction, Loop
 from passpilot.plugin.errors import (
     AdviceError,
     FeatureError,
-    PolicyError,
+    InputError,
     RegistrationError,
-    StaleViewError,
     restated,
 )
 from passpilot.plugin.module import ASKED
+from passpilot.runners.base import own_features
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
     from passpilot.features.point import Domain, Tensors
     from passpilot.passes.advisor import OnError
-    from passpilot.runners.base import Tensor
+    from passpilot.plugin import _core
     from passpilot.runners.spec import RunnerLike
 
     Values = Mapping[str, object]
@@ -99,6 +100,8 @@ class DecisionPoint(Generic[Answer]):
         )
         """How each of the features is checked and stored."""
         self._names = frozenset(row.spec.name for row in self._rows)
+        self.absent = _whole_mask(self._domain, self._rows)
+        """What is taken for values that are left out."""
         declare(self)
 
     def __repr__(self) -> str:
@@ -124,19 +127,39 @@ class DecisionPoint(Generic[Answer]):
             FeatureError: the values are not those of the features.
             Error: the advisor's failure, which ends the compilation.
         """
-        if values.keys() != self._names:
-            values = self._completed(values)
         advisor = ASKED.get().get(self.name)
         if isinstance(advisor, PointAdvisor):
             return cast("Answer", advisor.ask(self, values, site))
         return self.decide(values)
 
+    def ask_all(self, rows: Iterable[Values], sites: Iterable[object] | None = None) -> list[Answer]:
+        """The advice on several decisions, none of which may depend on the advice on another.
+
+        Answers, log and errors are those of `ask` for one row after the other, but all rows are checked
+        first, and a runner that answers several questions faster together is asked about them at once.
+
+        Raises:
+            FeatureError: as `ask`, or there is not one site for each row.
+            Error: as `ask`.
+        """
+        all_values = list(rows)
+        places: list[object] = [None] * len(all_values) if sites is None else list(sites)
+        if len(places) != len(all_values):
+            got = f"{len(places)} for {len(all_values)}"
+            raise FeatureError(f"{self._who}: expected a site for each row of values, got {got}")
+        advisor = ASKED.get().get(self.name)
+        if isinstance(advisor, PointAdvisor):
+            return cast("list[Answer]", advisor.ask_all(self, all_values, places))
+        return [self.decide(values) for values in all_values]
+
     def decide(self, values: Values) -> Answer:
         """What the default decides.
 
         Raises:
+            FeatureError: the values are not those of the features.
             AdviceError: it is not among the answers that there are.
         """
+        values = self.checked(values)
         answer = self.default(values)
         try:
             plain = self._domain.accept(answer, self._mask(values))
@@ -167,15 +190,17 @@ class DecisionPoint(Generic[Answer]):
         """
         withdraw(self.name)
 
-    def _completed(self, values: Values) -> Values:
-        """The values with a mask that allows everything."""
-        if isinstance(self._domain, Choice) and self._names - values.keys() == {self._domain.mask}:
-            import numpy as np
+    def checked(self, values: Values) -> Values:
+        """The values by the names of the features, with a mask that allows everything where it is left out.
 
-            (spec,) = (row.spec for row in self._rows if row.spec.name == self._domain.mask)
-            whole = {**values, spec.name: np.ones(spec.shape, np.int64)}
-            if whole.keys() == self._names:
-                return whole
+        Raises:
+            FeatureError: there are more of them, or fewer.
+        """
+        if values.keys() == self._names:
+            return values
+        whole = {**self.absent, **values}
+        if whole.keys() == self._names:
+            return whole
         expected, got = ", ".join(sorted(self._names)), ", ".join(sorted(map(str, values))) or "none"
         raise FeatureError(f"{self._who}: expected values of {expected}, got {got}")
 
@@ -216,36 +241,61 @@ class PointAdvisor(Advisor):
         timeout: float = 10.0,
     ) -> None:
         self.point = point
-        self._buffers: dict[str, Tensor] = {}
-        self._site: object = None
-        self._asking = False
+        self._asker: object = None
+        self._asked = _question_of(find_point(point))
         super().__init__(runner, log=log, on_error=on_error, timeout=timeout, limit=0.0)
-        if self._core is not None:
-            self._buffers = self._core.views(True)
 
     def ask(self, point: DecisionPoint[Answer], values: Values, site: object) -> object:
         """The advice on one decision; used by `DecisionPoint.ask`.
 
         Raises:
             FeatureError: a value does not fit.
+            InputError: this is not the thread that compiles, or not the point that the advisor was made for.
             PolicyError: this decision is asked for while another one is.
             Error: the advisor has failed.
         """
+        core = self._bound(point)
+        advice = core.ask(values, site, _context(site), point.decide)
+        return self._failed(core) if advice is None else advice
+
+    def ask_all(
+        self, point: DecisionPoint[Answer], rows: list[Values], sites: list[object]
+    ) -> Sequence[object]:
+        """The advice on several decisions; used by `DecisionPoint.ask_all`.
+
+        Raises:
+            Error: as `ask`.
+        """
+        core = self._bound(point)
+        advice = core.ask_all(rows, sites, [_context(site) for site in sites], point.decide)
+        return self._failed(core) if advice is None else advice
+
+    def _bound(self, point: DecisionPoint[Answer]) -> _core.Advisor:
+        """The core, which stores values as the point that asks has them.
+
+        Raises:
+            InputError: the point is another than the one that it was made for.
+        """
         core = self._core
         assert core is not None, "start() gave it"
-        if self._asking:
-            raise PolicyError(f"{self._who}: expected one question at a time, got one within an answer")
-        for feature in point.values:
-            feature.store(values, self._buffers[feature.spec.name])
-        self._asking, self._site = True, site
-        try:
-            advice = core.ask(_context(site), partial(point.decide, values), partial(_location, site))
-        finally:
-            self._asking, self._site = False, None
-        if advice is None:
-            assert core.failure is not None, "only a failure leaves a decision open"
-            raise self._error_of(core.failure)
-        return advice
+        if self._asker is not point:
+            if _question_of(point.point()) != self._asked:
+                got = f"one of its name at {point.origin}"
+                told = f"expected the decision point that it was made for, got {got}; make a new advisor"
+                raise InputError(f"{self._who}: {told}")
+            buffers = core.views(True)
+            stores = [
+                (name, partial(each.store, out=buffers[name]), point.absent.get(name))
+                for name, each in ((each.spec.name, each) for each in point.values)
+            ]
+            core.set_pass(stores, point.checked, _location)
+            self._asker = point
+        return core
+
+    def _failed(self, core: _core.Advisor) -> NoReturn:
+        """Raise what left a decision open."""
+        assert core.failure is not None, "only a failure does"
+        raise self._error_of(core.failure)
 
     @property
     def stats(self) -> Stats:
@@ -265,16 +315,15 @@ class PointAdvisor(Advisor):
     def _check_table(self, point: Point) -> None:
         """Nothing of LLVM's is in it."""
 
-    def _present(self) -> object:
-        """What the present decision is about."""
-        if not self._asking:
-            raise StaleViewError("obs.site: expected to be read within a decision, got a read outside")
-        return self._site
+
+def _question_of(point: Point) -> object:
+    """What an advisor has to know of a point beforehand."""
+    return own_features(point), point.advice, point.domain
 
 
 def _origin(frame: FrameType | None) -> str:
-    """File and line of the call, which `DecisionPoint[int](...)` makes through the module typing."""
-    while frame is not None and frame.f_globals.get("__name__") == "typing":
+    """File and line of the user's call, which `DecisionPoint[int](...)` and `Phases(...)` pass on."""
+    while frame is not None and frame.f_globals.get("__name__") in ("typing", "passpilot.passes.phases"):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""
 
@@ -333,6 +382,16 @@ def _rows(name: object, rows: Sequence[Feature], domain: Domain) -> tuple[Featur
     if (mask.dtype, mask.size) != (wanted.dtype, wanted.size):
         raise TypeError(f"expected the mask {mask.name} as {wanted}, got it as {mask}")
     return tuple(rows)
+
+
+def _whole_mask(domain: Domain, rows: Iterable[Feature]) -> Values:
+    """The mask of a choice by its name, all columns legal; nothing of another domain."""
+    if not isinstance(domain, Choice):
+        return {}
+    value: object = 1
+    for count in reversed(next(row.spec.shape for row in rows if row.spec.name == domain.mask)):
+        value = (value,) * count
+    return {domain.mask: value}
 
 
 def _domain(advice: object, domain: object, specs: Iterable[TensorSpec]) -> Domain:

@@ -41,8 +41,6 @@ __all__ = [
 
 Pass = TypeVar("Pass", bound=type)
 
-_DEFINITION = "__passpilot_pass__"
-
 
 def module_pass(name: str, *, required: bool = False) -> Callable[[Pass], Pass]:
     """Register the decorated class as a pass over modules.
@@ -88,7 +86,7 @@ def register(kind: object) -> None:
     Raises:
         RegistrationError: no decorator has defined it, or its name is taken.
     """
-    definition = kind.__dict__.get(_DEFINITION) if isinstance(kind, type) else None
+    definition = registry.definition_of(kind)
     if definition is None:
         raise RegistrationError(
             f"passpilot.llvm.register: expected a class under a decorator such as function_pass, got {kind!r}"
@@ -103,7 +101,7 @@ def _decorator(name: str, level: Level, *, required: bool) -> Callable[[Pass], P
     def decorate(kind: Pass) -> Pass:
         definition = registry.define(kind, name, level, origin, required=required)
         registry.add(definition)
-        setattr(kind, _DEFINITION, definition)
+        setattr(kind, registry.DEFINITION, definition)
         return kind
 
     return decorate

@@ -33,6 +33,9 @@ OWN: Final = {
 }
 """The passes that come with passpilot, as such entries."""
 
+DEFINITION: Final = "__passpilot_pass__"
+"""The attribute of a pass class that holds its definition."""
+
 Level = Literal["module", "cgscc", "function", "loop"]
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -92,6 +95,11 @@ def add(definition: PassDefinition) -> None:
     _PASSES[definition.name] = definition
 
 
+def definition_of(kind: object) -> PassDefinition | None:
+    """What a decorator of `passpilot.llvm` made of a class; None if none did."""
+    return kind.__dict__.get(DEFINITION) if isinstance(kind, type) else None
+
+
 def _owner(definition: PassDefinition) -> str | None:
     """Who has the name already."""
     if is_llvm_name(definition.name):
@@ -146,7 +154,10 @@ def _package(entry: EntryPoint) -> str:
 
 
 def _load(name: str) -> None:
-    """Import the entry point of this name, if there is one; its module registers the pass."""
+    """Import the entry point of this name, if there is one, and register the pass that it names.
+
+    Its module does that, too, but only where it is imported for the first time.
+    """
     found = {entry.value: entry for entry in _offered().select(name=name)}
     if not found:
         return
@@ -155,10 +166,12 @@ def _load(name: str) -> None:
         raise RegistrationError(f"{who}: expected one distribution that has the name, got {len(found)}")
     (entry,) = found.values()
     kind = _loaded(who, entry)
-    if (made := _PASSES.get(name)) is None or made.kind is not kind:
+    definition = definition_of(kind)
+    if definition is None or definition.name != name:
         raise RegistrationError(
             f"{who}: expected a class that a decorator of passpilot.llvm names {name!r}, got {kind!r}"
         )
+    add(definition)
 
 
 def _loaded(who: str, entry: EntryPoint) -> object:

@@ -40,8 +40,8 @@ class AdvisedSize:
         """Ask about each function with a body that is not minsize or optnone."""
         calls = calls_by_callee(module.functions)
         asked = [function for function in module.functions if _is_open(function)]
-        observed = [observe(function, calls.get(function.name, ())) for function in asked]
-        advice = [SIZE.ask(values, function) for function, values in zip(asked, observed, strict=True)]
+        observed = [observe(function, calls.get(function, ())) for function in asked]
+        advice = SIZE.ask_all(observed, asked)
         for function, choice in zip(asked, advice, strict=True):
             if goal := GOALS[choice]:
                 function.add_attribute(goal)

@@ -41,15 +41,11 @@ class AdvisedUnroll:
     def run(self, function: Function) -> PreservedAnalyses:
         """Ask about each innermost loop whose factor the source does not say."""
         asked = [loop for loop in function.loops if not (loop.subloops or _is_decided(_hints(loop)))]
-        advised = [_advise(loop) for loop in asked]
-        return PreservedAnalyses.cfg() if any(advised) else PreservedAnalyses.all()
-
-
-def _advise(loop: Loop) -> bool:
-    factor = FACTORS[UNROLL.ask(observe(loop), loop)]
-    if factor:
-        loop.set_metadata((*_hints(loop), _hint(factor)))
-    return bool(factor)
+        choices = UNROLL.ask_all(map(observe, asked), asked)
+        for loop, choice in zip(asked, choices, strict=True):
+            if factor := FACTORS[choice]:
+                loop.set_metadata((*_hints(loop), _hint(factor)))
+        return PreservedAnalyses.cfg() if any(choices) else PreservedAnalyses.all()
 
 
 def _hints(loop: Loop) -> tuple[object, ...]:

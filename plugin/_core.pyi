@@ -4,7 +4,7 @@
 The native core: LLVM hosted in this process. Use it through passpilot's modules.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import enum
 from typing import Annotated
 
@@ -703,7 +703,7 @@ class PrioritySite:
 class Advisor:
     def __init__(self, point: tuple[str, Sequence[tuple[str, str, Sequence[int]]], tuple[str, str, Sequence[int]], tuple[str, str, Sequence[int]], tuple[str, int, str, float, float]], native: NativeRunner | None, inputs: Sequence[tuple[str, str, Sequence[int]]], custom: Sequence[tuple[tuple[str, str, Sequence[int]], Callable[[], None]]], default_on_error: bool, limit: float, logged: bool) -> None: ...
 
-    def set_python(self, evaluate: Callable[[], object], switch_context: Callable[[str], object]) -> None:
+    def set_python(self, evaluate: Callable[[], object], switch_context: Callable[[str], object], evaluate_batch: Callable[[bytes, int], Sequence[object]] | None, any_context: bool) -> None:
         """What to call for a Python runner, once it is bound to the views."""
 
     def views(self, writable: bool) -> dict[str, NDArray[numpy.integer | numpy.floating]]:
@@ -717,11 +717,6 @@ class Advisor:
 
     def close_log(self) -> bool: ...
 
-    def ask(self, context: str, default: Callable[[], bool | int | float], location: Callable[[], tuple[str, int, int] | None]) -> bool | int | float | None:
-        """
-        The advice on a decision of a pass in Python, whose features are in the buffers; None after a failure.
-        """
-
     def default(self) -> bool | int | float:
         """LLVM's own decision for the current question."""
 
@@ -734,7 +729,20 @@ class Advisor:
     @property
     def first_fallback(self) -> tuple[str, str, str, BaseException | None] | None: ...
 
-def current_site(advisor: Advisor) -> CallSite | EvictionSite | PrioritySite: ...
+    def set_pass(self, stores: Sequence[tuple[str, Callable[[object], None], object]], check_names: Callable[[Mapping[str, object]], object], locate: Callable[[object], tuple[str, int, int] | None]) -> None:
+        """
+        What makes the advisor one of a pass in Python: of each feature the name, what stores it, of all values, where it is not plain, and what to take where it is left out; what raises where names are wrong; what tells the place of a site.
+        """
+
+    def ask(self, values: Mapping[str, object], site: object, context: str, decide: Callable[[Mapping[str, object]], bool | int | float]) -> bool | int | float | None:
+        """The advice on a decision of a pass in Python; None after a failure."""
+
+    def ask_all(self, rows: list[Mapping[str, object]], sites: list[object], contexts: Sequence[str], decide: Callable[[Mapping[str, object]], bool | int | float]) -> list[bool | int | float] | None:
+        """
+        The advice on several decisions of which none depends on another's advice; None after a failure.
+        """
+
+def current_site(advisor: Advisor) -> object: ...
 
 def point(name: str) -> tuple[list[tuple[str, str, list[int]]], tuple[str, str, list[int]], tuple[str, str, list[int]]]:
     """The features of a decision point, its default and its advice."""

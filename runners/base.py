@@ -97,6 +97,8 @@ class Runner(ABC):
 
         `frames` has one row per decision, of the size of `frame`. This asks `evaluate` for each, with its row
         in `frame`; a runner that answers them faster together has a method of its own, with the same answers.
+        The decisions are of one context, unless the runner has no `switch_context` of its own. After an error
+        that is not fatal each is asked alone.
 
         Raises:
             RunnerError: there is no advice on one of them.

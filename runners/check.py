@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from passpilot.features.point import Choice, Flag, Point, find_point
+from passpilot.features.point import Choice, Flag, Number, Point, find_point
 from passpilot.features.spec import TensorSpec, layout
 from passpilot.plugin.errors import AdviceError, ConformanceError, SpecMismatchError
 from passpilot.runners.base import Runner, tensor_views
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _CONTEXTS: Final = ("", "module.c", "naïve/ünïcode")
 _CONTEXT_EVERY: Final = 7
 _SEED: Final = 1
+_LARGE: Final = 2.0**32
 _SOON: Final = 1.0
 
 
@@ -104,10 +105,14 @@ def _takes_nothing(function: Callable[..., object]) -> bool:
 
 
 def _made_up(point: Point, count: int) -> list[Values]:
-    """Small numbers of all signs, with a default that is legal; first only zeros, with all choices legal."""
+    """Small numbers of all signs and a legal default; first zeros where legal, with all choices legal."""
     generator = np.random.default_rng(_SEED)
     made_up = (_question(point, generator) for _ in range(count - 1))
-    zeros = {point.domain.mask: 1} if isinstance(point.domain, Choice) else {}
+    domain, zeros = point.domain, dict[str, int | float]()
+    if isinstance(domain, Choice):
+        zeros[domain.mask] = 1
+    elif isinstance(domain, Number):
+        zeros[point.default.name] = min(max(0.0, domain.low), domain.high)
     return [zeros, *made_up]
 
 
@@ -123,7 +128,7 @@ def _question(point: Point, generator: np.random.Generator) -> Values:
         legal[int(default)] = 1
         values[domain.mask] = legal
     else:
-        default = float(generator.integers(int(domain.low), int(domain.high) + 1))
+        default = min(max(generator.uniform(-_LARGE, _LARGE), domain.low), domain.high)
     return {**values, point.default.name: default}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What all tests share: the corpus, and that none leaves a custom feature to the next."""
+"""What all tests share: the corpus, and that none leaves to the next what it has registered."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from passpilot.features.custom import registered
-from passpilot.features.point import POINTS
+from passpilot.features.point import POINTS, SHIPPED, point_names
+from passpilot.passes import registry
 from tests.corpus.build import build
 from tests.corpus.programs import programs
 
@@ -28,8 +29,15 @@ def corpus() -> Callable[[str, str], Path]:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def no_feature_stays() -> Iterator[None]:
-    """Fails the module that leaves custom features behind, rather than whichever runs after it."""
-    before = {point: set(registered(point)) for point in POINTS}
+def nothing_stays() -> Iterator[None]:
+    """Fails the module that leaves features, points or passes behind, rather than whichever runs after it."""
+    before = _registered()
     yield
-    assert {point: set(registered(point)) for point in POINTS} == before
+    assert _registered() == before
+
+
+def _registered() -> tuple[set[str], ...]:
+    """What there is beside what comes with passpilot."""
+    points = point_names()
+    features = {f"{point}: {name}" for point in points for name in registered(point)}
+    return features, {*points} - {*POINTS, *SHIPPED}, registry._PASSES.keys() - registry.OWN.keys()

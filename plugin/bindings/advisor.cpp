@@ -7,10 +7,7 @@
 
 namespace passpilot {
 
-namespace {
-
-/// Type and repr of a wrong answer, shortened; an object that cannot be shown
-/// is named by its type alone. Never raises: LLVM is below on the stack.
+/// An object that cannot be shown is named by its type alone.
 std::string described(nb::handle Value) {
   std::string Type;
   try {
@@ -28,10 +25,7 @@ std::string described(nb::handle Value) {
   }
 }
 
-/// Runs \p Body, which calls into Python, with the GIL. LLVM is below on the
-/// stack, so nothing is thrown past this; what is becomes the session's
-/// failure, and the result false.
-template <typename F> bool guarded(PyAdvisor &A, FailureKind K, F Body) {
+bool guarded(PyAdvisor &A, FailureKind K, const std::function<bool()> &Body) {
   if (interpreterEnds()) {
     A.Session->noteFailure(FailureKind::Interrupt, "the interpreter ends");
     return false;
@@ -47,12 +41,27 @@ template <typename F> bool guarded(PyAdvisor &A, FailureKind K, F Body) {
   return false;
 }
 
+/// Whether \p Value is an error of passpilot's that ends its runner for good.
+static bool isFatal(nb::handle Value) {
+  nb::object Type =
+      nb::module_::import_("passpilot.plugin.errors").attr("RunnerError");
+  return nb::isinstance(Value, Type) && Value.attr("fatal").is(Py_True);
+}
+
+/// KeyboardInterrupt, SystemExit.
+static bool isInterrupt(nb::handle Value) {
+  return !PyErr_GivenExceptionMatches(Value.ptr(), PyExc_Exception);
+}
+
+namespace {
+
 /// Calls a Python runner. GIL: taken for the call; the compiling thread runs
 /// without it. Lifetime: owned by the advisor's session, so A outlives it.
 class PythonRunner final : public Runner {
 public:
   PythonRunner(PyAdvisor &A, std::vector<TensorSpec> Inputs, TensorSpec Output)
-      : Runner(std::move(Inputs), std::move(Output)), A(A) {}
+      : Runner(std::move(Inputs), std::move(Output)), A(A),
+        FrameBytes(TensorBlock(this->Inputs).bytes()) {}
 
   bool evaluate(const void *const *, void *Out) override {
     return guarded(A, FailureKind::Python, [&] {
@@ -72,6 +81,34 @@ public:
     });
   }
 
+  bool evaluateBatch(const void *const *In, size_t Stride, size_t Count,
+                     Advice *Out) override {
+    return guarded(A, FailureKind::Python, [&] {
+      std::string Frames; // its inputs come first in a block
+      for (size_t I = 0; I < Count && FrameBytes; ++I)
+        Frames.append(static_cast<const char *>(In[0]) + I * Stride,
+                      FrameBytes);
+      nb::object Answers = answersTo(Frames, Count);
+      if (!Answers.is_valid())
+        return false;
+      if (const size_t Got = nb::len(Answers); Got != Count) {
+        A.Session->noteFailure(FailureKind::Model,
+                               "evaluate_batch(): expected " +
+                                   std::to_string(Count) + " answers, got " +
+                                   std::to_string(Got));
+        return false;
+      }
+      const Domain &D = A.Session->point().Domain;
+      for (size_t I = 0; I < Count; ++I)
+        if (!readAdvice(nb::object(Answers[I]).ptr(), D, Out[I]) ||
+            !D.inRange(Out[I]))
+          return false;
+      return true;
+    });
+  }
+
+  Batching batching() const override { return A.Batches; }
+
   void switchContext(std::string_view Name) override {
     guarded(A, FailureKind::Python, [&] {
       A.SwitchContext(text(std::string(Name)));
@@ -81,6 +118,18 @@ public:
 
 private:
   PyAdvisor &A;
+  const size_t FrameBytes;
+
+  /// No object where one that is asked alone may fare better.
+  nb::object answersTo(const std::string &Frames, size_t Count) {
+    try {
+      return A.EvaluateBatch(nb::bytes(Frames.data(), Frames.size()), Count);
+    } catch (nb::python_error &E) {
+      if (isInterrupt(E.value()) || isFatal(E.value()))
+        throw;
+      return nb::object();
+    }
+  }
 };
 
 } // namespace
@@ -94,19 +143,18 @@ const FunctionShape &PyAdvisor::shapeOf(llvm::Function &F) {
   return *Shape;
 }
 
-/// Whether \p Value is an error of passpilot's that ends its runner for good.
-static bool isFatal(nb::handle Value) {
-  nb::object Type =
-      nb::module_::import_("passpilot.plugin.errors").attr("RunnerError");
-  return nb::isinstance(Value, Type) && Value.attr("fatal").is(Py_True);
+nb::object pythonAdvice(PyAdvisor &A, Advice Answer) {
+  return A.Point.Domain.Kind == DomainKind::Flag
+             ? nb::object(nb::bool_(Answer.Integer))
+             : adviceOf(A.Point.Decision, Answer);
 }
 
 void PyAdvisor::noteException(FailureKind K, nb::python_error &E) {
   if (Session->stopped())
     return; // likewise
   nb::object Value = nb::borrow(E.value());
-  if (!PyErr_GivenExceptionMatches(Value.ptr(), PyExc_Exception))
-    K = FailureKind::Interrupt; // KeyboardInterrupt, SystemExit
+  if (isInterrupt(Value))
+    K = FailureKind::Interrupt;
   if (K == FailureKind::Default)
     Session->abandon(K, "Python raised");
   else if (!Session->noteFailure(K, "Python raised", isFatal(Value)))
@@ -214,13 +262,6 @@ nb::object frame(PyAdvisor &A) {
   return frameOf(A.Session->block(), Names.size());
 }
 
-/// Of a flag a bool, else a number.
-nb::object pythonAdvice(PyAdvisor &A, Advice Answer) {
-  return A.Point.Domain.Kind == DomainKind::Flag
-             ? nb::object(nb::bool_(Answer.Integer))
-             : adviceOf(A.Point.Decision, Answer);
-}
-
 nb::object defaultDecision(PyAdvisor &A) {
   if (!A.Session->current())
     raiseError("StaleViewError",
@@ -239,65 +280,10 @@ nb::object currentSite(nb::object Owner) {
   if (!A.Session->current())
     raiseError("StaleViewError", "obs.site: expected to be read within a "
                                  "decision, got a read outside");
+  if (A.Locate.is_valid())
+    return passSiteOf(A);
   return A.Session->point().Name == "inline" ? callSiteOf(Owner, A)
                                              : liveRangeSiteOf(Owner, A);
-}
-
-/// A decision of a pass in Python, for which the pass itself has a default.
-class PassQuestion final : public Question {
-public:
-  PassQuestion(PyAdvisor &A, nb::object &Default, nb::object &Location)
-      : A(A), Default(Default), Location(Location) {}
-
-  Advice defaultAdvice() override {
-    Advice Answer{0};
-    guarded(A, FailureKind::Default, [&] {
-      nb::object Value = Default();
-      if (!readAdvice(Value.ptr(), A.Point.Domain, Answer))
-        A.Session->abandon(FailureKind::Default,
-                           "expected a default, got " + described(Value));
-      return true;
-    });
-    return Answer;
-  }
-
-  DecisionPlace place() override {
-    DecisionPlace P;
-    nb::gil_scoped_acquire GIL;
-    try {
-      if (nb::object Place = Location(); !Place.is_none()) {
-        std::tie(File, P.Line, P.Column) =
-            nb::cast<std::tuple<std::string, unsigned, unsigned>>(Place);
-        P.File = File;
-      }
-    } catch (nb::python_error &) { // a view that has become stale: no place
-    }
-    return P;
-  }
-
-  std::string forbidden(Advice Answer) override {
-    return "expected a column that " + A.Point.Domain.Mask + " allows, got " +
-           A.Point.Domain.text(Answer);
-  }
-
-private:
-  PyAdvisor &A;
-  nb::object &Default, &Location;
-  std::string File;
-};
-
-/// The advice on a decision; None after a failure.
-nb::object ask(PyAdvisor &A, const std::string &Context, nb::object Default,
-               nb::object Location) {
-  PassQuestion Q(A, Default, Location);
-  std::optional<Advice> Answer;
-  {
-    nb::gil_scoped_release NoGIL;
-    if (A.Context != Context)
-      A.Session->switchContext(A.Context.emplace(Context));
-    Answer = A.Session->ask(Q);
-  }
-  return Answer ? pythonAdvice(A, *Answer) : nb::none();
 }
 
 bool closeLog(PyAdvisor &A) {
@@ -317,10 +303,14 @@ int traverse(PyObject *Self, visitproc visit, void *arg) {
   auto *A = nb::inst_ptr<PyAdvisor>(Self);
   Py_VISIT(A->Evaluate.ptr());
   Py_VISIT(A->SwitchContext.ptr());
+  Py_VISIT(A->EvaluateBatch.ptr());
   Py_VISIT(A->Exception.ptr());
   Py_VISIT(A->FallbackException.ptr());
   for (nb::object &F : A->Fills)
     Py_VISIT(F.ptr());
+  for (auto &[Name, Store, Absent] : A->Stores)
+    Py_VISIT(Store.ptr());
+  Py_VISIT(A->CheckNames.ptr());
   return 0;
 }
 
@@ -328,10 +318,13 @@ int clear(PyObject *Self) {
   auto *A = nb::inst_ptr<PyAdvisor>(Self);
   A->Evaluate.reset();
   A->SwitchContext.reset();
+  A->EvaluateBatch.reset();
   A->Exception.reset();
   A->FallbackException.reset();
   for (nb::object &F : A->Fills)
     F.reset();
+  A->Stores.clear();
+  A->CheckNames.reset();
   return 0;
 }
 
@@ -342,29 +335,37 @@ PyType_Slot Slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)},
 } // namespace
 
 void bindAdvisor(nb::module_ &M) {
-  nb::class_<PyAdvisor>(M, "Advisor", nb::type_slots(Slots))
-      .def("__init__", &create, nb::arg("point"), nb::arg("native").none(),
-           nb::arg("inputs"), nb::arg("custom"), nb::arg("default_on_error"),
-           nb::arg("limit"), nb::arg("logged"),
-           nb::sig("def __init__(self, point: tuple[str, Sequence[tuple[str, "
-                   "str, Sequence[int]]], tuple[str, str, Sequence[int]], "
-                   "tuple[str, str, Sequence[int]], tuple[str, int, str, "
-                   "float, float]], native: NativeRunner | None, "
-                   "inputs: Sequence[tuple[str, str, Sequence[int]]], "
-                   "custom: Sequence[tuple[tuple[str, str, Sequence[int]], "
-                   "collections.abc.Callable[[], None]]], "
-                   "default_on_error: bool, limit: float, logged: bool) "
-                   "-> None"))
+  nb::class_<PyAdvisor> C(M, "Advisor", nb::type_slots(Slots));
+  C.def("__init__", &create, nb::arg("point"), nb::arg("native").none(),
+        nb::arg("inputs"), nb::arg("custom"), nb::arg("default_on_error"),
+        nb::arg("limit"), nb::arg("logged"),
+        nb::sig("def __init__(self, point: tuple[str, Sequence[tuple[str, "
+                "str, Sequence[int]]], tuple[str, str, Sequence[int]], "
+                "tuple[str, str, Sequence[int]], tuple[str, int, str, "
+                "float, float]], native: NativeRunner | None, "
+                "inputs: Sequence[tuple[str, str, Sequence[int]]], "
+                "custom: Sequence[tuple[tuple[str, str, Sequence[int]], "
+                "collections.abc.Callable[[], None]]], "
+                "default_on_error: bool, limit: float, logged: bool) "
+                "-> None"))
       .def(
           "set_python",
-          [](PyAdvisor &A, nb::object Evaluate, nb::object SwitchContext) {
+          [](PyAdvisor &A, nb::object Evaluate, nb::object SwitchContext,
+             nb::object EvaluateBatch, bool AnyContext) {
             A.Evaluate = std::move(Evaluate);
             A.SwitchContext = std::move(SwitchContext);
+            A.EvaluateBatch = std::move(EvaluateBatch);
+            A.Batches = A.EvaluateBatch.is_none() ? Batching::None
+                        : AnyContext              ? Batching::Any
+                                                  : Batching::OneContext;
           },
           nb::arg("evaluate"), nb::arg("switch_context"),
+          nb::arg("evaluate_batch").none(), nb::arg("any_context"),
           nb::sig("def set_python(self, evaluate: collections.abc.Callable[[], "
                   "object], switch_context: "
-                  "collections.abc.Callable[[str], object]) -> None"),
+                  "collections.abc.Callable[[str], object], evaluate_batch: "
+                  "collections.abc.Callable[[bytes, int], Sequence[object]] | "
+                  "None, any_context: bool) -> None"),
           "What to call for a Python runner, once it is bound to the views.")
       .def("views", &viewsOf, nb::arg("writable"),
            nb::sig("def views(self, writable: bool) -> dict[str, "
@@ -382,14 +383,6 @@ void bindAdvisor(nb::module_ &M) {
           nb::arg("fd"),
           "Starts a decision log on a descriptor, which it takes over.")
       .def("close_log", &closeLog)
-      .def("ask", &ask, nb::arg("context"), nb::arg("default"),
-           nb::arg("location"),
-           nb::sig("def ask(self, context: str, default: "
-                   "collections.abc.Callable[[], bool | int | float], "
-                   "location: collections.abc.Callable[[], tuple[str, int, "
-                   "int] | None]) -> bool | int | float | None"),
-           "The advice on a decision of a pass in Python, whose features are "
-           "in the buffers; None after a failure.")
       .def("default", &defaultDecision,
            nb::sig("def default(self) -> bool | int | float"),
            "LLVM's own decision for the current question.")
@@ -409,9 +402,9 @@ void bindAdvisor(nb::module_ &M) {
           },
           nb::sig("def first_fallback(self) -> "
                   "tuple[str, str, str, BaseException | None] | None"));
+  bindPassQuestion(C);
   M.def("current_site", &currentSite, nb::arg("advisor"),
-        nb::sig("def current_site(advisor: Advisor) -> "
-                "CallSite | EvictionSite | PrioritySite"));
+        nb::sig("def current_site(advisor: Advisor) -> object"));
   M.def(
       "point",
       [](const std::string &Name) {

@@ -68,11 +68,17 @@ struct PyAdvisor {
   passpilot::Point Point;
   std::unique_ptr<passpilot::Session> Session;
   nb::object Evaluate, SwitchContext; ///< of a Python runner; else none
+  nb::object EvaluateBatch;           ///< likewise, where it has its own
+  Batching Batches = Batching::None;  ///< ... and which questions that takes
   std::vector<nb::object> Fills;      ///< one per custom feature
   nb::object Exception;         ///< what failure() is about, if Python raised
   nb::object FallbackException; ///< likewise, the first fallback
-  std::optional<std::string> Context; ///< of a user's point, this compilation
   std::unique_ptr<DecisionLog> Log;
+  // Of the point of a pass in Python: see pass_question.cpp.
+  std::vector<std::tuple<nb::object, nb::object, nb::object>> Stores;
+  nb::object CheckNames, Locate;
+  std::thread::id Compiler; ///< who compiles; nobody between compilations
+  bool Asking = false;
   // Loops and frequencies of the caller last looked at.
   std::unique_ptr<FunctionShape> Shape;
   const llvm::Function *ShapeOf = nullptr;
@@ -108,10 +114,23 @@ void bindModule(nb::module_ &M);
 void bindPasses(nb::module_ &M);
 void bindRunner(nb::module_ &M);
 void bindAdvisor(nb::module_ &M);
+void bindPassQuestion(nb::class_<PyAdvisor> &C);
 void bindCallSite(nb::module_ &M);
 void bindLiveRange(nb::module_ &M);
 
+/// Type and repr of a wrong answer, shortened. Never raises.
+std::string described(nb::handle Value);
+
+/// Runs \p Body, which calls into Python, with the GIL. LLVM is below on the
+/// stack, so nothing is thrown past this; what is becomes the session's
+/// failure, and the result false.
+bool guarded(PyAdvisor &A, FailureKind K, const std::function<bool()> &Body);
+
+/// Of a flag a bool, else a number.
+nb::object pythonAdvice(PyAdvisor &A, Advice Answer);
+
 /// The views of the present decision; see current_site.
+nb::object passSiteOf(PyAdvisor &A);
 nb::object callSiteOf(nb::object Owner, PyAdvisor &A);
 nb::object liveRangeSiteOf(nb::object Owner, PyAdvisor &A);
 

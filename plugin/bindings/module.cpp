@@ -68,7 +68,7 @@ public:
         Advisors.push_back(A);
     for (PyAdvisor *A : Advisors) {
       A->Exception = A->FallbackException = nb::object();
-      A->Context.reset();
+      A->Compiler = H.Worker;
       A->Session->restart();
     }
   }
@@ -77,6 +77,7 @@ public:
     for (PyAdvisor *A : Advisors) {
       A->Shape.reset();
       A->ShapeOf = nullptr;
+      A->Compiler = std::thread::id();
     }
   }
 

@@ -37,6 +37,9 @@ public:
   }
   bool evaluateBatch(const void *const *In, size_t Stride, size_t Count,
                      Advice *Out) override;
+  Batching batching() const override {
+    return TakesSeveral ? Batching::Any : Batching::None;
+  }
 
 private:
   /// So many questions at once: values over the ports' buffers, and the answer.

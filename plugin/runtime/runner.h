@@ -18,6 +18,13 @@
 
 namespace passpilot {
 
+/// Which questions a runner answers faster together.
+enum class Batching {
+  None,       ///< each alone
+  OneContext, ///< those between two switches of the context
+  Any
+};
+
 class Runner {
 public:
   Runner(std::vector<TensorSpec> Inputs, TensorSpec Output)
@@ -35,6 +42,7 @@ public:
   /// unless the runner can answer them together.
   virtual bool evaluateBatch(const void *const *In, size_t Stride, size_t Count,
                              Advice *Out);
+  virtual Batching batching() const { return Batching::None; }
   virtual void switchContext(std::string_view) {}
   const std::string &error() const { return Error; }
 

@@ -2,6 +2,7 @@
 
 #include "session.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace passpilot {
@@ -48,6 +49,9 @@ Session::Session(const Point &P, std::shared_ptr<Runner> R,
     FeatureBuffers.push_back(Buffer(S.Name));
   for (const CustomFeature &F : this->Custom)
     CustomBuffers.push_back(Buffer(F.Spec.Name));
+  for (const void *In : RunnerInputs)
+    ReadsGiven &=
+        std::count(FeatureBuffers.begin(), FeatureBuffers.end(), In) > 0;
   DefaultBuffer = Buffer(P.Default.Name);
   if (P.Domain.Kind == DomainKind::Choice)
     Mask = static_cast<int64_t *>(Buffer(P.Domain.Mask));
@@ -66,10 +70,17 @@ void Session::restart() {
   Stopped = false;
   TheFailure = Pending = FirstFallback = Failure();
   Current = nullptr;
+  InContext = false;
+}
+
+void Session::enterContext(const std::string &Name) {
+  if (!InContext || Context != Name)
+    switchContext(Name);
 }
 
 void Session::switchContext(std::string_view Name) {
   Context = Name;
+  InContext = true;
   if (!RunnerDead && !Stopped)
     TheRunner->switchContext(Context);
   if (Log)
@@ -112,6 +123,60 @@ std::optional<Advice> Session::ask(Question &Q, bool OverBudget) {
   return Stopped ? std::nullopt : std::optional(Answer);
 }
 
+std::vector<Advice> Session::askAll(const QuestionBatch &B) {
+  const auto *Features = reinterpret_cast<const char *>(B.Features.data());
+  std::vector<Advice> Answers, Known;
+  size_t First = 0, End = 0; // of those that were asked together
+  for (size_t I = 0; I < B.Questions.size(); ++I, Features += Block->bytes()) {
+    enterContext(B.Contexts[I]);
+    if (I == End) {
+      First = I;
+      End = I + together(B, I);
+      Known = foresee(Features, End - First);
+    }
+    std::memcpy(Block->begin(), Features, Block->bytes());
+    if (!Known.empty())
+      Foreseen = Known[I - First];
+    const std::optional<Advice> Answer = ask(*B.Questions[I]);
+    Foreseen.reset();
+    if (!Answer)
+      break;
+    Answers.push_back(*Answer);
+  }
+  return Answers;
+}
+
+/// How many questions from \p First on the runner can be asked at once. What
+/// has to be computed for the runner is a matter of each decision.
+size_t Session::together(const QuestionBatch &B, size_t First) const {
+  const Batching How = TheRunner->batching();
+  size_t End = First + 1;
+  if (How != Batching::None && ReadsGiven)
+    while (End < B.Questions.size() &&
+           (How == Batching::Any || B.Contexts[End] == B.Contexts[First]))
+      ++End;
+  return End - First;
+}
+
+/// The runner's answers to several questions, whose blocks are at \p Features.
+/// None if it cannot answer one of them: each is then asked alone, so that the
+/// failure is that of its own decision.
+std::vector<Advice> Session::foresee(const char *Features, size_t Count) {
+  if (Count < 2 || Stopped || RunnerDead || Pending)
+    return {};
+  Stopwatch Watch;
+  std::vector<const void *> In;
+  for (const void *Input : RunnerInputs)
+    In.push_back(Features +
+                 (static_cast<const char *>(Input) - Block->begin()));
+  std::vector<Advice> Answers(Count);
+  if (!TheRunner->evaluateBatch(In.data(), Block->bytes(), Count,
+                                Answers.data()))
+    Answers.clear();
+  Counts.AskSeconds += Watch.seconds();
+  return Answers;
+}
+
 void Session::countAnswer(Advice Answer) {
   ++Counts.Asked;
   const DomainKind Kind = ThePoint.Domain.Kind;
@@ -147,7 +212,9 @@ void Session::fillFeatures() {
 
 /// Asks the runner. False with Pending set on failure.
 bool Session::question(Advice &Answer) {
-  if (!TheRunner->evaluate(RunnerInputs.data(), &Answer)) {
+  if (Foreseen) {
+    Answer = *Foreseen;
+  } else if (!TheRunner->evaluate(RunnerInputs.data(), &Answer)) {
     noteFailure(FailureKind::Model, TheRunner->error());
     return false;
   }

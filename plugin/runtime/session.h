@@ -90,6 +90,13 @@ public:
   virtual std::string forbidden(Advice) { return ""; }
 };
 
+/// Decisions of which none depends on the advice on another.
+struct QuestionBatch {
+  std::vector<Question *> Questions;
+  std::vector<std::string> Contexts; ///< of each
+  std::vector<uint64_t> Features;    ///< the whole block, once for each
+};
+
 class Session {
 public:
   /// \p Logged: whether setLog() will be called, which binds every feature.
@@ -111,12 +118,17 @@ public:
   /// The mask of a Choice, int64[Count].
   int64_t *mask() { return Mask; }
   void switchContext(std::string_view Name);
+  /// Likewise, unless this compilation is in this context.
+  void enterContext(const std::string &Name);
 
   /// Asks the runner, with the point's features in the buffers. Never fails:
   /// after a failure the answers are the default's, or nothing, and failure()
   /// is set.
   /// \p OverBudget: do not ask the runner, take the default.
   std::optional<Advice> ask(Question &Q, bool OverBudget = false);
+  /// As ask() for one after the other, but the runner is asked about several at
+  /// once if it can answer them so. Answers fewer after a failure.
+  std::vector<Advice> askAll(const QuestionBatch &B);
 
   /// The decision in progress; null between decisions, and for all threads but
   /// the one that compiles, which does not wait for them.
@@ -156,20 +168,25 @@ private:
   std::vector<const void *> RunnerInputs;
   std::vector<void *> FeatureBuffers;
   void *DefaultBuffer = nullptr; // set if the runner or the log wants it
+  bool ReadsGiven = true; ///< the runner reads the point's features alone
   int64_t *Mask = nullptr;
   DecisionLog *Log = nullptr;
 
   Question *Current = nullptr;
   std::thread::id Asker; ///< of Current
   std::optional<Advice> Default;
+  std::optional<Advice> Foreseen; ///< the runner's answer, asked before
   uint64_t Ordinal = 0;
   std::string Context;
+  bool InContext = false; ///< whether this compilation has switched to it
 
   const bool DefaultOnError;
   bool Stopped = false, RunnerDead = false;
   Failure Pending, TheFailure, FirstFallback;
 
   void fillFeatures();
+  size_t together(const QuestionBatch &B, size_t First) const;
+  std::vector<Advice> foresee(const char *Features, size_t Count);
   bool question(Advice &Answer);
   void countAnswer(Advice Answer);
   bool settleFailure(bool MayFallBack);

@@ -10,6 +10,7 @@ from passpilot.features.point import find_point
 from passpilot.plugin.arguments import Parser
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.files import write_file
+from passpilot.plugin.load import load_file
 
 if TYPE_CHECKING:
     import argparse
@@ -52,6 +53,7 @@ def _parser() -> Parser:
     parser.add_argument("-o", dest="output", metavar="FILE", help="policy.so, policy.o or policy.ll")
     parser.option("mcpu", default="generic", metavar="CPU", help="native, or a name of LLVM's (generic)")
     parser.option("point", metavar="NAME", help="fix open dimensions by this point's tensors")
+    parser.option("load", metavar="FILE.py", action="append", default=[], help="run this file first")
     parser.option(
         "shape", action="append", default=[], metavar="INPUT:1,38", help="fix the dimensions of an input"
     )
@@ -68,6 +70,8 @@ def _compile(options: argparse.Namespace) -> None:
     from passpilot.runners.aot import build
     from passpilot.runners.aot.graph import Choices, read_graph
 
+    for file in options.load:
+        load_file(file)
     kind = build.file_kind(options.output)
     symbol = options.symbol or build.SYMBOL
     if symbol != build.SYMBOL and (kind == "so" or not build.is_symbol(symbol)):

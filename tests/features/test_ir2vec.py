@@ -150,6 +150,10 @@ BAD = {
     "no numbers": ({**sections(), "Opcodes": {"Add": []}}, "a list of finite numbers for 'Add' in Opcodes"),
     "true": ({**sections(), "Opcodes": {"Add": [True] * DIMENSION}}, "finite numbers for 'Add'"),
     "infinity": ({**sections(), "Opcodes": {"Add": [float("inf")] * DIMENSION}}, "finite numbers for 'Add'"),
+    "beyond all floats": (
+        {**sections(), "Opcodes": {"Add": [10**400] * DIMENSION}},
+        "finite numbers for 'Add'",
+    ),
     "lengths": ({**sections(), "Types": {"VoidTy": [1, 2]}}, "of one length, 7, got 2 for 'VoidTy' in Types"),
     "strangers": ({name: {"x": [1]} for name in ("Opcodes", "Types", "Arguments")}, "entities that LLVM has"),
 }

@@ -98,6 +98,12 @@ def test_usage_errors_exit_with_2(arguments: list[str]) -> None:
     assert caught.value.exit_code == 2
 
 
+def test_an_unknown_point_is_refused() -> None:
+    told = r"^decision point: expected one of inline, .*unroll, got 'outline'; others come from --load files$"
+    with pytest.raises(UsageError, match=told):
+        main(["--point", "outline"])
+
+
 @pytest.mark.usefixtures("registry")
 def test_proto(policy: Path, capsys: Capture) -> None:
     assert main(["--proto", f"--load={policy}"]) == 0

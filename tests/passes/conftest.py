@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from passpilot.features import custom
+from passpilot.features.point import POINTS, SHIPPED, point_names, withdraw
 from passpilot.passes import registry
 from tests import stock
 from tests.passes import pressure
@@ -34,7 +36,16 @@ def pressed_by_llc(pressed: Path) -> bytes:
 @pytest.fixture
 def restored_registry() -> Iterator[None]:
     """The passes that a test registers are gone after it."""
-    before = dict(registry._PASSES)
     yield
-    registry._PASSES.clear()
-    registry._PASSES.update(before)
+    for name in registry._PASSES.keys() - registry.OWN.keys():
+        registry.unregister(name)
+
+
+@pytest.fixture
+def restored_points() -> Iterator[None]:
+    """The points that a test declares are gone after it, with their features."""
+    yield
+    for name in set(point_names()) - {*POINTS, *SHIPPED}:
+        for feature in list(custom.registered(name)):
+            custom.unregister(feature, point=name)
+        withdraw(name)

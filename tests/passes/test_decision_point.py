@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -57,16 +56,6 @@ NAME: Final = "test-colour"
 pytestmark = pytest.mark.usefixtures("restored_registry", "restored_points")
 
 Default = Callable[[Mapping[str, object]], float]
-
-
-@pytest.fixture
-def restored_points() -> Iterator[None]:
-    """The point that a test declares is gone after it."""
-    yield
-    for name in custom.registered(NAME).copy():
-        custom.unregister(name, point=NAME)
-    if NAME in point_names():
-        withdraw(NAME)
 
 
 def flag(default: Default = lambda _: 0) -> DecisionPoint[float]:
@@ -324,48 +313,6 @@ def test_arrays_are_values() -> None:
     optimize(loops(), define("function", run), [total])
 
 
-def test_one_question_at_a_time() -> None:
-    point = flag()
-
-    def decide(_: Observation) -> bool:
-        return bool(point.ask({"size": 1}))
-
-    with pytest.raises(PolicyError, match="expected one question at a time"):
-        asked(point, point.advisor(decide))
-
-
-def test_a_compilation_within_a_pass_has_its_own_advisors() -> None:
-    point, inner = flag(), []
-
-    def run(_: object) -> bool:
-        nested = define("module", lambda _: bool(inner.append(point.ask({"size": 1}))), "test-inner")
-        optimize(loops(), nested)
-        inner.append(point.ask({"size": 1}))
-        return False
-
-    optimize(loops(), define("module", run), [point.advisor("const:1")])
-    assert inner == [False, True]
-
-
-def test_threads_have_advisors_of_their_own() -> None:
-    point, found = choice(), {}
-
-    def run(function: Function) -> bool:
-        found.setdefault(threading.current_thread().name, set()).add(point.ask({"size": 1}, function))
-        return False
-
-    name = define("function", run)
-    both = [
-        threading.Thread(target=optimize, args=(loops(), name, [point.advisor(f"const:{number}")]))
-        for number in (0, 3)
-    ]
-    for thread in both:
-        thread.start()
-    for thread in both:
-        thread.join()
-    assert sorted(map(tuple, found.values())) == [(0,), (3,)]
-
-
 def test_custom_features_see_the_site() -> None:
     point = flag()
 
@@ -382,8 +329,13 @@ def test_custom_features_see_the_site() -> None:
 
 
 def test_an_observation_outlives_its_decision_without_a_site() -> None:
-    point, kept = flag(), []
-    asked(point, point.advisor(lambda obs: bool(kept.append(obs))))
+    point, kept = flag(), list[Observation]()
+
+    def keep(obs: Observation) -> bool:
+        kept.append(obs)
+        return True
+
+    asked(point, point.advisor(keep))
     with pytest.raises(StaleViewError, match=r"obs\.site"):
         _ = kept[0].site
     with pytest.raises(StaleViewError, match=r"obs\.default"):

@@ -55,3 +55,16 @@ def test_the_embedding_counts_every_instruction() -> None:
 def test_a_table_of_nothing_is_refused(table: list[str]) -> None:
     with pytest.raises(RegistrationError, match="expected a table of pipeline texts"):
         Phases("no-phases", table, TensorSpec("one", "float32", (1,)), lambda _: 1)
+
+
+@pytest.mark.usefixtures("restored_points")
+def test_a_name_has_one_owner_at_a_place_of_the_user() -> None:
+    def make() -> Phases:
+        return Phases("test-phases", ["globaldce"], TensorSpec("one", "float32", (1,)), lambda _: 1)
+
+    here = rf"{make.__code__.co_filename}:{make.__code__.co_firstlineno + 1}"
+    make()
+    with pytest.raises(
+        RegistrationError, match=f"at {here}: expected a new name, got .* the one at {here} owns"
+    ):
+        make()

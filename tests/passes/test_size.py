@@ -61,3 +61,16 @@ def test_failing_policy_leaves_an_error() -> None:
 
     with pytest.raises(PolicyError, match="size"):
         optimize(Module.read(ADVISED), "advised-size", [SIZE.advisor(fail)])
+
+
+def test_functions_without_a_name_have_calls_of_their_own() -> None:
+    calls: list[float] = []
+
+    def keep(obs: Observation) -> int:
+        calls.append(obs["call_sites"].item())
+        return 0
+
+    called = "  call void @0()\n  call void @0()\n  call void @1()\n"
+    text = f"define void @0() {{\n  ret void\n}}\ndefine void @1() {{\n{called}  ret void\n}}\n"
+    optimize(Module.read(text.encode(), name="nameless"), "advised-size", [SIZE.advisor(keep)])
+    assert calls == [2, 1]

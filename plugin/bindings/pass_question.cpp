@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Decisions of passes in Python: how their values get into the buffers, and
+// who is asked.
+
+#include "advice.h"
+#include "core.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace passpilot {
+
+namespace {
+
+/// A decision of a pass in Python, for which the pass itself has a default.
+/// Lifetime: borrows the objects, which the caller of ask() holds.
+class PassQuestion final : public Question {
+public:
+  PassQuestion(PyAdvisor &A, nb::handle Values, nb::handle Site,
+               nb::handle Decide)
+      : Site(Site), A(A), Values(Values), Decide(Decide) {}
+
+  Advice defaultAdvice() override {
+    Advice Answer{0};
+    guarded(A, FailureKind::Default, [&] {
+      nb::object Value = Decide(Values);
+      if (!readAdvice(Value.ptr(), A.Point.Domain, Answer))
+        A.Session->abandon(FailureKind::Default,
+                           "expected a default, got " + described(Value));
+      return true;
+    });
+    return Answer;
+  }
+
+  DecisionPlace place() override {
+    DecisionPlace P;
+    nb::gil_scoped_acquire GIL;
+    try {
+      if (nb::object Place = A.Locate(Site); !Place.is_none()) {
+        std::tie(File, P.Line, P.Column) =
+            nb::cast<std::tuple<std::string, unsigned, unsigned>>(Place);
+        P.File = File;
+      }
+    } catch (nb::python_error &) { // a view that has become stale: no place
+    }
+    return P;
+  }
+
+  std::string forbidden(Advice Answer) override {
+    return "expected a column that " + A.Point.Domain.Mask + " allows, got " +
+           A.Point.Domain.text(Answer);
+  }
+
+  const nb::handle Site;
+
+private:
+  PyAdvisor &A;
+  const nb::handle Values, Decide;
+  std::string File;
+};
+
+/// The one ask of an advisor: raises where another is on, or where nothing is
+/// compiled on this thread.
+class Asking {
+public:
+  explicit Asking(PyAdvisor &A) : A(A) {
+    if (A.Compiler != std::this_thread::get_id())
+      raiseError("InputError",
+                 A.Point.Name + " advisor: expected to be asked by a pass, on "
+                                "the thread that compiles, got a question from "
+                                "elsewhere");
+    if (A.Asking)
+      raiseError("PolicyError",
+                 A.Point.Name + " advisor: expected one question at a time, "
+                                "got one within an answer");
+    A.Asking = true;
+  }
+  ~Asking() { A.Asking = false; }
+
+private:
+  PyAdvisor &A;
+};
+
+/// Writes a number of Python's as one of \p Type, of which there are plain ones
+/// here. False: it is none, or may not fit.
+bool storeNumber(PyObject *Value, ScalarType Type, char *To) {
+  if (Type == ScalarType::Int64) {
+    if (!PyLong_Check(Value))
+      return false;
+    int Overflow = 0;
+    const int64_t X = PyLong_AsLongLongAndOverflow(Value, &Overflow);
+    std::memcpy(To, &X, sizeof X);
+    return !Overflow;
+  }
+  if (Type != ScalarType::Double && Type != ScalarType::Float)
+    return false;
+  if (!PyFloat_Check(Value) && !PyLong_Check(Value))
+    return false;
+  const double X = PyFloat_AsDouble(Value);
+  if (X == -1 && PyErr_Occurred()) {
+    PyErr_Clear(); // an integer beyond all doubles
+    return false;
+  }
+  const auto Y = static_cast<float>(X);
+  if (Type == ScalarType::Double)
+    std::memcpy(To, &X, sizeof X);
+  else
+    std::memcpy(To, &Y, sizeof Y);
+  return Type == ScalarType::Double || !std::isinf(Y) || std::isinf(X);
+}
+
+/// Likewise lists or tuples in such, of the shape from dimension \p Dim on.
+bool storeLists(PyObject *Value, const TensorSpec &S, size_t Dim, char *&To) {
+  if (Dim == S.Shape.size()) {
+    const bool Good = storeNumber(Value, S.Type, To);
+    To += scalarSize(S.Type);
+    return Good;
+  }
+  if ((!PyList_Check(Value) && !PyTuple_Check(Value)) ||
+      PySequence_Fast_GET_SIZE(Value) != S.Shape[Dim])
+    return false;
+  for (int64_t I = 0; I < S.Shape[Dim]; ++I)
+    if (!storeLists(PySequence_Fast_GET_ITEM(Value, I), S, Dim + 1, To))
+      return false;
+  return true;
+}
+
+/// The value of this name; no object if there is none.
+nb::object valueOf(nb::handle Values, nb::handle Name) {
+  if (PyDict_CheckExact(Values.ptr())) {
+    PyObject *Value = PyDict_GetItemWithError(Values.ptr(), Name.ptr());
+    return Value ? nb::borrow(Value) : nb::object();
+  }
+  nb::object Value = nb::steal(PyObject_GetItem(Values.ptr(), Name.ptr()));
+  if (!Value.is_valid() && !PyErr_ExceptionMatches(PyExc_KeyError))
+    throw nb::python_error();
+  PyErr_Clear();
+  return Value;
+}
+
+/// Writes the values of the features into the buffers: plain numbers and lists
+/// here, whatever else, and what does not fit, by the function for it.
+void store(PyAdvisor &A, nb::handle Values) {
+  Py_ssize_t Given = 0;
+  for (size_t I = 0; I < A.Stores.size(); ++I) {
+    const TensorSpec &S = A.Point.Features[I];
+    const auto &[Name, Store, Absent] = A.Stores[I];
+    nb::object Value = valueOf(Values, Name);
+    Given += Value.is_valid();
+    if (!Value.is_valid())
+      Value = Absent;
+    if (Value.is_none())
+      A.CheckNames(Values);
+    auto *To = static_cast<char *>(A.Session->feature(I));
+    if (!(S.elements() == 1 && storeNumber(Value.ptr(), S.Type, To)) &&
+        !storeLists(Value.ptr(), S, 0, To))
+      Store(Values);
+  }
+  if (Given != PyMapping_Size(Values.ptr()))
+    A.CheckNames(Values);
+}
+
+nb::object ask(PyAdvisor &A, nb::handle Values, nb::handle Site,
+               const std::string &Context, nb::handle Decide) {
+  Asking Mine(A);
+  store(A, Values);
+  PassQuestion Q(A, Values, Site, Decide);
+  std::optional<Advice> Answer;
+  {
+    nb::gil_scoped_release NoGIL;
+    A.Session->enterContext(Context);
+    Answer = A.Session->ask(Q);
+  }
+  return Answer ? pythonAdvice(A, *Answer) : nb::none();
+}
+
+nb::object askAll(PyAdvisor &A, nb::list Rows, nb::list Sites,
+                  std::vector<std::string> Contexts, nb::handle Decide) {
+  Asking Mine(A);
+  TensorBlock &Block = *A.Session->block();
+  const size_t Words = Block.bytes() / sizeof(uint64_t);
+  std::vector<PassQuestion> Questions;
+  Questions.reserve(Rows.size());
+  QuestionBatch B{{}, std::move(Contexts), {}};
+  B.Features.resize(Rows.size() * Words);
+  for (size_t I = 0; I < Rows.size(); ++I) {
+    store(A, Rows[I]);
+    std::memcpy(&B.Features[I * Words], Block.begin(), Block.bytes());
+    Questions.emplace_back(A, Rows[I], Sites[I], Decide);
+    B.Questions.push_back(&Questions[I]);
+  }
+  std::vector<Advice> Answers;
+  {
+    nb::gil_scoped_release NoGIL;
+    Answers = A.Session->askAll(B);
+  }
+  if (Answers.size() < Rows.size())
+    return nb::none();
+  nb::list Given;
+  for (const Advice &Answer : Answers)
+    Given.append(pythonAdvice(A, Answer));
+  return Given;
+}
+
+} // namespace
+
+nb::object passSiteOf(PyAdvisor &A) {
+  return nb::borrow(static_cast<PassQuestion *>(A.Session->current())->Site);
+}
+
+void bindPassQuestion(nb::class_<PyAdvisor> &C) {
+  C.def(
+       "set_pass",
+       [](PyAdvisor &A,
+          std::vector<std::tuple<nb::object, nb::object, nb::object>> Stores,
+          nb::object CheckNames, nb::object Locate) {
+         if (Stores.size() != A.Point.Features.size())
+           throw nb::value_error("set_pass: expected a row for each feature");
+         A.Stores = std::move(Stores);
+         A.CheckNames = std::move(CheckNames);
+         A.Locate = std::move(Locate);
+       },
+       nb::arg("stores"), nb::arg("check_names"), nb::arg("locate"),
+       nb::sig("def set_pass(self, stores: Sequence[tuple[str, "
+               "collections.abc.Callable[[object], None], object]], "
+               "check_names: collections.abc.Callable[[collections.abc.Mapping"
+               "[str, object]], object], "
+               "locate: collections.abc.Callable[[object], tuple[str, int, "
+               "int] | None]) -> None"),
+       "What makes the advisor one of a pass in Python: of each feature the "
+       "name, what stores it, of all values, where it is not plain, and what "
+       "to take where it is left out; what raises where names are wrong; what "
+       "tells the place of a site.")
+      .def("ask", &ask, nb::arg("values"), nb::arg("site").none(),
+           nb::arg("context"), nb::arg("decide"),
+           nb::sig("def ask(self, values: collections.abc.Mapping[str, "
+                   "object], site: object, context: str, decide: "
+                   "collections.abc.Callable[[collections.abc.Mapping[str, "
+                   "object]], bool | int | float]) -> bool | int | float | "
+                   "None"),
+           "The advice on a decision of a pass in Python; None after a "
+           "failure.")
+      .def("ask_all", &askAll, nb::arg("rows"), nb::arg("sites"),
+           nb::arg("contexts"), nb::arg("decide"),
+           nb::sig("def ask_all(self, rows: list[collections.abc.Mapping[str, "
+                   "object]], sites: list[object], contexts: Sequence[str], "
+                   "decide: collections.abc.Callable[[collections.abc.Mapping["
+                   "str, object]], bool | int | float]) -> list[bool | int | "
+                   "float] | None"),
+           "The advice on several decisions of which none depends on another's "
+           "advice; None after a failure.");
+}
+
+} // namespace passpilot
