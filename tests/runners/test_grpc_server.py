@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import subprocess
@@ -22,7 +23,7 @@ from passpilot.features.point import find_point
 from passpilot.plugin.errors import Error, InputError, PeerError, UsageError
 from passpilot.runners import advisor
 from passpilot.runners.advisor_pb2 import Answer
-from passpilot.runners.grpc_server import GrpcServer
+from passpilot.runners.grpc_server import GrpcServer, read_guard
 from passpilot.runners.python import Observation
 from passpilot.runners.serve import main
 from tests.command import PASSPILOT, passpilot, program, refused
@@ -131,6 +132,16 @@ def test_grpc_itself_logs_nothing() -> None:
 def test_wrong_flags(flags: list[str], error: type[Error], complaint: str) -> None:
     with pytest.raises(error, match=complaint):
         main(["const:1", *flags])
+
+
+@pytest.mark.parametrize(("address", "told"), [("0.0.0.0:0", True), ("0", False), ("localhost:0", False)])
+def test_the_user_is_told_who_can_read_the_token(
+    address: str, told: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    args = argparse.Namespace(grpc=address, token="t", tls_cert=None, tls_key=None)
+    assert read_guard(args, "serve") == ("t", None)
+    text = f"passpilot serve: --grpc {address}: without TLS, whoever reads the network reads the token\n"
+    assert capsys.readouterr().err == text * told
 
 
 def test_files_that_are_no_certificate(tmp_path: Path) -> None:
