@@ -42,7 +42,7 @@ from passpilot.runners.spec import make_runner, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from types import FrameType, TracebackType
+    from types import FrameType
     from typing import Self
 
     from passpilot.features.custom import CustomFeature
@@ -286,9 +286,7 @@ class Advisor(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _open_log(self, core: _core.Advisor) -> None:

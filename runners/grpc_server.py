@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import hmac
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
@@ -32,6 +33,7 @@ from passpilot.runners.session import LONGEST_NOTICE, described
 from passpilot.runners.supply import Supply
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Iterable, Iterator
 
     from passpilot.features.point import Point
@@ -276,3 +278,24 @@ def read_tls(certificate: str | None, key: str | None, who: str) -> tuple[bytes,
         raise InputError(f"{who}: expected --tls-cert and --tls-key, got one of them")
     chain = advisor.read_file(certificate, f"{who}: --tls-cert", "a certificate")
     return chain, advisor.read_file(key, f"{who}: --tls-key", "its private key")
+
+
+def read_guard(args: argparse.Namespace, who: str) -> tuple[str, tuple[bytes, bytes] | None]:
+    """Token and TLS by the flags of a command; the user is told if others can read the token.
+
+    Raises:
+        Error: a flag is not as its help says.
+    """
+    host, _ = advisor.split_address(args.grpc, f"{who}: --grpc")
+    token = "" if args.token is None else advisor.read_token(args.token, f"{who}: --token")
+    tls = read_tls(args.tls_cert, args.tls_key, who)
+    if token and tls is None and not advisor.is_loopback(host):
+        told = f"passpilot {who}: --grpc {args.grpc}: without TLS, whoever reads the network reads the token"
+        print(told, file=sys.stderr, flush=True)
+    return token, tls
+
+
+def announce(address: str, port: int) -> None:
+    """Print the port that the server has, if its address leaves the choice to it."""
+    if advisor.split_address(address, "address")[1] == 0:
+        print(port, flush=True)

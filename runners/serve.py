@@ -23,7 +23,7 @@ from passpilot.plugin.errors import Error, PeerError, PolicyError
 from passpilot.plugin.load import load_file
 from passpilot.runners import wire
 from passpilot.runners.fifo import Channel, Listener
-from passpilot.runners.session import LONGEST_NOTICE, described, make_session
+from passpilot.runners.session import LONGEST_NOTICE, described, session_maker
 from passpilot.runners.supply import Supply
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Server:
                 line = channel.read_line(deadline, "a handshake")
                 point, serdes = wire.read_hello(line), wire.read_serdes(line)
                 runner = stack.enter_context(self._supply.runner_for(point))
-                session = make_session(serdes, channel, runner, point, self._timeout, self._notice)
+                session = session_maker(serdes)(channel, runner, point, self._timeout, self._notice)
             except (Exception, SystemExit) as error:
                 told = error if isinstance(error, Error) else PolicyError(described(error))
                 channel.write(wire.refusal(told), deadline, "the refusal")
@@ -210,14 +210,9 @@ def _notice(text: str) -> None:
 
 
 def _serve_grpc(args: argparse.Namespace) -> None:
-    from passpilot.runners import advisor
-    from passpilot.runners.grpc_server import GrpcServer, read_tls
+    from passpilot.runners.grpc_server import GrpcServer, announce, read_guard
 
-    host, port = advisor.split_address(args.grpc, "serve: --grpc")
-    token = "" if args.token is None else advisor.read_token(args.token, "serve: --token")
-    tls = read_tls(args.tls_cert, args.tls_key, "serve")
-    if token and tls is None and not advisor.is_loopback(host):
-        _notice(f"--grpc {args.grpc}: without TLS, whoever reads the network reads the token")
+    token, tls = read_guard(args, "serve")
     server = GrpcServer(
         args.runner,
         args.grpc,
@@ -229,8 +224,7 @@ def _serve_grpc(args: argparse.Namespace) -> None:
     )
     try:
         with server:
-            if port == 0:
-                print(server.port, flush=True)
+            announce(args.grpc, server.port)
             (server.ended if args.once else threading.Event()).wait()
     finally:
         if server.sessions:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -18,9 +19,11 @@ from passpilot.runners.serdes import advice_serdes, make_serdes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import NoReturn
+    from typing import NoReturn, TypeAlias
 
     from passpilot.runners.fifo import Channel
+
+    SessionMaker: TypeAlias = Callable[[Channel, Runner, Point, float, Callable[[str], object]], "Session"]
 
 LONGEST_NOTICE: Final = 1000
 """Characters of an error that a server tells its user."""
@@ -168,22 +171,12 @@ class CodedSession(Session):
         self._send(wire.HEAD.pack(0, len(advice)) + advice)
 
 
-def make_session(
-    serdes: str,
-    channel: Channel,
-    runner: Runner,
-    point: Point,
-    timeout: float,
-    notice: Callable[[str], object],
-) -> Session:
-    """The session of a client that asked for the format `serdes`.
+def session_maker(serdes: str) -> SessionMaker:
+    """What makes the session of a client that asked for the format `serdes`.
 
-    Raises:
-        RunnerSpecError: there is no such format, or it cannot name the tensors.
+    It raises RunnerSpecError if there is no such format, or it cannot name the tensors.
     """
-    if serdes == "bitstream":
-        return Session(channel, runner, point, timeout, notice)
-    return CodedSession(serdes, channel, runner, point, timeout, notice)
+    return Session if serdes == "bitstream" else partial(CodedSession, serdes)
 
 
 def described(error: BaseException) -> str:

@@ -28,7 +28,6 @@ from passpilot.training.compiler_pb2 import Action, AgentMessage, CompilerMessag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from types import TracebackType
     from typing import Self, TypeAlias
 
     from numpy.typing import NDArray
@@ -202,9 +201,7 @@ class CompilerClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -8,10 +8,9 @@ import contextlib
 import math
 import os
 import signal
-import sys
 from typing import TYPE_CHECKING, Final
 
-from passpilot.runners import advisor  # before grpc: it sets how much grpc says
+from passpilot.runners.grpc_server import OPTIONS, announce, listen, read_guard  # before grpc: see there
 
 import grpc  # isort: skip
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
@@ -19,7 +18,6 @@ from grpc_reflection.v1alpha import reflection
 
 from passpilot.plugin.arguments import Parser
 from passpilot.plugin.errors import UsageError
-from passpilot.runners.grpc_server import OPTIONS, listen, read_tls
 from passpilot.training.compiler_service import SERVICE, CompilerService, Corpus
 from passpilot.training.pool import GRACE, Pool
 
@@ -72,18 +70,17 @@ async def _serve(args: argparse.Namespace) -> None:
     assert serving is not None, "it runs"
     for number in _SIGNALS:
         loop.add_signal_handler(number, serving.cancel)
-    token = "" if args.token is None else advisor.read_token(args.token, "serve-compiler: --token")
+    token, tls = read_guard(args, "serve-compiler")
     corpus = Corpus(args.corpus)
     pool = Pool(args.load, args.episodes)
     service = CompilerService(pool, corpus, args.timeout, args.compile_timeout, token)
     server = grpc.aio.server(options=OPTIONS)
     try:
-        port = _listen(server, args)
+        port = listen(server, args.grpc, f"serve-compiler --grpc {args.grpc}", tls)
         await pool.warm()
         await _offer(server, service)
         await server.start()
-        if advisor.split_address(args.grpc, "serve-compiler")[1] == 0:
-            print(port, flush=True)
+        announce(args.grpc, port)
         await asyncio.Event().wait()  # for a signal
     finally:
         for number in _SIGNALS:
@@ -98,15 +95,6 @@ async def _settle() -> None:
     others = asyncio.all_tasks() - {asyncio.current_task()}
     if others:
         await asyncio.wait(others, timeout=GRACE)
-
-
-def _listen(server: grpc.aio.Server, args: argparse.Namespace) -> int:
-    who = f"serve-compiler --grpc {args.grpc}"
-    host, _ = advisor.split_address(args.grpc, who)
-    tls = read_tls(args.tls_cert, args.tls_key, "serve-compiler")
-    if args.token is not None and tls is None and not advisor.is_loopback(host):
-        print(f"passpilot {who}: without TLS, whoever reads the network reads the token", file=sys.stderr)
-    return listen(server, args.grpc, who, tls)
 
 
 async def _offer(server: grpc.aio.Server, service: CompilerService) -> None:

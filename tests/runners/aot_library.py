@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
+from hypothesis import HealthCheck, settings
 from onnx import helper
 
 from passpilot.runners.aot.build import Processor, compile_graph, link, object_of
@@ -117,3 +118,13 @@ def library(
     graph = read_graph(str(source), Choices(outputs))
     target.write_bytes(link(object_of(compile_graph(graph, processor), processor)))
     return Library(target)
+
+
+def examples(count: int) -> settings:
+    """So many random examples, the same in each run."""
+    return settings(
+        max_examples=count,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
+    )

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the tests of the pipe share."""
+"""What the tests of model servers share."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+
+from tests.runners.remote import Remote
 
 POLICY = """
 import os
@@ -83,3 +85,9 @@ def base(tmp_path: Path) -> str:
     """The base of a pipe, beside a file of policies."""
     (tmp_path / "policy.py").write_text(POLICY)
     return str(tmp_path / "ch")
+
+
+@pytest.fixture(params=["pipe", "grpc"])
+def remote(request: pytest.FixtureRequest, base: str) -> Remote:
+    """Each of the two transports."""
+    return Remote(request.param, base)

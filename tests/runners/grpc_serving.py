@@ -7,12 +7,17 @@ import contextlib
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from passpilot.features.point import Point
-from passpilot.runners.base import Runner, allocate
+from passpilot.runners import advisor
+from passpilot.runners.base import Runner
 from passpilot.runners.grpc_server import GrpcServer
-from passpilot.runners.spec import RunnerLike, make_runner
-from tests.runners.serving import GENEROUS, SERVE, point, process
+from passpilot.runners.spec import RunnerLike
+from tests.runners.serving import GENEROUS, SERVE, process, reached
+
+if TYPE_CHECKING:
+    import grpc
 
 
 @contextlib.contextmanager
@@ -39,4 +44,9 @@ def target_of(server: GrpcServer) -> str:
 
 def client(target: str, keys: str = "", *, offered: Point | None = None, timeout: float = GENEROUS) -> Runner:
     """A client that has buffers."""
-    return allocate(make_runner(f"grpc:{target}{keys}", offered or point(), timeout=timeout))
+    return reached(f"grpc:{target}{keys}", offered, timeout)
+
+
+def advise(channel: grpc.Channel) -> grpc.StreamStreamMultiCallable[bytes, bytes]:
+    """The service's method for a client that sends what it likes."""
+    return channel.stream_stream(f"/{advisor.SERVICE}/{advisor.METHOD}")

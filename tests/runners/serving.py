@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Model servers in processes of their own, real and faulty ones, for the tests of the pipe."""
+"""Model servers in processes of their own, real and faulty ones, and their clients."""
 
 from __future__ import annotations
 
@@ -10,22 +10,31 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from passpilot.features.point import Point, find_point
+from passpilot.features.spec import TensorSpec
 from passpilot.runners.base import Runner, allocate
 from passpilot.runners.pipe import PipeRunner
+from passpilot.runners.spec import make_runner
 
 SERVE = "import sys; from passpilot.runners.serve import main; sys.exit(main(sys.argv[1:]))"
+CLIENT = (
+    "import sys; from tests.runners.serving import reached; runner = reached(sys.argv[1])\n"
+    "print(runner.evaluate(), flush=True); sys.stdin.read()"
+)
 FAULTY = Path(__file__).with_name("faulty_server.py")
 GENEROUS = 60.0
 """Seconds that no test comes near unless something is broken."""
 
 
-def point() -> Point:
-    return find_point("inline")
+def point(*more: TensorSpec) -> Point:
+    """The inliner's decision point, which may offer more tensors."""
+    found = find_point("inline")
+    return replace(found, features=(*found.features, *more))
 
 
 def spec(base: str, name: str) -> str:
@@ -50,6 +59,12 @@ def process(*command: str) -> Iterator[subprocess.Popen[str]]:
             child.wait()
 
 
+def ended(server: subprocess.Popen[str]) -> tuple[int, str]:
+    """The exit code and what was said on stderr."""
+    _, said = server.communicate(timeout=GENEROUS)
+    return server.returncode, said
+
+
 @contextlib.contextmanager
 def served(spec: str, base: str, *flags: str) -> Iterator[subprocess.Popen[str]]:
     """`passpilot serve` as a child."""
@@ -63,6 +78,20 @@ def faulty(base: str, fault: str, size: int = 0) -> Iterator[subprocess.Popen[st
     with process(sys.executable, str(FAULTY), base, fault, str(size)) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
+        yield child
+
+
+def reached(address: str, offered: Point | None = None, timeout: float = GENEROUS) -> Runner:
+    """The client of a server by its spec, with buffers."""
+    return allocate(make_runner(address, offered or point(), timeout=timeout))
+
+
+@contextlib.contextmanager
+def other_client(address: str) -> Iterator[subprocess.Popen[str]]:
+    """A client in a process of its own, in the middle of a session."""
+    with process(sys.executable, "-c", CLIENT, address) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "1\n"
         yield child
 
 

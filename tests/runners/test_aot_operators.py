@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.runners.aot_library import library
+from tests.runners.aot_library import examples, library
 from tests.runners.onnx_graphs import CASES, F32, I64, OPSETS, Case, Input, constant, feeds, graph_of
 from tests.runners.onnx_reference import assert_close, reference
 
@@ -25,15 +25,7 @@ CASES_EACH = 4
 INPUTS_EACH = 10
 
 
-few, many = (
-    settings(
-        max_examples=count,
-        deadline=None,
-        derandomize=True,
-        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
-    )
-    for count in (2, 40)
-)
+few, many = map(examples, (2, 40))
 every_group = pytest.mark.parametrize("group", sorted(CASES))
 random_graphs = given(
     r=st.randoms(use_true_random=True),

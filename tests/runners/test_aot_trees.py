@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import onnx
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from passpilot.plugin.errors import ModelError
 from passpilot.runners.aot.emitter import Node
 from passpilot.runners.aot.ensemble import Ensemble
-from tests.runners.aot_library import library
+from tests.runners.aot_library import examples, library
 from tests.runners.onnx_reference import assert_close, reference
 from tests.runners.onnx_trees import AGGREGATES, MODES, TRANSFORMS, Trees, grown, model, observations, weights
 
@@ -24,15 +24,7 @@ if TYPE_CHECKING:
     from tests.runners.onnx_trees import Attributes
 
 EACH = ("all", "one", "some", "first", "last")
-few, many = (
-    settings(
-        max_examples=count,
-        deadline=None,
-        derandomize=True,
-        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
-    )
-    for count in (8, 200)
-)
+few, many = map(examples, (8, 200))
 ensembles = st.builds(
     grown,
     seed=st.integers(0, 1 << 30),

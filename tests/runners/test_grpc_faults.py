@@ -26,23 +26,14 @@ from passpilot.runners.base import Runner
 from passpilot.runners.python import Observation
 from tests.command import CALLS, program, stock
 from tests.passes import pressure
-from tests.runners.conftest import POLICY
 from tests.runners.cutter import cutter
-from tests.runners.grpc_serving import client, served, server, target_of
-from tests.runners.serving import GENEROUS, point
+from tests.runners.grpc_serving import advise, client, served, server, target_of
+from tests.runners.serving import GENEROUS, point, spec
 
 Session = Callable[[Iterator[bytes]], Iterator[bytes]]
 
 WELCOME = Answer(welcome=Welcome(inputs=["node_count"], runner="faulty")).SerializeToString()
 YES = Answer(integer=1).SerializeToString()
-
-
-@pytest.fixture(scope="module")
-def policies(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The file of policies that the tests of the pipe have, too."""
-    path = tmp_path_factory.mktemp("grpc") / "policy.py"
-    path.write_text(POLICY)
-    return f"python:{path}"
 
 
 @contextlib.contextmanager
@@ -131,29 +122,8 @@ def test_grpc_server_of_another_service() -> None:
     made.stop(None).wait()
 
 
-def test_killed_server_while_it_answers(policies: str) -> None:
-    with served(f"{policies}:dies") as (_, target), client(target) as runner:
-        for _ in range(3):
-            with pytest.raises(
-                PeerError, match=r"expected an answer, got UNAVAILABLE: .*; see the server's own"
-            ):
-                runner.evaluate()
-
-
-def test_killed_server_between_questions() -> None:
-    with served("const:1") as (child, target), client(target) as runner:
-        assert runner.evaluate() == 1
-        child.kill()
-        child.wait()
-        for _ in range(3):
-            with pytest.raises(PeerError, match="got UNAVAILABLE"):
-                runner.evaluate()
-        with pytest.raises(PeerError, match="got UNAVAILABLE"):
-            runner.switch_context("x")
-
-
-def test_server_that_never_answers(policies: str) -> None:
-    with served(f"{policies}:forever") as (_, target), client(target, timeout=0.3) as runner:
+def test_server_that_never_answers(base: str) -> None:
+    with served(spec(base, "forever")) as (_, target), client(target, timeout=0.3) as runner:
         for _ in range(3):
             with pytest.raises(
                 PeerError, match=r"expected an answer within 0.3 s, got none; see whether it hangs"
@@ -239,8 +209,8 @@ def test_server_that_ends_the_session(ended: str) -> None:
 
 
 @pytest.mark.parametrize("step", [29, pytest.param(1, marks=pytest.mark.soak)])
-def test_connection_cut_at_every_byte_of_a_question_and_its_answer(policies: str, step: int) -> None:
-    with server(f"{policies}:positive") as made:
+def test_connection_cut_at_every_byte_of_a_question_and_its_answer(base: str, step: int) -> None:
+    with server(spec(base, "positive")) as made:
         sizes = {}
         with cutter(target_of(made)) as cut, client(cut.target) as runner:
             assert runner.evaluate() == 0
@@ -288,10 +258,7 @@ def raw(target: str) -> Iterator[Callable[[bytes], Answer]]:
             yield told.pop(0)
 
     with grpc.insecure_channel(target) as channel:
-        call: grpc.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(
-            f"/{advisor.SERVICE}/{advisor.METHOD}"
-        )
-        replies = call(questions(), timeout=GENEROUS)
+        replies = advise(channel)(questions(), timeout=GENEROUS)
 
         def ask(data: bytes) -> Answer:
             told.append(data)
@@ -346,8 +313,8 @@ def test_clients_with_a_bad_handshake(data: bytes, complaint: str) -> None:
         (advisor.hello(find_point("inline")), "or a context, got"),
     ],
 )
-def test_clients_with_bad_questions(policies: str, data: bytes, complaint: str) -> None:
-    with server(f"{policies}:positive") as made, raw(target_of(made)) as ask:
+def test_clients_with_bad_questions(base: str, data: bytes, complaint: str) -> None:
+    with server(spec(base, "positive")) as made, raw(target_of(made)) as ask:
         assert list(ask(advisor.hello(point())).welcome.inputs) == ["node_count"]
         assert complaint in ask(data).failure.error
         assert ask(Question(frame=bytes([1, *bytes(7)])).SerializeToString()).integer == 1
@@ -355,9 +322,6 @@ def test_clients_with_bad_questions(policies: str, data: bytes, complaint: str) 
 
 def test_clients_that_never_greet_are_let_go() -> None:
     with server("const:1", timeout=0.1) as made, grpc.insecure_channel(target_of(made)) as channel:
-        call: grpc.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(
-            f"/{advisor.SERVICE}/{advisor.METHOD}"
-        )
         held = threading.Event()
 
         def nothing() -> Iterator[bytes]:
@@ -365,7 +329,7 @@ def test_clients_that_never_greet_are_let_go() -> None:
             yield from ()
 
         with pytest.raises(grpc.RpcError):
-            next(call(nothing(), timeout=GENEROUS))
+            next(advise(channel)(nothing(), timeout=GENEROUS))
         held.set()
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import subprocess
@@ -19,39 +20,16 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
 from passpilot.features.point import find_point
-from passpilot.plugin.errors import Error, InputError, ModelError, PeerError, RunnerSpecError, UsageError
+from passpilot.plugin.errors import Error, InputError, PeerError, UsageError
 from passpilot.runners import advisor
 from passpilot.runners.advisor_pb2 import Answer
-from passpilot.runners.grpc_server import GrpcServer
+from passpilot.runners.grpc_server import GrpcServer, read_guard
 from passpilot.runners.python import Observation
 from passpilot.runners.serve import main
 from tests.command import PASSPILOT, passpilot, program, refused
 from tests.passes import pressure
-from tests.runners.conftest import POLICY
-from tests.runners.grpc_serving import client, served, server, target_of
-from tests.runners.serving import GENEROUS, process
-
-STOPS = [signal.SIGINT, signal.SIGTERM]
-
-
-@pytest.fixture
-def policies(tmp_path: Path) -> str:
-    """The file of policies that the tests of the pipe have, too."""
-    (tmp_path / "policy.py").write_text(POLICY)
-    return f"python:{tmp_path / 'policy.py'}"
-
-
-def ended(child: subprocess.Popen[str]) -> tuple[int, str]:
-    """The exit code and what was said on stderr."""
-    _, said = child.communicate(timeout=GENEROUS)
-    return child.returncode, said
-
-
-def test_once_serves_one_client() -> None:
-    with served("const:1", "--once") as (child, target):
-        with client(target) as runner:
-            assert runner.evaluate() == 1
-        assert ended(child) == (0, "")
+from tests.runners.grpc_serving import advise, client, served, server, target_of
+from tests.runners.serving import GENEROUS, ended, other_client, process, spec
 
 
 @pytest.mark.parametrize("point", ["inline", "evict"])
@@ -59,10 +37,7 @@ def test_client_is_told_the_end_before_its_server_leaves(point: str) -> None:
     told = {"inline": "welcome", "evict": "failure"}
     for _ in range(20):
         with server("const:1") as made, grpc.insecure_channel(target_of(made)) as channel:
-            call: grpc.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(
-                f"/{advisor.SERVICE}/{advisor.METHOD}"
-            )
-            replies = call(iter([advisor.hello(find_point(point))]), timeout=GENEROUS)
+            replies = advise(channel)(iter([advisor.hello(find_point(point))]), timeout=GENEROUS)
             assert made.ended.wait(GENEROUS)
             made.close()
             assert [Answer.FromString(each).WhichOneof("kind") for each in replies] == [told[point]]
@@ -80,30 +55,6 @@ def test_closed_server_leaves_no_thread() -> None:
 
 def serving() -> list[threading.Thread]:
     return [each for each in threading.enumerate() if each.name.startswith("passpilot-serve")]
-
-
-@pytest.mark.parametrize("number", STOPS)
-def test_signal_while_idle(number: signal.Signals) -> None:
-    with served("const:1") as (child, target):
-        client(target).close()
-        child.send_signal(number)
-        assert ended(child) == (0, "")
-
-
-@pytest.mark.parametrize("number", STOPS)
-def test_signal_between_questions(number: signal.Signals, tmp_path: Path) -> None:
-    """The policies get to know that it is over."""
-    (tmp_path / "policy.py").write_text(
-        "class Decide:\n    def __call__(self, obs):\n        return 1\n"
-        "    def close(self):\n        open(__file__ + '.closed', 'w').close()\n"
-    )
-    with served(f"python:{tmp_path}/policy.py:Decide") as (child, target), client(target) as runner:
-        assert runner.evaluate() == 1
-        child.send_signal(number)
-        assert ended(child) == (0, "")
-        with pytest.raises(PeerError, match="expected an answer, got "):
-            runner.evaluate()
-    assert (tmp_path / "policy.py.closed").exists()
 
 
 def test_signal_while_a_policy_runs_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,20 +117,6 @@ def test_grpc_itself_logs_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "error"),
-    [
-        ("nothing:x", RunnerSpecError),
-        ("const:7", RunnerSpecError),
-        ("python:missing.py:decide", InputError),
-        ("onnx:missing.onnx", ModelError),
-    ],
-)
-def test_wrong_spec_shows_before_any_client(spec: str, error: type[Error]) -> None:
-    with pytest.raises(error):
-        main([spec, "--grpc", "0"])
-
-
-@pytest.mark.parametrize(
     ("flags", "error", "complaint"),
     [
         ([], UsageError, "one of --pipe BASE and --grpc .*, got none"),
@@ -197,26 +134,21 @@ def test_wrong_flags(flags: list[str], error: type[Error], complaint: str) -> No
         main(["const:1", *flags])
 
 
+@pytest.mark.parametrize(("address", "told"), [("0.0.0.0:0", True), ("0", False), ("localhost:0", False)])
+def test_the_user_is_told_who_can_read_the_token(
+    address: str, told: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    args = argparse.Namespace(grpc=address, token="t", tls_cert=None, tls_key=None)
+    assert read_guard(args, "serve") == ("t", None)
+    text = f"passpilot serve: --grpc {address}: without TLS, whoever reads the network reads the token\n"
+    assert capsys.readouterr().err == text * told
+
+
 def test_files_that_are_no_certificate(tmp_path: Path) -> None:
     for name in ("cert", "key"):
         (tmp_path / name).write_text("x")
     with pytest.raises(PeerError, match=r"see .* the certificate and key"):
         main(["const:1", "--grpc", "0", "--tls-cert", f"{tmp_path}/cert", "--tls-key", f"{tmp_path}/key"])
-
-
-def test_errors_of_the_policy_are_noted_once_per_client(tmp_path: Path) -> None:
-    (tmp_path / "policy.py").write_text("def decide(obs):\n    raise ValueError('bad')\n")
-    with served(f"python:{tmp_path}/policy.py:decide") as (child, target):
-        for _ in range(2):
-            with client(target) as runner:
-                for _ in range(3):
-                    with pytest.raises(ModelError, match="bad"):
-                        runner.evaluate()
-        child.send_signal(signal.SIGTERM)
-        code, said = ended(child)
-    assert code == 0
-    heads = [line.startswith("passpilot serve: ValueError: bad (") for line in said.splitlines()]
-    assert heads == [True, True]
 
 
 def test_close_that_raises_is_noted_and_the_server_goes_on(tmp_path: Path) -> None:
@@ -276,9 +208,9 @@ def descriptors(pid: int) -> int:
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
-def test_sixty_four_compilers_at_once_some_of_which_die(policies: str, tmp_path: Path) -> None:
+def test_sixty_four_compilers_at_once_some_of_which_die(base: str, tmp_path: Path) -> None:
     (tmp_path / "in.ll").write_text(program())
-    with served(f"{policies}:positive") as (child, target):
+    with served(spec(base, "positive")) as (child, target):
         client(target).close()
         before = descriptors(child.pid)
         processes = [process(sys.executable, "-c", SESSIONS, target) for _ in range(2)]
@@ -324,15 +256,9 @@ def test_sixty_four_compilers_at_once_some_of_which_die(policies: str, tmp_path:
 
 
 def test_dead_clients_leave_no_session() -> None:
-    code = (
-        "import sys; from tests.runners.grpc_serving import client; runner = client(sys.argv[1])\n"
-        "print(runner.evaluate(), flush=True); sys.stdin.read()"
-    )
     with server("const:1") as made:
         for _ in range(2):
-            with process(sys.executable, "-c", code, target_of(made)) as child:
-                assert child.stdout is not None
-                assert child.stdout.readline() == "1\n"
+            with other_client(f"grpc:{target_of(made)}") as child:
                 assert made.sessions == 1
                 child.kill()
             with made._changed:
@@ -377,9 +303,9 @@ def test_output_is_that_of_the_same_policy_in_the_compiler(point: str, tmp_path:
     assert here != default
 
 
-def test_compiler_that_is_interrupted_while_it_asks(policies: str, tmp_path: Path) -> None:
+def test_compiler_that_is_interrupted_while_it_asks(base: str, tmp_path: Path) -> None:
     (tmp_path / "in.ll").write_text(program())
-    with served(f"{policies}:forever") as (child, target):
+    with served(spec(base, "forever")) as (child, target):
         command = [str(PASSPILOT), "opt", "in.ll", "-O2", f"--inline=grpc:{target}", "-o", "out.bc"]
         with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as compiler:
             assert child.stdout is not None

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# ruff: noqa: ARG001
 from __future__ import annotations
 
 from pathlib import Path
@@ -7,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from passpilot.features.point import find_point
+from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import AdviceError, LogError, PasspilotWarning, RunnerSpecError
 from passpilot.runners.base import allocate
 from passpilot.runners.replay import ReplayRunner
 from passpilot.runners.spec import make_runner
 from tests.features.log_writer import header, inline_log, line, observation, row
-from tests.runners.serving import resident_kilobytes
+from tests.runners.serving import point, resident_kilobytes
 
 POINT = find_point("inline")
 PLACES = [
@@ -98,22 +98,12 @@ def test_no_warning_where_it_would_be_noise(log: Path) -> None:
 
 def test_bits_are_compared(tmp_path: Path) -> None:
     """NaN is like itself, and -0.0 is not 0.0."""
-    from passpilot.features.custom import feature, unregister
-
     rows = [row("density_for_replay", "float"), row("inlining_decision")]
     path = tmp_path / "log"
     values = [[float("nan"), 1], [0.0, 1]]
     path.write_bytes(header(rows) + b"".join(observation(rows, n, v) for n, v in enumerate(values)))
-
-    @feature("float32[1]", name="density_for_replay")
-    def density(site: object) -> float:
-        return 0.0
-
-    try:
-        point = find_point("inline")
-    finally:
-        unregister("density_for_replay")
-    with allocate(make_runner(f"replay:{path}", point)) as runner:
+    offered = point(TensorSpec("density_for_replay", "float32", (1,)))
+    with allocate(make_runner(f"replay:{path}", offered)) as runner:
         runner.tensors["density_for_replay"][...] = float("nan")
         assert runner.evaluate() == 1
         runner.tensors["density_for_replay"][...] = -0.0

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import signal
 import stat
-import subprocess
 import sys
 from itertools import count
 from pathlib import Path
@@ -26,17 +25,13 @@ from passpilot.plugin.errors import (
 from passpilot.runners import fifo
 from passpilot.runners.fifo import Listener
 from passpilot.runners.serve import Server, main
-from tests.runners.serving import GENEROUS, client, names_at, process, served
+from tests.runners.remote import Remote
+from tests.runners.serving import client, ended, names_at, other_client, reached, served
 
 if TYPE_CHECKING:
     from _typeshed import TraceFunction
 
 STOPS = [signal.SIGINT, signal.SIGTERM]
-
-
-@pytest.fixture
-def base(tmp_path: Path) -> str:
-    return str(tmp_path / "ch")
 
 
 def policy(base: str, text: str) -> str:
@@ -45,18 +40,12 @@ def policy(base: str, text: str) -> str:
     return f"python:{path}:decide"
 
 
-def ended(server: subprocess.Popen[str]) -> tuple[int, str]:
-    """The exit code and what was said on stderr."""
-    _, said = server.communicate(timeout=GENEROUS)
-    return server.returncode, said
-
-
-def test_once_serves_one_client(base: str) -> None:
-    with served("const:1", base, "--once") as server:
-        with client(base) as runner:
+def test_once_serves_one_client(remote: Remote) -> None:
+    with remote.served("const:1", "--once") as (child, address):
+        with reached(address) as runner:
             assert runner.evaluate() == 1
-        assert ended(server) == (0, "")
-    assert names_at(base) == []
+        assert ended(child) == (0, "")
+    assert names_at(remote.base) == []
 
 
 def test_names_are_there_only_while_a_client_can_come(base: str) -> None:
@@ -87,23 +76,31 @@ def test_fifos_are_private(base: str) -> None:
 
 
 @pytest.mark.parametrize("number", STOPS)
-def test_signal_while_idle(base: str, number: signal.Signals) -> None:
-    with served("const:1", base) as server:
-        client(base).close()
-        server.send_signal(number)
-        assert ended(server) == (0, "")
-    assert names_at(base) == []
+def test_signal_while_idle(remote: Remote, number: signal.Signals) -> None:
+    with remote.served("const:1") as (child, address):
+        reached(address).close()
+        child.send_signal(number)
+        assert ended(child) == (0, "")
+    assert names_at(remote.base) == []
 
 
 @pytest.mark.parametrize("number", STOPS)
-def test_signal_between_questions(base: str, number: signal.Signals) -> None:
-    with served("const:1", base) as server, client(base) as runner:
+def test_signal_between_questions(remote: Remote, number: signal.Signals) -> None:
+    """The policies get to know that it is over."""
+    spec = policy(
+        remote.base,
+        "class decide:\n    def __call__(self, obs):\n        return 1\n"
+        "    def close(self):\n        open(__file__ + '.closed', 'w').close()\n",
+    )
+    told = {"pipe": "the peer is gone", "grpc": "expected an answer, got "}[remote.scheme]
+    with remote.served(spec) as (child, address), reached(address) as runner:
         assert runner.evaluate() == 1
-        server.send_signal(number)
-        assert ended(server) == (0, "")
-        with pytest.raises(PeerError, match="the peer is gone"):
+        child.send_signal(number)
+        assert ended(child) == (0, "")
+        with pytest.raises(PeerError, match=told):
             runner.evaluate()
-    assert names_at(base) == []
+    assert names_at(remote.base) == []
+    assert Path(remote.base).with_name("policy.py.closed").exists()
 
 
 @pytest.mark.parametrize("number", STOPS)
@@ -222,9 +219,10 @@ def test_base_in_a_folder_that_is_not_there(tmp_path: Path) -> None:
         ("onnx:missing.onnx", ModelError),
     ],
 )
-def test_wrong_spec_shows_before_any_client(base: str, spec: str, error: type[Exception]) -> None:
+@pytest.mark.parametrize("flag", ["--pipe={}", "--grpc=0"])
+def test_wrong_spec_shows_before_any_client(base: str, flag: str, spec: str, error: type[Exception]) -> None:
     with pytest.raises(error):
-        main([spec, "--pipe", base])
+        main([spec, flag.format(base)])
     assert names_at(base) == []
 
 
@@ -240,21 +238,19 @@ def test_load_registers_schemes(base: str) -> None:
         assert runner.evaluate() == 1
 
 
-def test_errors_of_the_policy_are_noted_once_per_client(base: str) -> None:
-    spec = policy(base, "def decide(obs):\n    raise ValueError('bad')\n")
-    with served(spec, base) as server:
+def test_errors_of_the_policy_are_noted_once_per_client(remote: Remote) -> None:
+    spec = policy(remote.base, "def decide(obs):\n    raise ValueError('bad')\n")
+    with remote.served(spec) as (child, address):
         for _ in range(2):
-            with client(base) as runner:
+            with reached(address) as runner:
                 for _ in range(3):
                     with pytest.raises(ModelError, match="bad"):
                         runner.evaluate()
-        server.send_signal(signal.SIGTERM)
-        code, said = ended(server)
+        child.send_signal(signal.SIGTERM)
+        code, said = ended(child)
     assert code == 0
-    assert [line.startswith("passpilot serve: ValueError: bad (") for line in said.splitlines()] == [
-        True,
-        True,
-    ]
+    heads = [line.startswith("passpilot serve: ValueError: bad (") for line in said.splitlines()]
+    assert heads == [True, True]
 
 
 FRAGILE = """
@@ -347,14 +343,8 @@ def test_usage_errors(arguments: list[str]) -> None:
 
 def test_killed_client_process(base: str) -> None:
     """A real process that dies by a signal in the middle of a session."""
-    code = (
-        "import sys; from tests.runners.serving import client; runner = client(sys.argv[1])\n"
-        "print(runner.evaluate(), flush=True); sys.stdin.read()"
-    )
     with served("const:1", base):
-        with process(sys.executable, "-c", code, base) as child:
-            assert child.stdout is not None
-            assert child.stdout.readline() == "1\n"
+        with other_client(f"pipe:{base}") as child:
             child.kill()
         with client(base) as runner:
             assert runner.evaluate() == 1
