@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the decisions of `advised-unroll` and `advised-size` are worth: random search in place of a model.
 
-For each pass and program: so many random policies (`random:1`, ...) compile the linked program at O2; runs
-of its driver choose one by successive halving, each beside a run of plain O2; then the chosen one and O2 run
-in turn, so many times, afresh. The figures are of these last runs: processor time of the program by that of
-O2, by medians and by minima, and the size of its code by that of O2. The output of each run is checked.
+For each pass and program, random policies (`random:1`, ...) and, for each choice, the one that makes it
+wherever it may (`always:1`, ...) compile the linked program at O2. Runs of its driver choose one policy by
+successive halving, each beside a run of plain O2; then the chosen one and O2 run in turn, so many times,
+afresh. The figures are of these last runs: processor time of the program by that of O2, by medians and by
+minima, and the size of its code by that of O2. The output of each run is checked.
 `advised-unroll` seeks the least time, `advised-size` the least code that costs no time.
 Writes bench/results/advised_passes.json.
 
@@ -38,7 +39,11 @@ from tests.corpus.build import build  # noqa: E402
 from tests.corpus.programs import Program, programs  # noqa: E402
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from passpilot.passes.decision_point import DecisionPoint
+    from passpilot.runners.python import Observation
+    from passpilot.runners.spec import RunnerLike
 
 COST_OF_TIME: Final = 5.0
 """How much smaller the code has to be for one part of time more, where size is sought."""
@@ -53,10 +58,24 @@ class Search:
     point: DecisionPoint[int]
     for_size: bool
 
+    def rivals(self, count: int) -> Iterator[tuple[str, RunnerLike]]:
+        """Policies with their names: `count` random ones, and those that have made up their minds."""
+        for seed in range(1, count + 1):
+            yield f"random:{seed}", f"random:{seed}"
+        domain = self.point.point().domain
+        assert isinstance(domain, passpilot.Choice)
+        for choice in range(1, domain.count):
+            yield f"always:{choice}", _always(choice)
+
     def score(self, binary: Binary) -> float:
         """What is to be least."""
         time = statistics.median(binary.ratios)
         return binary.text_ratio + COST_OF_TIME * max(0.0, time - 1) if self.for_size else time
+
+
+def _always(choice: int) -> Callable[[Observation], int]:
+    """A policy that answers `choice` where that is allowed, elsewhere 0, which leaves it to LLVM."""
+    return lambda obs: choice if obs["mask"][0, choice] else 0
 
 
 @dataclass(slots=True)
@@ -76,15 +95,15 @@ SEARCHES: Final = (
 )
 
 
-def compiled(program: Program, search: Search, policy: str, folder: Path) -> Binary:
-    """The program at O2, by a policy or, without one, as LLVM does it."""
+def compiled(program: Program, search: Search, folder: Path, policy: str, runner: RunnerLike = "") -> Binary:
+    """The program at O2, by a runner or, without one, as LLVM does it."""
     module = passpilot.Module.read(program.whole("O2"))
-    if policy:
-        with search.point.advisor(policy) as advisor:
+    if runner:
+        with search.point.advisor(runner) as advisor:
             passpilot.optimize(module, "default<O2>", [advisor], at={search.at: search.name})
     else:
         passpilot.optimize(module, "default<O2>")
-    binary = folder / (policy.replace(":", "-") or "O2")
+    binary = folder / policy.replace(":", "-")
     code = binary.with_suffix(".o")
     code.write_bytes(passpilot.emit(module, "obj", relocation_model="pic"))
     clang = "clang++-22" if program.lang == "c++" else "clang-22"
@@ -104,15 +123,15 @@ def seconds(program: Program, binary: Binary) -> float:
         out.seek(0)
         told = hashlib.sha256(out.read()).hexdigest()
     if child.returncode or told != program.driver.stdout_sha256:
-        sys.exit(f"{program.name} by {binary.policy or 'O2'}: exit code {child.returncode}, output {told}")
+        sys.exit(f"{program.name} by {binary.policy}: exit code {child.returncode}, output {told}")
     return usage.ru_utime
 
 
 def chosen(program: Program, search: Search, base: Binary, policies: int) -> Binary:
-    """The best of so many random policies, by successive halving."""
+    """The best of the policies, so many random ones among them, by successive halving."""
     rivals = []
-    for seed in range(1, policies + 1):
-        made = compiled(program, search, f"random:{seed}", base.path.parent)
+    for policy, runner in search.rivals(policies):
+        made = compiled(program, search, base.path.parent, policy, runner)
         made.text_ratio = made.text / base.text
         rivals.append(made)
     while len(rivals) > 1:
@@ -125,7 +144,7 @@ def chosen(program: Program, search: Search, base: Binary, policies: int) -> Bin
 def measure(program: Program, search: Search, policies: int, runs: int) -> dict[str, object]:
     """Search, then compare what was found with O2 in runs of their own."""
     with tempfile.TemporaryDirectory() as folder:
-        base = compiled(program, search, "", Path(folder))
+        base = compiled(program, search, Path(folder), "O2")
         best = chosen(program, search, base, policies)
         pairs = [(seconds(program, best), seconds(program, base)) for _ in range(runs)]
     ours, theirs = zip(*pairs, strict=True)
