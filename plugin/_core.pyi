@@ -734,6 +734,11 @@ class Advisor:
         What makes the advisor one of a pass in Python: of each feature the name, what stores it, of all values, where it is not plain, and what to take where it is left out; what raises where names are wrong; what tells the place of a site.
         """
 
+    def begin(self) -> None:
+        """The calling thread compiles, by a compiler other than LLVM, until end()."""
+
+    def end(self) -> None: ...
+
     def ask(self, values: Mapping[str, object], site: object, context: str, decide: Callable[[Mapping[str, object]], bool | int | float]) -> bool | int | float | None:
         """The advice on a decision of a pass in Python; None after a failure."""
 

@@ -134,6 +134,18 @@ private:
 
 } // namespace
 
+void PyAdvisor::begin() {
+  Exception = FallbackException = nb::object();
+  Compiler = std::this_thread::get_id();
+  Session->restart();
+}
+
+void PyAdvisor::end() {
+  Shape.reset();
+  ShapeOf = nullptr;
+  Compiler = std::thread::id();
+}
+
 const FunctionShape &PyAdvisor::shapeOf(llvm::Function &F) {
   if (!Shape || ShapeOf != &F || ShapeEpoch != Session->Epoch) {
     Shape = std::make_unique<FunctionShape>(F);

@@ -84,6 +84,9 @@ struct PyAdvisor {
   const llvm::Function *ShapeOf = nullptr;
   uint64_t ShapeEpoch = 0;
 
+  /// The calling thread compiles from here on, until end().
+  void begin();
+  void end();
   const FunctionShape &shapeOf(llvm::Function &F);
   /// Notes what Python raised in the session.
   void noteException(FailureKind K, nb::python_error &E);

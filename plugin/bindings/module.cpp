@@ -66,19 +66,13 @@ public:
     for (PyAdvisor *A : All)
       if (A)
         Advisors.push_back(A);
-    for (PyAdvisor *A : Advisors) {
-      A->Exception = A->FallbackException = nb::object();
-      A->Compiler = H.Worker;
-      A->Session->restart();
-    }
+    for (PyAdvisor *A : Advisors)
+      A->begin();
   }
   ~Compiling() {
     H.Worker = std::thread::id();
-    for (PyAdvisor *A : Advisors) {
-      A->Shape.reset();
-      A->ShapeOf = nullptr;
-      A->Compiler = std::thread::id();
-    }
+    for (PyAdvisor *A : Advisors)
+      A->end();
   }
 
 private:

@@ -232,6 +232,10 @@ void bindPassQuestion(nb::class_<PyAdvisor> &C) {
        "name, what stores it, of all values, where it is not plain, and what "
        "to take where it is left out; what raises where names are wrong; what "
        "tells the place of a site.")
+      .def("begin", &PyAdvisor::begin,
+           "The calling thread compiles, by a compiler other than LLVM, until "
+           "end().")
+      .def("end", &PyAdvisor::end)
       .def("ask", &ask, nb::arg("values"), nb::arg("site").none(),
            nb::arg("context"), nb::arg("decide"),
            nb::sig("def ask(self, values: collections.abc.Mapping[str, "
