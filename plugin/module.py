@@ -8,7 +8,7 @@ import warnings
 from contextvars import ContextVar
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeVar, cast, get_args
 
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError, PasspilotWarning
@@ -355,12 +355,38 @@ def _advised(function: str, advisors: Sequence[Advisor], run: Callable[[_Asked],
     return made
 
 
+def advised(function: str, advisors: Sequence[Advisor], run: Callable[[], T]) -> T:
+    """What `run` gives, a compilation on this thread by another compiler than LLVM.
+
+    Its passes in Python may ask the advisors by their points; what failed in one of these is raised then.
+
+    Raises:
+        InputError: an advisor is of a point of LLVM's, two are of one point, or one is in use.
+        Error: an advisor failed and its `on_error` is ``fail``.
+    """
+
+    def begun(asked: _Asked) -> T | None:
+        for core in asked.values():
+            core.begin()
+        try:
+            return run()
+        except Exception:
+            if any(core.failure for core in asked.values()):
+                return None  # what the advisor has to say is raised by its finish()
+            raise
+        finally:
+            for core in asked.values():
+                core.end()
+
+    return cast("T", _advised(function, advisors, begun))
+
+
 def _check_points(function: str, advisors: Sequence[Advisor]) -> None:
     points = [advisor.point for advisor in advisors]
-    known = POINTS[function]
+    known = POINTS.get(function, ())
     for point in points:
         other = next((name for name, reached in POINTS.items() if point in reached), None)
-        if point not in known and (other or function != "optimize"):
+        if point not in known and (other or function == "emit"):
             hint = f"; give it to {other}" if other else ""
             raise InputError(f"{function}: expected advisors of {_listed(known)}, got {point}{hint}")
         if points.count(point) > 1:
@@ -370,4 +396,6 @@ def _check_points(function: str, advisors: Sequence[Advisor]) -> None:
 
 
 def _listed(points: Sequence[str]) -> str:
+    if not points:
+        return "points of passes in Python"
     return f"the point{'s' if len(points) > 1 else ''} {' and '.join(points)}"
