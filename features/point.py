@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol, TypeAlias, cast
 
@@ -36,6 +37,7 @@ POINTS: Final = {
 SHIPPED: Final = {
     "advised-function-pipeline": "passpilot.passes.advised_pipeline",
     "advised-pipeline": "passpilot.passes.advised_pipeline",
+    "mlir-inline": "passpilot.passes.mlir_inline",
     "size": "passpilot.passes.size",
     "unroll": "passpilot.passes.unroll",
 }
@@ -154,6 +156,22 @@ class Number:
 
 
 Domain: TypeAlias = Flag | Choice | Number
+
+
+class Site(ABC):
+    """What a decision is about, for those that tell themselves where they are."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def context(self) -> str:
+        """The name of the function around it."""
+
+    @property
+    @abstractmethod
+    def place(self) -> tuple[str, int, int] | None:
+        """File, line and column, if known."""
 
 
 def _plain(answer: object) -> object:
@@ -291,7 +309,7 @@ def is_declared(name: str) -> bool:
     """
     _load_shipped(name)
     if name not in POINTS and name not in _DECLARED:
-        importlib.import_module("passpilot.passes.registry").known()
+        importlib.import_module("passpilot.passes.registry").LLVM.known()
     return name in _DECLARED
 
 

@@ -19,15 +19,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, TypeVar
 
-from passpilot.passes import registry
-from passpilot.passes.registry import unregister
+from passpilot.passes.registry import LLVM
 from passpilot.plugin._core import PreservedAnalyses
-from passpilot.plugin.errors import RegistrationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from passpilot.passes.registry import Level
 
 __all__ = [
     "PreservedAnalyses",
@@ -80,28 +76,16 @@ def loop_pass(name: str, *, required: bool = False) -> Callable[[Pass], Pass]:
     return _decorator(name, "loop", required=required)
 
 
-def register(kind: object) -> None:
-    """Register a class that one of the decorators has defined; nothing happens if it is registered.
-
-    Raises:
-        RegistrationError: no decorator has defined it, or its name is taken.
-    """
-    definition = registry.definition_of(kind)
-    if definition is None:
-        raise RegistrationError(
-            f"passpilot.llvm.register: expected a class under a decorator such as function_pass, got {kind!r}"
-        )
-    registry.add(definition)
+register = LLVM.register
+unregister = LLVM.unregister
 
 
-def _decorator(name: str, level: Level, *, required: bool) -> Callable[[Pass], Pass]:
+def _decorator(name: str, level: str, *, required: bool) -> Callable[[Pass], Pass]:
     caller = sys._getframe(2)
     origin = f"{caller.f_code.co_filename}:{caller.f_lineno}"
 
     def decorate(kind: Pass) -> Pass:
-        definition = registry.define(kind, name, level, origin, required=required)
-        registry.add(definition)
-        setattr(kind, registry.DEFINITION, definition)
+        LLVM.define(kind, name, level, origin, required=required)
         return kind
 
     return decorate

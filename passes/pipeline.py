@@ -9,26 +9,20 @@ everything else is LLVM's.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
+from passpilot.passes.element import make_pass, refusal
 from passpilot.passes.llvm_names import is_llvm_name
-from passpilot.plugin.errors import Error, InputError, PassError, PipelineError, restated
+from passpilot.plugin.errors import Error, InputError, PassError, restated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
+    from passpilot.passes.element import Pass
     from passpilot.passes.registry import PassDefinition
     from passpilot.plugin import _core
-
-
-class Pass(Protocol):
-    """An instance of a class that has been registered."""
-
-    run: Callable[..., object]
-
-
-SHOWN: Final = 60
-"""How many characters of a pipeline are shown to either side of what is wrong."""
+    from passpilot.plugin.errors import PipelineError
 
 _ELEMENT: Final = re.compile(r"[^,()]+")
 
@@ -60,9 +54,9 @@ def _find(element: str) -> PassDefinition | None:
     name = re.split("[<{]", element, maxsplit=1)[0]
     if is_llvm_name(name):
         return None
-    from passpilot.passes import registry
+    from passpilot.passes.registry import LLVM
 
-    return registry.find(element.partition("{")[0])
+    return LLVM.find(element.partition("{")[0])
 
 
 def _core_passes(runs: Mapping[str, tuple[PassDefinition, Pass]]) -> _core.Passes:
@@ -99,9 +93,9 @@ def raise_failure(passes: _core.Passes) -> None:
 
 def listing() -> str:
     """All passes in Python as text, by level, in the manner of ``opt --print-passes``."""
-    from passpilot.passes import registry
+    from passpilot.passes.registry import LLVM
 
-    rows = registry.known()
+    rows = LLVM.known()
     lines: list[str] = []
     for level in ("module", "cgscc", "function", "loop"):
         if mine := [row for row in rows if row.level == level]:
@@ -124,31 +118,20 @@ def _check_points(at: Mapping[str, str]) -> None:
 
 def _made(definition: PassDefinition, who: str, text: str, match: re.Match[str]) -> Pass:
     """The pass that an element means, with its options."""
-    from passpilot.passes.options import OptionError, parse_options
-
     name, brace, rest = match[0].partition("{")
     start = match.start() + len(name) + len(brace)
+    refused = partial(_refused, definition, who, text)
     if brace and not rest.endswith("}"):
         told = "expected '}' before any of ',()'; options are separated by spaces"
-        raise _refused(definition, who, told, text, match.end(), match.end() + 1)
+        raise refused(told, match.end(), match.end() + 1)
     inner = rest.removesuffix("}")
     if brace and (place := re.search("[{}]", inner)):
         told = f"expected options in one pair of braces, got another {place[0]!r}"
-        raise _refused(definition, who, told, text, start + place.start(), start + place.end())
-    try:
-        made: Pass = definition.kind(**parse_options(definition.options, inner))
-        return made
-    except OptionError as error:
-        raise _refused(definition, who, str(error), text, start + error.start, start + error.end) from None
-    except Exception as error:
-        told = f"expected options that {definition.kind.__name__} takes, got {type(error).__name__}: {error}"
-        raise _refused(definition, who, told, text, match.start(), match.end()) from error
+        raise refused(told, start + place.start(), start + place.end())
+    return make_pass(definition, inner, start, match.span(), refused)
 
 
 def _refused(
-    definition: PassDefinition, who: str, told: str, text: str, start: int, end: int
+    definition: PassDefinition, who: str, text: str, told: str, start: int, end: int
 ) -> PipelineError:
-    first, last = max(start - SHOWN, 0), max(end, start + 1) + SHOWN
-    marks = "^" * min(max(end - start, 1), SHOWN)
-    shown = text[first : min(last, start + 2 * SHOWN)]
-    return PipelineError(f"{who}: pass {definition.name}: {told}", f"{shown}\n{' ' * (start - first)}{marks}")
+    return refusal(f"{who}: pass {definition.name}: {told}", text, start, end)

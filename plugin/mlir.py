@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.plugin.errors import InputError
 
@@ -123,3 +123,24 @@ def _folder(root: str) -> Path:
     assert spec is not None, "its modules have been imported"
     assert spec.submodule_search_locations, "it is a package"
     return Path(next(iter(spec.submodule_search_locations)))
+
+
+def is_mlir_name(name: str) -> bool:
+    """Whether MLIR has a pass or a pipeline of this name, or its grammar of pipelines means something by it.
+
+    Raises:
+        InputError: there are no bindings.
+    """
+    if name == "any":
+        return True
+    try:
+        _any_pipeline().add(name)
+    except ValueError:
+        return False
+    return True
+
+
+@cache
+def _any_pipeline() -> Any:
+    mlir = bindings()
+    return mlir.passmanager.PassManager("any", mlir.ir.Context())

@@ -10,7 +10,7 @@ import pytest
 
 from passpilot.features.custom import registered
 from passpilot.features.point import POINTS, SHIPPED, point_names
-from passpilot.passes import registry
+from passpilot.passes.registry import LLVM, MLIR
 from tests.corpus.build import build
 from tests.corpus.programs import programs
 
@@ -40,4 +40,4 @@ def _registered() -> tuple[set[str], ...]:
     """What there is beside what comes with passpilot."""
     points = point_names()
     features = {f"{point}: {name}" for point in points for name in registered(point)}
-    return features, {*points} - {*POINTS, *SHIPPED}, registry._PASSES.keys() - registry.OWN.keys()
+    return features, {*points} - {*POINTS, *SHIPPED}, LLVM.added(), MLIR.added()

@@ -10,7 +10,7 @@ import pytest
 
 from passpilot.features import custom
 from passpilot.features.point import POINTS, SHIPPED, point_names, withdraw
-from passpilot.passes import registry
+from passpilot.passes.registry import LLVM, MLIR
 from tests import stock
 from tests.passes import pressure
 
@@ -37,8 +37,9 @@ def pressed_by_llc(pressed: Path) -> bytes:
 def restored_registry() -> Iterator[None]:
     """The passes that a test registers are gone after it."""
     yield
-    for name in registry._PASSES.keys() - registry.OWN.keys():
-        registry.unregister(name)
+    for registry in (LLVM, MLIR):
+        for name in registry.added():
+            registry.unregister(name)
 
 
 @pytest.fixture

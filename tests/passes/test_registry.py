@@ -14,7 +14,8 @@ from types import ModuleType
 
 import pytest
 
-from passpilot.passes import llvm, registry
+from passpilot.passes import llvm
+from passpilot.passes.registry import LLVM
 from passpilot.plugin.errors import InputError, RegistrationError
 from passpilot.plugin.load import load_file
 
@@ -41,17 +42,17 @@ class Plain:
 def test_a_decorated_class_is_found() -> None:
     made = llvm.function_pass("test-plain", required=True)(Plain)
     assert made is Plain
-    found = registry.find("test-plain")
+    found = LLVM.find("test-plain")
     assert found
     assert (found.kind, found.level, found.required, found.doc) == (Plain, "function", True, "Does nothing.")
     assert str(found) == "test-plain{limit=int verbose}"
-    assert found in registry.known()
+    assert found in LLVM.known()
 
 
 @pytest.mark.parametrize("level", ["module", "cgscc", "function", "loop"])
 def test_each_level_has_a_decorator(level: str) -> None:
     getattr(llvm, f"{level}_pass")("test-level")(Plain)
-    found = registry.find("test-level")
+    found = LLVM.find("test-level")
     assert found
     assert found.level == level
 
@@ -69,7 +70,7 @@ def test_a_name_has_one_owner() -> None:
 def test_names_of_llvm_are_taken(name: str) -> None:
     with pytest.raises(RegistrationError, match="expected a new name, got one that LLVM itself owns"):
         llvm.function_pass(name)(Plain)
-    assert registry.find(name) is None
+    assert LLVM.find(name) is None
 
 
 @pytest.mark.parametrize("name", ["", "MyPass", "my_pass", "-x", "x-", "a b", "a{", "a,b", "é", 3])
@@ -146,7 +147,7 @@ class OddField:
 def test_classes_that_do_not_fit(kind: type, told: str) -> None:
     with pytest.raises(RegistrationError, match=rf"^pass 'test-odd' at .*{HERE}:\d+: {told}"):
         llvm.function_pass("test-odd")(kind)
-    assert registry.find("test-odd") is None
+    assert LLVM.find("test-odd") is None
 
 
 def test_a_derived_class_is_a_pass_of_its_own() -> None:
@@ -160,22 +161,22 @@ def test_a_pass_can_go_and_come_back() -> None:
     llvm.function_pass("test-back")(Plain)
     llvm.register(Plain)
     llvm.unregister("test-back")
-    assert registry.find("test-back") is None
+    assert LLVM.find("test-back") is None
     with pytest.raises(RegistrationError, match="expected a registered pass, got none"):
         llvm.unregister("test-back")
     llvm.register(Plain)
-    assert registry.find("test-back")
+    assert LLVM.find("test-back")
     with pytest.raises(RegistrationError, match="expected a class under a decorator"):
         llvm.register(Idle)
 
 
 def test_a_pass_of_a_module_that_is_imported_already_is_found_again() -> None:
-    found = registry.find("advised-unroll")
+    found = LLVM.find("advised-unroll")
     assert found
     llvm.unregister("advised-unroll")
-    assert registry.find("advised-unroll") is found
+    assert LLVM.find("advised-unroll") is found
     llvm.unregister("advised-unroll")
-    assert found in registry.known()
+    assert found in LLVM.known()
 
 
 def test_a_loaded_file_registers_its_passes(tmp_path: Path) -> None:
@@ -194,7 +195,7 @@ def test_a_loaded_file_registers_its_passes(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(source)
     load_file(path)
-    found = registry.find("test-loaded")
+    found = LLVM.find("test-loaded")
     assert found
     assert found.origin == f"{path}:9"
     other = tmp_path / "other.py"
@@ -210,25 +211,25 @@ def test_a_loaded_file_registers_its_passes(tmp_path: Path) -> None:
 
 
 def entry_points_of(monkeypatch: pytest.MonkeyPatch, **places: str) -> None:
-    entries = EntryPoints(EntryPoint(name, place, registry.GROUP) for name, place in places.items())
-    monkeypatch.setattr(registry, "_offered", lambda: entries)
+    entries = EntryPoints(EntryPoint(name, place, LLVM._group) for name, place in places.items())
+    monkeypatch.setattr(LLVM, "_offered", lambda: entries)
 
 
 def test_an_entry_point_is_imported_when_its_name_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     entry_points_of(monkeypatch, **{"test-entry": f"{Plain.__module__.partition('.')[0]}:Theirs"})
-    assert registry.find("test-nobody") is None
+    assert LLVM.find("test-nobody") is None
     module = ModuleType(Plain.__module__.partition(".")[0])
     vars(module)["Theirs"] = Plain
     monkeypatch.setitem(sys.modules, module.__name__, module)
     with pytest.raises(
         RegistrationError, match=r"expected a class that a decorator of passpilot\.llvm names"
     ):
-        registry.find("test-entry")
+        LLVM.find("test-entry")
     llvm.function_pass("test-entry")(Plain)
-    found = registry.find("test-entry")
+    found = LLVM.find("test-entry")
     assert found
     assert found.kind is Plain
-    assert found in registry.known()
+    assert found in LLVM.known()
 
 
 def test_the_name_of_an_entry_point_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,18 +241,18 @@ def test_the_name_of_an_entry_point_is_taken(monkeypatch: pytest.MonkeyPatch) ->
 def test_entry_points_that_do_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
     entry_points_of(monkeypatch, **{"test-entry": "no_such_module_at_all:f"})
     with pytest.raises(RegistrationError, match="expected it to be imported, got ModuleNotFoundError"):
-        registry.find("test-entry")
+        LLVM.find("test-entry")
     with pytest.raises(RegistrationError, match="expected it to be imported"):
-        registry.known()
+        LLVM.known()
 
 
 def test_llvm_passes_scan_no_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
     def scan() -> EntryPoints:
         raise AssertionError("scanned")
 
-    monkeypatch.setattr(registry, "_offered", scan)
+    monkeypatch.setattr(LLVM, "_offered", scan)
     for name in ("default<O2>", "instcombine", "function", "loop-unroll<O2>", "print<domtree>", "Nobody"):
-        assert registry.find(name.partition("<")[0]) is None
+        assert LLVM.find(name.partition("<")[0]) is None
 
 
 def test_the_public_modules_can_be_imported() -> None:
