@@ -25,7 +25,17 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final, Generic, NoReturn, TypeVar, cast
 
 from passpilot.features.custom import CustomFeature, custom_rows
-from passpilot.features.point import Choice, Feature, Flag, Number, Point, declare, find_point, withdraw
+from passpilot.features.point import (
+    Choice,
+    Feature,
+    Flag,
+    Number,
+    Point,
+    Site,
+    declare,
+    find_point,
+    withdraw,
+)
 from passpilot.features.spec import TensorSpec, by_name
 from passpilot.passes.advisor import Advisor, Stats
 from passpilot.plugin._core import BasicBlock, Function, Instruction, Loop
@@ -332,6 +342,8 @@ def _context(site: object) -> str:
     """The name of the function that a decision is about; empty if it is about a whole module."""
     if isinstance(site, str):
         return site
+    if isinstance(site, Site):
+        return site.context
     if isinstance(site, Loop):
         site = site.header
     if isinstance(site, (BasicBlock, Instruction)):
@@ -341,6 +353,8 @@ def _context(site: object) -> str:
 
 def _location(site: object) -> tuple[str, int, int] | None:
     """File, line and column of what a decision is about, as far as debug information tells."""
+    if isinstance(site, Site):
+        return site.place
     if isinstance(site, Loop):
         site = site.header
     if isinstance(site, BasicBlock):

@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The call graph of an MLIR module, with what has been counted in its functions.
+
+Calls are operations that name their callee by a symbol: ``func.call`` of a ``func.func``, ``llvm.call`` of an
+``llvm.func``, and those that `register_call` adds. Who can be dropped once nobody uses it, and the order of
+functions, callees first, are as MLIR's own inliner has them.
+
+Source: mlir/lib/Analysis/CallGraph.cpp and mlir/lib/Transforms/Utils/Inliner.cpp for both.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.errors import RegistrationError
+from passpilot.plugin.mlir import bindings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from passpilot.plugin.mlir_types import Attribute, Operation
+
+
+@dataclass(frozen=True, slots=True)
+class CallKind:
+    """The operations of one dialect that call, that are called, and that end what is called."""
+
+    call: str
+    callee: str
+    """The attribute of the call that has the callee's symbol."""
+    function: str
+    terminator: str
+    upstream: bool = False
+    """Whether MLIR's own inliner knows them, and says what is legal; else registration is the word for it."""
+    plain: bool = True
+    """Whether inlining is no more than putting the body in the place of the call."""
+
+
+_KINDS: Final = {
+    "func.call": CallKind("func.call", "callee", "func.func", "func.return", upstream=True),
+    "llvm.call": CallKind("llvm.call", "callee", "llvm.func", "llvm.return", upstream=True, plain=False),
+}
+
+LOOPS: Final = frozenset(
+    ("scf.for", "scf.while", "scf.parallel", "scf.forall", "affine.for", "affine.parallel")
+)
+"""Operations whose regions may run several times."""
+
+_FLAT: Final = frozenset(("arith", "math", "cf", "complex", "index"))
+"""Dialects whose operations have no regions and refer to no symbols."""
+
+
+def register_call(call: str, *, function: str, terminator: str, callee: str = "callee") -> None:
+    """Let `mlir-inline` decide on calls of another dialect, such as ``toy.generic_call`` of a ``toy.func``.
+
+    Args:
+        call: the operation that calls; its operands are the arguments.
+        function: the operation with one region that is called, with a ``sym_name``.
+        terminator: the operation that ends a block of it; its operands are the results of the call.
+        callee: the attribute of the call that has the symbol.
+
+    Raises:
+        RegistrationError: the calling operation is known already.
+    """
+    if call in _KINDS:
+        raise RegistrationError(f"call {call!r}: expected an operation of its own, got one that is known")
+    _KINDS[call] = CallKind(call, callee, function, terminator)
+
+
+def unregister_call(call: str) -> None:
+    """Take a registered call back; for notebooks and tests.
+
+    Raises:
+        RegistrationError: it has not been registered.
+    """
+    if call not in _KINDS or _KINDS[call].upstream:
+        raise RegistrationError(f"call {call!r}: expected one that was registered, got none of this name")
+    del _KINDS[call]
+
+
+@dataclass(slots=True)
+class Contents:
+    """What there is in the body of a function."""
+
+    names: Counter[str] = field(default_factory=Counter)
+    """How many operations there are of each name."""
+    blocks: int = 0
+    is_single_block: bool = False
+    """Whether the body itself is one block."""
+    depth: int = 1
+    """Of regions within each other."""
+    calls: list[Operation] = field(default_factory=list)
+    references: Counter[str] = field(default_factory=Counter)
+    """How often each symbol is mentioned, in calls and elsewhere."""
+    row: Mapping[str, object] | None = None
+    """The features that follow from it, once somebody has asked."""
+
+    @property
+    def operations(self) -> int:
+        """How many operations there are."""
+        return self.names.total()
+
+
+class CallGraphNode:
+    """A function: `name`, `operation`, who it calls, and what is in it."""
+
+    __slots__ = (
+        "_contents",
+        "_references",
+        "calls",
+        "component_size",
+        "discardable",
+        "erased",
+        "height",
+        "kind",
+        "name",
+        "operation",
+        "operations",
+        "targets",
+        "uses",
+    )
+
+    def __init__(self, operation: Operation, kind: CallKind, *, discardable: bool) -> None:
+        self.operation = operation
+        self.kind = kind
+        self.name = operation.attributes["sym_name"].value
+        self.discardable = discardable
+        self.erased = False
+        self.uses = 0
+        """How often its symbol is mentioned in functions."""
+        self.targets: dict[CallGraphNode, None] = {}
+        """Who it calls, when the graph is built."""
+        self.height = 0
+        self.component_size = 1
+        self.operations = 0
+        """How many there are now; after an inlined call, by what was counted in the callee."""
+        self.calls = 0
+        self._contents: Contents | None = None
+        self._references = Counter[str]()
+
+    @property
+    def contents(self) -> Contents:
+        """What is in it, counted again where that has changed."""
+        if self._contents is None:
+            self._contents = contents_of(self.operation)
+            self._references = self._contents.references
+            self.operations, self.calls = self._contents.operations, len(self._contents.calls)
+        return self._contents
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether its body is one block, which returns."""
+        return self.contents.is_single_block and self.kind.terminator in self.contents.names
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether nobody uses it, nor can from elsewhere."""
+        return self.discardable and self.uses == 0 and not self.erased
+
+    @property
+    def mentions(self) -> bool:
+        """Whether it uses any symbol; what does not never will."""
+        return any(self._references.values())
+
+    def changed(self) -> None:
+        """Forget what has been counted."""
+        self._contents = None
+
+
+class CallGraph:
+    """The functions of a module that have a body, by name, and whom each calls.
+
+    Functions of nested modules have graphs of their own: see `call_graphs`.
+    """
+
+    def __init__(self, container: Operation, *, all_uses_visible: bool) -> None:
+        self.nodes: dict[str, CallGraphNode] = {}
+        others: list[Operation] = []
+        kinds = {kind.function: kind for kind in _KINDS.values()}
+        hidden = ("private", "nested") if all_uses_visible else ("private",)
+        for operation in _children(container):
+            kind = kinds.get(operation.name)
+            if kind and len(operation.regions[0].blocks):
+                node = CallGraphNode(operation, kind, discardable=_visibility(operation) in hidden)
+                self.nodes[node.name] = node
+            else:
+                others.append(operation)
+        self._count_uses(others)
+        self._components = list(_components(self.nodes.values()))
+
+    def _count_uses(self, others: Iterable[Operation]) -> None:
+        for node in self.nodes.values():
+            for symbol, count in node.contents.references.items():
+                if target := self.nodes.get(symbol):
+                    target.uses += count
+            for call in node.contents.calls:
+                if target := self.target(call):
+                    node.targets[target] = None
+        for other in others:
+            for symbol in contents_of(other, itself=True).references:
+                if target := self.nodes.get(symbol):
+                    target.discardable = False
+
+    def target(self, call: Operation) -> CallGraphNode | None:
+        """The function that a call means; None if it has no body here."""
+        kind = _KINDS[call.name]
+        if kind.callee not in call.attributes:
+            return None  # an indirect call
+        callee = call.attributes[kind.callee]
+        if not isinstance(callee, bindings().ir.FlatSymbolRefAttr):
+            return None
+        node = self.nodes.get(callee.value)
+        return node if node is not None and node.kind.function == kind.function else None
+
+    def components(self) -> Iterator[list[CallGraphNode]]:
+        """The functions that call each other, together; callees before their callers."""
+        yield from self._components
+
+    def recount(self, node: CallGraphNode) -> None:
+        """Note that a function has changed, and whom it uses now."""
+        if not node.mentions:
+            node.changed()  # it uses nobody, and will not begin to
+            return
+        self._use(node.contents.references, -1)
+        node.changed()
+        self._use(node.contents.references, 1)
+
+    def merge(self, callee: CallGraphNode, caller: CallGraphNode, *, moved: bool) -> None:
+        """Note that a call has been replaced by its callee's body, which is lost to the callee if `moved`."""
+        references = callee.contents.references
+        caller.contents.references.update(references)
+        caller.contents.references[callee.name] -= 1
+        caller.operations += callee.operations - 2  # without the call and what returns
+        caller.calls += callee.calls - 1
+        callee.uses -= 1
+        if moved:
+            self._drop(callee)
+        elif references:
+            self._use(references, 1)
+
+    def erase(self, node: CallGraphNode) -> None:
+        """Erase a function that nobody uses."""
+        self._use(node.contents.references, -1)
+        self._drop(node)
+
+    def _drop(self, node: CallGraphNode) -> None:
+        node.erased = True
+        del self.nodes[node.name]
+        node.operation.erase()
+
+    def _use(self, references: Counter[str], sign: int) -> None:
+        for symbol, count in references.items():
+            if target := self.nodes.get(symbol):
+                target.uses += sign * count
+
+
+def call_graphs(root: Operation) -> Iterator[CallGraph]:
+    """A graph of each operation in and below `root` that has functions with a body directly in it."""
+    functions = {kind.function for kind in _KINDS.values()}
+    inner = list(_children(root))
+    for operation in inner:
+        if operation.name not in functions and len(operation.regions):
+            yield from call_graphs(operation)
+    if any(operation.name in functions for operation in inner):
+        yield CallGraph(root, all_uses_visible=root.parent is None)
+
+
+def contents_of(operation: Operation, *, itself: bool = False) -> Contents:
+    """What there is in an operation; `itself` counts, too, if that is set."""
+    blocks = sum(len(region.blocks) for region in operation.regions)
+    found = Contents(blocks=blocks, is_single_block=blocks == 1)
+    names, calls, closer = [], found.calls, []
+    advance = bindings().ir.WalkResult.ADVANCE
+
+    def see(each: Operation) -> object:
+        name = each.name
+        names.append(name)
+        if name in _KINDS:
+            calls.append(each)
+            closer.append(each)
+        elif name.partition(".")[0] not in _FLAT:
+            closer.append(each)
+        return advance
+
+    operation.walk(see, bindings().ir.WalkOrder.PRE_ORDER)
+    found.names.update(names)
+    if not itself:
+        found.names[operation.name] -= 1
+    for each in closer if itself else closer[1:]:
+        for attribute in each.attributes.values():
+            _refer(attribute, found.references)
+        if len(each.regions):
+            found.blocks += sum(len(region.blocks) for region in each.regions)
+            found.depth = max(found.depth, depth_of(each, operation) + 1)
+    return found
+
+
+def depth_of(operation: Operation, within: Operation) -> int:
+    """How many regions are around an operation, up to the body of the function that it is in."""
+    return sum(1 for _ in around(operation, within)) + 1
+
+
+def around(operation: Operation, function: Operation) -> Iterator[Operation]:
+    """The operations around one in a function, the innermost first, without the function."""
+    parent = operation.parent
+    while parent is not None and parent != function:
+        yield parent
+        parent = parent.parent
+
+
+def _children(operation: Operation) -> Iterator[Operation]:
+    for region in operation.regions:
+        for block in region:
+            for each in block.operations:
+                yield each.operation
+
+
+def _visibility(operation: Operation) -> str:
+    attributes = operation.attributes
+    return attributes["sym_visibility"].value if "sym_visibility" in attributes else "public"
+
+
+def _refer(attribute: Attribute, references: Counter[str]) -> None:
+    """Count the symbols that an attribute mentions."""
+    ir = bindings().ir
+    if isinstance(attribute, ir.FlatSymbolRefAttr):
+        references[attribute.value] += 1
+    elif isinstance(attribute, ir.SymbolRefAttr):
+        references[attribute.value[0]] += 1
+    elif isinstance(attribute, ir.ArrayAttr):
+        for each in attribute:
+            _refer(each, references)
+    elif isinstance(attribute, ir.DictAttr):
+        for named in attribute:
+            _refer(named.attr, references)
+
+
+def _components(nodes: Iterable[CallGraphNode]) -> Iterator[list[CallGraphNode]]:
+    """The strongly connected components, by Tarjan's algorithm without recursion; sets heights and sizes."""
+    order: dict[CallGraphNode, int] = {}
+    lowest: dict[CallGraphNode, int] = {}
+    pending: list[CallGraphNode] = []
+    done: set[CallGraphNode] = set()
+    for root in nodes:
+        if root in order:
+            continue
+        path = [(root, iter(root.targets))]
+        while path:
+            node, rest = path[-1]
+            if node not in order:
+                order[node] = lowest[node] = len(order)
+                pending.append(node)
+            for target in rest:
+                if target not in order:
+                    path.append((target, iter(target.targets)))
+                    break
+                if target not in done:
+                    lowest[node] = min(lowest[node], order[target])
+            else:
+                path.pop()
+                if path:
+                    caller = path[-1][0]
+                    lowest[caller] = min(lowest[caller], lowest[node])
+                if lowest[node] == order[node]:
+                    yield _component(node, pending, done)
+
+
+def _component(
+    first: CallGraphNode, pending: list[CallGraphNode], done: set[CallGraphNode]
+) -> list[CallGraphNode]:
+    """The component that begins with `first`, last come first."""
+    component = [pending.pop()]
+    while component[-1] is not first:
+        component.append(pending.pop())
+    below = [target.height + 1 for node in component for target in node.targets if target in done]
+    for node in component:
+        node.height, node.component_size = max(below, default=0), len(component)
+    done.update(component)
+    return component

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""MLIR's inliner in Python: callees before callers, one decision after the other on the IR as it is by then.
+
+The order, what is inlined at all, and what is erased are those of MLIR's own pass ``inline``: the functions
+of a component are simplified, then their calls are looked at, those that come with inlined bodies too, and so
+on until nothing is inlined any more, four times at most.
+
+Source: mlir/lib/Transforms/Utils/Inliner.cpp.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from passpilot.features.mlir_call_graph import call_graphs, contents_of
+from passpilot.passes.mlir_legality import Legality, pass_manager
+from passpilot.passes.mlir_splice import Splices
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from passpilot.features.mlir_call_graph import CallGraph, CallGraphNode
+    from passpilot.plugin.mlir_types import Operation, PassManager
+
+    Ask = Callable[[Operation, CallGraphNode, CallGraphNode, CallGraph], bool]
+    """Decides on a call, by its caller, its callee and the graph."""
+
+ITERATIONS: Final = 4
+"""How often the functions of a component are simplified, and their calls looked at."""
+
+
+class _Call(NamedTuple):
+    operation: Operation
+    caller: CallGraphNode
+    callee: CallGraphNode
+    history: _History | None
+
+
+class _History(NamedTuple):
+    """The functions whose bodies a call has come with, the last first."""
+
+    inlined: CallGraphNode
+    before: _History | None
+
+
+def inline_bottom_up(root: Operation, pipeline: str, ask: Ask) -> None:
+    """Inline the calls in and below `root` that `ask` says yes to.
+
+    Args:
+        root: a module.
+        pipeline: the passes that simplify a function, such as ``canonicalize``; none if empty.
+        ask: decides.
+
+    Raises:
+        InputError: the passes cannot be parsed.
+    """
+    simplify = _Simplifier(pipeline)
+    for graph in call_graphs(root):
+        inliner = _Inliner(graph, root, simplify, ask)
+        try:
+            for component in graph.components():
+                inliner.run(component)
+        finally:
+            inliner.close()
+
+
+class _Simplifier:
+    """Runs a pipeline on functions, one at a time."""
+
+    def __init__(self, pipeline: str) -> None:
+        self._pipeline = pipeline
+        self._managers: dict[str, PassManager] = {}
+
+    def __call__(self, node: CallGraphNode) -> bool:
+        """Simplify a function, unless the pipeline is empty; tells whether it may have changed."""
+        if not self._pipeline:
+            return False
+        name = node.kind.function
+        if name not in self._managers:
+            self._managers[name] = pass_manager(f"{name}({self._pipeline})", node.operation.context)
+        self._managers[name].run(node.operation)
+        return True
+
+
+class _Inliner:
+    """Inlines the calls of one graph."""
+
+    def __init__(
+        self, graph: CallGraph, root: Operation, simplify: Callable[[CallGraphNode], bool], ask: Ask
+    ) -> None:
+        self._graph = graph
+        self._simplify = simplify
+        self._ask = ask
+        self._legality = Legality()
+        self._splices = Splices(root)
+
+    def close(self) -> None:
+        self._splices.close()
+
+    def run(self, component: Sequence[CallGraphNode]) -> None:
+        """Simplify the functions of a component, and inline calls in them, until there are none to inline."""
+        for _ in range(ITERATIONS):
+            for node in component:
+                if not node.erased and self._simplify(node):
+                    self._graph.recount(node)
+            if not self._inline_calls(component):
+                return
+
+    def _inline_calls(self, component: Sequence[CallGraphNode]) -> bool:
+        """Look at each call once, those that appear meanwhile included; tells whether any was inlined."""
+        calls: list[_Call] = []
+        for node in component:
+            if node.is_dead:
+                self._graph.erase(node)
+            elif not node.erased and node.mentions:
+                calls += self._calls(node, node.contents.calls, None)
+        inlined = False
+        try:
+            for call in calls:  # which grows
+                if not call.caller.erased and self._is_wanted(call):
+                    calls += self._inline(call)
+                    inlined = True
+        finally:
+            self._splices.finish()
+        return inlined
+
+    def _calls(
+        self, caller: CallGraphNode, operations: Sequence[Operation], history: _History | None
+    ) -> Iterator[_Call]:
+        for operation in operations:
+            if callee := self._graph.target(operation):
+                yield _Call(operation, caller, callee, history)
+
+    def _is_wanted(self, call: _Call) -> bool:
+        operation, caller, callee, history = call
+        if callee.erased or not callee.kind.plain or callee in callee.targets or caller in callee.targets:
+            return False
+        while history is not None:
+            if history.inlined is callee:
+                return False
+            history = history.before
+        legal = callee is not caller and self._legality.allows(operation, caller, callee)
+        return legal and self._ask(operation, caller, callee, self._graph)
+
+    def _inline(self, call: _Call) -> Iterator[_Call]:
+        """Replace a call by its callee's body; gives the calls in that."""
+        operation, caller, callee, history = call
+        last = callee.discardable and callee.uses == 1
+        straight = callee.is_straight
+        body = callee.operation if last else callee.operation.clone().operation
+        inner = contents_of(body).calls if callee.contents.calls else []
+        self._splices.inline(operation, callee.kind, body, straight=straight)
+        self._graph.merge(callee, caller, moved=last)
+        return self._calls(caller, inner, _History(callee, history))

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`mlir-inline`: which calls MLIR's inliner is to inline, by the advice of a runner.
+
+Two engines ask the same question. ``bottom-up`` is MLIR's inliner in Python: each decision is on the IR as it
+is by then. ``mark-and-run`` asks about all calls first and leaves the work to MLIR's own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+from passpilot.features.mlir_inline import FEATURES, CallSite, observe
+from passpilot.features.spec import TensorSpec
+from passpilot.passes.decision_point import DecisionPoint
+from passpilot.passes.mlir_bottom_up import inline_bottom_up
+from passpilot.passes.mlir_mark import mark_and_inline
+from passpilot.plugin.module import ASKED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from passpilot.features.mlir_call_graph import CallGraph, CallGraphNode
+    from passpilot.passes.mlir_mark import Question
+    from passpilot.plugin.mlir_types import Operation
+
+Engine = Literal["bottom-up", "mark-and-run"]
+
+MLIR_INLINE: Final = DecisionPoint[bool](
+    "mlir-inline",
+    features=FEATURES,
+    advice=TensorSpec("inlining_decision", "int64", (1,)),
+    default=lambda _: True,
+)
+"""The question: whether to inline a call; MLIR itself inlines all that it may."""
+
+
+def inline(root: Operation, *, engine: Engine = "bottom-up", pipeline: str = "canonicalize") -> None:
+    """Inline calls in a module as the advisor of `mlir-inline` advises; without one, as MLIR itself does.
+
+    Args:
+        root: a module.
+        engine: who inlines.
+        pipeline: what simplifies each function before its calls are looked at; nothing if empty.
+
+    Raises:
+        InputError: MLIR does not take the pipeline.
+        Error: the advisor has failed.
+    """
+    if engine == "bottom-up":
+        inline_bottom_up(root, pipeline, _ask)
+    else:
+        mark_and_inline(root, pipeline, _ask_all)
+
+
+def _ask(call: Operation, caller: CallGraphNode, callee: CallGraphNode, graph: CallGraph) -> bool:
+    if MLIR_INLINE.name not in ASKED.get():
+        return True
+    site = CallSite(call, caller, callee)
+    try:
+        return MLIR_INLINE.ask(observe(call, caller, callee, graph), site)
+    finally:
+        site.end()
+
+
+def _ask_all(questions: Sequence[Question]) -> Sequence[bool]:
+    if MLIR_INLINE.name not in ASKED.get():
+        return [True] * len(questions)
+    sites = [CallSite(call, caller, callee) for call, caller, callee, _ in questions]
+    try:
+        return MLIR_INLINE.ask_all([observe(*question) for question in questions], sites)
+    finally:
+        for site in sites:
+            site.end()

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Decides on all calls beforehand, marks those that are to stay, and lets MLIR's own pass ``inline`` run.
+
+The mark is upstream's attribute ``no_inline``. Beside ours there is another, so that no mark of the program's
+own is taken away afterwards.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from passpilot.features.mlir_call_graph import call_graphs, contents_of
+from passpilot.passes.mlir_legality import MARK, pass_manager
+from passpilot.plugin.mlir import bindings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from passpilot.features.mlir_call_graph import CallGraph, CallGraphNode
+    from passpilot.plugin.mlir_types import Operation
+
+    Question = tuple[Operation, CallGraphNode, CallGraphNode, CallGraph]
+    AskAll = Callable[[Sequence[Question]], Sequence[bool]]
+    """Decides on calls, each with its caller, its callee and the graph."""
+
+OURS: Final = "passpilot.advised"
+"""The attribute of calls that we have marked."""
+
+
+def mark_and_inline(root: Operation, pipeline: str, ask_all: AskAll) -> None:
+    """Inline the calls in and below `root` that `ask_all` says yes to, by MLIR's inliner.
+
+    Raises:
+        InputError: MLIR does not take the pipeline.
+    """
+    inliner = pass_manager(f"{root.name}(inline{{default-pipeline={pipeline}}})", root.context)
+    questions = [each for graph in call_graphs(root) for each in _questions(graph)]
+    answers = ask_all(questions)
+    refused = [call for (call, *_), answer in zip(questions, answers, strict=True) if not answer]
+    try:
+        _mark(refused)
+        inliner.run(root)
+    finally:
+        if refused:
+            _unmark(contents_of(root).calls)
+
+
+def _questions(graph: CallGraph) -> Iterator[Question]:
+    """The calls that MLIR's inliner may inline, in its order of functions."""
+    for component in graph.components():
+        for caller in component:
+            for call in caller.contents.calls:
+                callee = graph.target(call)
+                if callee and _is_open(call, caller, callee):
+                    yield call, caller, callee, graph
+
+
+def _is_open(call: Operation, caller: CallGraphNode, callee: CallGraphNode) -> bool:
+    recursive = callee is caller or callee in callee.targets or caller in callee.targets
+    marked = MARK in call.attributes or MARK in callee.operation.attributes
+    return callee.kind.upstream and not recursive and not marked
+
+
+def _mark(calls: Sequence[Operation]) -> None:
+    for call in calls:
+        unit = bindings().ir.UnitAttr.get(call.context)
+        call.attributes[MARK] = call.attributes[OURS] = unit
+
+
+def _unmark(calls: Sequence[Operation]) -> None:
+    for call in calls:
+        if OURS in call.attributes:
+            del call.attributes[MARK], call.attributes[OURS]

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Puts the body of a function in the place of a call of it.
+
+A body of one block is spliced into the block of the call by the C API's rewriter, at once. One of several
+blocks has the call's block split first, for which MLIR has no such call: operations are moved one by one, and
+so each only once, when `Splices.finish` is called, from the last call to the first.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.mlir import bindings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from passpilot.features.mlir_call_graph import CallKind
+    from passpilot.plugin.mlir_types import Block, Operation
+
+    Split = tuple[Operation, CallKind, Sequence[Block]]
+
+_POINTER: Final = ctypes.c_void_p
+"""Each of the C API's handles is a struct of one pointer, which is passed as that pointer is."""
+
+_FUNCTIONS: Final = {
+    "mlirBlockAppendOwnedOperation": (None, _POINTER, _POINTER),
+    "mlirBlockGetTerminator": (_POINTER, _POINTER),
+    "mlirIRRewriterCreate": (_POINTER, _POINTER),
+    "mlirIRRewriterDestroy": (None, _POINTER),
+    "mlirOperationDestroy": (None, _POINTER),
+    "mlirOperationGetContext": (_POINTER, _POINTER),
+    "mlirOperationGetNextInBlock": (_POINTER, _POINTER),
+    "mlirOperationGetOperand": (_POINTER, _POINTER, ctypes.c_ssize_t),
+    "mlirOperationGetRegion": (_POINTER, _POINTER, ctypes.c_ssize_t),
+    "mlirOperationMoveAfter": (None, _POINTER, _POINTER),
+    "mlirOperationRemoveFromParent": (None, _POINTER),
+    "mlirRegionGetFirstBlock": (_POINTER, _POINTER),
+    "mlirRewriterBaseInlineBlockBefore": (None, _POINTER, _POINTER, _POINTER, ctypes.c_ssize_t, _POINTER),
+    "mlirRewriterBaseReplaceOpWithValues": (None, _POINTER, _POINTER, ctypes.c_ssize_t, _POINTER),
+}
+"""What is used of the C API: the type of the result, then those of the parameters."""
+
+
+class Splices:
+    """Inlines calls in one context; `finish` must be called before anybody else reads the IR."""
+
+    def __init__(self, root: Operation) -> None:
+        self._api = _api()
+        self._rewriter = self._api.mlirIRRewriterCreate(self._api.mlirOperationGetContext(_pointer(root)))
+        self._splits: list[Split] = []
+
+    def inline(self, call: Operation, kind: CallKind, body: Operation, *, straight: bool) -> None:
+        """Replace a call by the body of a function, which is left without one.
+
+        Args:
+            call: a call; its operands and results are of the types of the function's.
+            kind: what kind of call it is.
+            body: the function, or a copy of it.
+            straight: whether the body is one block, which returns.
+        """
+        if straight:
+            self._splice(_pointer(call), _pointer(body), len(call.operands), len(call.results))
+            return
+        region = call.block.region
+        blocks = list(body.regions[0])
+        for block in blocks:
+            block.append_to(region)
+        self._splits.append((call, kind, blocks))
+
+    def _splice(self, call: int, body: int, arguments: int, results: int) -> None:
+        api = self._api
+        block = api.mlirRegionGetFirstBlock(api.mlirOperationGetRegion(body, 0))
+        end = api.mlirBlockGetTerminator(block)
+        values = self._operands(call, arguments)
+        api.mlirRewriterBaseInlineBlockBefore(self._rewriter, block, call, arguments, values)
+        values = self._operands(end, results)
+        api.mlirRewriterBaseReplaceOpWithValues(self._rewriter, call, results, values)
+        api.mlirOperationDestroy(end)
+
+    def _operands(self, operation: int, count: int) -> ctypes.Array[ctypes.c_void_p]:
+        get = self._api.mlirOperationGetOperand
+        return (_POINTER * count)(*[get(operation, index) for index in range(count)])
+
+    def finish(self) -> None:
+        """Replace the calls whose callees have several blocks."""
+        for call, kind, blocks in reversed(self._splits):
+            self._split(call, kind, blocks)
+        self._splits.clear()
+
+    def _split(self, call: Operation, kind: CallKind, blocks: Sequence[Block]) -> None:
+        """End the block of a call with a branch to the first of `blocks`; all that return go on behind it."""
+        after = call.block.create_after(*(result.type for result in call.results))
+        self._move_what_follows(call, after)
+        for result, argument in zip(call.results, after.arguments, strict=True):
+            result.replace_all_uses_with(argument)
+        for block in blocks:
+            *_, last = (each.operation for each in block.operations)
+            if last.name == kind.terminator:
+                _branch(last, after, kind)
+        _branch(call, blocks[0], kind)
+
+    def _move_what_follows(self, call: Operation, after: Block) -> None:
+        api, last = self._api, None
+        while moved := api.mlirOperationGetNextInBlock(_pointer(call)):
+            if last is None:
+                api.mlirOperationRemoveFromParent(moved)
+                api.mlirBlockAppendOwnedOperation(_pointer(after), moved)
+            else:
+                api.mlirOperationMoveAfter(moved, last)
+            last = moved
+
+    def close(self) -> None:
+        """Let go of what the C API has made. Idempotent."""
+        if self._rewriter:
+            self._api.mlirIRRewriterDestroy(self._rewriter)
+        self._rewriter = None
+
+
+def _branch(old: Operation, target: Block, kind: CallKind) -> None:
+    """Replace an operation by a branch with its operands."""
+    ir = bindings().ir
+    name = "llvm.br" if kind.call == "llvm.call" else "cf.br"
+    with ir.InsertionPoint(old):
+        ir.Operation.create(name, operands=list(old.operands), successors=[target], loc=old.location)
+    old.erase()
+
+
+def _pointer(handle: Operation | Block) -> int:
+    """The C API's handle of an object of the bindings."""
+    capsule = handle._CAPIPtr
+    pointer: int = _get_pointer(capsule, _get_name(capsule))
+    return pointer
+
+
+_get_name = ctypes.pythonapi.PyCapsule_GetName
+_get_name.restype, _get_name.argtypes = ctypes.c_char_p, (ctypes.py_object,)
+_get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_get_pointer.restype, _get_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+
+
+@cache
+def _api() -> ctypes.PyDLL:
+    """The C API of the bindings in use, called with the GIL: each call is short."""
+    library = ctypes.PyDLL(str(bindings().capi))
+    for name, (result, *parameters) in _FUNCTIONS.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, parameters
+    return library
