@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 COMMANDS: Final = {
     "opt": ("passpilot.plugin.opt:main", "optimize LLVM IR, with advisors"),
     "llc": ("passpilot.plugin.llc:main", "generate code, with advisors"),
+    "mlir-opt": ("passpilot.plugin.mlir_opt:main", "optimize MLIR, with advisors and passes in Python"),
     "attach": ("passpilot.runners.attach:main", "run an unmodified compiler, and answer its questions"),
     "serve": ("passpilot.runners.serve:main", "answer for a compiler in another process"),
     "aot": ("passpilot.runners.aot.command:main", "compile an ONNX model to native code"),
     "serve-compiler": ("passpilot.training.serve_compiler:main", "let agents learn from compilations"),
     "log": ("passpilot.features.log_command:main", "show a decision log"),
     "features": ("passpilot.features.table_command:main", "list what a model can see"),
+    "doctor": ("passpilot.plugin.doctor:main", "tell which compilers are used, and what they can do"),
 }
 
 EXAMPLE: Final = "passpilot opt in.bc -passes='default<Oz>' --inline=python:policy.py:decide -o out.bc"

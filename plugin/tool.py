@@ -29,6 +29,7 @@ ADVISORS: Final[Mapping[str, Mapping[str, str]]] = {
         "evict": "passpilot.passes.evict:EvictAdvisor",
         "priority": "passpilot.passes.priority:PriorityAdvisor",
     },
+    "mlir-opt": {},
 }
 """The advisor of each decision point that each command reaches; imported when asked for."""
 
@@ -89,7 +90,7 @@ def advice_options(parser: Parser, command: str) -> None:
     for point in points:
         add(point, metavar="RUNNER", help=f"ask RUNNER {QUESTIONS[point]}")
     what = "the same for any decision point"
-    what += ", those of passes in Python too" if command == "opt" else ""
+    what += ", those of passes in Python too" if command != "llc" else ""
     add("advise", action="append", default=[], metavar="POINT=RUNNER", help=what)
     add(
         "load",
@@ -294,7 +295,7 @@ def runners(command: str, options: argparse.Namespace) -> dict[str, str]:
 
 def _reaches(command: str, point: str) -> bool:
     """Whether the command reaches a decision point: one of LLVM's, or of a pass in Python."""
-    if point in ADVISORS[command] or command != "opt":
+    if point in ADVISORS[command] or command == "llc":
         return point in ADVISORS[command]
     known: bool = import_module("passpilot.features.point").is_declared(point)
     return known
@@ -302,7 +303,7 @@ def _reaches(command: str, point: str) -> bool:
 
 def _reached(command: str) -> tuple[str, ...]:
     """The points that the command is known to reach."""
-    if command != "opt":
+    if command == "llc":
         return tuple(ADVISORS[command])
     points = import_module("passpilot.features.point")
     return *ADVISORS[command], *(name for name in points.point_names() if name not in points.POINTS)
@@ -330,21 +331,18 @@ def logs(command: str, options: argparse.Namespace, advised: Iterable[str]) -> d
 
 def _keywords(command: str, options: argparse.Namespace, advised: Iterable[str]) -> dict[str, object]:
     """The keywords that are on the command line; each must be for some advisor."""
-    given: dict[str, object] = {}
-    for point in ADVISORS[command]:
-        for name in KEYWORDS[point]:
-            if getattr(options, name) is not None:
-                given[name] = getattr(options, name)
+    names = dict.fromkeys((*PASS_POINT, *(name for point in ADVISORS[command] for name in KEYWORDS[point])))
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     taken = {name for point in advised for name in KEYWORDS.get(point, PASS_POINT)}
     for name in given:
         if name not in taken:
-            _refuse_lonely(command, name, next(p for p in ADVISORS[command] if name in KEYWORDS[p]))
+            _refuse_lonely(command, name, next((p for p in ADVISORS[command] if name in KEYWORDS[p]), ""))
     return given
 
 
 def _refuse_lonely(command: str, name: str, point: str) -> NoReturn:
     flag = f"--{name.replace('_', '-')}"
-    point = point or next(iter(ADVISORS[command]))
+    point = point or next(iter(ADVISORS[command]), "inline")
     raise UsageError(
         f"{command}: {flag}: expected an advisor that it is for, got none; add --{point}=default"
     )
