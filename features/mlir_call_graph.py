@@ -20,7 +20,7 @@ from passpilot.plugin.mlir import bindings
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from passpilot.plugin.mlir_types import Attribute, Operation
+    from passpilot.plugin.mlir_types import Attribute, Block, Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,9 @@ class Contents:
     depth: int = 1
     """Of regions within each other."""
     calls: list[Operation] = field(default_factory=list)
+    """In the order in which MLIR's inliner looks at them: last block first, regions after the block around."""
+    calls_in_text: list[Operation] = field(default_factory=list)
+    """The same, in the order of the text."""
     references: Counter[str] = field(default_factory=Counter)
     """How often each symbol is mentioned, in calls and elsewhere."""
     row: Mapping[str, object] | None = None
@@ -195,13 +198,18 @@ class CallGraph:
             for symbol, count in node.contents.references.items():
                 if target := self.nodes.get(symbol):
                     target.uses += count
-            for call in node.contents.calls:
+            for call in node.contents.calls_in_text:
                 if target := self.target(call):
                     node.targets[target] = None
+        elsewhere = Counter[str]()
         for other in others:
-            for symbol in contents_of(other, itself=True).references:
-                if target := self.nodes.get(symbol):
-                    target.discardable = False
+            elsewhere += contents_of(other).references
+        for operation in (*others, *(node.operation for node in self.nodes.values())):
+            for attribute in operation.attributes.values():
+                _refer(attribute, elsewhere)
+        for symbol in elsewhere:
+            if target := self.nodes.get(symbol):
+                target.discardable = False
 
     def target(self, call: Operation) -> CallGraphNode | None:
         """The function that a call means; None if it has no body here."""
@@ -236,16 +244,12 @@ class CallGraph:
         caller.calls += callee.calls - 1
         callee.uses -= 1
         if moved:
-            self._drop(callee)
+            self.erase(callee)
         elif references:
             self._use(references, 1)
 
     def erase(self, node: CallGraphNode) -> None:
-        """Erase a function that nobody uses."""
-        self._use(node.contents.references, -1)
-        self._drop(node)
-
-    def _drop(self, node: CallGraphNode) -> None:
+        """Erase a function that nobody uses; whom it uses keeps that use, as in MLIR's own inliner."""
         node.erased = True
         del self.nodes[node.name]
         node.operation.erase()
@@ -267,39 +271,40 @@ def call_graphs(root: Operation) -> Iterator[CallGraph]:
         yield CallGraph(root, all_uses_visible=root.parent is None)
 
 
-def contents_of(operation: Operation, *, itself: bool = False) -> Contents:
-    """What there is in an operation; `itself` counts, too, if that is set."""
-    blocks = sum(len(region.blocks) for region in operation.regions)
-    found = Contents(blocks=blocks, is_single_block=blocks == 1)
-    names, calls, closer = [], found.calls, []
-    advance = bindings().ir.WalkResult.ADVANCE
-
-    def see(each: Operation) -> object:
-        name = each.name
-        names.append(name)
-        if name in _KINDS:
-            calls.append(each)
-            closer.append(each)
-        elif name.partition(".")[0] not in _FLAT:
-            closer.append(each)
-        return advance
-
-    operation.walk(see, bindings().ir.WalkOrder.PRE_ORDER)
+def contents_of(operation: Operation) -> Contents:
+    """What there is in an operation."""
+    found = Contents()
+    blocks = [block for region in operation.regions for block in region]
+    found.is_single_block = len(blocks) == 1
+    names: list[str] = []
+    for block in blocks:
+        found.calls[:0] = _look(block, 1, found, names)
     found.names.update(names)
-    if not itself:
-        found.names[operation.name] -= 1
-    for each in closer if itself else closer[1:]:
-        for attribute in each.attributes.values():
-            _refer(attribute, found.references)
-        if len(each.regions):
-            found.blocks += sum(len(region.blocks) for region in each.regions)
-            found.depth = max(found.depth, depth_of(each, operation) + 1)
     return found
 
 
-def depth_of(operation: Operation, within: Operation) -> int:
-    """How many regions are around an operation, up to the body of the function that it is in."""
-    return sum(1 for _ in around(operation, within)) + 1
+def _look(block: Block, depth: int, found: Contents, names: list[str]) -> list[Operation]:
+    """Add what there is in a block; gives its calls, those in regions of its operations last."""
+    found.blocks += 1
+    found.depth = max(found.depth, depth)
+    calls: list[Operation] = []
+    inner: list[Operation] = []
+    for each in block.operations:
+        operation = each.operation
+        name = operation.name
+        names.append(name)
+        if name.partition(".")[0] in _FLAT:
+            continue
+        for attribute in operation.attributes.values():
+            _refer(attribute, found.references)
+        if name in _KINDS:
+            calls.append(operation)
+            found.calls_in_text.append(operation)
+            continue
+        for region in operation.regions:
+            for below in region:
+                inner[:0] = _look(below, depth + 1, found, names)
+    return calls + inner
 
 
 def around(operation: Operation, function: Operation) -> Iterator[Operation]:

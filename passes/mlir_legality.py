@@ -71,6 +71,7 @@ def _is_inlined(call: Operation, caller: CallGraphNode, callee: CallGraphNode) -
     with ir.InsertionPoint(module.body):
         callee.operation.clone()
         copy = caller.operation.clone().operation
+    copy.attributes["sym_visibility"] = ir.StringAttr.get("public", call.context)  # else it is dead
     for other, each in enumerate(contents_of(copy).calls):
         if other != number:
             each.attributes[MARK] = ir.UnitAttr.get(call.context)

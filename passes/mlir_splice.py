@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.plugin.mlir import bindings
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from passpilot.features.mlir_call_graph import CallKind
     from passpilot.plugin.mlir_types import Block, Operation
-
-    Split = tuple[Operation, CallKind, Sequence[Block]]
 
 _POINTER: Final = ctypes.c_void_p
 """Each of the C API's handles is a struct of one pointer, which is passed as that pointer is."""
@@ -44,13 +42,22 @@ _FUNCTIONS: Final = {
 """What is used of the C API: the type of the result, then those of the parameters."""
 
 
+class _Split(NamedTuple):
+    """A call, and the body that is to replace it."""
+
+    call: Operation
+    kind: CallKind
+    entry: Block
+    returns: Sequence[Operation]
+
+
 class Splices:
     """Inlines calls in one context; `finish` must be called before anybody else reads the IR."""
 
     def __init__(self, root: Operation) -> None:
         self._api = _api()
         self._rewriter = self._api.mlirIRRewriterCreate(self._api.mlirOperationGetContext(_pointer(root)))
-        self._splits: list[Split] = []
+        self._splits: list[_Split] = []
 
     def inline(self, call: Operation, kind: CallKind, body: Operation, *, straight: bool) -> None:
         """Replace a call by the body of a function, which is left without one.
@@ -64,11 +71,14 @@ class Splices:
         if straight:
             self._splice(_pointer(call), _pointer(body), len(call.operands), len(call.results))
             return
-        region = call.block.region
         blocks = list(body.regions[0])
+        ends = [operation for block in blocks for *_, operation in [[each.operation for each in block.operations]]]
+        region = call.block.region
         for block in blocks:
             block.append_to(region)
-        self._splits.append((call, kind, blocks))
+        # The handles of blocks are of no use once `body` is gone; those of operations are.
+        returns = [end for end in ends if end.name == kind.terminator]
+        self._splits.append(_Split(call, kind, ends[0].block, returns))
 
     def _splice(self, call: int, body: int, arguments: int, results: int) -> None:
         api = self._api
@@ -86,21 +96,20 @@ class Splices:
 
     def finish(self) -> None:
         """Replace the calls whose callees have several blocks."""
-        for call, kind, blocks in reversed(self._splits):
-            self._split(call, kind, blocks)
+        for split in reversed(self._splits):
+            self._finish(split)
         self._splits.clear()
 
-    def _split(self, call: Operation, kind: CallKind, blocks: Sequence[Block]) -> None:
-        """End the block of a call with a branch to the first of `blocks`; all that return go on behind it."""
+    def _finish(self, split: _Split) -> None:
+        """End the block of a call with a branch into the body; all that returns from there goes on behind it."""
+        call = split.call
         after = call.block.create_after(*(result.type for result in call.results))
         self._move_what_follows(call, after)
         for result, argument in zip(call.results, after.arguments, strict=True):
             result.replace_all_uses_with(argument)
-        for block in blocks:
-            *_, last = (each.operation for each in block.operations)
-            if last.name == kind.terminator:
-                _branch(last, after, kind)
-        _branch(call, blocks[0], kind)
+        for each in split.returns:
+            _branch(each, after, split.kind)
+        _branch(call, split.entry, split.kind)
 
     def _move_what_follows(self, call: Operation, after: Block) -> None:
         api, last = self._api, None
