@@ -165,6 +165,12 @@ def test_costs(f: ir.Function) -> None:
         InputError, match="expected throughput, latency, code-size or size-and-latency, got x"
     ):
         load.cost("x")
+    vectors = "define <8 x i32> @g(<8 x i32> %a) {\n  %c = mul <8 x i32> %a, %a\n  ret <8 x i32> %c\n}\n"
+    g = Module.read(f'target triple = "x86_64-pc-linux-gnu"\n{vectors}'.encode()).functions[0]
+    multiply = g.instructions[0]
+    assert (before := multiply.cost()) is not None
+    g.add_attribute('"target-features"="+avx2"')
+    assert multiply.cost() < before  # type: ignore[operator]
 
 
 def test_properties(f: ir.Function) -> None:
