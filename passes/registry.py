@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import re
 from functools import cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import TYPE_CHECKING, Final, Literal
 
-from passpilot.passes.llvm_names import is_llvm_name
+from passpilot.passes.llvm_names import NAME, is_llvm_name
 from passpilot.passes.options import Option, options_of
 from passpilot.plugin.errors import Error, RegistrationError
 
@@ -38,7 +37,6 @@ DEFINITION: Final = "__passpilot_pass__"
 
 Level = Literal["module", "cgscc", "function", "loop"]
 
-_NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _PASSES: Final[dict[str, PassDefinition]] = {}
 
 
@@ -66,7 +64,7 @@ def define(kind: object, name: object, level: Level, origin: str, *, required: b
         RegistrationError: name or class do not fit.
     """
     who = f"pass {name!r} at {origin}"
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not NAME.fullmatch(name):
         raise RegistrationError(f"{who}: expected a name in kebab-case, such as 'my-pass', got {name!r}")
     for problem in _problems(kind):
         raise RegistrationError(f"{who}: expected {problem}")
@@ -127,7 +125,7 @@ def find(name: str) -> PassDefinition | None:
     Raises:
         Error: the entry point of this name cannot be used.
     """
-    if name not in _PASSES and _NAME.fullmatch(name) and not is_llvm_name(name):
+    if name not in _PASSES and NAME.fullmatch(name) and not is_llvm_name(name):
         _load(name)
     return _PASSES.get(name)
 

@@ -42,8 +42,8 @@ def test_a_guide(program: Path, tmp_path: Path, guide: str, pieces: int, command
     text = (ROOT / guide).read_text()
     python = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     for piece in python:
-        if name := re.match(r"# (\w+\.py)\n", piece):
-            (tmp_path / name[1]).write_text(piece)
+        if titled := re.match(r"# (\w+\.py)\n", piece):
+            (tmp_path / titled[1]).write_text(piece)
     shown = re.findall(r"^    passpilot (opt .*)", text, re.MULTILINE)
     for command in shown:
         # There is no model here.

@@ -13,6 +13,7 @@ from passpilot.plugin import ir
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import Module
 from tests import stock
+from tests.plugin.ir_named import block, instruction
 
 TEXT = """
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
@@ -65,14 +66,6 @@ def f(module: Module) -> ir.Function:
     found = module.function("f")
     assert found is not None
     return found
-
-
-def block(f: ir.Function, name: str) -> ir.BasicBlock:
-    return next(each for each in f.blocks if each.name == name)
-
-
-def instruction(f: ir.Function, name: str) -> ir.Instruction:
-    return next(each for each in f.instructions if each.name == name)
 
 
 def trips(loop: ir.Loop) -> int | None:

@@ -12,6 +12,7 @@ from passpilot import llvm
 from passpilot.plugin import ir
 from passpilot.plugin.errors import IRError
 from passpilot.plugin.module import Module, optimize
+from tests.plugin.ir_named import function as named
 
 TEXT = """
 target triple = "x86_64-pc-linux-gnu"
@@ -78,12 +79,6 @@ def passes() -> Iterator[Callable[[Module, str, Callable[..., bool]], None]]:
 
 
 Passes = Callable[[Module, str, Callable[..., bool]], None]
-
-
-def named(module: Module, name: str) -> ir.Function:
-    found = module.function(name)
-    assert found is not None
-    return found
 
 
 def test_answers_follow_changes_within_a_pass(module: Module, passes: Passes) -> None:

@@ -11,7 +11,8 @@ from passpilot import InlineAdvisor
 from passpilot.plugin import ir
 from passpilot.plugin.errors import Error, IRError, StaleViewError
 from passpilot.plugin.module import Module, optimize
-from tests.plugin.test_ir_in_passes import BODY, TEXT, Passes, module, named, passes
+from tests.plugin.ir_named import function as named
+from tests.plugin.test_ir_in_passes import BODY, TEXT, Passes, module, passes
 
 __all__ = ["module", "passes"]  # fixtures
 
