@@ -227,7 +227,7 @@ class PointAdvisor(Advisor):
     """
 
     _hint = "return the decision itself"
-    _nobody = "default"
+    _nobody = "the pass's default"
     _unasked = "the pipeline has no pass that asks here, or it found nothing to ask about"
 
     def __init__(

@@ -85,6 +85,8 @@ def test_the_default_decides_where_nobody_advises() -> None:
     point = flag(lambda values: values["size"] == 2)
     assert asked(point) == {"leaf": True, "sum": False}
     assert point.ask({"size": 2}) is True, "outside a compilation, too"
+    told = f"{NAME} advisor default: the pass's default; nothing was asked"
+    assert point.advisor("default").report() == told
 
 
 def test_a_policy_sees_the_decision() -> None:

@@ -121,7 +121,7 @@ def printed(capfd: pytest.CaptureFixture[str], module: Module, pipeline: str) ->
 
 
 def claimed(claim: str) -> object:
-    """What a pass answers that claims to keep more than it may; made in the test, as pytest keeps parameters."""
+    """What a pass answers that says too much; no parameter of a test, for pytest would let it leak."""
     return False if claim == "nothing" else getattr(llvm.PreservedAnalyses, claim)()
 
 
