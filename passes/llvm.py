@@ -97,6 +97,7 @@ def register(kind: object) -> None:
 def _decorator(name: str, level: Level, *, required: bool) -> Callable[[Pass], Pass]:
     caller = sys._getframe(2)
     origin = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+    registry.check_name(name, origin)
 
     def decorate(kind: Pass) -> Pass:
         definition = registry.define(kind, name, level, origin, required=required)

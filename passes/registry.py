@@ -57,15 +57,24 @@ class PassDefinition:
         return f"{self.name}{{{options}}}" if options else self.name
 
 
-def define(kind: object, name: object, level: Level, origin: str, *, required: bool) -> PassDefinition:
+def check_name(name: object, origin: str) -> None:
+    """Make sure that a pass can have this name.
+
+    Raises:
+        RegistrationError: it is none; a decorator without parentheses gets the class for one.
+    """
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        who = f"pass {name!r} at {origin}"
+        raise RegistrationError(f"{who}: expected a name in kebab-case, such as 'my-pass', got {name!r}")
+
+
+def define(kind: object, name: str, level: Level, origin: str, *, required: bool) -> PassDefinition:
     """The definition of a pass class, checked but not registered yet.
 
     Raises:
-        RegistrationError: name or class do not fit.
+        RegistrationError: the class does not fit.
     """
     who = f"pass {name!r} at {origin}"
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise RegistrationError(f"{who}: expected a name in kebab-case, such as 'my-pass', got {name!r}")
     for problem in _problems(kind):
         raise RegistrationError(f"{who}: expected {problem}")
     assert isinstance(kind, type), "checked above"

@@ -61,8 +61,9 @@ def test_graphs_are_of_the_ir_as_it_is(tmp_path: Path) -> None:
     module = Module.read(stock.clang(stock.MANY_CALLS, tmp_path / "in.bc"))
     call = next(each for f in module.functions for each in f.call_sites if each.callee and each.inline_cost)
     caller, callee = call.caller, call.callee
+    assert callee is not None
     calls, blocks = call_graph(module).edges[caller, callee]["calls"], len(control_flow_graph(caller))
-    caller.entry_block.instructions[-1].split_before("tail")
+    caller.blocks[0].instructions[-1].split_before("tail")
     call.inline()
     assert call_graph(module).get_edge_data(caller, callee, {"calls": 0})["calls"] == calls - 1
     graph = control_flow_graph(caller)
