@@ -186,7 +186,9 @@ def test_outside_a_module_pass_a_module_runs_nothing(module: Module, passes: Pas
         assert isinstance(function.module, Module)
         return function.module.run("globaldce")
 
-    assert "expected a module pass to run it, got another" in raising(passes, module, "function(ir-function)", body)
+    assert "expected a module pass to run it, got another" in raising(
+        passes, module, "function(ir-function)", body
+    )
     with pytest.raises(IRError, match=r"module pass to run it, got none; elsewhere passpilot\.optimize"):
         module.run("globaldce")
     with pytest.raises(IRError, match="expected a pass that may change its blocks to run it, got none"):
