@@ -67,9 +67,9 @@ class Search:
         for choice in range(1, domain.count):
             yield f"always:{choice}", _always(choice)
 
-    def score(self, binary: Binary) -> float:
-        """What is to be least."""
-        time = statistics.median(binary.ratios)
+    def score(self, binary: Binary, base: Binary) -> float:
+        """What is to be least: by the least of the times, to which other work on the machine only adds."""
+        time = min(binary.seconds) / min(base.seconds)
         return binary.text_ratio + COST_OF_TIME * max(0.0, time - 1) if self.for_size else time
 
 
@@ -80,13 +80,13 @@ def _always(choice: int) -> Callable[[Observation], int]:
 
 @dataclass(slots=True)
 class Binary:
-    """A compiled program: its code by that of O2, and its times by those of O2 beside it."""
+    """A compiled program, its code by that of O2, and how long its runs took."""
 
     path: Path
     policy: str
     text: int
     text_ratio: float = 1.0
-    ratios: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
 
 
 SEARCHES: Final = (
@@ -135,9 +135,10 @@ def chosen(program: Program, search: Search, base: Binary, policies: int) -> Bin
         made.text_ratio = made.text / base.text
         rivals.append(made)
     while len(rivals) > 1:
-        for each in rivals * (1 if len(rivals) > 4 else 3):
-            each.ratios.append(seconds(program, each) / seconds(program, base))
-        rivals = sorted(rivals, key=search.score)[: max(1, len(rivals) // 2)]
+        for each in rivals * (2 if len(rivals) > 4 else 4):
+            for binary in (each, base):
+                binary.seconds.append(seconds(program, binary))
+        rivals = sorted(rivals, key=lambda each: search.score(each, base))[: max(1, len(rivals) // 2)]
     return rivals[0]
 
 

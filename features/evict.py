@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import Final
 
 from passpilot.features.custom import custom_rows
-from passpilot.features.point import Choice, Feature, Point
+from passpilot.features.point import Choice, Feature, Point, row
 from passpilot.features.spec import TensorSpec
 
 COLUMNS: Final = 33
@@ -34,11 +34,11 @@ STAGES: Final = "0 new, 1 assign or evict, 2 split, 3 split to the end, 4 spill,
 
 
 def _count(name: str, doc: str) -> Feature:
-    return Feature(TensorSpec(name, "int64", (1, COLUMNS)), doc)
+    return row(name, doc, shape=(1, COLUMNS))
 
 
 def _scaled(name: str, doc: str) -> Feature:
-    return Feature(TensorSpec(name, "float32", (1, COLUMNS)), f"{doc}; scaled")
+    return row(name, f"{doc}; scaled", "float32", (1, COLUMNS))
 
 
 FEATURES: Final = (

@@ -57,6 +57,11 @@ class Feature:
     origin: str = ""
 
 
+def row(name: str, doc: str, dtype: str = "int64", shape: tuple[int, ...] = (1,)) -> Feature:
+    """One row of a feature table."""
+    return Feature(TensorSpec(name, dtype, shape), doc)
+
+
 @dataclass(frozen=True, slots=True)
 class Flag:
     """The advice domain of a yes-or-no decision."""

@@ -14,16 +14,16 @@ from __future__ import annotations
 from typing import Final
 
 from passpilot.features.custom import custom_rows
-from passpilot.features.point import Feature, Number, Point
+from passpilot.features.point import Feature, Number, Point, row
 from passpilot.features.spec import TensorSpec
 
 FEATURES: Final = (
-    Feature(TensorSpec("li_size", "int64", (1,)), "length of all its segments; 16 per instruction"),
-    Feature(
-        TensorSpec("stage", "int64", (1,)),
+    row("li_size", "length of all its segments; 16 per instruction"),
+    row(
+        "stage",
         "how far LLVM has come: 0 new, 1 assign or evict, 2 split, 3 split to the end, 4 spill, 5 all done",
     ),
-    Feature(TensorSpec("weight", "float32", (1,)), "its spill weight; infinite if it must not be spilled"),
+    row("weight", "its spill weight; infinite if it must not be spilled", "float32"),
 )
 
 DECISION: Final = TensorSpec("priority", "float64", (1,))

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.point import Feature
-from passpilot.features.spec import TensorSpec
+from passpilot.features.point import row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,24 +21,20 @@ GOALS: Final = ("", "optsize", "minsize")
 _FREQUENCY_LIMIT: Final = 1e30
 
 
-def _row(name: str, doc: str, dtype: str = "int64", shape: tuple[int, ...] = (1,)) -> Feature:
-    return Feature(TensorSpec(name, dtype, shape), doc)
-
-
 FEATURES: Final = (
-    _row("instructions", "instructions of the function"),
-    _row("blocks", "basic blocks of the function"),
-    _row("loops", "loops of the function, inner ones included"),
-    _row("loop_depth", "depth of its innermost loop"),
-    _row("calls", "calls in it, those of intrinsics included"),
-    _row("work", "instructions that one call of it runs, by block frequencies; no callees", "float64"),
-    _row("hottest", "how often its hottest block runs per call", "float64"),
-    _row("is_local", "1 if nothing outside the module can call it"),
-    _row("call_sites", "direct calls of it in the module"),
-    _row("call_depth", "depth of the innermost loop around one of these"),
-    _row("call_frequency", "how often these run per call of their functions, in all", "float64"),
-    _row("is_cold", "1 if it is marked cold"),
-    _row("mask", "1 for each goal that is allowed: as it is, optsize, minsize", shape=(1, len(GOALS))),
+    row("instructions", "instructions of the function"),
+    row("blocks", "basic blocks of the function"),
+    row("loops", "loops of the function, inner ones included"),
+    row("loop_depth", "depth of its innermost loop"),
+    row("calls", "calls in it, those of intrinsics included"),
+    row("work", "instructions that one call of it runs, by block frequencies; no callees", "float64"),
+    row("hottest", "how often its hottest block runs per call", "float64"),
+    row("is_local", "1 if nothing outside the module can call it"),
+    row("call_sites", "direct calls of it in the module"),
+    row("call_depth", "depth of the innermost loop around one of these"),
+    row("call_frequency", "how often these run per call of their functions, in all", "float64"),
+    row("is_cold", "1 if it is marked cold"),
+    row("mask", "1 for each goal that is allowed: as it is, optsize, minsize", shape=(1, len(GOALS))),
 )
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.point import Feature
-from passpilot.features.spec import TensorSpec
+from passpilot.features.point import row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,35 +25,31 @@ LARGEST: Final = 1024
 _FREQUENCY_LIMIT: Final = 1e30
 
 
-def _row(name: str, doc: str, dtype: str = "int64", shape: tuple[int, ...] = (1,)) -> Feature:
-    return Feature(TensorSpec(name, dtype, shape), doc)
-
-
 FEATURES: Final = (
-    _row("trip_count", "how often the body runs per entry, if that is a known constant; else 0"),
-    _row("max_trip_count", "the most that it can run, if known; else 0"),
-    _row("trip_multiple", "a number that divides the trip count; 1 if none is known"),
-    _row("is_countable", "1 if the trip count can be computed before the loop is entered"),
-    _row("depth", "1 for a loop in no other"),
-    _row("blocks", "basic blocks of the loop"),
-    _row("exits", "blocks that may leave the loop"),
-    _row("latch_exits", "1 if the last block of the body may leave the loop"),
-    _row("phis", "values that the header carries from one iteration to the next"),
-    _row("instructions", "instructions, without phis"),
-    _row("size", "code size of the body by the target's cost model"),
-    _row("throughput", "reciprocal throughput of the body by the target's cost model"),
-    _row("latency", "sum of the latencies of the body by the target's cost model"),
-    _row("loads", "loads"),
-    _row("stores", "stores"),
-    _row("calls", "calls that are no intrinsics"),
-    _row("branches", "conditional branches and switches"),
-    _row("floating_point", "floating-point operations"),
-    _row("divisions", "divisions and remainders, of integers and of floating-point numbers"),
-    _row("iterations", "iterations per entry that branch probabilities suggest", "float64"),
-    _row("frequency", "how often the header runs per call of the function", "float64"),
-    _row("function_instructions", "instructions of the function"),
-    _row("for_size", "1 if the function is optsize or minsize"),
-    _row("mask", "1 for each factor that is allowed", shape=(1, len(FACTORS))),
+    row("trip_count", "how often the body runs per entry, if that is a known constant; else 0"),
+    row("max_trip_count", "the most that it can run, if known; else 0"),
+    row("trip_multiple", "a number that divides the trip count; 1 if none is known"),
+    row("is_countable", "1 if the trip count can be computed before the loop is entered"),
+    row("depth", "1 for a loop in no other"),
+    row("blocks", "basic blocks of the loop"),
+    row("exits", "blocks that may leave the loop"),
+    row("latch_exits", "1 if the last block of the body may leave the loop"),
+    row("phis", "values that the header carries from one iteration to the next"),
+    row("instructions", "instructions, without phis"),
+    row("size", "code size of the body by the target's cost model"),
+    row("throughput", "reciprocal throughput of the body by the target's cost model"),
+    row("latency", "sum of the latencies of the body by the target's cost model"),
+    row("loads", "loads"),
+    row("stores", "stores"),
+    row("calls", "calls that are no intrinsics"),
+    row("branches", "conditional branches and switches"),
+    row("floating_point", "floating-point operations"),
+    row("divisions", "divisions and remainders, of integers and of floating-point numbers"),
+    row("iterations", "iterations per entry that branch probabilities suggest", "float64"),
+    row("frequency", "how often the header runs per call of the function", "float64"),
+    row("function_instructions", "instructions of the function"),
+    row("for_size", "1 if the function is optsize or minsize"),
+    row("mask", "1 for each factor that is allowed", shape=(1, len(FACTORS))),
 )
 
 _DIVISIONS: Final = ("sdiv", "udiv", "srem", "urem", "fdiv", "frem")

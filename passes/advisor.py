@@ -226,7 +226,7 @@ class Advisor(ABC):
     def report(self) -> str:
         """The counts for people, in the manner of `--stats`."""
         if self._core is None:
-            return f"{self._who} {self.name}: LLVM's own {self._nobody}; nothing was asked"
+            return f"{self._who} {self.name}: {self._nobody}; nothing was asked"
         lines = [f"{count:10d} {what}" for count, what in self._rows()]
         lines.append(f"{self.stats.microseconds_per_decision:10.2f} microseconds per decision")
         return "\n".join([f"{self._who} {self.name}:", *lines])

@@ -18,7 +18,6 @@ points. Where nobody advises the compilation at this point, the default decides.
 
 from __future__ import annotations
 
-import re
 import sys
 from functools import partial
 from operator import itemgetter
@@ -38,6 +37,7 @@ from passpilot.features.point import (
 )
 from passpilot.features.spec import TensorSpec, by_name
 from passpilot.passes.advisor import Advisor, Stats
+from passpilot.passes.llvm_names import NAME
 from passpilot.plugin._core import BasicBlock, Function, Instruction, Loop
 from passpilot.plugin.errors import (
     AdviceError,
@@ -62,7 +62,6 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer", bound=float)  # bool, int or float
 
-_NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _LARGEST: Final = sys.float_info.max
 
 
@@ -238,7 +237,7 @@ class PointAdvisor(Advisor):
     """
 
     _hint = "return the decision itself"
-    _nobody = "default"
+    _nobody = "the pass's default"
     _unasked = "the pipeline has no pass that asks here, or it found nothing to ask about"
 
     def __init__(
@@ -382,7 +381,7 @@ def _rows(name: object, rows: Sequence[Feature], domain: Domain) -> tuple[Featur
     Raises:
         TypeError: a name is not one, or the mask does not fit.
     """
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not NAME.fullmatch(name):
         raise TypeError(f"expected a name in kebab-case, such as 'unroll-factor', got {name!r}")
     for row in rows:
         if not (row.spec.name.isascii() and row.spec.name.isidentifier()):

@@ -51,7 +51,7 @@ class EvictAdvisor(Advisor):
 
     point = "evict"
     _hint = "obs['mask'] tells which columns are legal"
-    _nobody = "evictions"
+    _nobody = "LLVM's own evictions"
     _unasked = (
         "the register allocator asks nobody (as at -O0 or with -regalloc=fast), or no function of the module "
         "has more live values than registers"

@@ -54,7 +54,7 @@ class InlineAdvisor(Advisor):
 
     point = "inline"
     _hint = "return the decision itself"
-    _nobody = "inliner"
+    _nobody = "LLVM's own inliner"
     _unasked = (
         "the pipeline has no inliner that asks (as default<O2> and inliner-wrapper do; a bare inline "
         "does not), or the module no call that could be inlined"

@@ -19,7 +19,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, TypeVar
 
-from passpilot.passes.registry import LLVM
+from passpilot.passes.registry import LLVM, check_name
 from passpilot.plugin._core import PreservedAnalyses
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ unregister = LLVM.unregister
 def _decorator(name: str, level: str, *, required: bool) -> Callable[[Pass], Pass]:
     caller = sys._getframe(2)
     origin = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+    check_name(name, origin)
 
     def decorate(kind: Pass) -> Pass:
         LLVM.define(kind, name, level, origin, required=required)

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The names in pipeline text that are LLVM's own; every compilation asks for them, so this imports little."""
+"""The names in pipeline text: which are LLVM's own, and what others look like.
+
+Every compilation asks for them, so this imports little.
+"""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 from typing import Final
+
+NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+"""What passes and decision points in Python can be called: kebab-case."""
 
 _GRAMMAR: Final = re.compile(
     "module|cgscc|function|loop|loop-mssa|machine-function|coro-cond|repeat|devirt|require|invalidate"

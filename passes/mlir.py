@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from passpilot.passes.mlir_pipeline import run_pipeline, signal_pass_failure
 from passpilot.passes.mlir_rewrite import rewrite_greedily
-from passpilot.passes.registry import MLIR
+from passpilot.passes.registry import MLIR, check_name
 from passpilot.plugin.errors import RegistrationError
 from passpilot.plugin.mlir import bindings
 
@@ -57,6 +57,7 @@ def pass_(name: str, *, anchor: str = "") -> Callable[[Pass], Pass]:
     """
     caller = sys._getframe(1)
     origin = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+    check_name(name, origin)
     if anchor and not _OPERATION.fullmatch(anchor):
         who = f"pass {name!r} at {origin}"
         raise RegistrationError(f"{who}: expected an operation such as func.func as anchor, got {anchor!r}")

@@ -69,7 +69,9 @@ class _Rewriting:
     def _rewrites(self, name: str, answer: object) -> bool:
         if not isinstance(answer, bool):
             got = type(answer).__name__
-            raise PassError(f"pattern for {name}: expected True or False, whether it has rewritten, got {got}")
+            raise PassError(
+                f"pattern for {name}: expected True or False, whether it has rewritten, got {got}"
+            )
         self._left -= answer
         if self._left < 0:
             raise _endless(f"{self._limit} rewrites")

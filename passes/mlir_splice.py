@@ -72,7 +72,9 @@ class Splices:
             self._splice(_pointer(call), _pointer(body), len(call.operands), len(call.results))
             return
         blocks = list(body.regions[0])
-        ends = [operation for block in blocks for *_, operation in [[each.operation for each in block.operations]]]
+        ends = [
+            operation for block in blocks for *_, operation in [[each.operation for each in block.operations]]
+        ]
         region = call.block.region
         for block in blocks:
             block.append_to(region)

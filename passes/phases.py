@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.point import Choice, Feature
+from passpilot.features.point import Choice, Feature, row
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.plugin.errors import RegistrationError
@@ -65,13 +65,11 @@ class Phases:
             name,
             features=[
                 Feature(embedding, "the unit as it is now"),
-                Feature(TensorSpec("size", "int64", (1,)), "instructions that it has now"),
-                Feature(
-                    TensorSpec("initial_size", "int64", (1,)), "instructions that it had before the first"
-                ),
-                Feature(TensorSpec("step", "int64", (1,)), "pipelines that have run on it"),
-                Feature(TensorSpec("last", "int64", (1,)), "the choice before; 0 at first"),
-                Feature(TensorSpec("mask", "int64", (1, count)), "1: may be chosen; 0: would change nothing"),
+                row("size", "instructions that it has now"),
+                row("initial_size", "instructions that it had before the first"),
+                row("step", "pipelines that have run on it"),
+                row("last", "the choice before; 0 at first"),
+                row("mask", "1: may be chosen; 0: would change nothing", shape=(1, count)),
             ],
             advice=TensorSpec("phase", "int64", (1,)),
             domain=Choice(count, "mask"),

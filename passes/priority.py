@@ -31,7 +31,7 @@ class PriorityAdvisor(Advisor):
 
     point = "priority"
     _hint = "return the number itself"
-    _nobody = "order of live ranges"
+    _nobody = "LLVM's own order of live ranges"
     _unasked = (
         "the register allocator asks nobody (as at -O0 or with -regalloc=fast), or the module has no value "
         "to keep in a register"

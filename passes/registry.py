@@ -10,20 +10,17 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import re
 from functools import cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import TYPE_CHECKING, Final
 
-from passpilot.passes.llvm_names import is_llvm_name
+from passpilot.passes.llvm_names import NAME, is_llvm_name
 from passpilot.passes.options import Option, options_of
 from passpilot.plugin.errors import Error, RegistrationError
 from passpilot.plugin.mlir import is_mlir_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-
-_NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -120,7 +117,7 @@ class Registry:
         Raises:
             Error: the entry point of this name cannot be used.
         """
-        if name not in self._passes and _NAME.fullmatch(name) and not self._is_native(name):
+        if name not in self._passes and NAME.fullmatch(name) and not self._is_native(name):
             self._load(name)
         return self._passes.get(name)
 
@@ -196,15 +193,24 @@ def _entries(group: str, own: tuple[tuple[str, str], ...]) -> EntryPoints:
     return EntryPoints((*ours, *entry_points(group=group)))
 
 
-def _defined(kind: object, name: object, level: str, origin: str, *, required: bool) -> PassDefinition:
+def check_name(name: object, origin: str) -> None:
+    """Make sure that a pass can have this name.
+
+    Raises:
+        RegistrationError: it is none; a decorator without parentheses gets the class for one.
+    """
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        who = f"pass {name!r} at {origin}"
+        raise RegistrationError(f"{who}: expected a name in kebab-case, such as 'my-pass', got {name!r}")
+
+
+def _defined(kind: object, name: str, level: str, origin: str, *, required: bool) -> PassDefinition:
     """The definition of a pass class, checked but not registered yet.
 
     Raises:
-        RegistrationError: name or class do not fit.
+        RegistrationError: the class does not fit.
     """
     who = f"pass {name!r} at {origin}"
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise RegistrationError(f"{who}: expected a name in kebab-case, such as 'my-pass', got {name!r}")
     for problem in _problems(kind):
         raise RegistrationError(f"{who}: expected {problem}")
     assert isinstance(kind, type), "checked above"

@@ -16,8 +16,11 @@ where the runner wants it. Whoever watches the compiler looks at `overdue` now a
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import select
+import sys
+import termios
 import threading
 import time
 from typing import TYPE_CHECKING, Final
@@ -136,7 +139,7 @@ class Interactive:
         self._read_fd = self._write_fd = -1
 
     def _serve(self) -> None:
-        while not self._stopping:
+        while not self._is_over():
             self._await_session()
             pending = bytearray()
             while self._asked(pending):
@@ -152,15 +155,24 @@ class Interactive:
         select.select([self._read_fd], [], [])
         os.set_blocking(self._read_fd, True)
 
+    def _is_over(self) -> bool:
+        """Whether the compiler is dead, and has been read to its last byte and our `_STOP`."""
+        return self._stopping and not _unread(self._read_fd)
+
     def _asked(self, pending: bytearray) -> bool:
         """Take messages, of which `pending` have been read, up to a question; False if there is none."""
-        while not self._stopping:
+        over = False
+        while True:
+            if not over and (over := self._is_over()) and pending.endswith(_STOP):
+                del pending[-1:]
             if pending and self._take(pending):
                 self._partial = 0
                 if self._question:
                     break
                 continue
             self._partial = len(pending)
+            if over:
+                break
             self._steps += bool(pending) != self._steps % 2
             more = os.read(self._read_fd, _CHUNK)
             if not more:
@@ -263,6 +275,11 @@ class Interactive:
             f"{self._who}: expected one session after the other, got {got}; LLVM has one channel per "
             "process: compile on one thread (--thinlto-jobs=1)"
         )
+
+
+def _unread(descriptor: int) -> int:
+    """How many bytes a FIFO holds."""
+    return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def _opened_elsewhere(path: str) -> int:

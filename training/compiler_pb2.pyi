@@ -31,7 +31,14 @@ class CompilerMessage(_message.Message):
     def __init__(self, observation: _Optional[bytes] = ..., result: _Optional[_Union[Result, _Mapping]] = ..., failure: _Optional[_Union[Refusal, _Mapping]] = ..., episode: _Optional[_Union[Episode, _Mapping]] = ...) -> None: ...
 
 class Start(_message.Message):
-    __slots__ = ("code", "path", "point", "pipeline", "opt_level", "features", "reward", "function")
+    __slots__ = ("code", "path", "point", "pipeline", "opt_level", "features", "reward", "function", "at")
+    class AtEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     CODE_FIELD_NUMBER: _ClassVar[int]
     PATH_FIELD_NUMBER: _ClassVar[int]
     POINT_FIELD_NUMBER: _ClassVar[int]
@@ -40,6 +47,7 @@ class Start(_message.Message):
     FEATURES_FIELD_NUMBER: _ClassVar[int]
     REWARD_FIELD_NUMBER: _ClassVar[int]
     FUNCTION_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
     code: bytes
     path: str
     point: str
@@ -48,7 +56,8 @@ class Start(_message.Message):
     features: _containers.RepeatedScalarFieldContainer[str]
     reward: str
     function: str
-    def __init__(self, code: _Optional[bytes] = ..., path: _Optional[str] = ..., point: _Optional[str] = ..., pipeline: _Optional[str] = ..., opt_level: _Optional[int] = ..., features: _Optional[_Iterable[str]] = ..., reward: _Optional[str] = ..., function: _Optional[str] = ...) -> None: ...
+    at: _containers.ScalarMap[str, str]
+    def __init__(self, code: _Optional[bytes] = ..., path: _Optional[str] = ..., point: _Optional[str] = ..., pipeline: _Optional[str] = ..., opt_level: _Optional[int] = ..., features: _Optional[_Iterable[str]] = ..., reward: _Optional[str] = ..., function: _Optional[str] = ..., at: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class Action(_message.Message):
     __slots__ = ("integer", "number")

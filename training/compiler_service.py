@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final
 
 import grpc
 
-from passpilot.features.point import find_point
 from passpilot.plugin.errors import CompilationError, Error, InputError
 from passpilot.runners import advisor
 from passpilot.runners.grpc_server import knows
@@ -178,7 +177,8 @@ class _Stream:
     async def _begin(self, start: Start) -> CompilerMessage:
         self._worker = await self._free_worker()
         try:
-            find_point(start.point)
+            if not start.point:
+                raise InputError("point: expected the name of a decision point, got none")
             if start.WhichOneof("module") is None:
                 raise InputError("module: expected bitcode, assembly or a path, got none")
             if start.HasField("path"):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -99,6 +100,7 @@ class CompilerClient:
         *,
         point: str,
         pipeline: str = "",
+        at: Mapping[str, str] = MappingProxyType({}),
         reward: str = "none",
         features: Iterable[str] = (),
         function: str = "",
@@ -108,9 +110,10 @@ class CompilerClient:
 
         Args:
             module: bitcode or assembly; or, as a text, the path of a file in the service's corpus.
-            point: the decisions to take: ``inline``, ``evict`` or ``priority``.
+            point: the decisions to take: ``inline``, ``evict``, ``priority``, or those of a pass in Python.
             pipeline: the passes to run, such as ``default<Oz>``; `point` is reached in it or, after it, in
                 the generation of code.
+            at: more pipelines, by LLVM's extension points: ``{"vectorizer-start": "advised-unroll"}``.
             reward: ``native-size``, ``allocation-cost`` or ``none``.
             features: the tensors to observe; none for the point's own table.
             function: only the decisions of this function are asked; empty for all.
@@ -126,6 +129,7 @@ class CompilerClient:
             start = Start(
                 point=point,
                 pipeline=pipeline,
+                at=at,
                 reward=reward,
                 features=list(features),
                 function=function,

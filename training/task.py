@@ -18,7 +18,7 @@ from passpilot.plugin.module import POINTS, Module, file_type, generate, optimiz
 from passpilot.training.rewards import find_measure
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from passpilot.plugin.module import Advisor
     from passpilot.training.compiler_pb2 import Start
@@ -39,6 +39,7 @@ class Task:
 
     code: bytes
     pipeline: str
+    at: Mapping[str, str]
     opt_level: int
     measure: Measure | None
     function: str
@@ -49,10 +50,13 @@ class Task:
         level = start.opt_level if start.HasField("opt_level") else _DEFAULT_LEVEL
         if level not in LEVELS:
             raise InputError(f"opt_level: expected 0 to {LEVELS[-1]}, got {level}")
-        if start.point in POINTS["optimize"] and not start.pipeline:
+        if start.point and start.point not in POINTS["emit"] and not start.pipeline:
             msg = f"pipeline: expected one that reaches the point {start.point}, got none; try default<Oz>"
             raise InputError(msg)
-        return cls(start.code, start.pipeline, level, find_measure(start.reward), start.function)
+        if start.at and not start.pipeline:
+            raise InputError("at: expected a pipeline that has extension points, got none; try default<O2>")
+        measure = find_measure(start.reward)
+        return cls(start.code, start.pipeline, dict(start.at), level, measure, start.function)
 
     def run(self, advisors: Sequence[Advisor] = ()) -> float | None:
         """Compile the module, advised, and measure it; None if nothing is to be measured.
@@ -64,8 +68,9 @@ class Task:
         if self.function:
             _check_defined(module, self.function)
         if self.pipeline:
-            optimize(module, self.pipeline, _at("optimize", advisors))
-        generating = _at("emit", advisors)
+            asked = [each for each in advisors if each.point not in POINTS["emit"]]
+            optimize(module, self.pipeline, asked, at=self.at)
+        generating = [each for each in advisors if each.point in POINTS["emit"]]
         if self.measure is None and not generating:
             return None
         if self.pipeline:
@@ -86,10 +91,6 @@ class Task:
         made.filetype = file_type(self.measure.filetype if self.measure else "null")
         made.costs = self.measure is not None and self.measure.costs
         return made
-
-
-def _at(function: str, advisors: Sequence[Advisor]) -> list[Advisor]:
-    return [advisor for advisor in advisors if advisor.point in POINTS[function]]
 
 
 def _check_defined(module: Module, function: str) -> None:

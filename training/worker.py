@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.features.point import Choice, Flag, Number, find_point
 from passpilot.features.spec import by_name
+from passpilot.passes.decision_point import PointAdvisor
 from passpilot.passes.evict import EvictAdvisor
 from passpilot.passes.inline import InlineAdvisor
 from passpilot.passes.priority import PriorityAdvisor
@@ -142,9 +143,8 @@ def _describe_domain(domain: Domain, out: compiler_pb2.Episode) -> None:
 
 
 def _advisor(runner: AgentRunner, point: str) -> Advisor:
-    if point == "inline":
-        return InlineAdvisor(runner)
-    return EvictAdvisor(runner) if point == "evict" else PriorityAdvisor(runner)
+    own = {"inline": InlineAdvisor, "evict": EvictAdvisor, "priority": PriorityAdvisor}.get(point)
+    return own(runner) if own else PointAdvisor(point, runner)
 
 
 def _compiled(start: compiler_pb2.Start, channel: Channel) -> compiler_pb2.CompilerMessage:

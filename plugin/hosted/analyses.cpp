@@ -122,8 +122,11 @@ void HostedModule::erased(GlobalValue &G) {
 void HostedModule::changed(GlobalValue &G) {
   if (Pass)
     Pass->noteChange(Change::Instructions);
-  if (auto *F = dyn_cast<Function>(&G))
+  if (auto *F = dyn_cast<Function>(&G)) {
     changed(*F);
+    if (Own) // LLVM keeps the target's view of a function for good.
+      Own->functions().clear(*F, F->getName());
+  }
   // Of functions that are not the pass's own, it does not tell LLVM itself.
   const auto Kept = PreservedAnalyses::allInSet<CFGAnalyses>();
   for (User *U : G.users())

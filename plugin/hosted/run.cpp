@@ -15,11 +15,10 @@ static void checkRuns(HostedModule &H, Function *F, const std::string &Who) {
   const PassAccess *Pass = H.Pass;
   if (!Pass || !Pass->mayChangeBlocks() ||
       !(F ? Pass->mayChange(*F) : Pass->mayChangeModule()))
-    throw IRError(Who +
-                  (F ? ": expected a pass that may change its blocks, got "
-                       "another; see docs/passes.md"
-                     : ": expected a module pass to run it, got another; "
-                       "elsewhere passpilot.optimize does it"));
+    throw IRError(Who + ": expected a " +
+                  (F ? "pass that may change its blocks" : "module pass") +
+                  " to run it, got " + (Pass ? "another" : "none") +
+                  "; elsewhere passpilot.optimize does it");
   if (F && F->isDeclaration())
     throw IRError(Who + ": expected a body, got a declaration");
 }

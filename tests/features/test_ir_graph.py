@@ -57,6 +57,20 @@ def test_control_flow_against_the_text(tmp_path: Path, frequencies: bool) -> Non
                 assert out == pytest.approx(1) or not graph.out_degree(node)
 
 
+def test_graphs_are_of_the_ir_as_it_is(tmp_path: Path) -> None:
+    module = Module.read(stock.clang(stock.MANY_CALLS, tmp_path / "in.bc"))
+    call = next(each for f in module.functions for each in f.call_sites if each.callee and each.inline_cost)
+    caller, callee = call.caller, call.callee
+    assert callee is not None
+    calls, blocks = call_graph(module).edges[caller, callee]["calls"], len(control_flow_graph(caller))
+    caller.blocks[0].instructions[-1].split_before("tail")
+    call.inline()
+    assert call_graph(module).get_edge_data(caller, callee, {"calls": 0})["calls"] == calls - 1
+    graph = control_flow_graph(caller)
+    assert len(graph) > blocks
+    assert list(graph.successors(0)) == [1]
+
+
 def test_dominators_of_a_real_program(corpus: Callable[[str, str], Path]) -> None:
     """networkx and LLVM agree about who dominates whom."""
     module = Module.read(corpus("libyaml", "Oz"))

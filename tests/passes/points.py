@@ -13,10 +13,9 @@ from onnx import helper
 from passpilot.features.point import Choice
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.decision_point import DecisionPoint, PointAdvisor
-from passpilot.passes.llvm import unregister
 from passpilot.plugin.ir import Function
-from passpilot.plugin.module import Module, optimize
-from tests.passes.python_passes import define
+from passpilot.plugin.module import Module
+from tests.passes.python_passes import run_once
 from tests.runners.aot_models import FLOAT, mlp, model
 
 NAME: Final = "test-scored"
@@ -88,11 +87,7 @@ def asked(
                 answers.append(point.ask(values, site))
         return False
 
-    name = define("module", run, "test-asker")
-    try:
-        optimize(program(), name, advisors)
-    finally:
-        unregister(name)
+    run_once("module", run, program(), advisors)
     return answers
 
 

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from passpilot.passes import llvm
+from passpilot.passes.decision_point import PointAdvisor
 from passpilot.plugin.ir import Function, Loop
-from passpilot.plugin.module import Module
+from passpilot.plugin.module import Module, optimize
 
 LOOPS: Final = Path(__file__).parents[2] / "lit_tests" / "passes" / "Inputs" / "loops.ll"
 LEVELS: Final = ("module", "cgscc", "function", "loop")
@@ -31,6 +32,15 @@ def define(level: str, run: Run, name: str = "") -> str:
     name = name or f"test-{level}"
     getattr(llvm, f"{level}_pass")(name)(Made)
     return name
+
+
+def run_once(level: str, run: Run, module: Module, advisors: Sequence[PointAdvisor] = ()) -> None:
+    """Run a pass that calls `run` on the module, and unregister it."""
+    name = define(level, run)
+    try:
+        optimize(module, name, advisors)
+    finally:
+        llvm.unregister(name)
 
 
 def label(unit: object) -> str:

@@ -26,7 +26,6 @@ from passpilot.features.point import (
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.advisor import OnError
 from passpilot.passes.decision_point import DecisionPoint, PointAdvisor
-from passpilot.passes.llvm import unregister
 from passpilot.plugin.errors import (
     AdviceError,
     Error,
@@ -43,7 +42,7 @@ from passpilot.plugin.errors import (
 from passpilot.plugin.ir import Function, Instruction
 from passpilot.plugin.module import Module, emit, optimize
 from passpilot.runners.python import Observation
-from tests.passes.python_passes import define, loops
+from tests.passes.python_passes import define, loops, run_once
 from tests.runners.serving import served
 from tests.stock import MANY_CALLS, clang
 
@@ -74,11 +73,7 @@ def asked(point: DecisionPoint[float], *advisors: PointAdvisor, **more: object) 
         answers[function.name] = point.ask({"size": function.instruction_count, **more}, function)
         return False
 
-    name = define("function", run)
-    try:
-        optimize(loops(), name, advisors)
-    finally:
-        unregister(name)
+    run_once("function", run, loops(), advisors)
     return answers
 
 
@@ -90,6 +85,8 @@ def test_the_default_decides_where_nobody_advises() -> None:
     point = flag(lambda values: values["size"] == 2)
     assert asked(point) == {"leaf": True, "sum": False}
     assert point.ask({"size": 2}) is True, "outside a compilation, too"
+    told = f"{NAME} advisor default: the pass's default; nothing was asked"
+    assert point.advisor("default").report() == told
 
 
 def test_a_policy_sees_the_decision() -> None:

@@ -264,49 +264,34 @@ def test_a_failure_beside_an_advisor(tmp_path: Path) -> None:
     assert not log.exists()
 
 
-LONG: Final = """\
+WORKING: Final = """\
 import sys
 from dataclasses import dataclass
 import passpilot
 
-@passpilot.llvm.module_pass("long")
+@passpilot.llvm.module_pass("mine")
 @dataclass(frozen=True)
-class Long:
+class Mine:
     def run(self, module):
         print("at work", file=sys.stderr, flush=True)
-        return module.run("default<O3>")
+        {}
 """
+
+
+def check_interrupted(folder: Path, text: str, work: str, *flags: str) -> None:
+    """Ctrl-C ends the compilation of the text by a pass that is at this work."""
+    (folder / "in.ll").write_text(text)
+    (folder / "mine.py").write_text(WORKING.format(work))
+    command = ("opt", "in.ll", "--load=mine.py", "-passes=mine", *flags, "-o", "out.bc")
+    with started(PASSPILOT, *command, cwd=folder) as child:
+        assert stream(child.stderr).readline() == b"at work\n"
+        check(folder, interrupt(child), ["in.ll", "mine.py"])
 
 
 @pytest.mark.parametrize("verify", [(), ("-disable-verify",)])
 def test_a_long_pipeline_inside_a_pass_is_interrupted(tmp_path: Path, verify: tuple[str, ...]) -> None:
-    (tmp_path / "in.ll").write_text(long_program())
-    (tmp_path / "mine.py").write_text(LONG)
-    flags = ("opt", "in.ll", "--load=mine.py", "-passes=long", *verify, "-o", "out.bc")
-    with started(PASSPILOT, *flags, cwd=tmp_path) as child:
-        assert stream(child.stderr).readline() == b"at work\n"
-        check(tmp_path, interrupt(child), ["in.ll", "mine.py"])
-
-
-ENDLESS: Final = """\
-import sys
-from dataclasses import dataclass
-import passpilot
-
-@passpilot.llvm.function_pass("endless")
-@dataclass(frozen=True)
-class Endless:
-    def run(self, function):
-        print("at work", file=sys.stderr, flush=True)
-        while True:
-            pass
-"""
+    check_interrupted(tmp_path, long_program(), 'return module.run("default<O3>")', *verify)
 
 
 def test_an_endless_pass_is_interrupted(tmp_path: Path) -> None:
-    (tmp_path / "in.ll").write_text(program())
-    (tmp_path / "mine.py").write_text(ENDLESS)
-    flags = ("opt", "in.ll", "--load=mine.py", "-passes=endless", "-o", "out.bc")
-    with started(PASSPILOT, *flags, cwd=tmp_path) as child:
-        assert stream(child.stderr).readline() == b"at work\n"
-        check(tmp_path, interrupt(child), ["in.ll", "mine.py"])
+    check_interrupted(tmp_path, program(), "while True: pass")

@@ -14,13 +14,12 @@ import pytest
 from passpilot.features.point import Number, withdraw
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.decision_point import DecisionPoint, PointAdvisor
-from passpilot.passes.llvm import unregister
 from passpilot.plugin.errors import AdviceError, Error, FeatureError, InputError, PassError, PolicyError
 from passpilot.plugin.ir import Function
 from passpilot.plugin.module import Module, optimize
 from passpilot.runners.python import Observation
 from tests.passes.points import NAME, Row, declared
-from tests.passes.python_passes import define, loops
+from tests.passes.python_passes import define, loops, run_once
 
 pytestmark = pytest.mark.usefixtures("restored_registry", "restored_points")
 
@@ -44,11 +43,7 @@ def once(ask: Callable[[], object], *advisors: PointAdvisor) -> list[object]:
         answers.append(ask())
         return False
 
-    name = define("module", run)
-    try:
-        optimize(loops(), name, advisors)
-    finally:
-        unregister(name)
+    run_once("module", run, loops(), advisors)
     return answers
 
 

@@ -76,7 +76,12 @@ def test_names_of_llvm_are_taken(name: str) -> None:
 @pytest.mark.parametrize("name", ["", "MyPass", "my_pass", "-x", "x-", "a b", "a{", "a,b", "é", 3])
 def test_names_are_kebab_case(name: str) -> None:
     with pytest.raises(RegistrationError, match=rf"at .*{HERE}:\d+: expected a name in kebab-case"):
-        llvm.function_pass(name)(Plain)
+        llvm.function_pass(name)
+
+
+def test_a_decorator_without_a_name() -> None:
+    with pytest.raises(RegistrationError, match=rf"at .*{HERE}:\d+: expected a name .* <class .*Plain'>"):
+        llvm.function_pass(Plain)  # type: ignore[arg-type]
 
 
 @dataclass

@@ -13,6 +13,7 @@ from passpilot.plugin import ir
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import Module
 from tests import stock
+from tests.plugin.ir_named import block, instruction
 
 TEXT = """
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
@@ -65,14 +66,6 @@ def f(module: Module) -> ir.Function:
     found = module.function("f")
     assert found is not None
     return found
-
-
-def block(f: ir.Function, name: str) -> ir.BasicBlock:
-    return next(each for each in f.blocks if each.name == name)
-
-
-def instruction(f: ir.Function, name: str) -> ir.Instruction:
-    return next(each for each in f.instructions if each.name == name)
 
 
 def trips(loop: ir.Loop) -> int | None:
@@ -165,6 +158,12 @@ def test_costs(f: ir.Function) -> None:
         InputError, match="expected throughput, latency, code-size or size-and-latency, got x"
     ):
         load.cost("x")
+    vectors = "define <8 x i32> @g(<8 x i32> %a) {\n  %c = mul <8 x i32> %a, %a\n  ret <8 x i32> %c\n}\n"
+    g = Module.read(f'target triple = "x86_64-pc-linux-gnu"\n{vectors}'.encode()).functions[0]
+    multiply = g.instructions[0]
+    assert (before := multiply.cost()) is not None
+    g.add_attribute('"target-features"="+avx2"')
+    assert multiply.cost() < before  # type: ignore[operator]
 
 
 def test_properties(f: ir.Function) -> None:

@@ -11,6 +11,7 @@ import pytest
 from passpilot.plugin import ir
 from passpilot.plugin.errors import IRError
 from passpilot.plugin.module import Module
+from tests.plugin.ir_named import block, function, instruction
 
 TEXT = """
 target triple = "x86_64-pc-linux-gnu"
@@ -60,20 +61,6 @@ def module() -> Iterator[Module]:
 @pytest.fixture
 def f(module: Module) -> ir.Function:
     return function(module, "f")
-
-
-def function(module: Module, name: str) -> ir.Function:
-    found = module.function(name)
-    assert found is not None
-    return found
-
-
-def block(f: ir.Function, name: str) -> ir.BasicBlock:
-    return next(each for each in f.blocks if each.name == name)
-
-
-def instruction(f: ir.Function, name: str) -> ir.Instruction:
-    return next(each for each in f.instructions if each.name == name)
 
 
 def check(module: Module, *patterns: str) -> None:

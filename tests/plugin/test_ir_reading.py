@@ -13,6 +13,7 @@ from passpilot.plugin import ir
 from passpilot.plugin.module import Module
 from tests import ir_text, stock
 from tests.ir_text import NAME
+from tests.plugin.ir_named import function
 
 CRAFTED = r"""
 source_filename = "crafted.c"
@@ -76,12 +77,6 @@ attributes #1 = { nobuiltin "local" }
 @pytest.fixture(scope="module")
 def module() -> Module:
     return Module.read(CRAFTED.encode(), name="crafted")
-
-
-def function(module: Module, name: str) -> ir.Function:
-    found = module.function(name)
-    assert found is not None
-    return found
 
 
 def instruction(module: Module, name: str) -> ir.Instruction:

@@ -16,6 +16,8 @@ from passpilot.plugin.errors import InputError, StaleViewError
 from passpilot.plugin.module import Module, optimize
 from passpilot.runners.python import Observation
 from tests import stock
+from tests.plugin import ir_named
+from tests.plugin.ir_named import function
 
 TEXT = """
 @g = internal global i32 3
@@ -46,14 +48,8 @@ def read() -> Module:
     return Module.read(TEXT.encode(), name="text")
 
 
-def function(module: Module, name: str = "f") -> ir.Function:
-    found = module.function(name)
-    assert found is not None
-    return found
-
-
 def instruction(module: Module, name: str) -> ir.Instruction:
-    return next(each for each in function(module).instructions if each.name == name)
+    return ir_named.instruction(function(module, "f"), name)
 
 
 def names_of(handle: ir.Value) -> Iterator[str]:
@@ -101,13 +97,13 @@ def test_an_erased_instruction() -> None:
 
 def test_an_erased_block_and_what_was_in_it() -> None:
     module = read()
-    island = function(module).blocks[-1]
+    island = function(module, "f").blocks[-1]
     inside = island.terminator
     island.erase()
     check_stale(island)
     check_stale(inside)
     with pytest.raises(StaleViewError):
-        function(module).blocks[0].set_branch(island)
+        function(module, "f").blocks[0].set_branch(island)
 
 
 def test_an_erased_function_and_what_was_in_it() -> None:
@@ -130,7 +126,7 @@ def test_erased_globals() -> None:
 
 def test_what_llvm_erases() -> None:
     module = read()
-    f = function(module)
+    f = function(module, "f")
     handles = {each.name: each for each in f.instructions if each.name}
     loops = f.loops
     optimize(module, "default<O2>")
@@ -154,7 +150,7 @@ def test_a_builder_whose_position_is_gone() -> None:
 
 def test_a_loop_that_is_no_more() -> None:
     module = read()
-    f = function(module)
+    f = function(module, "f")
     (loop,) = f.loops
     assert loop == f.loops[0]
     assert {loop} == {f.loops[0]}
@@ -177,7 +173,7 @@ def test_a_new_value_at_an_old_address_is_another() -> None:
 
 
 def test_a_handle_keeps_its_module() -> None:
-    f = function(read())
+    f = function(read(), "f")
     block = f.blocks[0]
     del f
     gc.collect()
@@ -190,11 +186,11 @@ def test_a_handle_keeps_its_module() -> None:
 
 def test_handles_die_in_any_order() -> None:
     module = read()
-    handles = [each for _ in range(300) for each in function(module).instructions]
+    handles = [each for _ in range(300) for each in function(module, "f").instructions]
     del handles[::2]
     optimize(module, "default<O2>")
     del handles[::3]
-    handles += function(module).instructions
+    handles += function(module, "f").instructions
     del module
     gc.collect()
     assert sum(each.is_valid for each in handles) > 0

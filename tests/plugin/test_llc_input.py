@@ -176,7 +176,8 @@ def test_opt_says_who_advises_register_allocation(source: Path, tmp_path: Path) 
     line = refused("opt", source, "--evict=const:32", "-o", "out.bc", cwd=tmp_path, code=2)
     assert "opt: --evict: expected --inline, got a point of `passpilot llc`" in line
     line = refused("opt", source, "--advise=priority=const:1", "-o", "out.bc", cwd=tmp_path, code=2)
-    assert "POINT among inline, got 'priority=const:1'; `passpilot llc` has the point priority" in line
+    assert "POINT among inline, advised-" in line
+    assert "got 'priority=const:1'; `passpilot llc` has the point priority" in line
 
 
 @pytest.mark.parametrize("output", ["no/such/folder/out.o", ".", "in.ll/out.o"])

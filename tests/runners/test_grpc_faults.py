@@ -282,7 +282,7 @@ def raw(target: str) -> Iterator[Callable[[bytes], Answer]]:
         (Question(hello=Hello()).SerializeToString(), "handshake: expected protocol 1, got 0"),
         (
             Question(hello=Hello(passpilot=1, point="x")).SerializeToString(),
-            "expected a decision point among",
+            "decision point: expected one of inline, ",
         ),
         (Question(hello=Hello(passpilot=1, point="inline")).SerializeToString(), "handshake: "),
         (

@@ -335,10 +335,15 @@ def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--inline=pipe:/tmp/ch" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arguments", [[], ["const:1"], ["const:1", "-pipe", "x", "-point", "outline"]])
+@pytest.mark.parametrize("arguments", [[], ["const:1"], ["const:1", "-pipe", "x", "-jso"]])
 def test_usage_errors(arguments: list[str]) -> None:
     with pytest.raises(UsageError, match=r"^serve: "):
         main(arguments)
+
+
+def test_unknown_point(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^decision point: expected one of inline, .*, got 'outline'"):
+        main(["const:1", "--pipe", f"{tmp_path}/ch", "--point", "outline"])
 
 
 def test_killed_client_process(base: str) -> None:

@@ -28,6 +28,7 @@ FEATURES: Final = """\
 import os
 import signal
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -59,6 +60,23 @@ def large(site):
 @passpilot.feature("int64[1]")
 def wrong(site):
     raise ValueError("no such number")
+
+
+COLD = passpilot.DecisionPoint(
+    "cold",
+    features=[passpilot.TensorSpec("size", "int64", (1,))],
+    advice=passpilot.TensorSpec("is_cold", "int64", (1,)),
+    default=lambda values: False,
+)
+
+
+@passpilot.llvm.function_pass("advised-cold")
+@dataclass(frozen=True)
+class AdvisedCold:
+    def run(self, function):
+        if cold := COLD.ask({"size": function.instruction_count}, function):
+            function.add_attribute("cold")
+        return cold
 """
 
 
@@ -67,6 +85,7 @@ class Asked(TypedDict, total=False):
 
     point: Required[str]
     pipeline: str
+    at: Mapping[str, str]
     reward: str
 
 
@@ -81,6 +100,7 @@ class Service:
 
     process: subprocess.Popen[str]
     target: str
+    loaded: Path
     temporary: Path
     made: Path
     """The file that the features `stuck` and `large` make."""
@@ -118,7 +138,7 @@ def served(folder: Path, *flags: str | Path) -> Iterator[Service]:
         env=environment,
     ) as process:
         try:
-            yield Service(process, f"127.0.0.1:{int(first_line(process.stdout))}", temporary, made)
+            yield Service(process, f"127.0.0.1:{int(first_line(process.stdout))}", file, temporary, made)
         finally:
             process.kill()
 

@@ -72,9 +72,9 @@ def size_by_default(module: bytes, level: int) -> float | None:
     return Task.of(start).run()
 
 
-def unit(corpus: Callable[[str, str], Path]) -> bytes:
+def unit(corpus: Callable[[str, str], Path], level: str = "Oz") -> bytes:
     """A translation unit of a real program, as the front end leaves it."""
-    return corpus("lua", "Oz").with_name("src__lstrlib.c.bc").read_bytes()
+    return corpus("lua", level).with_name("src__lstrlib.c.bc").read_bytes()
 
 
 def test_inlining_is_what_the_command_line_makes_of_the_same_answers(
@@ -93,6 +93,38 @@ def test_inlining_is_what_the_command_line_makes_of_the_same_answers(
     assert played.baseline == size_after_llc(tmp_path / "stock.bc")
     assert played.value != played.baseline
     assert played.reward == (played.baseline - played.value) / played.baseline
+
+
+@pytest.mark.parametrize(
+    ("point", "passes", "place"),
+    [
+        ("cold", "function(advised-cold),default<O2>", ""),
+        ("size", "default<O2>", "pipeline-start=advised-size"),
+    ],
+)
+def test_passes_in_python_are_as_on_the_command_line(
+    service: Service,
+    corpus: Callable[[str, str], Path],
+    tmp_path: Path,
+    point: str,
+    passes: str,
+    place: str,
+) -> None:
+    """One that is loaded, and one that comes with passpilot."""
+    source = tmp_path / "in.bc"
+    source.write_bytes(unit(corpus, "O2"))
+    at = dict([place.split("=")] if place else [])
+    with service.client() as client:
+        played = play(
+            client, 3, source.read_bytes(), point=point, pipeline=passes, at=at, reward="native-size"
+        )
+    assert len(played.actions) > 50
+    advise = f"--advise={point}={replayer(tmp_path, played.actions)}"
+    flags = [f"--load={service.loaded}", f"-passes={passes}", *([f"--at={place}"] if place else []), advise]
+    done = passpilot("opt", source, *flags, "-o", tmp_path / "out.bc", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert played.value == size_after_llc(tmp_path / "out.bc")
+    assert played.value != played.baseline
 
 
 @pytest.mark.parametrize("point", ["evict", "priority"])
