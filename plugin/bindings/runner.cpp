@@ -2,7 +2,7 @@
 
 #include "core.h"
 
-#include "../hosted/target.h"
+#include "../llvm/host_features.h"
 
 namespace passpilot {
 

@@ -56,14 +56,6 @@ makeTarget(Triple T, StringRef CPU, StringRef Features,
                            Given + "'; use -mtriple");
 }
 
-std::vector<std::string> hostFeatures() {
-  std::vector<std::string> Found;
-  for (const auto &F : sys::getHostCPUFeatures())
-    if (F.second)
-      Found.push_back(F.first().str());
-  return Found;
-}
-
 Processor processorOf(const std::string &Name) {
   const bool Native = Name == "native";
   const StringMap<bool> Host = sys::getHostCPUFeatures();

@@ -5,6 +5,7 @@
 #ifndef PASSPILOT_HOSTED_TARGET_H
 #define PASSPILOT_HOSTED_TARGET_H
 
+#include "../llvm/host_features.h"
 #include "module.h"
 
 #include "llvm/IR/LLVMRemarkStreamer.h"
@@ -25,9 +26,6 @@ struct Processor {
 /// The processor \p Name; of "native", this machine's. Throws InputError for a
 /// name that LLVM does not know.
 Processor processorOf(const std::string &Name);
-
-/// What this machine's processor has, by LLVM's names.
-std::vector<std::string> hostFeatures();
 
 /// What the codegen flags say for \p T; the default target's if it is empty.
 llvm::TargetOptions flagOptions(const llvm::Triple &T);

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef PASSPILOT_LLVM_HOST_FEATURES_H
+#define PASSPILOT_LLVM_HOST_FEATURES_H
+
+#include <string>
+#include <vector>
+
+namespace passpilot {
+
+/// What this machine's processor has, by LLVM's names.
+std::vector<std::string> hostFeatures();
+
+} // namespace passpilot
+
+#endif

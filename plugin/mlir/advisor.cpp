@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "advisor.h"
+
+#include "../llvm/host_features.h"
+#include "../runtime/runner_spec.h"
+
+#include "python.h"
+#include "llvm/Support/FileSystem.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <unistd.h>
+
+using namespace llvm;
+namespace fs = std::filesystem;
+
+namespace passpilot {
+
+namespace {
+
+/// A decision log that appears when it is complete.
+class LogFile {
+public:
+  bool open(const std::string &Name, const std::vector<TensorSpec> &Specs,
+            Messages &Told) {
+    Path = Name;
+    std::error_code Ignored;
+    int FD = -1;
+    if (fs::exists(Path, Ignored) && !fs::is_regular_file(Path, Ignored)) {
+      if (std::error_code E = sys::fs::openFileForWrite(Path, FD))
+        return fail(E.message(), Told);
+    } else {
+      auto File = sys::fs::TempFile::create(
+          Path + ".%%%%%%", sys::fs::all_read | sys::fs::all_write);
+      if (!File)
+        return fail(toString(File.takeError()), Told);
+      Temporary.emplace(std::move(*File));
+      FD = dup(Temporary->FD);
+    }
+    Log = std::make_unique<DecisionLog>(FD, Specs);
+    return true;
+  }
+
+  DecisionLog *log() { return Log.get(); }
+
+  void close(bool Keep, Messages &Told) {
+    if (!Log)
+      return;
+    if (!Log->close() && Keep)
+      Keep = fail(Log->error(), Told);
+    if (!Temporary)
+      return;
+    if (!Keep)
+      consumeError(Temporary->discard());
+    else if (Error E = Temporary->keep(Path))
+      fail(toString(std::move(E)), Told);
+  }
+
+private:
+  std::string Path;
+  std::optional<sys::fs::TempFile> Temporary;
+  std::unique_ptr<DecisionLog> Log;
+
+  bool fail(const std::string &Why, Messages &Told) {
+    Told.push_back({"error", "decision log " + Path +
+                                 ": expected a file to write, got: " + Why});
+    return false;
+  }
+};
+
+class NativeAdvisor final : public Advisor {
+public:
+  NativeAdvisor(const Point &P, std::unique_ptr<Runner> R,
+                const AdvisorOptions &O)
+      : Name(O.Runner), TheSession(P, std::move(R), {}, O.OnError == "default",
+                                   !O.Log.empty()) {}
+
+  bool openLog(const std::string &Path, Messages &Told) {
+    const bool Good = Log.open(Path, TheSession.logSpecs(), Told);
+    TheSession.setLog(Log.log());
+    return Good;
+  }
+
+  Session &session() override { return TheSession; }
+
+  void finish(bool Good, Messages &Told) override {
+    const Failure &F = TheSession.failure();
+    Log.close(Good && !F, Told);
+    if (F)
+      Told.push_back({"error", who() + told(F)});
+    else if (Good)
+      warn(Told);
+  }
+
+private:
+  const std::string Name;
+  Session TheSession;
+  LogFile Log;
+
+  std::string who() const { return TheSession.point().Name + " advisor"; }
+
+  static std::string told(const Failure &F) {
+    return " at " + F.Where + ": " + F.Text;
+  }
+
+  void warn(Messages &Told) {
+    const Counts &C = TheSession.Counts;
+    if (!C.Asked && !C.Fallbacks)
+      Told.push_back({"warning", who() + ": runner " + Name +
+                                     " was never asked: there is no call that "
+                                     "may be inlined"});
+    if (C.Fallbacks)
+      Told.push_back(
+          {"warning", who() + ": " + std::to_string(C.Fallbacks) + " of " +
+                          std::to_string(C.Asked + C.Fallbacks) +
+                          " decisions fell back to the default; the first: " +
+                          who() + told(TheSession.firstFallback())});
+  }
+};
+
+/// An advisor of Python's, which owns the session.
+class PythonAdvisor final : public Advisor {
+public:
+  PythonAdvisor(const PythonCalls &Calls, size_t Address)
+      : Calls(Calls), Address(Address) {}
+
+  Session &session() override { return *reinterpret_cast<Session *>(Address); }
+  void finish(bool, Messages &Told) override { Calls.Finish(&Told, Address); }
+
+private:
+  const PythonCalls &Calls;
+  const size_t Address;
+};
+
+/// onnxruntime's library among the packages this plugin is among.
+std::string onnxLibrary() {
+  const fs::path Folder =
+      fs::path(pluginFolder()).parent_path().parent_path() / "onnxruntime/capi";
+  std::string Found;
+  std::error_code Missing;
+  for (const auto &Entry : fs::directory_iterator(Folder, Missing))
+    if (Entry.path().filename().string().rfind("libonnxruntime.so", 0) == 0)
+      Found = std::max(Found, Entry.path().string());
+  return Found;
+}
+
+std::unique_ptr<Advisor> nativeAdvisor(const AdvisorOptions &O, const Point &P,
+                                       Messages &Told) {
+  std::string Error;
+  std::unique_ptr<Runner> R =
+      makeNativeRunner(O.Runner, P, {onnxLibrary(), hostFeatures()}, Error);
+  if (!Error.empty())
+    Told.push_back({"error", Error});
+  if (!R)
+    return nullptr;
+  auto A = std::make_unique<NativeAdvisor>(P, std::move(R), O);
+  if (!O.Log.empty() && !A->openLog(O.Log, Told))
+    return nullptr;
+  return A;
+}
+
+/// Python's table must be ours: both come with the same package.
+bool agrees(const Session &S, const Point &P, Messages &Told) {
+  if (S.point().Features == P.Features && S.point().Decision == P.Decision)
+    return true;
+  Told.push_back({"error", P.Name + " advisor: expected the features of this "
+                                    "plugin, got others from Python; build "
+                                    "passpilot again"});
+  return false;
+}
+
+} // namespace
+
+std::unique_ptr<Advisor> makeAdvisor(const AdvisorOptions &O, const Point &P,
+                                     Messages &Told) {
+  if (!pythonRuns()) { // else there may be features of the user's
+    auto Native = nativeAdvisor(O, P, Told);
+    if (Native || !Told.empty())
+      return Native;
+  }
+  const PythonCalls *Calls = python(Told);
+  if (!Calls)
+    return nullptr;
+  const size_t Session = Calls->Start(&Told, O.Runner.c_str(), O.Log.c_str(),
+                                      O.OnError.c_str(), O.Timeout);
+  if (!Session)
+    return nullptr;
+  auto A = std::make_unique<PythonAdvisor>(*Calls, Session);
+  if (agrees(A->session(), P, Told))
+    return A;
+  A->finish(false, Told);
+  return nullptr;
+}
+
+} // namespace passpilot

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "call_graph_summary.h"
+
+#include "llvm/ADT/SCCIterator.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace passpilot {
+
+static bool isLoop(StringRef Name) {
+  static const llvm::StringRef Loops[] = {"scf.for",      "scf.while",
+                                          "scf.parallel", "scf.forall",
+                                          "affine.for",   "affine.parallel"};
+  return llvm::is_contained(Loops, Name);
+}
+
+static bool isFlat(StringRef Dialect) {
+  static const llvm::StringRef Flat[] = {"arith", "math", "cf", "complex",
+                                         "index"};
+  return llvm::is_contained(Flat, Dialect);
+}
+
+/// Operations that call a symbol: those of upstream's dialects, and whatever
+/// another dialect says is one.
+static bool isCall(OperationName Name, StringRef Dialect) {
+  if (Dialect == "func" || Dialect == "llvm")
+    return Name.stripDialect() == "call";
+  return Name.hasInterface<CallOpInterface>();
+}
+
+OperationKind CallGraphSummary::kindOf(OperationName Name) {
+  auto [It, New] = Kinds.try_emplace(Name);
+  if (New) {
+    const StringRef Dialect = Name.getDialectNamespace();
+    OperationKind &K = It->second;
+    K.Dialect = llvm::find(Dialects, Dialect) - Dialects.begin();
+    K.Loop = isLoop(Name.getStringRef());
+    K.Call = isCall(Name, Dialect);
+    K.Constant = Name.getStringRef().ends_with(".constant");
+    K.Flat = isFlat(Dialect);
+  }
+  return It->second;
+}
+
+CallGraphSummary::CallGraphSummary(Operation *Root, const CallGraph &Graph) {
+  size_t Component = 0;
+  for (auto It = llvm::scc_begin(&Graph); !It.isAtEnd(); ++It, ++Component) {
+    SmallVector<CallGraphNode *, 1> Nodes;
+    for (CallGraphNode *Node : *It)
+      if (!Node->isExternal())
+        Nodes.push_back(Node);
+    for (CallGraphNode *Node : Nodes)
+      add(Node, Component, Nodes.size());
+    measureHeights(Nodes);
+  }
+  for (FunctionSummary &F : All) {
+    const auto Visibility = SymbolTable::getSymbolVisibility(F.Function);
+    const bool AllUsesVisible = F.Table == Root && !Root->getParentOp();
+    F.Discardable =
+        Visibility == SymbolTable::Visibility::Private ||
+        (AllUsesVisible && Visibility == SymbolTable::Visibility::Nested);
+  }
+  countUses();
+}
+
+void CallGraphSummary::add(const CallGraphNode *Node, size_t Component,
+                           size_t Size) {
+  FunctionSummary &F = All.emplace_back();
+  F.Function = Node->getCallableRegion()->getParentOp();
+  F.Table = F.Function->getParentOp();
+  F.Component = Component;
+  F.ComponentSize = static_cast<int64_t>(Size);
+  F.Recursive = Size > 1;
+  ByNode[Node] = ByFunction[F.Function] = &F;
+  ++Functions[F.Table];
+  if (auto Name = F.Function->getAttrOfType<StringAttr>(
+          SymbolTable::getSymbolAttrName())) {
+    F.Name = Name.str();
+    BySymbol[{F.Table, Name}] = &F;
+  }
+}
+
+void CallGraphSummary::measureHeights(ArrayRef<CallGraphNode *> Component) {
+  int64_t Height = 0;
+  for (CallGraphNode *Node : Component)
+    for (const CallGraphNode::Edge &E : *Node) {
+      const FunctionSummary *Target = find(E.getTarget());
+      if (!E.isCall() || !Target)
+        continue;
+      if (E.getTarget() == Node)
+        find(Node)->Recursive = true;
+      if (Target->Component != find(Node)->Component)
+        Height = std::max(Height, Target->Height + 1);
+    }
+  for (CallGraphNode *Node : Component)
+    find(Node)->Height = Height;
+}
+
+void CallGraphSummary::countUses() {
+  for (FunctionSummary &F : All)
+    use(F, contents(F), 1);
+  for (auto &[Table, Count] : Functions)
+    for (Region &R : Table->getRegions())
+      for (Operation &Op : R.getOps()) {
+        Contents Mentioned;
+        refer(Op, OperationKind(), Mentioned);
+        if (!ByFunction.count(&Op))
+          for (Region &Inner : Op.getRegions())
+            look(Inner, 1, Mentioned);
+        keep(Table, Mentioned);
+      }
+}
+
+/// What is mentioned elsewhere than in functions stays.
+void CallGraphSummary::keep(Operation *Table, const Contents &Mentioned) {
+  for (auto &[Symbol, Count] : Mentioned.References)
+    if (FunctionSummary *Target = BySymbol.lookup({Table, Symbol}))
+      Target->Discardable = false;
+}
+
+void CallGraphSummary::use(const FunctionSummary &User, const Contents &C,
+                           int64_t Sign) {
+  for (auto &[Symbol, Count] : C.References)
+    if (FunctionSummary *Target = BySymbol.lookup({User.Table, Symbol}))
+      Target->Uses += Sign * Count;
+}
+
+const Contents &CallGraphSummary::contents(FunctionSummary &F) {
+  if (F.Stale) {
+    F.Contents = Contents();
+    for (Region &R : F.Function->getRegions())
+      look(R, 1, F.Contents);
+    F.Operations = F.Contents.Operations;
+    F.Calls = F.Contents.Calls;
+    F.Stale = false;
+  }
+  return F.Contents;
+}
+
+void CallGraphSummary::look(Region &R, int64_t Depth, Contents &C) {
+  if (!R.empty())
+    C.Depth = std::max(C.Depth, Depth);
+  for (Block &B : R) {
+    ++C.Blocks;
+    for (Operation &Op : B) {
+      const OperationKind Kind = kindOf(Op.getName());
+      ++C.Operations;
+      ++C.OfDialect[Kind.Dialect];
+      if (Kind.Flat)
+        continue;
+      C.Loops += Kind.Loop;
+      C.Calls += Kind.Call;
+      refer(Op, Kind, C);
+      if (!Kind.Call)
+        for (Region &Inner : Op.getRegions())
+          look(Inner, Depth + 1, C);
+    }
+  }
+}
+
+void CallGraphSummary::refer(Operation &Op, const OperationKind &Kind,
+                             Contents &C) {
+  auto Mention = [&C](SymbolRefAttr Symbol) {
+    ++C.References[Symbol.getRootReference()];
+    return WalkResult::skip();
+  };
+  DictionaryAttr Attributes = Op.getDiscardableAttrDictionary();
+  if (Kind.Call) {
+    if (auto Call = dyn_cast<CallOpInterface>(Op))
+      if (auto Callee = dyn_cast<SymbolRefAttr>(Call.getCallableForCallee()))
+        Mention(Callee);
+  } else if (Op.getPropertiesStorageSize()) {
+    Attributes = Op.getAttrDictionary();
+  }
+  if (!Attributes.empty())
+    Attributes.walk<WalkOrder::PreOrder>(Mention);
+}
+
+void CallGraphSummary::simplified(Operation *Function) {
+  std::lock_guard<std::mutex> Lock(Mutex);
+  FunctionSummary *F = ByFunction.lookup(Function);
+  if (!F)
+    return;
+  visitUntil(F->Component);
+  const auto Mentions = [](const auto &Reference) { return Reference.second; };
+  const bool Uses = !F->Stale && llvm::any_of(F->Contents.References, Mentions);
+  if (Uses)
+    use(*F, F->Contents, -1);
+  F->Stale = true;
+  if (Uses)
+    use(*F, contents(*F), 1);
+}
+
+void CallGraphSummary::inlined(FunctionSummary &Callee, FunctionSummary &Caller,
+                               bool Moved) {
+  const Contents &Body = contents(Callee);
+  Contents &Around = Caller.Contents;
+  for (auto &[Symbol, Count] : Body.References)
+    Around.References[Symbol] += Count;
+  if (Callee.Function->hasAttr(SymbolTable::getSymbolAttrName()))
+    --Around.References[SymbolTable::getSymbolName(Callee.Function)];
+  Around.Fits.reset();
+  Caller.Operations += Callee.Operations - 2; // without the call and the return
+  Caller.Calls += Callee.Calls - 1;
+  --Callee.Uses;
+  if (Moved)
+    erase(Callee);
+  else
+    use(Caller, Body, 1);
+}
+
+void CallGraphSummary::erase(FunctionSummary &F) {
+  F.Erased = true;
+  --Functions[F.Table];
+}
+
+/// Notes what the inliner has erased in the components before \p Component:
+/// what it found unused when it came to it.
+void CallGraphSummary::visitUntil(size_t Component) {
+  for (; Visited < All.size() && All[Visited].Component < Component; ++Visited)
+    if (FunctionSummary &F = All[Visited];
+        F.Discardable && !F.Uses && !F.Erased)
+      erase(F);
+}
+
+} // namespace passpilot

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a stock tool of MLIR's loads: `mlir-opt --load-pass-plugin=`.
+
+#include "passes.h"
+
+#include "mlir/Tools/Plugins/PassPlugin.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/WithColor.h"
+
+#include <cstdlib>
+#include <link.h>
+
+namespace passpilot {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string &Text) {
+  llvm::WithColor::error() << Text << "\n";
+  std::exit(1);
+}
+
+/// Whether the tool itself uses the library of MLIR that we do: then it was
+/// there before us. Another one would know nothing of what we register.
+bool sharesMLIR() {
+  struct Order {
+    int Next = 0, MLIR = 0, Ours = 0;
+  } Loaded;
+  dl_iterate_phdr(
+      [](dl_phdr_info *Info, size_t, void *Data) {
+        Order &L = *static_cast<Order *>(Data);
+        const llvm::StringRef Name(Info->dlpi_name);
+        ++L.Next;
+        if (Name.contains("/libMLIR.so." PASSPILOT_MLIR_VERSION))
+          L.MLIR = L.Next;
+        if (Name.contains("/libpasspilot_mlir.so"))
+          L.Ours = L.Next;
+        return 0;
+      },
+      &Loaded);
+  return Loaded.MLIR < Loaded.Ours;
+}
+
+void load(const std::string &Files) {
+  Messages Told;
+  if (!registerUserPasses(Files, Told))
+    refuse(Told.back().Text);
+}
+
+llvm::cl::list<std::string>
+    Load("passpilot-load", llvm::cl::value_desc("FILE.py"),
+         llvm::cl::desc("Register the passes, features and runners in it"),
+         llvm::cl::callback([](const std::string &File) { load(File); }));
+
+} // namespace
+
+} // namespace passpilot
+
+extern "C" mlir::PassPluginLibraryInfo mlirGetPassPluginInfo() {
+  using namespace passpilot;
+  if (!sharesMLIR())
+    refuse("passpilot: expected a tool with libMLIR.so." PASSPILOT_MLIR_VERSION
+           ", such as mlir-opt-22, got " +
+           llvm::sys::fs::getMainExecutable(nullptr, nullptr));
+  return {MLIR_PLUGIN_API_VERSION, "passpilot", PASSPILOT_MLIR_VERSION, [] {
+            registerAdvisedInline();
+            if (const char *Files = std::getenv("PASSPILOT_LOAD"))
+              load(Files);
+          }};
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "runner_spec.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <sstream>
+
+namespace passpilot {
+
+namespace {
+
+/// \p Text up to \p Mark, which is dropped from it.
+std::string_view take(std::string_view &Text, char Mark) {
+  const std::string_view Head = Text.substr(0, Text.find(Mark));
+  Text.remove_prefix(std::min(Text.size(), Head.size() + 1));
+  return Head;
+}
+
+template <typename T> std::optional<T> number(std::string_view Text) {
+  T Value{};
+  const char *End = Text.data() + Text.size();
+  const auto [Stop, Code] = std::from_chars(Text.data(), End, Value);
+  if (Text.empty() || Stop != End || Code != std::errc())
+    return std::nullopt;
+  return Value;
+}
+
+std::optional<double> threshold(std::string_view Text) {
+  const std::string Copy(Text);
+  char *End = nullptr;
+  const double Value = std::strtod(Copy.c_str(), &End);
+  if (Copy.find_first_not_of("0123456789.") != std::string::npos ||
+      End != Copy.c_str() + Copy.size() || Copy.empty())
+    return std::nullopt;
+  return Value;
+}
+
+std::vector<std::string> namesOf(std::string_view Text, const Point &P) {
+  std::vector<std::string> Names;
+  if (Text == "*") {
+    for (const TensorSpec &S : P.Features)
+      Names.push_back(S.Name);
+    return Names;
+  }
+  while (!Text.empty())
+    Names.emplace_back(take(Text, ','));
+  return Names;
+}
+
+bool readMap(std::string_view Text, const Point &P, ModelOptions &O) {
+  while (!Text.empty()) {
+    std::string_view Names = take(Text, ';');
+    const std::string Input(take(Names, ':'));
+    if (Input.empty() || Names.empty())
+      return false;
+    O.Map.emplace_back(Input, namesOf(Names, P));
+  }
+  return true;
+}
+
+/// The keys of a model runner. Nothing for those that are not plain.
+std::optional<ModelOptions> readOptions(std::string_view Query,
+                                        const Point &P) {
+  ModelOptions O;
+  if (Query.find_first_of("% ") != std::string_view::npos)
+    return std::nullopt;
+  std::set<std::string_view> Seen;
+  while (!Query.empty()) {
+    std::string_view Value = take(Query, '&');
+    const std::string_view Key = take(Value, '=');
+    bool Good = !Value.empty() && Seen.insert(Key).second;
+    if (Key == "output")
+      O.OutputName = Value;
+    else if (Key == "as")
+      O.As = Value;
+    else if (Key == "map")
+      Good &= readMap(Value, P, O);
+    else if (const auto T = threshold(Value); Key == "threshold" && T)
+      O.Threshold = *T;
+    else
+      Good = false;
+    if (!Good)
+      return std::nullopt;
+  }
+  if (!O.As.empty() && O.As != "decision" && O.As != "logits" &&
+      (O.As != "probability" || P.Domain.Kind != DomainKind::Flag))
+    return std::nullopt;
+  return O;
+}
+
+std::optional<std::string> contents(const std::string &Path) {
+  std::ifstream File(Path, std::ios::binary);
+  std::ostringstream Text;
+  if (std::filesystem::is_directory(Path) || !(Text << File.rdbuf()))
+    return std::nullopt;
+  return Text.str();
+}
+
+std::unique_ptr<Runner> modelRunner(std::string_view Scheme,
+                                    const std::string &Path,
+                                    std::string_view Query, const Point &P,
+                                    const ModelHost &Host, std::string &Error) {
+  const auto Options = readOptions(Query, P);
+  if (!Options)
+    return nullptr;
+  std::vector<TensorSpec> Offered = P.Features;
+  Offered.push_back(P.Default);
+  bool Mismatch = false;
+  if (Scheme == "aot") {
+    std::error_code Unknown;
+    const auto Whole = std::filesystem::absolute(Path, Unknown);
+    return makeAotRunner(Whole.string(), Host.Features, Offered, P.Decision,
+                         P.Domain, *Options, Error, Mismatch);
+  }
+  const auto Model = contents(Path);
+  if (!Model || Host.OnnxLibrary.empty())
+    return nullptr;
+  return makeOnnxRunner(Path, *Model, Offered, P.Decision, P.Domain, *Options,
+                        Host.OnnxLibrary, Error, Mismatch);
+}
+
+std::unique_ptr<Runner> plainRunner(std::string_view Scheme,
+                                    std::string_view Target, const Point &P) {
+  if (Scheme == "default" && Target.empty())
+    return makeDefaultRunner(P.Decision, P.Default);
+  if (P.Domain.Kind == DomainKind::Number)
+    return nullptr;
+  if (const auto Value = number<int64_t>(Target); Scheme == "const" && Value)
+    if (const Advice A{*Value}; P.Domain.inRange(A))
+      return makeConstRunner(P.Decision, A);
+  const TensorSpec *Mask = nullptr;
+  for (const TensorSpec &S : P.Features)
+    if (S.Name == P.Domain.Mask)
+      Mask = &S;
+  if (const auto Seed = number<uint64_t>(Target); Scheme == "random" && Seed)
+    return makeRandomRunner(P.Decision, P.Domain, Mask, *Seed);
+  return nullptr;
+}
+
+} // namespace
+
+std::unique_ptr<Runner> makeNativeRunner(std::string_view Spec, const Point &P,
+                                         const ModelHost &Host,
+                                         std::string &Error) {
+  const bool Asks = Spec.find('?') != std::string_view::npos;
+  std::string_view Query = Spec;
+  std::string_view Target = take(Query, '?');
+  const std::string_view Scheme = take(Target, ':');
+  if (Scheme == "onnx" || Scheme == "aot")
+    return modelRunner(Scheme, std::string(Target), Query, P, Host, Error);
+  return Asks ? nullptr : plainRunner(Scheme, Target, P);
+}
+
+} // namespace passpilot
