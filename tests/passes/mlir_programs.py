@@ -9,6 +9,9 @@ from typing import Final
 FUEL: Final = 6
 """How deep recursive functions call themselves."""
 
+TYPE: Final = "(i64, i64, i64) -> i64"
+"""Of the functions but `main`."""
+
 
 class Program:
     """A module of functions of two numbers and the fuel that recursion uses up.
@@ -101,10 +104,10 @@ class Program:
         pick = self._random
         first, second = pick.choice(values), pick.choice(values)
         if pick.random() < 0.05:
-            taken = self._emit(f"func.constant @f{number} : (i64, i64, i64) -> i64")
-            return self._emit(f"func.call_indirect {taken}({first}, {second}, {fuel}) : (i64, i64, i64) -> i64")
+            taken = self._emit(f"func.constant @f{number} : {TYPE}")
+            return self._emit(f"func.call_indirect {taken}({first}, {second}, {fuel}) : {TYPE}")
         mark = " {no_inline}" if pick.random() < 0.05 else ""
-        return self._emit(f"func.call @f{number}({first}, {second}, {fuel}){mark} : (i64, i64, i64) -> i64")
+        return self._emit(f"func.call @f{number}({first}, {second}, {fuel}){mark} : {TYPE}")
 
     def _if(self, number: int, values: list[str], depth: int) -> str:
         test = self._emit(f"arith.cmpi ult, {values[-1]}, {self._random.choice(values)} : i64")
