@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`Pipeline`: MLIR's pass manager with passes in Python anywhere in it, and what comes of a run.
 
-A pass that fails makes its run a pass failure of MLIR's, with a diagnostic where its operation comes from; what
-it raised is raised again once MLIR has stopped. MLIR runs without the GIL, each pass in Python with it.
+A pass that fails makes its run a pass failure of MLIR's, with a diagnostic where its operation comes from;
+what it raised is raised again once MLIR has stopped. MLIR runs without the GIL, each pass in Python with it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from passpilot.passes.element import Pass
     from passpilot.passes.mlir_text import Element
     from passpilot.passes.registry import PassDefinition
+    from passpilot.plugin.errors import PipelineError
     from passpilot.plugin.mlir_diagnostics import Diagnostic
     from passpilot.plugin.mlir_types import Operation
     from passpilot.plugin.module import Advisor
@@ -142,7 +143,7 @@ class Pipeline:
             elif definition := MLIR.find(element.name):
                 self._add(manager, anchor, element, definition)
             elif told := manager.add_pipeline(str(element)):
-                raise self._refused(element.name, _expected(element, told), element.start, _end(element))
+                raise self._refused(element.name, _expected(told), element.start, _end(element))
 
     def _add(
         self, manager: mlir_capi.PassManager, anchor: str, element: Element, definition: PassDefinition
@@ -159,7 +160,7 @@ class Pipeline:
             manager.add_pass(definition.kind.__name__, str(element), definition.doc, level, run)
         )
 
-    def _refused(self, name: str, told: str, start: int, end: int) -> Error:
+    def _refused(self, name: str, told: str, start: int, end: int) -> PipelineError:
         return refused(WHO, self._text, f"pass {name}: {told}", start, end)
 
     def _call(self, name: str, made: Pass, address: int, pass_: int, _: object) -> None:
@@ -225,7 +226,7 @@ def _end(element: Element) -> int:
     return element.options_start + len(element.options) + 1
 
 
-def _expected(element: Element, told: str) -> str:
+def _expected(told: str) -> str:
     """What is wrong with an element, in one line of MLIR's several."""
     if "does not refer to a registered pass" in told:
         return "expected a pass of MLIR's or one in Python, got a name that nobody has registered"

@@ -184,7 +184,13 @@ LLVM: Final = Registry(
     is_llvm_name,
 )
 
-MLIR: Final = Registry("passpilot.mlir", "passpilot.mlir_passes", {}, "MLIR", is_mlir_name)
+MLIR: Final = Registry(
+    "passpilot.mlir",
+    "passpilot.mlir_passes",
+    {"advised-inline": "passpilot.passes.mlir_advised_inline:AdvisedInline"},
+    "MLIR",
+    is_mlir_name,
+)
 
 
 @cache

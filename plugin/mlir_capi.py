@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What MLIR's C API has and its Python modules have not: pass managers below others, passes in Python that may
-run anywhere in them and on any thread, and runs that leave the GIL to them.
+"""What MLIR's C API has and its Python modules have not: pass managers below others, passes in Python that
+may run anywhere in them and on any thread, and runs that leave the GIL to them.
 
-The functions are those of the library behind the modules, so that both work on the same objects. The structs of
-the C API that hold one pointer are passed as that pointer, which every ABI that Python runs on does likewise.
+The functions are those of the library behind the modules, so that both work on the same objects. The structs
+of the C API that hold one pointer are passed as that pointer, as every ABI that Python runs on does.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 from ctypes import CFUNCTYPE, POINTER, c_bool, c_char_p, c_int8, c_size_t, c_void_p, py_object
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.plugin.mlir import bindings
 
@@ -69,11 +69,10 @@ class PassManager:
         """Add a native pass by its text; empty if that succeeds, else what MLIR tells."""
         told: list[str] = []
 
-        @_TellText
         def tell(part: _Told, _: int | None) -> None:
             told.append(ctypes.string_at(part.data, part.length).decode("utf-8", "replace"))
 
-        if _library().mlirOpPassManagerAddPipeline(self._address, _text(text), tell, None):
+        if _library().mlirOpPassManagerAddPipeline(self._address, _text(text), _TellText(tell), None):
             return ""
         return "".join(told) or "it cannot be added"
 
@@ -87,15 +86,11 @@ class PassManager:
         return run, kept
 
 
-@_Notify
-def _NOTHING(_: int | None) -> None:  # noqa: N802
-    """Our passes need no care: who made them keeps them."""
+_NOTHING: Final = _Notify(lambda _: None)
+"""Our passes need no care: who made them keeps them."""
 
-
-@_Clone
-def _SAME(data: int | None) -> int | None:  # noqa: N802
-    """A pass in Python has no state of its own: the clone for another thread is the pass itself."""
-    return data
+_SAME: Final = _Clone(lambda data: data)
+"""A pass in Python has no state of its own: the clone for another thread is the pass itself."""
 
 
 def run_on(manager: Any, operation: Operation) -> bool:
@@ -112,7 +107,7 @@ def signal_failure(pass_: int) -> None:
 def operation_at(address: int) -> Operation:
     """The operation at an address."""
     make, name = _operations()
-    return cast("Operation", make(_capsule_of(address, name, None)))
+    return make(_capsule_of(address, name, None))
 
 
 @cache
@@ -123,7 +118,7 @@ def _type_id(_: str) -> int:
 
 
 @cache
-def _operations() -> tuple[Callable[[object], object], bytes]:
+def _operations() -> tuple[Callable[[object], Operation], bytes]:
     """How an operation is made of a capsule, and what the capsule has to be called."""
     mlir = bindings()
     with mlir.ir.Context(), mlir.ir.Location.unknown():
@@ -133,7 +128,8 @@ def _operations() -> tuple[Callable[[object], object], bytes]:
 
 def _pointer(made: Any) -> int:
     capsule = (made.operation if hasattr(made, "operation") else made)._CAPIPtr
-    return _pointer_of(capsule, _name_of(capsule))
+    pointer: int = _pointer_of(capsule, _name_of(capsule))
+    return pointer
 
 
 def _text(text: str) -> _Text:
@@ -148,7 +144,7 @@ _pointer_of.restype, _pointer_of.argtypes = c_void_p, [py_object, c_char_p]
 _capsule_of: Final = ctypes.pythonapi.PyCapsule_New
 _capsule_of.restype, _capsule_of.argtypes = py_object, [c_void_p, c_char_p, c_void_p]
 
-_SIGNATURES: Final[dict[str, tuple[object, ...]]] = {
+_SIGNATURES: Final[dict[str, tuple[Any, ...]]] = {
     "mlirPassManagerGetAsOpPassManager": (c_void_p, c_void_p),
     "mlirOpPassManagerGetNestedUnder": (c_void_p, c_void_p, _Text),
     "mlirOpPassManagerAddPipeline": (c_bool, c_void_p, _Text, _TellText, c_void_p),

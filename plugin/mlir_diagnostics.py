@@ -17,7 +17,7 @@ _ESCAPE: Final = re.compile(r"\\([0-9A-Fa-f]{2}|.)")
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One message: ``error``, ``warning``, ``remark`` or ``note``; line and column are 0 where none is known."""
+    """One message: ``error``, ``warning``, ``remark`` or ``note``; line and column are 0 where unknown."""
 
     severity: str
     file: str
