@@ -55,6 +55,10 @@ def parse(who: str, text: str) -> Element:
     Raises:
         PipelineError: it is none; `who` is told to be wrong, and the place is shown.
     """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise refused(who, ascii(text)[1:-1], "expected UTF-8", error.start, error.end) from None
     elements = _Parser(who, text).elements()
     if len(elements) != 1 or elements[0].inner is None:
         told = "expected a pipeline with the operation it runs on around it, such as 'builtin.module(...)'"
