@@ -116,6 +116,7 @@ class CallGraphNode:
         "component_size",
         "discardable",
         "erased",
+        "grown",
         "height",
         "kind",
         "name",
@@ -131,6 +132,8 @@ class CallGraphNode:
         self.name = operation.attributes["sym_name"].value
         self.discardable = discardable
         self.erased = False
+        self.grown = False
+        """Whether bodies have come into it since it was counted."""
         self.uses = 0
         """How often its symbol is mentioned in functions."""
         self.targets: dict[CallGraphNode, None] = {}
@@ -170,6 +173,7 @@ class CallGraphNode:
     def changed(self) -> None:
         """Forget what has been counted."""
         self._contents = None
+        self.grown = False
 
 
 class CallGraph:
@@ -246,6 +250,7 @@ class CallGraph:
         caller.contents.references[callee.name] -= 1
         caller.operations += callee.operations - 2  # without the call and what returns
         caller.calls += callee.calls - 1
+        caller.grown = True
         callee.uses -= 1
         if moved:
             self.erase(callee)

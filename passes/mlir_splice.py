@@ -103,7 +103,8 @@ class Splices:
     def _finish(self, split: _Split) -> None:
         """End the block of a call with a branch into the body; what returns from there goes on behind it."""
         call = split.call
-        after = call.block.create_after(*(result.type for result in call.results))
+        types = [result.type for result in call.results]
+        after = call.block.create_after(*types, arg_locs=[call.location] * len(types))
         self._move_what_follows(call, after)
         for result, argument in zip(call.results, after.arguments, strict=True):
             result.replace_all_uses_with(argument)
