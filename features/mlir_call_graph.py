@@ -92,7 +92,7 @@ class Contents:
     depth: int = 1
     """Of regions within each other."""
     calls: list[Operation] = field(default_factory=list)
-    """In the order in which MLIR's inliner looks at them: last block first, regions after the block around."""
+    """In the order of MLIR's inliner: last block first, regions after the block around."""
     calls_in_text: list[Operation] = field(default_factory=list)
     """The same, in the order of the text."""
     references: Counter[str] = field(default_factory=Counter)
@@ -116,6 +116,7 @@ class CallGraphNode:
         "component_size",
         "discardable",
         "erased",
+        "grown",
         "height",
         "kind",
         "name",
@@ -131,6 +132,8 @@ class CallGraphNode:
         self.name = operation.attributes["sym_name"].value
         self.discardable = discardable
         self.erased = False
+        self.grown = False
+        """Whether bodies have come into it since it was counted."""
         self.uses = 0
         """How often its symbol is mentioned in functions."""
         self.targets: dict[CallGraphNode, None] = {}
@@ -170,6 +173,7 @@ class CallGraphNode:
     def changed(self) -> None:
         """Forget what has been counted."""
         self._contents = None
+        self.grown = False
 
 
 class CallGraph:
@@ -201,15 +205,19 @@ class CallGraph:
             for call in node.contents.calls_in_text:
                 if target := self.target(call):
                     node.targets[target] = None
+        for symbol in self._used_elsewhere(others):
+            if target := self.nodes.get(symbol):
+                target.discardable = False
+
+    def _used_elsewhere(self, others: Iterable[Operation]) -> Counter[str]:
+        """The symbols that are mentioned outside of the bodies of functions."""
         elsewhere = Counter[str]()
         for other in others:
             elsewhere += contents_of(other).references
         for operation in (*others, *(node.operation for node in self.nodes.values())):
             for attribute in operation.attributes.values():
                 _refer(attribute, elsewhere)
-        for symbol in elsewhere:
-            if target := self.nodes.get(symbol):
-                target.discardable = False
+        return elsewhere
 
     def target(self, call: Operation) -> CallGraphNode | None:
         """The function that a call means; None if it has no body here."""
@@ -242,6 +250,7 @@ class CallGraph:
         caller.contents.references[callee.name] -= 1
         caller.operations += callee.operations - 2  # without the call and what returns
         caller.calls += callee.calls - 1
+        caller.grown = True
         callee.uses -= 1
         if moved:
             self.erase(callee)

@@ -12,8 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from passpilot.features.mlir_call_graph import LOOPS, around
-from passpilot.features.point import Feature, Site
-from passpilot.features.spec import TensorSpec
+from passpilot.features.point import Site, row
 from passpilot.plugin.errors import StaleViewError
 from passpilot.plugin.mlir import bindings
 
@@ -39,35 +38,31 @@ DIALECTS: Final = (
 """The dialects whose operations are counted each for itself."""
 
 
-def _row(name: str, doc: str) -> Feature:
-    return Feature(TensorSpec(name, "int64", (1,)), doc)
-
-
 FEATURES: Final = (
-    _row("arguments", "operands of the call"),
-    _row("constant_arguments", "operands of the call that are constants"),
-    _row("results", "results of the call"),
-    _row("loop_depth", "loops around the call in its caller, of scf and affine"),
-    _row("region_depth", "regions around the call in its caller; 1 directly in its body"),
-    _row("callee_operations", "operations of the callee"),
-    _row("callee_blocks", "blocks of the callee, those in regions of its operations included"),
-    _row("callee_region_depth", "how deep the regions of the callee are nested; 1 for its body alone"),
-    _row("callee_loops", "loops of the callee"),
-    _row("callee_calls", "calls in the callee"),
-    *(_row(f"callee_{name}_operations", f"operations of the callee of {name}") for name in DIALECTS),
-    _row("callee_other_operations", "operations of the callee of other dialects"),
-    _row("callee_uses", "uses of the callee's symbol"),
-    _row("callee_is_private", "1 if the callee goes away with its last use"),
-    _row("callee_is_recursive", "1 if the callee calls itself, directly or not"),
-    _row("callee_height", "calls on the longest way from the callee to a leaf"),
-    _row("callee_component_size", "functions that call each other around the callee"),
-    _row("caller_operations", "operations of the caller"),
-    _row("caller_blocks", "blocks of the caller when it was last counted"),
-    _row("caller_calls", "calls in the caller"),
-    _row("caller_uses", "uses of the caller's symbol"),
-    _row("caller_is_private", "1 if the caller goes away with its last use"),
-    _row("caller_height", "calls on the longest way from the caller to a leaf"),
-    _row("functions", "functions with a body in the module"),
+    row("arguments", "operands of the call"),
+    row("constant_arguments", "operands of the call that are constants"),
+    row("results", "results of the call"),
+    row("loop_depth", "loops around the call in its caller, of scf and affine"),
+    row("region_depth", "regions around the call in its caller; 1 directly in its body"),
+    row("callee_operations", "operations of the callee"),
+    row("callee_blocks", "blocks of the callee, those in regions of its operations included"),
+    row("callee_region_depth", "how deep the regions of the callee are nested; 1 for its body alone"),
+    row("callee_loops", "loops of the callee"),
+    row("callee_calls", "calls in the callee"),
+    *(row(f"callee_{name}_operations", f"operations of the callee of {name}") for name in DIALECTS),
+    row("callee_other_operations", "operations of the callee of other dialects"),
+    row("callee_uses", "uses of the callee's symbol"),
+    row("callee_is_private", "1 if the callee goes away with its last use"),
+    row("callee_is_recursive", "1 if the callee calls itself, directly or not"),
+    row("callee_height", "calls on the longest way from the callee to a leaf"),
+    row("callee_component_size", "functions that call each other around the callee"),
+    row("caller_operations", "operations of the caller"),
+    row("caller_blocks", "blocks of the caller when it was last counted"),
+    row("caller_calls", "calls in the caller"),
+    row("caller_uses", "uses of the caller's symbol"),
+    row("caller_is_private", "1 if the caller goes away with its last use"),
+    row("caller_height", "calls on the longest way from the caller to a leaf"),
+    row("functions", "functions with a body in the module"),
 )
 
 

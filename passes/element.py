@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""An element of pipeline text that names a pass in Python: the pass that it means, or the place that is wrong."""
+"""An element of pipeline text that names a pass in Python: the pass it means, or the place that is wrong."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@
         def run(self, operation):
             ...
 
-The fields are its options, as in ``builtin.module(func.func(double-constants{limit=5},cse),inline)``. `run`
-gets the operation, an ``ir.Operation`` of the bindings at hand, and returns nothing. It fails by an exception,
-or by `signal_pass_failure`.
+The fields are its options, as in ``builtin.module(func.func(double-constants{limit=5},cse),inline)``.
+`run` gets the operation, an ``ir.Operation`` of the bindings at hand, and returns nothing. It fails by an
+exception, or by `signal_pass_failure`.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def pass_(name: str, *, anchor: str = "") -> Callable[[Pass], Pass]:
         anchor: the operation it runs on, such as ``func.func``; empty for any.
 
     Raises:
-        RegistrationError: the name is taken, or the class is no frozen dataclass with ``run(self, operation)``
-            and fields that can be options.
+        RegistrationError: the name is taken, or the class is no frozen dataclass with
+            ``run(self, operation)`` and fields that can be options.
     """
     caller = sys._getframe(1)
     origin = f"{caller.f_code.co_filename}:{caller.f_lineno}"

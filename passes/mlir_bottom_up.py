@@ -101,7 +101,7 @@ class _Inliner:
         """Simplify the functions of a component, and inline calls in them, until there are none to inline."""
         for _ in range(ITERATIONS):
             for node in component:
-                if not node.erased and self._simplify(node):
+                if not node.erased and (self._simplify(node) or node.grown):
                     self._graph.recount(node)
             if not self._inline_calls(component):
                 return
@@ -139,6 +139,9 @@ class _Inliner:
             if history.inlined is callee:
                 return False
             history = history.before
+        if callee.grown:  # of the same component
+            self._splices.finish()
+            self._graph.recount(callee)
         legal = callee is not caller and self._legality.allows(operation, caller, callee)
         return legal and self._ask(operation, caller, callee, self._graph)
 

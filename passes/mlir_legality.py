@@ -27,6 +27,9 @@ MARK: Final = "no_inline"
 _ALONE: Final = "builtin.module(inline{default-pipeline= max-iterations=1})"
 """MLIR's inliner without what it does besides."""
 
+_CALLER: Final = "passpilot.caller"
+_CALLEE: Final = "passpilot.callee"
+
 _Place = tuple[str, bool]
 """The name of the operation around a call, and whether the callee is straight."""
 
@@ -64,17 +67,20 @@ class Legality:
 
 
 def _is_inlined(call: Operation, caller: CallGraphNode, callee: CallGraphNode) -> bool:
-    """Whether MLIR inlines a call in copies of the two functions."""
+    """Whether MLIR inlines a call in copies of the two functions, of which nobody else calls any."""
     ir = bindings().ir
     number = contents_of(caller.operation).calls.index(call)
     module = ir.Module.create(ir.Location.unknown(call.context))
     with ir.InsertionPoint(module.body):
-        callee.operation.clone()
-        copy = caller.operation.clone().operation
+        body, copy = callee.operation.clone().operation, caller.operation.clone().operation
     copy.attributes["sym_visibility"] = ir.StringAttr.get("public", call.context)  # else it is dead
-    for other, each in enumerate(contents_of(copy).calls):
-        if other != number:
-            each.attributes[MARK] = ir.UnitAttr.get(call.context)
+    for function, name in ((body, _CALLEE), (copy, _CALLER)):
+        function.attributes["sym_name"] = ir.StringAttr.get(name, call.context)
+    calls = contents_of(copy).calls
+    asked = calls.pop(number)
+    asked.attributes[callee.kind.callee] = ir.FlatSymbolRefAttr.get(_CALLEE, call.context)
+    for other in calls + contents_of(body).calls:
+        other.attributes[MARK] = ir.UnitAttr.get(call.context)
     pass_manager(_ALONE, call.context).run(module.operation)
     return all(MARK in each.attributes for each in contents_of(copy).calls)
 

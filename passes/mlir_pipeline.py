@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`Pipeline`: MLIR's pass manager with passes in Python anywhere in it, and what comes of a run.
 
-A pass that fails makes its run a pass failure of MLIR's, with a diagnostic where its operation comes from; what
-it raised is raised again once MLIR has stopped. MLIR runs without the GIL, each pass in Python with it.
+A pass that fails makes its run a pass failure of MLIR's, with a diagnostic where its operation comes from;
+what it raised is raised again once MLIR has stopped. MLIR runs without the GIL, each pass in Python with it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from passpilot.passes.element import Pass
     from passpilot.passes.mlir_text import Element
     from passpilot.passes.registry import PassDefinition
+    from passpilot.plugin.errors import PipelineError
     from passpilot.plugin.mlir_diagnostics import Diagnostic
     from passpilot.plugin.mlir_types import Operation
     from passpilot.plugin.module import Advisor
@@ -54,6 +55,16 @@ class _Running(threading.local):
 
     def __init__(self) -> None:
         self.runs: list[_Run] = []
+
+    @contextlib.contextmanager
+    def begun(self, address: int) -> Iterator[_Run]:
+        """A run of the pass at an address."""
+        run = _Run(address)
+        self.runs.append(run)
+        try:
+            yield run
+        finally:
+            self.runs.pop()
 
 
 _RUNNING = _Running()
@@ -113,7 +124,7 @@ class Pipeline:
             return
         from passpilot.plugin.module import advised
 
-        with _one_thread(self._context):  # decisions come in one order
+        with _one_thread(self._context):  # so that decisions come in one order
             advised("run_pipeline", advisors, lambda: self._run(operation, tell))
 
     def _run(self, operation: Operation, tell: Callable[[Diagnostic], None] | None) -> None:
@@ -132,8 +143,8 @@ class Pipeline:
         if self._failures:
             _raise(self._failures[0], errors)
         if not succeeded:
-            got = str(errors[0]) if errors else "a failure without a word"
-            raise CompilationError(f"{WHO}: expected passes that succeed, got {got}")
+            got = f"{errors[0].message} ({errors[0].place})" if errors else "a failure without a word"
+            raise CompilationError(f"{WHO}: expected passes that succeed, got: {got}")
 
     def _fill(self, manager: mlir_capi.PassManager, anchor: str, elements: Iterable[Element]) -> None:
         for element in elements:
@@ -159,24 +170,20 @@ class Pipeline:
             manager.add_pass(definition.kind.__name__, str(element), definition.doc, level, run)
         )
 
-    def _refused(self, name: str, told: str, start: int, end: int) -> Error:
+    def _refused(self, name: str, told: str, start: int, end: int) -> PipelineError:
         return refused(WHO, self._text, f"pass {name}: {told}", start, end)
 
     def _call(self, name: str, made: Pass, address: int, pass_: int, _: object) -> None:
         """One run of a pass; nothing may be raised into MLIR."""
-        if self._failures:  # in another thread
-            mlir_capi.signal_failure(pass_)
-            return
-        run = _Run(pass_)
-        _RUNNING.runs.append(run)
         location: Any = None
         try:
+            if self._failures:  # in another thread
+                mlir_capi.signal_failure(pass_)
+                return
             operation = mlir_capi.operation_at(address)
             location = operation.location  # the operation may be gone after a pass that erases it
-            answer = made.run(operation)
-            if answer is not None:
-                got = type(answer).__name__
-                raise PassError(f"expected None of run(), got {got}; return nothing, also after a change")
+            with _RUNNING.begun(pass_) as run:
+                _check(operation, made.run(operation))
             if run.failed:
                 self._failures.append(_Failure(_who(name, location), None))
         except BaseException as raised:  # noqa: BLE001  (raised again by run())
@@ -184,8 +191,6 @@ class Pipeline:
             mlir_capi.signal_failure(pass_)
             if isinstance(raised, Exception) and location is not None:
                 location.emit_error(f"pass {name}: {_described(raised)}")
-        finally:
-            _RUNNING.runs.pop()
 
 
 def run_pipeline(module: Operation, pipeline: str, advisors: Sequence[Advisor] = ()) -> None:
@@ -210,7 +215,15 @@ def run_pipeline(module: Operation, pipeline: str, advisors: Sequence[Advisor] =
 
 @contextlib.contextmanager
 def _one_thread(context: Any) -> Iterator[None]:
+    """Let MLIR work in this thread alone.
+
+    Raises:
+        InputError: it is at work in several.
+    """
     several = context.get_num_threads() > 1
+    if several and _RUNNING.runs:
+        told = "expected no pass around it where MLIR has several threads, got one; disable multithreading"
+        raise InputError(f"run_pipeline with advisors: {told}")
     context.enable_multithreading(False)
     try:
         yield
@@ -227,11 +240,27 @@ def _end(element: Element) -> int:
 
 def _expected(element: Element, told: str) -> str:
     """What is wrong with an element, in one line of MLIR's several."""
-    if "does not refer to a registered pass" in told:
+    if f"'{element.name}' does not refer to a registered pass" in told:
         return "expected a pass of MLIR's or one in Python, got a name that nobody has registered"
-    lines = [line.rpartition("error: ")[2].strip() for line in told.splitlines() if line.strip()]
-    line = lines[0].removeprefix("<Pass-Options-Parser>: ") if lines else "no reason"
+    line = next(line for line in told.splitlines() if line.strip())
+    line = line.rpartition("error: ")[2].removeprefix("<Pass-Options-Parser>").strip(": ")
     return f"expected what MLIR takes, got: {line}"
+
+
+def _check(operation: Operation, answer: object) -> None:
+    """Make sure that MLIR can go on after a pass.
+
+    Raises:
+        PassError: it has answered, or erased the operation that it ran on.
+    """
+    if answer is not None:
+        got = type(answer).__name__
+        raise PassError(f"expected None of run(), got {got}; return nothing, also after a change")
+    try:
+        operation._CAPIPtr  # noqa: B018  (an attribute of what is alive only)
+    except RuntimeError:
+        told = "expected the operation to outlive the pass, got it erased; erase it in a pass around it"
+        raise PassError(told) from None
 
 
 def _who(name: str, location: object) -> str:

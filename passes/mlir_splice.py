@@ -72,9 +72,7 @@ class Splices:
             self._splice(_pointer(call), _pointer(body), len(call.operands), len(call.results))
             return
         blocks = list(body.regions[0])
-        ends = [
-            operation for block in blocks for *_, operation in [[each.operation for each in block.operations]]
-        ]
+        ends = [list(block.operations)[-1].operation for block in blocks]
         region = call.block.region
         for block in blocks:
             block.append_to(region)
@@ -103,9 +101,10 @@ class Splices:
         self._splits.clear()
 
     def _finish(self, split: _Split) -> None:
-        """End the block of a call with a branch into the body; all that returns from there goes on behind it."""
+        """End the block of a call with a branch into the body; what returns from there goes on behind it."""
         call = split.call
-        after = call.block.create_after(*(result.type for result in call.results))
+        types = [result.type for result in call.results]
+        after = call.block.create_after(*types, arg_locs=[call.location] * len(types))
         self._move_what_follows(call, after)
         for result, argument in zip(call.results, after.arguments, strict=True):
             result.replace_all_uses_with(argument)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 from passpilot.passes.element import refusal
 
@@ -55,6 +55,10 @@ def parse(who: str, text: str) -> Element:
     Raises:
         PipelineError: it is none; `who` is told to be wrong, and the place is shown.
     """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise refused(who, ascii(text)[1:-1], "expected UTF-8", error.start, error.end) from None
     elements = _Parser(who, text).elements()
     if len(elements) != 1 or elements[0].inner is None:
         told = "expected a pipeline with the operation it runs on around it, such as 'builtin.module(...)'"
@@ -88,21 +92,23 @@ class _Parser:
                 lists[-1].append(self._pass(self._named(name, start), start))
             while self._take(")"):
                 if not open_:
-                    self._refuse("expected the end of the pipeline, got a ')' too many", self._at - 1)
+                    raise self._refused("expected the end of the pipeline, got a ')' too many", self._at - 1)
                 inner = tuple(lists.pop())
                 lists[-1].append(Element(*open_.pop(), inner=inner))
             if self._at == len(self._text):
                 break
             if not self._take(","):
-                self._refuse(f"expected ',' or ')', got {self._text[self._at]!r}", self._at)
+                raise self._refused(f"expected ',' or ')', got {self._text[self._at]!r}", self._at)
         if open_:
             name, start = open_[-1]
-            self._refuse(f"expected ')' for the '(' of {name}, got the end", start)
+            raise self._refused(f"expected ')' for the '(' of {name}, got the end", start)
         return lists[0]
 
     def _check_depth(self, depth: int) -> None:
         if depth > DEEPEST:
-            self._refuse(f"expected at most {DEEPEST} pipelines inside each other, got more", self._at - 1)
+            raise self._refused(
+                f"expected at most {DEEPEST} pipelines inside each other, got more", self._at - 1
+            )
 
     def _pass(self, name: str, start: int) -> Element:
         if not self._peek("{"):
@@ -114,7 +120,7 @@ class _Parser:
             if not depth:
                 self._at = _end(_SPACE, self._text, brace.end())
                 return Element(name, start, self._text[first : brace.start()], first)
-        self._refuse(f"expected '}}' after the options of {name}, got the end", first - 1)
+        raise self._refused(f"expected '}}' after the options of {name}, got the end", first - 1)
 
     def _word(self) -> tuple[str, int]:
         """The next word and its place; empty where there is none."""
@@ -125,7 +131,7 @@ class _Parser:
     def _named(self, name: str, start: int) -> str:
         if not name:
             got = repr(self._text[start]) if start < len(self._text) else "the end"
-            self._refuse(f"expected the name of a pass or an operation, got {got}", start)
+            raise self._refused(f"expected the name of a pass or an operation, got {got}", start)
         return name
 
     def _peek(self, mark: str) -> bool:
@@ -137,8 +143,8 @@ class _Parser:
         self._at = _end(_SPACE, self._text, _end(_SPACE, self._text, self._at) + 1)
         return True
 
-    def _refuse(self, told: str, start: int) -> NoReturn:
-        raise refused(self._who, self._text, told, start, start + 1)
+    def _refused(self, told: str, start: int) -> PipelineError:
+        return refused(self._who, self._text, told, start, start + 1)
 
 
 def _end(pattern: re.Pattern[str], text: str, start: int) -> int:

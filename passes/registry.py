@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from functools import cache
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import TYPE_CHECKING, Final
 
 from passpilot.passes.llvm_names import NAME, is_llvm_name
@@ -21,6 +20,7 @@ from passpilot.plugin.mlir import is_mlir_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from importlib.metadata import EntryPoint, EntryPoints
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -184,11 +184,19 @@ LLVM: Final = Registry(
     is_llvm_name,
 )
 
-MLIR: Final = Registry("passpilot.mlir", "passpilot.mlir_passes", {}, "MLIR", is_mlir_name)
+MLIR: Final = Registry(
+    "passpilot.mlir",
+    "passpilot.mlir_passes",
+    {"advised-inline": "passpilot.passes.mlir_advised_inline:AdvisedInline"},
+    "MLIR",
+    is_mlir_name,
+)
 
 
 @cache
 def _entries(group: str, own: tuple[tuple[str, str], ...]) -> EntryPoints:
+    from importlib.metadata import EntryPoint, EntryPoints, entry_points  # which few compilations need
+
     ours = (EntryPoint(name, value, group) for name, value in own)
     return EntryPoints((*ours, *entry_points(group=group)))
 

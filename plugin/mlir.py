@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import InputError
 
@@ -131,16 +131,6 @@ def is_mlir_name(name: str) -> bool:
     Raises:
         InputError: there are no bindings.
     """
-    if name == "any":
-        return True
-    try:
-        _any_pipeline().add(name)
-    except ValueError:
-        return False
-    return True
+    from passpilot.plugin.mlir_capi import is_pass
 
-
-@cache
-def _any_pipeline() -> Any:
-    mlir = bindings()
-    return mlir.passmanager.PassManager("any", mlir.ir.Context())
+    return name == "any" or is_pass(name)

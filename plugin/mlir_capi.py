@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What MLIR's C API has and its Python modules have not: pass managers below others, passes in Python that may
-run anywhere in them and on any thread, and runs that leave the GIL to them.
+"""What MLIR's C API has and its Python modules have not: pass managers below others, passes in Python that
+may run anywhere in them and on any thread, runs that leave the GIL to them, and diagnostics of such runs.
 
-The functions are those of the library behind the modules, so that both work on the same objects. The structs of
-the C API that hold one pointer are passed as that pointer, which every ABI that Python runs on does likewise.
+The functions are those of the library behind the modules, so that both work on the same objects. The structs
+of the C API that hold one pointer are passed as that pointer, as every ABI that Python runs on does.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-from ctypes import CFUNCTYPE, POINTER, c_bool, c_char_p, c_int8, c_size_t, c_void_p, py_object
+import os
+import sys
+import tempfile
+from ctypes import CFUNCTYPE, POINTER, c_bool, c_char_p, c_int8, c_int64, c_size_t, c_void_p, py_object
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.plugin.mlir import bindings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from passpilot.plugin.mlir_types import Operation
 
@@ -40,6 +44,7 @@ _TellText = CFUNCTYPE(None, _Told, c_void_p)
 _Notify = CFUNCTYPE(None, c_void_p)
 _Initialize = CFUNCTYPE(c_int8, c_void_p, c_void_p)
 _Clone = CFUNCTYPE(c_void_p, c_void_p)
+_Handle = CFUNCTYPE(c_int8, c_void_p, c_void_p)
 
 
 class _Callbacks(ctypes.Structure):
@@ -67,15 +72,12 @@ class PassManager:
 
     def add_pipeline(self, text: str) -> str:
         """Add a native pass by its text; empty if that succeeds, else what MLIR tells."""
-        told: list[str] = []
-
-        @_TellText
-        def tell(part: _Told, _: int | None) -> None:
-            told.append(ctypes.string_at(part.data, part.length).decode("utf-8", "replace"))
-
-        if _library().mlirOpPassManagerAddPipeline(self._address, _text(text), tell, None):
-            return ""
-        return "".join(told) or "it cannot be added"
+        with _standard_error() as heard:
+            added, told = _added(self._address, text)
+        if not added:
+            return "\n".join([*heard, told]) or "it cannot be added"
+        sys.stderr.writelines(heard)  # of another thread
+        return ""
 
     def add_pass(self, name: str, text: str, doc: str, anchor: str, run: Callable[..., None]) -> object:
         """Add a pass that calls a `RunPass`; what this returns must live as long as the pass manager runs."""
@@ -87,15 +89,11 @@ class PassManager:
         return run, kept
 
 
-@_Notify
-def _NOTHING(_: int | None) -> None:  # noqa: N802
-    """Our passes need no care: who made them keeps them."""
+_NOTHING: Final = _Notify(lambda _: None)
+"""Our passes need no care: who made them keeps them."""
 
-
-@_Clone
-def _SAME(data: int | None) -> int | None:  # noqa: N802
-    """A pass in Python has no state of its own: the clone for another thread is the pass itself."""
-    return data
+_SAME: Final = _Clone(lambda data: data)
+"""A pass in Python has no state of its own: the clone for another thread is the pass itself."""
 
 
 def run_on(manager: Any, operation: Operation) -> bool:
@@ -112,7 +110,89 @@ def signal_failure(pass_: int) -> None:
 def operation_at(address: int) -> Operation:
     """The operation at an address."""
     make, name = _operations()
-    return cast("Operation", make(_capsule_of(address, name, None)))
+    return make(_capsule_of(address, name, None))
+
+
+def is_pass(name: str) -> bool:
+    """Whether MLIR has a pass or a pipeline of this name."""
+    library = _library()
+    context = library.mlirContextCreateWithThreading(False)
+    manager = library.mlirPassManagerCreateOnOperation(context, _text("any"))
+    try:
+        return _added(library.mlirPassManagerGetAsOpPassManager(manager), name)[0]
+    finally:
+        library.mlirPassManagerDestroy(manager)
+        library.mlirContextDestroy(context)
+
+
+@contextlib.contextmanager
+def handled(context: Any, handle: Callable[[int], bool]) -> Iterator[None]:
+    """Call `handle` with the address of each diagnostic of a context within, from any thread, with the GIL.
+
+    It says whether nobody else is to get it, and may raise nothing. The modules' own handlers are no use
+    where MLIR runs without the GIL: they make a Python object before they take it.
+    """
+    called = _Handle(lambda diagnostic, _: handle(diagnostic))
+    identity = _library().mlirContextAttachDiagnosticHandler(_pointer(context), called, None, _Notify())
+    try:
+        yield
+    finally:
+        _library().mlirContextDetachDiagnosticHandler(_pointer(context), identity)
+
+
+def severity_of(diagnostic: int) -> int:
+    """The number of a diagnostic's severity."""
+    severity: int = _library().mlirDiagnosticGetSeverity(diagnostic)
+    return severity
+
+
+def message_of(diagnostic: int) -> str:
+    """A diagnostic's text."""
+    return _printed(_library().mlirDiagnosticPrint, diagnostic)[1]
+
+
+def location_of(diagnostic: int) -> str:
+    """A diagnostic's location, as MLIR prints it."""
+    return _printed(_library().mlirLocationPrint, _library().mlirDiagnosticGetLocation(diagnostic))[1]
+
+
+def notes_of(diagnostic: int) -> list[int]:
+    """The diagnostics that hang on one."""
+    count = _library().mlirDiagnosticGetNumNotes(diagnostic)
+    return [_library().mlirDiagnosticGetNote(diagnostic, number) for number in range(count)]
+
+
+def _added(manager: int, text: str) -> tuple[bool, str]:
+    """Add a native pass to the pass manager at an address: whether that succeeded, and what MLIR told."""
+    return _printed(_library().mlirOpPassManagerAddPipeline, manager, _text(text))
+
+
+@contextlib.contextmanager
+def _standard_error() -> Iterator[list[str]]:
+    """What the process writes to its standard error within, where LLVM tells of wrong values of options."""
+    heard: list[str] = []
+    with tempfile.TemporaryFile() as file:
+        sys.stderr.flush()
+        saved = os.dup(2)
+        os.dup2(file.fileno(), 2)
+        try:
+            yield heard
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
+            file.seek(0)
+            heard += filter(None, [file.read().decode("utf-8", "replace")])
+
+
+def _printed(function: Callable[..., object], *arguments: object) -> tuple[bool, str]:
+    """Call a function that prints by a callback: whether it has given true, and what it has printed."""
+    told: list[bytes] = []
+
+    def tell(part: _Told, _: int | None) -> None:
+        told.append(ctypes.string_at(part.data, part.length))
+
+    result = bool(function(*arguments, _TellText(tell), None))
+    return result, b"".join(told).decode("utf-8", "replace")
 
 
 @cache
@@ -123,7 +203,7 @@ def _type_id(_: str) -> int:
 
 
 @cache
-def _operations() -> tuple[Callable[[object], object], bytes]:
+def _operations() -> tuple[Callable[[object], Operation], bytes]:
     """How an operation is made of a capsule, and what the capsule has to be called."""
     mlir = bindings()
     with mlir.ir.Context(), mlir.ir.Location.unknown():
@@ -133,7 +213,8 @@ def _operations() -> tuple[Callable[[object], object], bytes]:
 
 def _pointer(made: Any) -> int:
     capsule = (made.operation if hasattr(made, "operation") else made)._CAPIPtr
-    return _pointer_of(capsule, _name_of(capsule))
+    pointer: int = _pointer_of(capsule, _name_of(capsule))
+    return pointer
 
 
 def _text(text: str) -> _Text:
@@ -148,7 +229,19 @@ _pointer_of.restype, _pointer_of.argtypes = c_void_p, [py_object, c_char_p]
 _capsule_of: Final = ctypes.pythonapi.PyCapsule_New
 _capsule_of.restype, _capsule_of.argtypes = py_object, [c_void_p, c_char_p, c_void_p]
 
-_SIGNATURES: Final[dict[str, tuple[object, ...]]] = {
+_SIGNATURES: Final[dict[str, tuple[Any, ...]]] = {
+    "mlirContextCreateWithThreading": (c_void_p, c_bool),
+    "mlirContextDestroy": (None, c_void_p),
+    "mlirContextAttachDiagnosticHandler": (c_int64, c_void_p, _Handle, c_void_p, _Notify),
+    "mlirContextDetachDiagnosticHandler": (None, c_void_p, c_int64),
+    "mlirDiagnosticGetSeverity": (ctypes.c_int, c_void_p),
+    "mlirDiagnosticGetLocation": (c_void_p, c_void_p),
+    "mlirDiagnosticPrint": (None, c_void_p, _TellText, c_void_p),
+    "mlirDiagnosticGetNumNotes": (c_size_t, c_void_p),
+    "mlirDiagnosticGetNote": (c_void_p, c_void_p, c_size_t),
+    "mlirLocationPrint": (None, c_void_p, _TellText, c_void_p),
+    "mlirPassManagerCreateOnOperation": (c_void_p, c_void_p, _Text),
+    "mlirPassManagerDestroy": (None, c_void_p),
     "mlirPassManagerGetAsOpPassManager": (c_void_p, c_void_p),
     "mlirOpPassManagerGetNestedUnder": (c_void_p, c_void_p, _Text),
     "mlirOpPassManagerAddPipeline": (c_bool, c_void_p, _Text, _TellText, c_void_p),

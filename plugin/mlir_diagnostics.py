@@ -8,16 +8,19 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from passpilot.plugin.mlir_capi import handled, location_of, message_of, notes_of, severity_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+_SEVERITIES: Final = ("error", "warning", "note", "remark")
 _PLACE: Final = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
-_ESCAPE: Final = re.compile(r"\\([0-9A-Fa-f]{2}|.)")
+_ESCAPE: Final = re.compile(rb"\\([0-9A-Fa-f]{2}|.)")
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One message: ``error``, ``warning``, ``remark`` or ``note``; line and column are 0 where none is known."""
+    """One message: ``error``, ``warning``, ``remark`` or ``note``; line and column are 0 where unknown."""
 
     severity: str
     file: str
@@ -40,11 +43,12 @@ def place_of(location: object) -> tuple[str, int, int]:
     found = _PLACE.search(str(location))
     if found is None:
         return "", 0, 0
-    return _ESCAPE.sub(_unescaped, found[1]), int(found[2]), int(found[3])
+    file = _ESCAPE.sub(_unescaped, found[1].encode()).decode("utf-8", "surrogateescape")
+    return file, int(found[2]), int(found[3])
 
 
-def _unescaped(match: re.Match[str]) -> str:
-    return chr(int(match[1], 16)) if len(match[1]) == 2 else match[1]
+def _unescaped(match: re.Match[bytes]) -> bytes:
+    return bytes.fromhex(match[1].decode()) if len(match[1]) == 2 else match[1]
 
 
 @contextlib.contextmanager
@@ -52,16 +56,25 @@ def diagnosed(context: Any, tell: Callable[[Diagnostic], bool]) -> Iterator[None
     """Tell of everything that the passes and parsers of a context say within.
 
     `tell` says whether that is all; otherwise MLIR tells whoever was there before, or the standard error.
+    What it raises is raised at the end.
     """
-    handler = context.attach_diagnostic_handler(lambda given: tell(_copied(given)))
-    try:
+    raised: list[BaseException] = []
+
+    def handle(diagnostic: int) -> bool:
+        try:
+            return tell(_copied(diagnostic))
+        except BaseException as error:  # noqa: BLE001  (raised below)
+            raised.append(error)
+            return True
+
+    with handled(context, handle):
         yield
-    finally:
-        handler.detach()
+    if raised:
+        raise raised[0]
 
 
-def _copied(given: Any) -> Diagnostic:
+def _copied(given: int) -> Diagnostic:
     """A diagnostic that outlives the call."""
-    file, line, column = place_of(given.location)
-    notes = tuple(_copied(note) for note in given.notes)
-    return Diagnostic(given.severity.name.lower(), file, line, column, given.message, notes)
+    file, line, column = place_of(location_of(given))
+    notes = tuple(map(_copied, notes_of(given)))
+    return Diagnostic(_SEVERITIES[severity_of(given)], file, line, column, message_of(given), notes)

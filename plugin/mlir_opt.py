@@ -85,7 +85,15 @@ def make_parser() -> Parser:
     _pass_options(parser)
     parser.set_defaults(pass_remarks_output="")
     who = f"ask RUNNER {tool.QUESTIONS['inline']}; as --advise mlir-inline=RUNNER"
-    add("inline", dest="advise", action="append", type="mlir-inline={}".format, metavar="RUNNER", help=who)
+    add(
+        "inline",
+        dest="advise",
+        action="append",
+        default=[],
+        type="mlir-inline={}".format,
+        metavar="RUNNER",
+        help=who,
+    )
     tool.advice_options(parser, "mlir-opt")
     parser.traceback_option()
     return parser
@@ -220,7 +228,7 @@ def _rendered(options: argparse.Namespace, operation: Any) -> bytes:
 
 
 def _write(options: argparse.Namespace, made: Sequence[bytes]) -> None:
-    instead = "-o OUT, or -f"
-    if options.emit_bytecode and not options.force and tool.refuses_terminal(options.output, "bytecode", instead):
+    binary = options.emit_bytecode and not options.force
+    if binary and tool.refuses_terminal(options.output, "bytecode", "-o OUT, or -f"):
         return
     write_file(options.output, (SPLIT + b"\n").join(made))

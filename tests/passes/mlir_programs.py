@@ -9,6 +9,9 @@ from typing import Final
 FUEL: Final = 6
 """How deep recursive functions call themselves."""
 
+TYPE: Final = "(i64, i64, i64) -> i64"
+"""Of the functions but `main`."""
+
 
 class Program:
     """A module of functions of two numbers and the fuel that recursion uses up.
@@ -21,6 +24,7 @@ class Program:
         self._random = random.Random(seed)
         self._count = self._random.randint(2, 9)
         self._names = 0
+        self._calls = 0
         self._lines: list[str] = []
 
     def text(self) -> str:
@@ -42,7 +46,7 @@ class Program:
         return "\n".join([head, fuel, *self._lines, f"  func.return {total} : i64", "}"])
 
     def _function(self, number: int) -> str:
-        self._lines = []
+        self._lines, self._calls = [], 3
         pick = self._random
         visibility = pick.choice(["", "private ", "private ", "private ", "nested "])
         mark = " attributes {no_inline}" if pick.random() < 0.05 else ""
@@ -73,7 +77,9 @@ class Program:
 
     def _step(self, number: int, values: list[str], depth: int) -> str:
         """One more value."""
-        ways = [self._arithmetic, self._arithmetic, self._some_call, self._some_call]
+        ways = [self._arithmetic, self._arithmetic]
+        if self._calls:
+            ways += [self._some_call, self._some_call]
         if depth < 2:
             ways += [self._if, self._loop, self._memory]
         return self._random.choice(ways)(number, values, depth)
@@ -86,9 +92,11 @@ class Program:
         return self._emit(f"arith.{operation} {pick.choice(values)}, {pick.choice(values)} : i64")
 
     def _some_call(self, number: int, values: list[str], depth: int) -> str:  # noqa: ARG002
-        """Of a function before, or, with less fuel, of any."""
+        """Of a function before, or, with less fuel and once only, of any."""
+        self._calls -= 1
         if number and self._random.random() < 0.8:
             return self._call(self._random.randrange(number), values, "%fuel")
+        self._calls = 0
         one = self._emit("arith.constant 1 : i64")
         less = self._emit(f"arith.subi %fuel, {one} : i64")
         test = self._emit(f"arith.cmpi sgt, {less}, {one} : i64")
@@ -101,10 +109,10 @@ class Program:
         pick = self._random
         first, second = pick.choice(values), pick.choice(values)
         if pick.random() < 0.05:
-            taken = self._emit(f"func.constant @f{number} : (i64, i64, i64) -> i64")
-            return self._emit(f"func.call_indirect {taken}({first}, {second}, {fuel}) : (i64, i64, i64) -> i64")
+            taken = self._emit(f"func.constant @f{number} : {TYPE}")
+            return self._emit(f"func.call_indirect {taken}({first}, {second}, {fuel}) : {TYPE}")
         mark = " {no_inline}" if pick.random() < 0.05 else ""
-        return self._emit(f"func.call @f{number}({first}, {second}, {fuel}){mark} : (i64, i64, i64) -> i64")
+        return self._emit(f"func.call @f{number}({first}, {second}, {fuel}){mark} : {TYPE}")
 
     def _if(self, number: int, values: list[str], depth: int) -> str:
         test = self._emit(f"arith.cmpi ult, {values[-1]}, {self._random.choice(values)} : i64")
