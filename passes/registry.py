@@ -64,7 +64,8 @@ class Registry:
         is_native: Callable[[str], bool],
     ) -> None:
         self.api, self.own = api, own
-        self._group, self._compiler, self._is_native = group, compiler, is_native
+        self._group, self._compiler = group, compiler
+        self.is_native = is_native
         self._mark = f"__{api.replace('.', '_')}_pass__"
         self._passes: dict[str, PassDefinition] = {}
 
@@ -117,7 +118,7 @@ class Registry:
         Raises:
             Error: the entry point of this name cannot be used.
         """
-        if name not in self._passes and NAME.fullmatch(name) and not self._is_native(name):
+        if name not in self._passes and NAME.fullmatch(name) and not self.is_native(name):
             self._load(name)
         return self._passes.get(name)
 
@@ -140,7 +141,7 @@ class Registry:
 
     def _owner(self, definition: PassDefinition) -> str | None:
         """Who has the name already."""
-        if self._is_native(definition.name):
+        if self.is_native(definition.name):
             return f"{self._compiler} itself"
         if taken := self._passes.get(definition.name):
             return f"the pass at {taken.origin}"

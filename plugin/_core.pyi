@@ -735,9 +735,23 @@ class Advisor:
         """
 
     def begin(self) -> None:
-        """The calling thread compiles, by a compiler other than LLVM, until end()."""
+        """
+        The calling thread compiles, by a compiler other than LLVM, until end().
+        """
 
     def end(self) -> None: ...
+
+    @property
+    def session(self) -> int:
+        """
+        The address of the session, for another compiler in this process, which asks it between begin() and end().
+        """
+
+    @property
+    def place(self) -> tuple[str, str, str, int, int]:
+        """
+        Caller, callee, file, line and column of the current question, as far as the compiler tells them.
+        """
 
     def ask(self, values: Mapping[str, object], site: object, context: str, decide: Callable[[Mapping[str, object]], bool | int | float]) -> bool | int | float | None:
         """The advice on a decision of a pass in Python; None after a failure."""

@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "serve-compiler": ("passpilot.training.serve_compiler:main", "let agents learn from compilations"),
     "log": ("passpilot.features.log_command:main", "show a decision log"),
     "features": ("passpilot.features.table_command:main", "list what a model can see"),
+    "plugin-path": ("passpilot.plugin.plugin_path:main", "tell where the plugin for a stock compiler is"),
     "doctor": ("passpilot.plugin.doctor:main", "tell which compilers are used, and what they can do"),
 }
 

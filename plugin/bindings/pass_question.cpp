@@ -205,6 +205,17 @@ nb::object askAll(PyAdvisor &A, nb::list Rows, nb::list Sites,
 
 } // namespace
 
+static std::tuple<std::string, std::string, std::string, unsigned, unsigned>
+placeOf(PyAdvisor &A) {
+  Question *Q = A.Session->current();
+  if (!Q)
+    raiseError("StaleViewError", "obs.site: expected to be read within its "
+                                 "decision, got a read outside");
+  const DecisionPlace P = Q->place();
+  return {std::string(P.Caller), std::string(P.Callee), std::string(P.File),
+          P.Line, P.Column};
+}
+
 nb::object passSiteOf(PyAdvisor &A) {
   return nb::borrow(static_cast<PassQuestion *>(A.Session->current())->Site);
 }
@@ -236,6 +247,17 @@ void bindPassQuestion(nb::class_<PyAdvisor> &C) {
            "The calling thread compiles, by a compiler other than LLVM, until "
            "end().")
       .def("end", &PyAdvisor::end)
+      .def_prop_ro(
+          "session",
+          [](PyAdvisor &A) {
+            return reinterpret_cast<uintptr_t>(A.Session.get());
+          },
+          "The address of the session, for another compiler in this process, "
+          "which asks it between begin() and end().")
+      .def_prop_ro(
+          "place", &placeOf,
+          "Caller, callee, file, line and column of the current question, as "
+          "far as the compiler tells them.")
       .def("ask", &ask, nb::arg("values"), nb::arg("site").none(),
            nb::arg("context"), nb::arg("decide"),
            nb::sig("def ask(self, values: collections.abc.Mapping[str, "

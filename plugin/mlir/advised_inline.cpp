@@ -37,7 +37,7 @@ public:
       return false;
     observe(Site, Summary, S);
     S.enterContext(Caller->Name);
-    InlineQuestion Q(Call.call);
+    InlineQuestion Q(Site);
     const std::optional<Advice> Answer = S.ask(Q);
     if (!Answer)
       Where = Call.call->getLoc();

@@ -126,7 +126,9 @@ public:
       : Calls(Calls), Address(Address) {}
 
   Session &session() override { return *reinterpret_cast<Session *>(Address); }
-  void finish(bool, Messages &Told) override { Calls.Finish(&Told, Address); }
+  void finish(bool Good, Messages &Told) override {
+    Calls.Finish(&Told, Address, Good);
+  }
 
 private:
   const PythonCalls &Calls;

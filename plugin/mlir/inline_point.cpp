@@ -95,6 +95,9 @@ void observe(const CallSite &Site, CallGraphSummary &Graph, Session &S) {
 
 DecisionPlace InlineQuestion::place() {
   DecisionPlace P;
+  P.Caller = Site.Caller.Name;
+  P.Callee = Site.Callee.Name;
+  Operation *Call = Site.Call;
   if (auto Location = dyn_cast<FileLineColLoc>(Call->getLoc())) {
     const StringRef File = Location.getFilename();
     P.File = {File.data(), File.size()};

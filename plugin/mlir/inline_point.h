@@ -26,12 +26,12 @@ void observe(const CallSite &Site, CallGraphSummary &Graph, Session &S);
 /// The question whether to inline a call; MLIR itself inlines all it may.
 class InlineQuestion final : public Question {
 public:
-  explicit InlineQuestion(mlir::CallOpInterface Call) : Call(Call) {}
+  explicit InlineQuestion(const CallSite &Site) : Site(Site) {}
   Advice defaultAdvice() override { return {1}; }
   DecisionPlace place() override;
 
 private:
-  mlir::CallOpInterface Call;
+  const CallSite &Site;
 };
 
 } // namespace passpilot

@@ -67,7 +67,7 @@ std::string connection(PythonCalls &Calls, Messages &Told) {
       "ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_int, "
       "ctypes.c_int)(%zu)\n"
       "try:\n"
-      "    from passpilot.plugin import mlir_loaded\n"
+      "    from passpilot.passes import mlir_loaded\n"
       "    mlir_loaded.connect(%zu, tell)\n"
       "except BaseException as error:\n"
       "    text = f'{type(error).__name__}: {error}'.encode()\n"
@@ -109,8 +109,11 @@ const PythonCalls *python(Messages &Told) {
   static PythonCalls Calls{};
   static Messages Failure; // said to everybody who needs Python
   std::lock_guard<std::mutex> Lock(Mutex);
-  if (!Started && Failure.empty())
+  if (!Started && Failure.empty()) {
     Started = start(Calls, Failure);
+    if (Started)
+      std::atexit([] { Calls.End(nullptr); });
+  }
   Told.insert(Told.end(), Failure.begin(), Failure.end());
   return Started ? &Calls : nullptr;
 }

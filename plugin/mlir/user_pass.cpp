@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Passes in Python under their names. The bindings that such a pass is written
-// against have an MLIR of their own, of another version, with which nothing of
-// ours can be shared: an operation goes there and comes back as text, in the
-// generic form, with locations.
+// against have an MLIR of their own, of another version, and so another
+// process: an operation goes there and comes back as text, in the generic form,
+// with locations.
 
+#include "exchange.h"
 #include "passes.h"
 #include "python.h"
 
-#include "mlir/IR/AsmState.h"
-#include "mlir/IR/OwningOpRef.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"
-#include "llvm/ADT/StringExtras.h"
 
 #include <deque>
-#include <limits>
 
 using namespace mlir;
 
@@ -54,9 +50,6 @@ public:
 private:
   const Definition &D;
   std::string Options;
-
-  std::optional<std::string> textOf(Operation *Op);
-  bool replace(Operation *Op, const std::string &Text);
 };
 
 LogicalResult
@@ -81,76 +74,32 @@ LogicalResult UserPass::initialize(MLIRContext *Context) {
 
 void UserPass::runOnOperation() {
   Operation *Op = getOperation();
-  const std::optional<std::string> Text = textOf(Op);
+  auto Refuse = [&](const Twine &Text) {
+    emitError(Op->getLoc()) << "pass " << D.Name << ": expected " << Text;
+    signalPassFailure();
+  };
+  std::string Why;
+  const std::optional<std::string> Text = textOf(Op, Why);
   if (!Text)
-    return signalPassFailure();
+    return Refuse("an operation that can be handed to Python, got " + Why +
+                  "; run it on the module");
   Messages Told;
-  const PythonCalls *Calls = python(Told);
-  if (Calls)
+  if (const PythonCalls *Calls = python(Told))
     Calls->Run(&Told, Op->getName().getStringRef().str().c_str(),
-               D.Name.c_str(), Options.c_str(), Text->c_str());
+               D.Name.c_str(), Options.c_str(), Text->c_str(),
+               /*Inside=*/Op->getParentOp());
   std::string Result;
   llvm::erase_if(Told, [&Result](const Message &M) {
     if (M.Kind == "result")
       Result = M.Text;
     return M.Kind == "result";
   });
-  if (!emitMessages(Told, Op->getLoc()) ||
-      (!Result.empty() && !replace(Op, Result)))
+  if (!emitMessages(Told, Op->getLoc()))
     return signalPassFailure();
   if (Result.empty())
-    markAllAnalysesPreserved();
-}
-
-/// Nothing, with a diagnostic, for what text cannot carry.
-std::optional<std::string> UserPass::textOf(Operation *Op) {
-  auto Refuse = [&](const char *Got) {
-    emitError(Op->getLoc()) << "pass " << D.Name
-                            << ": expected an operation that can be handed to "
-                               "Python, got "
-                            << Got << "; run it on the module";
-    return std::nullopt;
-  };
-  if (Op->getNumOperands() || Op->getNumResults())
-    return Refuse("one with operands or results");
-  std::string Text;
-  llvm::raw_string_ostream OS(Text);
-  OpPrintingFlags Flags;
-  Flags.enableDebugInfo().printGenericOpForm().skipRegions(false);
-  Flags.elideLargeElementsAttrs(std::numeric_limits<int64_t>::max());
-  Flags.elideLargeResourceString(std::numeric_limits<int64_t>::max());
-  if (Op->getParentOp())
-    Flags.useLocalScope();
-  Op->print(OS, Flags);
-  if (Op->getParentOp() && StringRef(Text).contains("dense_resource<"))
-    return Refuse("one with resources, which the module keeps");
-  return Text;
-}
-
-/// Gives the operation what the one in \p Text has.
-bool UserPass::replace(Operation *Op, const std::string &Text) {
-  std::string Why;
-  OwningOpRef<Operation *> New;
-  {
-    ScopedDiagnosticHandler Handler(Op->getContext(), [&Why](Diagnostic &Each) {
-      Why += (Why.empty() ? "" : "; ") + Each.str();
-    });
-    const ParserConfig Config(Op->getContext(), /*verifyAfterParse=*/false);
-    New = parseSourceString<Operation *>(Text, Config);
-  }
-  if (!New || New->getName() != Op->getName() ||
-      New->getNumRegions() != Op->getNumRegions()) {
-    emitError(Op->getLoc()) << "pass " << D.Name << ": expected "
-                            << Op->getName() << " that this MLIR reads, got "
-                            << (Why.empty() ? "another operation" : Why);
-    return false;
-  }
-  for (auto [To, From] : llvm::zip(Op->getRegions(), New->getRegions()))
-    To.takeBody(From);
-  Op->setLoc(New->getLoc());
-  Op->setDiscardableAttrs(New->getDiscardableAttrDictionary());
-  Op->copyProperties(New->getPropertiesStorage());
-  return true;
+    return markAllAnalysesPreserved();
+  if (!replaceBy(Op, Result, Why))
+    Refuse(Op->getName().getStringRef() + " that this MLIR reads, got: " + Why);
 }
 
 } // namespace
@@ -162,13 +111,23 @@ bool registerUserPasses(const std::string &Files, Messages &Told) {
   if (!Calls)
     return false;
   Calls->Load(&Told, Files.c_str());
-  for (const Message &M : Told) {
-    if (M.isError())
+  const Messages Passes = std::move(Told);
+  Told.clear();
+  for (const Message &M : Passes) {
+    if (M.isError()) {
+      Told.push_back(M);
       return false;
+    }
     if (M.Kind != "pass")
       continue;
     auto [Name, Rest] = StringRef(M.Text).split('\n');
     auto [Anchor, Doc] = Rest.split('\n');
+    if (PassInfo::lookup(Name) || PassPipelineInfo::lookup(Name)) {
+      Told.push_back({"error", "pass '" + Name.str() +
+                                   "': expected a new name, got one that MLIR "
+                                   "itself owns"});
+      return false;
+    }
     const Definition &D = Definitions.emplace_back(
         Definition{Name.str(), Anchor.str(), Doc.str()});
     registerPass([&D] { return std::make_unique<UserPass>(D); });

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The process in which passes in Python run for a stock `mlir-opt`: ``python -m passpilot.passes.mlir_worker``.
+
+It has MLIR's Python bindings, whose MLIR is another than the tool's. So an operation comes as text, in the
+generic form with locations, and goes back as such if the pass has changed it. It ends with its connection.
+"""
+
+from __future__ import annotations
+
+import io
+import signal
+import sys
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any
+
+from passpilot.passes.mlir_pipeline import Pipeline
+from passpilot.plugin.errors import Error, PassError
+from passpilot.plugin.load import load_file
+from passpilot.plugin.mlir import bindings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from passpilot.passes.mlir_request import Request, Told
+    from passpilot.plugin.mlir_diagnostics import Diagnostic
+
+NOWHERE = ("", 0, 0)
+
+
+class Worker:
+    """Runs passes on text."""
+
+    def __init__(self) -> None:
+        self._mlir = bindings()
+        self._context = self._mlir.ir.Context()
+        self._context.allow_unregistered_dialects = True  # the tool says what it knows
+        self._context.enable_multithreading(False)
+        self._pipelines: dict[str, Pipeline] = {}
+
+    def answer(self, request: Request) -> Sequence[Told]:
+        """What is told of the run of a pass; it has failed if an error is."""
+        diagnostics: list[Diagnostic] = []
+        try:
+            result = list(self._run(request, diagnostics))
+        except Error as error:
+            result = [] if _told_error(diagnostics) else [("error", " ".join(str(error).split()), NOWHERE)]
+        except BaseException as error:  # noqa: BLE001  (Ctrl-C and sys.exit() in a pass)
+            result = [("error", f"{request.name}: {type(error).__name__}: {error}", NOWHERE)]
+        told = [each for first in diagnostics for each in (first, *first.notes)]
+        return [*((each.severity, each.message, (each.file, each.line, each.column)) for each in told), *result]
+
+    def _run(self, request: Request, diagnostics: list[Diagnostic]) -> Iterator[Told]:
+        """What results, if it is not the same as before."""
+        whole = self._parsed(request)
+        made = whole.regions[0].blocks[0].operations[0].operation if request.inside else whole
+        before = _printed(made, alone=request.inside)
+        self._pipeline(f"{request.operation}({request.element})").run(made, tell=diagnostics.append)
+        after = _printed(made, alone=request.inside)
+        if after != before:
+            yield "result", after.decode("utf-8", "surrogateescape"), NOWHERE
+
+    def _pipeline(self, text: str) -> Pipeline:
+        if text not in self._pipelines:
+            self._pipelines[text] = Pipeline(text, self._context)
+        return self._pipelines[text]
+
+    def _parsed(self, request: Request) -> Any:
+        mlir, text = self._mlir, request.text.decode("utf-8", "surrogateescape")
+        try:
+            return mlir.ir.Operation.parse(text, context=self._context)
+        except mlir.ir.MLIRError as error:
+            got = error.error_diagnostics[0].message
+            told = f"expected what MLIR of {mlir.root} {mlir.version} reads, got: {got}"
+            raise PassError(f"pass {request.name}: {told}") from None
+
+
+def _told_error(diagnostics: Sequence[Diagnostic]) -> bool:
+    return any(each.severity == "error" for each in diagnostics)
+
+
+def _printed(operation: Any, *, alone: bool) -> bytes:
+    file = io.BytesIO()
+    operation.print(
+        file=file,
+        binary=True,
+        print_generic_op_form=True,
+        enable_debug_info=True,
+        use_local_scope=alone,
+        assume_verified=True,
+    )
+    return file.getvalue()
+
+
+def main(descriptor: str, *files: str) -> None:
+    """Answer requests until there is nobody left to ask."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the tool ends by it, too
+    connection = Connection(int(descriptor))
+    failure: list[Told] = []
+    try:
+        for path in files:
+            load_file(path)
+        worker = Worker()
+    except Error as error:
+        failure.append(("error", " ".join(str(error).split()), NOWHERE))
+    while True:
+        try:
+            request: Request = connection.recv()
+        except (EOFError, OSError):
+            return
+        answer = failure or worker.answer(request)
+        sys.stdout.flush()
+        connection.send(answer)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot plugin-path`: where the plugin is that a stock compiler loads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin import _core
+from passpilot.plugin.arguments import Parser
+from passpilot.plugin.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+EPILOG: Final = """\
+example:
+  mlir-opt-22 --load-pass-plugin=$(passpilot plugin-path --mlir) in.mlir \\
+    --pass-pipeline='builtin.module(advised-inline{runner=random:7})'"""
+
+INSTALL: Final = "sudo apt-get install clang-22 libmlir-22-dev, and build passpilot again"
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command; returns its exit code."""
+    parser = Parser(
+        "passpilot plugin-path",
+        description="Print the path of a plugin for stock compilers.",
+        epilog=EPILOG,
+        add_help=False,
+    )
+    parser.option("help", "h", action="help", help="show this text")
+    parser.option("mlir", action="store_true", required=True, help="the one for mlir-opt-22")
+    parser.parse_args(argv)
+    print(mlir_plugin())
+    return 0
+
+
+def mlir_plugin() -> Path:
+    """The plugin for MLIR's tools.
+
+    Raises:
+        InputError: it has not been built.
+    """
+    path = Path(_core.__file__).with_name("libpasspilot_mlir.so")
+    if not path.exists():
+        raise InputError(f"plugin-path --mlir: expected {path.name} in {path.parent}, got none; {INSTALL}")
+    return path
