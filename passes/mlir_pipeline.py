@@ -19,7 +19,8 @@ from passpilot.passes.registry import MLIR
 from passpilot.plugin import mlir_capi
 from passpilot.plugin.errors import CompilationError, Error, InputError, PassError, restated
 from passpilot.plugin.mlir import bindings
-from passpilot.plugin.mlir_diagnostics import diagnosed, place_of
+from passpilot.plugin.mlir_diagnostics import diagnosed
+from passpilot.plugin.mlir_place import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
