@@ -194,6 +194,16 @@ class Pipeline:
                 location.emit_error(f"pass {name}: {_described(raised)}")
 
 
+def listing() -> str:
+    """All passes in Python as text, by the operation that they run on."""
+    rows = MLIR.known()
+    lines: list[str] = []
+    for anchor in sorted({row.level for row in rows}):
+        lines.append(f"Passes in Python on {anchor or 'any operation'}:")
+        lines += [f"  {row}  {row.doc}".rstrip() for row in rows if row.level == anchor]
+    return "".join(f"{line}\n" for line in lines)
+
+
 def run_pipeline(module: Operation, pipeline: str, advisors: Sequence[Advisor] = ()) -> None:
     """Run a textual pipeline of MLIR's on a module, or on another operation, in place.
 
