@@ -20,6 +20,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from passpilot.features.mlir_call_graph import register_call, unregister_call
 from passpilot.passes.mlir_pipeline import run_pipeline, signal_pass_failure
 from passpilot.passes.mlir_rewrite import rewrite_greedily
 from passpilot.passes.registry import MLIR, check_name
@@ -33,10 +34,12 @@ __all__ = [
     "bindings",
     "pass_",
     "register",
+    "register_call",
     "rewrite_greedily",
     "run_pipeline",
     "signal_pass_failure",
     "unregister",
+    "unregister_call",
 ]
 
 Pass = TypeVar("Pass", bound=type)
