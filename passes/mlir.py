@@ -21,6 +21,7 @@ import sys
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from passpilot.features.mlir_call_graph import register_call, unregister_call
+from passpilot.passes.mlir_lower import lower
 from passpilot.passes.mlir_pipeline import run_pipeline, signal_pass_failure
 from passpilot.passes.mlir_rewrite import rewrite_greedily
 from passpilot.passes.registry import MLIR, check_name
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "bindings",
+    "lower",
     "pass_",
     "register",
     "register_call",
