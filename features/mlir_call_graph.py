@@ -34,13 +34,13 @@ class CallKind:
     terminator: str
     upstream: bool = False
     """Whether MLIR's own inliner knows them, and says what is legal; else registration is the word for it."""
-    plain: bool = True
-    """Whether inlining is no more than putting the body in the place of the call."""
+    by_mlir: bool = False
+    """Whether inlining is more than putting the body in the place of the call, and so left to MLIR."""
 
 
 _KINDS: Final = {
     "func.call": CallKind("func.call", "callee", "func.func", "func.return", upstream=True),
-    "llvm.call": CallKind("llvm.call", "callee", "llvm.func", "llvm.return", upstream=True, plain=False),
+    "llvm.call": CallKind("llvm.call", "callee", "llvm.func", "llvm.return", upstream=True, by_mlir=True),
 }
 
 LOOPS: Final = frozenset(

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 from passpilot.features.mlir_call_graph import LOOPS, around
 from passpilot.features.point import Site, row
 from passpilot.plugin.errors import StaleViewError
-from passpilot.plugin.mlir import bindings
+from passpilot.plugin.mlir_place import place_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from passpilot.features.mlir_call_graph import CallGraph, CallGraphNode
     from passpilot.plugin.mlir_types import Operation, Value
@@ -72,10 +72,17 @@ class CallSite(Site):
     `call`, `caller` and `callee` are operations of MLIR's Python bindings: look at them, and keep none.
     """
 
-    __slots__ = ("_call", "_callee", "_caller", "_over")
+    __slots__ = ("_call", "_callee", "_caller", "_over", "_settle")
 
-    def __init__(self, call: Operation, caller: CallGraphNode, callee: CallGraphNode) -> None:
+    def __init__(
+        self,
+        call: Operation,
+        caller: CallGraphNode,
+        callee: CallGraphNode,
+        settle: Callable[[], None] | None = None,
+    ) -> None:
         self._call, self._caller, self._callee = call, caller, callee
+        self._settle = settle
         self._over = False
 
     def __repr__(self) -> str:
@@ -130,10 +137,8 @@ class CallSite(Site):
     def place(self) -> tuple[str, int, int] | None:
         """File, line and column of the call, if its location tells."""
         self._check("place")
-        location = self._call.location
-        if not isinstance(location, bindings().ir.FileLineColLoc):
-            return None
-        return location.filename, location.start_line, location.start_col
+        place = place_of(self._call.location)
+        return place if place[1] else None
 
     def end(self) -> None:
         """The decision is over."""
@@ -143,6 +148,8 @@ class CallSite(Site):
         if self._over:
             expected = "expected to be read within its decision, got a read after it"
             raise StaleViewError(f"obs.site.{what}: {expected}")
+        if self._settle is not None:
+            self._settle()
 
 
 def observe(

@@ -38,6 +38,7 @@ SHIPPED: Final = {
     "advised-function-pipeline": "passpilot.passes.advised_pipeline",
     "advised-pipeline": "passpilot.passes.advised_pipeline",
     "mlir-inline": "passpilot.passes.mlir_inline",
+    "mlir-tile": "passpilot.passes.mlir_tile",
     "size": "passpilot.passes.size",
     "unroll": "passpilot.passes.unroll",
 }

@@ -46,6 +46,7 @@ from passpilot.plugin.errors import (
     RegistrationError,
     restated,
 )
+from passpilot.plugin.mlir_place import place_of, symbol_around
 from passpilot.plugin.module import ASKED
 from passpilot.runners.base import own_features
 
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from passpilot.features.point import Domain, Tensors
     from passpilot.passes.advisor import OnError
     from passpilot.plugin import _core
+    from passpilot.plugin.mlir_types import Operation
     from passpilot.runners.spec import RunnerLike
 
     Values = Mapping[str, object]
@@ -129,8 +131,9 @@ class DecisionPoint(Generic[Answer]):
     def ask(self, values: Values, site: object = None) -> Answer:
         """The advice on one decision, of those who advise this compilation, or the default's.
 
-        `site` is what the decision is about: a function, block, instruction or loop, or a function's name. It
-        is what a policy in this process sees as ``obs.site``; its function is the context of the decision.
+        `site` is what the decision is about: a function, block, instruction or loop, an operation of MLIR's,
+        or a function's name. It is what a policy in this process sees as ``obs.site``; its function is the
+        context of the decision.
 
         Raises:
             FeatureError: the values are not those of the features.
@@ -347,6 +350,8 @@ def _context(site: object) -> str:
         site = site.header
     if isinstance(site, (BasicBlock, Instruction)):
         site = site.function
+    if operation := _operation(site):
+        return symbol_around(operation)
     return site.name if isinstance(site, Function) else ""
 
 
@@ -358,8 +363,17 @@ def _location(site: object) -> tuple[str, int, int] | None:
         site = site.header
     if isinstance(site, BasicBlock):
         site = site.terminator
+    if operation := _operation(site):
+        file, line, column = place_of(operation.location)
+        return (file, line, column) if line else None
     place = site.debug_location if isinstance(site, Instruction) else None
     return (place.file, place.line, place.column) if place else None
+
+
+def _operation(site: object) -> Operation | None:
+    """The operation of MLIR's that a decision is about, whichever bindings it is of."""
+    operation = getattr(site, "operation", None)
+    return operation if hasattr(operation, "_CAPIPtr") else None
 
 
 def _row(feature: TensorSpec | Feature) -> Feature:

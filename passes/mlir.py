@@ -20,6 +20,8 @@ import re
 import sys
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from passpilot.features.mlir_call_graph import register_call, unregister_call
+from passpilot.passes.mlir_lower import lower
 from passpilot.passes.mlir_pipeline import run_pipeline, signal_pass_failure
 from passpilot.passes.mlir_rewrite import rewrite_greedily
 from passpilot.passes.registry import MLIR, check_name
@@ -31,12 +33,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "bindings",
+    "lower",
     "pass_",
     "register",
+    "register_call",
     "rewrite_greedily",
     "run_pipeline",
     "signal_pass_failure",
     "unregister",
+    "unregister_call",
 ]
 
 Pass = TypeVar("Pass", bound=type)

@@ -3,7 +3,8 @@
 
 The order, what is inlined at all, and what is erased are those of MLIR's own pass ``inline``: the functions
 of a component are simplified, then their calls are looked at, those that come with inlined bodies too, and so
-on until nothing is inlined any more, four times at most.
+on until nothing is inlined any more, four times at most. Where all that was asked about is refused, the
+module stays as it was.
 
 Source: mlir/lib/Transforms/Utils/Inliner.cpp.
 """
@@ -13,7 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.features.mlir_call_graph import call_graphs, contents_of
-from passpilot.passes.mlir_legality import Legality, pass_manager
+from passpilot.passes.mlir_alone import inline_in_place, pass_manager
+from passpilot.passes.mlir_legality import Legality
 from passpilot.passes.mlir_splice import Splices
 
 if TYPE_CHECKING:
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
     from passpilot.features.mlir_call_graph import CallGraph, CallGraphNode
     from passpilot.plugin.mlir_types import Operation, PassManager
 
-    Ask = Callable[[Operation, CallGraphNode, CallGraphNode, CallGraph], bool]
-    """Decides on a call, by its caller, its callee and the graph."""
+    Ask = Callable[[Operation, CallGraphNode, CallGraphNode, CallGraph, Callable[[], None]], bool]
+    """Decides on a call, by its caller, its callee, the graph, and what makes the IR whole to look at it."""
 
 ITERATIONS: Final = 4
 """How often the functions of a component are simplified, and their calls looked at."""
@@ -55,13 +57,26 @@ def inline_bottom_up(root: Operation, pipeline: str, ask: Ask) -> None:
         InputError: the passes cannot be parsed.
     """
     simplify = _Simplifier(pipeline)
+    before = root.clone(ip=False).operation
+    answers: set[bool] = set()
     for graph in call_graphs(root):
-        inliner = _Inliner(graph, root, simplify, ask)
+        inliner = _Inliner(graph, root, simplify, ask, answers)
         try:
             for component in graph.components():
                 inliner.run(component)
         finally:
             inliner.close()
+    if answers == {False}:
+        _restore(root, before)
+
+
+def _restore(root: Operation, before: Operation) -> None:
+    """Give a module the contents of another."""
+    ((block,), (old,)) = root.regions[0], before.regions[0]
+    for each in list(block.operations):
+        each.operation.erase()
+    for each in list(old.operations):
+        block.append(each)
 
 
 class _Simplifier:
@@ -73,11 +88,11 @@ class _Simplifier:
 
     def __call__(self, node: CallGraphNode) -> bool:
         """Simplify a function, unless the pipeline is empty; tells whether it may have changed."""
-        if not self._pipeline:
+        name, context = node.kind.function, node.operation.context
+        if not (self._pipeline and context.is_registered_operation(name)):
             return False
-        name = node.kind.function
         if name not in self._managers:
-            self._managers[name] = pass_manager(f"{name}({self._pipeline})", node.operation.context)
+            self._managers[name] = pass_manager(f"{name}({self._pipeline})", context)
         self._managers[name].run(node.operation)
         return True
 
@@ -86,11 +101,17 @@ class _Inliner:
     """Inlines the calls of one graph."""
 
     def __init__(
-        self, graph: CallGraph, root: Operation, simplify: Callable[[CallGraphNode], bool], ask: Ask
+        self,
+        graph: CallGraph,
+        root: Operation,
+        simplify: Callable[[CallGraphNode], bool],
+        ask: Ask,
+        answers: set[bool],
     ) -> None:
         self._graph = graph
         self._simplify = simplify
         self._ask = ask
+        self._answers = answers
         self._legality = Legality()
         self._splices = Splices(root)
 
@@ -133,7 +154,7 @@ class _Inliner:
 
     def _is_wanted(self, call: _Call) -> bool:
         operation, caller, callee, history = call
-        if callee.erased or not callee.kind.plain or callee in callee.targets or caller in callee.targets:
+        if callee.erased or callee in callee.targets or caller in callee.targets:
             return False
         while history is not None:
             if history.inlined is callee:
@@ -142,16 +163,26 @@ class _Inliner:
         if callee.grown:  # of the same component
             self._splices.finish()
             self._graph.recount(callee)
-        legal = callee is not caller and self._legality.allows(operation, caller, callee)
-        return legal and self._ask(operation, caller, callee, self._graph)
+        if callee is caller or not self._legality.allows(operation, caller, callee):
+            return False
+        answer = self._ask(operation, caller, callee, self._graph, self._splices.finish)
+        self._answers.add(answer)
+        return answer
 
     def _inline(self, call: _Call) -> Iterator[_Call]:
         """Replace a call by its callee's body; gives the calls in that."""
         operation, caller, callee, history = call
         last = callee.discardable and callee.uses == 1
-        straight = callee.is_straight
-        body = callee.operation if last else callee.operation.clone().operation
-        inner = contents_of(body).calls if callee.contents.calls else []
-        self._splices.inline(operation, callee.kind, body, straight=straight)
+        if callee.kind.by_mlir:
+            inner = inline_in_place(operation, caller, callee)
+        else:
+            inner = self._splice(operation, callee, last=last)
         self._graph.merge(callee, caller, moved=last)
         return self._calls(caller, inner, _History(callee, history))
+
+    def _splice(self, call: Operation, callee: CallGraphNode, *, last: bool) -> Sequence[Operation]:
+        """Replace a call by its callee's body, a copy of it unless it is the last; gives the calls in it."""
+        body = callee.operation if last else callee.operation.clone(ip=False).operation
+        inner = contents_of(body).calls if callee.contents.calls else []
+        self._splices.inline(call, callee.kind, body, straight=callee.is_straight)
+        return inner

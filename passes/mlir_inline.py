@@ -17,7 +17,7 @@ from passpilot.passes.mlir_mark import mark_and_inline
 from passpilot.plugin.module import ASKED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from passpilot.features.mlir_call_graph import CallGraph, CallGraphNode
     from passpilot.passes.mlir_mark import Question
@@ -52,10 +52,16 @@ def inline(root: Operation, *, engine: Engine = "bottom-up", pipeline: str = "ca
         mark_and_inline(root, pipeline, _ask_all)
 
 
-def _ask(call: Operation, caller: CallGraphNode, callee: CallGraphNode, graph: CallGraph) -> bool:
+def _ask(
+    call: Operation,
+    caller: CallGraphNode,
+    callee: CallGraphNode,
+    graph: CallGraph,
+    settle: Callable[[], None],
+) -> bool:
     if MLIR_INLINE.name not in ASKED.get():
         return True
-    site = CallSite(call, caller, callee)
+    site = CallSite(call, caller, callee, settle)
     try:
         return MLIR_INLINE.ask(observe(call, caller, callee, graph), site)
     finally:

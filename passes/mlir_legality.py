@@ -1,34 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Whether MLIR's inliner would inline a call: what its dialects say, which the bindings do not offer.
 
-So MLIR itself is asked: its pass `inline` is run on copies of caller and callee in a module of their own,
-where every other call is marked ``no_inline``. What it has inlined once, it is known to inline again:
-operations of these names, into regions of operations of that name. Where affine's operations are, it is asked
-each time.
+So MLIR itself is asked: its pass `inline` is run on copies of caller and callee in a module of their own.
+What it has inlined once, it is known to inline again: operations of these names, into regions of operations
+of that name. Where operations of affine or calls of llvm are, of which more than the names counts, it is
+asked each time.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from passpilot.features.mlir_call_graph import contents_of
-from passpilot.plugin.errors import InputError
-from passpilot.plugin.mlir import bindings
+from passpilot.passes.mlir_alone import MARK, inline_alone
 
 if TYPE_CHECKING:
-    from collections.abc import Set
+    from collections.abc import Iterable, Set
 
     from passpilot.features.mlir_call_graph import CallGraphNode
-    from passpilot.plugin.mlir_types import Operation, PassManager
-
-MARK: Final = "no_inline"
-"""The attribute by which functions and calls of upstream's dialects refuse to be inlined."""
-
-_ALONE: Final = "builtin.module(inline{default-pipeline= max-iterations=1})"
-"""MLIR's inliner without what it does besides."""
-
-_CALLER: Final = "passpilot.caller"
-_CALLEE: Final = "passpilot.callee"
+    from passpilot.plugin.mlir_types import Operation, Value
 
 _Place = tuple[str, bool]
 """The name of the operation around a call, and whether the callee is straight."""
@@ -46,9 +36,11 @@ class Legality:
         parent = call.parent
         assert parent is not None, "a call is in a function"
         if not callee.kind.upstream:
-            return callee.is_straight or parent == caller.operation
+            return (callee.is_straight or parent == caller.operation) and _fits(call, callee)
         if MARK in call.attributes or MARK in callee.operation.attributes:
             return False
+        if callee.kind.by_mlir:
+            return _is_inlined(call, caller, callee)
         place, names = (parent.name, callee.is_straight), callee.contents.names.keys()
         if names <= self._allowed.setdefault(place, set()):
             return True
@@ -67,34 +59,22 @@ class Legality:
 
 
 def _is_inlined(call: Operation, caller: CallGraphNode, callee: CallGraphNode) -> bool:
-    """Whether MLIR inlines a call in copies of the two functions, of which nobody else calls any."""
-    ir = bindings().ir
+    """Whether MLIR inlines a call in a copy of its function."""
+    copy = caller.operation.clone(ip=False).operation
     number = contents_of(caller.operation).calls.index(call)
-    module = ir.Module.create(ir.Location.unknown(call.context))
-    with ir.InsertionPoint(module.body):
-        body, copy = callee.operation.clone().operation, caller.operation.clone().operation
-    copy.attributes["sym_visibility"] = ir.StringAttr.get("public", call.context)  # else it is dead
-    for function, name in ((body, _CALLEE), (copy, _CALLER)):
-        function.attributes["sym_name"] = ir.StringAttr.get(name, call.context)
-    calls = contents_of(copy).calls
-    asked = calls.pop(number)
-    asked.attributes[callee.kind.callee] = ir.FlatSymbolRefAttr.get(_CALLEE, call.context)
-    for other in calls + contents_of(body).calls:
-        other.attributes[MARK] = ir.UnitAttr.get(call.context)
-    pass_manager(_ALONE, call.context).run(module.operation)
-    return all(MARK in each.attributes for each in contents_of(copy).calls)
+    return inline_alone(contents_of(copy).calls[number], copy, callee)
 
 
-def pass_manager(pipeline: str, context: object) -> PassManager:
-    """MLIR's pass manager for a pipeline, which does not verify: what it is run on may be incomplete.
+def _fits(call: Operation, callee: CallGraphNode) -> bool:
+    """Whether a call that no verifier knows has the types of its callee, which ends where it returns."""
+    blocks = list(callee.operation.regions[0])
+    ends = [list(block.operations)[-1].operation for block in blocks if len(block.operations)]
+    returns = [end for end in ends if end.name == callee.kind.terminator]
+    if len(ends) < len(blocks) or len(returns) != callee.contents.names[callee.kind.terminator]:
+        return False
+    wanted = _types(call.operands), *(_types(call.results) for _ in returns)
+    return wanted == (_types(blocks[0].arguments), *(_types(each.operands) for each in returns))
 
-    Raises:
-        InputError: MLIR cannot parse the text.
-    """
-    passes = bindings().passmanager.PassManager
-    try:
-        made: PassManager = passes.parse(pipeline, context)
-    except Exception as error:
-        raise InputError(f"pipeline {pipeline!r}: expected one that MLIR takes, got: {error}") from error
-    made.enable_verifier(False)
-    return made
+
+def _types(values: Iterable[Value]) -> list[object]:
+    return [value.type for value in values]

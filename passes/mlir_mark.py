@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Decides on all calls beforehand, marks those that are to stay, and lets MLIR's own pass ``inline`` run.
-
-The mark is upstream's attribute ``no_inline``. Beside ours there is another, so that no mark of the program's
-own is taken away afterwards.
-"""
+"""Decides on all calls beforehand, marks those that are to stay, and lets MLIR's own pass `inline` run."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from passpilot.features.mlir_call_graph import call_graphs, contents_of
-from passpilot.passes.mlir_legality import MARK, pass_manager
-from passpilot.plugin.mlir import bindings
+from passpilot.passes.mlir_alone import MARK, mark, pass_manager, unmark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,12 +18,11 @@ if TYPE_CHECKING:
     AskAll = Callable[[Sequence[Question]], Sequence[bool]]
     """Decides on calls, each with its caller, its callee and the graph."""
 
-OURS: Final = "passpilot.advised"
-"""The attribute of calls that we have marked."""
-
 
 def mark_and_inline(root: Operation, pipeline: str, ask_all: AskAll) -> None:
     """Inline the calls in and below `root` that `ask_all` says yes to, by MLIR's inliner.
+
+    Where it says no to all that there are, nothing is changed.
 
     Raises:
         InputError: MLIR does not take the pipeline.
@@ -37,12 +31,14 @@ def mark_and_inline(root: Operation, pipeline: str, ask_all: AskAll) -> None:
     questions = [each for graph in call_graphs(root) for each in _questions(graph)]
     answers = ask_all(questions)
     refused = [call for (call, *_), answer in zip(questions, answers, strict=True) if not answer]
+    if refused and not any(answers):
+        return
     try:
-        _mark(refused)
+        mark(refused)
         inliner.run(root)
     finally:
         if refused:
-            _unmark(contents_of(root).calls)
+            unmark(contents_of(root).calls)
 
 
 def _questions(graph: CallGraph) -> Iterator[Question]:
@@ -59,15 +55,3 @@ def _is_open(call: Operation, caller: CallGraphNode, callee: CallGraphNode) -> b
     recursive = callee is caller or callee in callee.targets or caller in callee.targets
     marked = MARK in call.attributes or MARK in callee.operation.attributes
     return callee.kind.upstream and not recursive and not marked
-
-
-def _mark(calls: Sequence[Operation]) -> None:
-    for call in calls:
-        unit = bindings().ir.UnitAttr.get(call.context)
-        call.attributes[MARK] = call.attributes[OURS] = unit
-
-
-def _unmark(calls: Sequence[Operation]) -> None:
-    for call in calls:
-        if OURS in call.attributes:
-            del call.attributes[MARK], call.attributes[OURS]

@@ -19,7 +19,8 @@ from passpilot.passes.registry import MLIR
 from passpilot.plugin import mlir_capi
 from passpilot.plugin.errors import CompilationError, Error, InputError, PassError, restated
 from passpilot.plugin.mlir import bindings
-from passpilot.plugin.mlir_diagnostics import diagnosed, place_of
+from passpilot.plugin.mlir_diagnostics import diagnosed
+from passpilot.plugin.mlir_place import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -191,6 +192,16 @@ class Pipeline:
             mlir_capi.signal_failure(pass_)
             if isinstance(raised, Exception) and location is not None:
                 location.emit_error(f"pass {name}: {_described(raised)}")
+
+
+def listing() -> str:
+    """All passes in Python as text, by the operation that they run on."""
+    rows = MLIR.known()
+    lines: list[str] = []
+    for anchor in sorted({row.level for row in rows}):
+        lines.append(f"Passes in Python on {anchor or 'any operation'}:")
+        lines += [f"  {row}  {row.doc}".rstrip() for row in rows if row.level == anchor]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def run_pipeline(module: Operation, pipeline: str, advisors: Sequence[Advisor] = ()) -> None:

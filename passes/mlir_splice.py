@@ -25,6 +25,7 @@ _POINTER: Final = ctypes.c_void_p
 
 _FUNCTIONS: Final = {
     "mlirBlockAppendOwnedOperation": (None, _POINTER, _POINTER),
+    "mlirBlockGetFirstOperation": (_POINTER, _POINTER),
     "mlirBlockGetTerminator": (_POINTER, _POINTER),
     "mlirIRRewriterCreate": (_POINTER, _POINTER),
     "mlirIRRewriterDestroy": (None, _POINTER),
@@ -46,7 +47,6 @@ class _Split(NamedTuple):
     """A call, and the body that is to replace it."""
 
     call: Operation
-    kind: CallKind
     entry: Block
     returns: Sequence[Operation]
 
@@ -78,17 +78,24 @@ class Splices:
             block.append_to(region)
         # The handles of blocks are of no use once `body` is gone; those of operations are.
         returns = [end for end in ends if end.name == kind.terminator]
-        self._splits.append(_Split(call, kind, ends[0].block, returns))
+        self._splits.append(_Split(call, ends[0].block, returns))
 
     def _splice(self, call: int, body: int, arguments: int, results: int) -> None:
         api = self._api
         block = api.mlirRegionGetFirstBlock(api.mlirOperationGetRegion(body, 0))
-        end = api.mlirBlockGetTerminator(block)
+        end = api.mlirBlockGetTerminator(block) or self._last(block)
         values = self._operands(call, arguments)
         api.mlirRewriterBaseInlineBlockBefore(self._rewriter, block, call, arguments, values)
         values = self._operands(end, results)
         api.mlirRewriterBaseReplaceOpWithValues(self._rewriter, call, results, values)
         api.mlirOperationDestroy(end)
+
+    def _last(self, block: int) -> int:
+        """The last operation of a block, which MLIR does not know for a terminator."""
+        last: int = self._api.mlirBlockGetFirstOperation(block)
+        while following := self._api.mlirOperationGetNextInBlock(last):
+            last = following
+        return last
 
     def _operands(self, operation: int, count: int) -> ctypes.Array[ctypes.c_void_p]:
         get = self._api.mlirOperationGetOperand
@@ -109,8 +116,8 @@ class Splices:
         for result, argument in zip(call.results, after.arguments, strict=True):
             result.replace_all_uses_with(argument)
         for each in split.returns:
-            _branch(each, after, split.kind)
-        _branch(call, split.entry, split.kind)
+            _branch(each, after)
+        _branch(call, split.entry)
 
     def _move_what_follows(self, call: Operation, after: Block) -> None:
         api, last = self._api, None
@@ -129,12 +136,11 @@ class Splices:
         self._rewriter = None
 
 
-def _branch(old: Operation, target: Block, kind: CallKind) -> None:
+def _branch(old: Operation, target: Block) -> None:
     """Replace an operation by a branch with its operands."""
     ir = bindings().ir
-    name = "llvm.br" if kind.call == "llvm.call" else "cf.br"
     with ir.InsertionPoint(old):
-        ir.Operation.create(name, operands=list(old.operands), successors=[target], loc=old.location)
+        ir.Operation.create("cf.br", operands=list(old.operands), successors=[target], loc=old.location)
     old.erase()
 
 

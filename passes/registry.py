@@ -188,7 +188,10 @@ LLVM: Final = Registry(
 MLIR: Final = Registry(
     "passpilot.mlir",
     "passpilot.mlir_passes",
-    {"advised-inline": "passpilot.passes.mlir_advised_inline:AdvisedInline"},
+    {
+        "advised-inline": "passpilot.passes.mlir_advised_inline:AdvisedInline",
+        "advised-tile": "passpilot.passes.mlir_tile:AdvisedTile",
+    },
     "MLIR",
     is_mlir_name,
 )

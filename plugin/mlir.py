@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Final
 from passpilot.plugin.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from types import ModuleType
+
+    from passpilot.plugin.mlir_types import Operation
 
 VARIABLE: Final = "PASSPILOT_MLIR"
 """The environment variable that names the package to use."""
@@ -97,6 +99,19 @@ def bindings() -> Bindings:
         return Bindings(root, import_module(f"{root}.ir"), import_module(f"{root}.passmanager"))
     except ImportError as error:
         raise InputError(f"{root}: expected MLIR's Python bindings, got: {error}; {_INSTALL}") from error
+
+
+def operations_in(root: Operation) -> Sequence[Operation]:
+    """An operation and those in it, each before those in it."""
+    ir = bindings().ir
+    found: list[Operation] = []
+
+    def see(operation: Operation) -> object:
+        found.append(operation)
+        return ir.WalkResult.ADVANCE
+
+    root.walk(see, ir.WalkOrder.PRE_ORDER)
+    return found
 
 
 def _chosen() -> str:

@@ -95,6 +95,9 @@ _NOTHING: Final = _Notify(lambda _: None)
 _SAME: Final = _Clone(lambda data: data)
 """A pass in Python has no state of its own: the clone for another thread is the pass itself."""
 
+for _callback in (_NOTHING, _SAME):  # a pass manager may outlive this module at the interpreter's exit
+    ctypes.pythonapi.Py_IncRef(py_object(_callback))
+
 
 def run_on(manager: Any, operation: Operation) -> bool:
     """Run a pass manager of the modules' on an operation, without the GIL; whether it succeeded."""

@@ -4,18 +4,16 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.plugin.mlir_capi import handled, location_of, message_of, notes_of, severity_of
+from passpilot.plugin.mlir_place import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _SEVERITIES: Final = ("error", "warning", "note", "remark")
-_PLACE: Final = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
-_ESCAPE: Final = re.compile(rb"\\([0-9A-Fa-f]{2}|.)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +34,6 @@ class Diagnostic:
 
     def __str__(self) -> str:
         return f"{self.place}: {self.severity}: {self.message}"
-
-
-def place_of(location: object) -> tuple[str, int, int]:
-    """File, line and column of a location: of the first of them where it is made of several."""
-    found = _PLACE.search(str(location))
-    if found is None:
-        return "", 0, 0
-    file = _ESCAPE.sub(_unescaped, found[1].encode()).decode("utf-8", "surrogateescape")
-    return file, int(found[2]), int(found[3])
-
-
-def _unescaped(match: re.Match[bytes]) -> bytes:
-    return bytes.fromhex(match[1].decode()) if len(match[1]) == 2 else match[1]
 
 
 @contextlib.contextmanager

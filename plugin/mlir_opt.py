@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import sys
 from functools import partial
@@ -11,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from passpilot.plugin import tool
 from passpilot.plugin.arguments import Parser
-from passpilot.plugin.errors import CompilationError, InputError, PassError, PipelineError
+from passpilot.plugin.errors import CompilationError, Error, InputError, PassError
 from passpilot.plugin.files import write_file
+from passpilot.plugin.interrupt import prompt_interrupt
 from passpilot.plugin.mlir import bindings
 from passpilot.plugin.mlir_expected import ExpectedDiagnostics
 from passpilot.plugin.mlir_source import SPLIT, read_sources
@@ -33,14 +35,16 @@ example:
 MLIR is that of the Python bindings at hand; see `passpilot doctor`.
 {tool.RUNNERS}"""
 
-EMPTY: Final = "builtin.module()"
 PRINTS: Final = {
-    "mlir_print_ir_before_all": "print_before_all",
-    "mlir_print_ir_after_all": "print_after_all",
-    "mlir_print_ir_after_change": "print_after_change",
-    "mlir_print_ir_after_failure": "print_after_failure",
+    "mlir_print_ir_before_all": ("print_before_all", "before each pass"),
+    "mlir_print_ir_after_all": ("print_after_all", "after each pass"),
+    "mlir_print_ir_after_change": ("print_after_change", "after each pass that has changed it"),
+    "mlir_print_ir_after_failure": ("print_after_failure", "after a pass that has failed"),
 }
-"""Our flags, and what the bindings call them."""
+"""Our flags, what the bindings call them, and what they mean."""
+
+FAILURES: Final = (InputError, CompilationError, PassError)
+"""What may become of one part of an input."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -52,6 +56,10 @@ def main(argv: Sequence[str]) -> int:
         print(f"  MLIR of {bindings().root} {bindings().version}")
         return 0
     tool.load_files(options)
+    if options.print_passes:
+        print(import_module("passpilot.passes.mlir_pipeline").listing(), end="")
+        return 0
+    tool.check_text("mlir-opt", options)
     tool.check_outputs("mlir-opt", options, ("-o", options.output))
     sources = read_sources(options.input, split=options.split_input_file)
     advisors = tool.make_advisors("mlir-opt", options)
@@ -73,8 +81,10 @@ def make_parser() -> Parser:
     parser.add_argument("input", nargs="?", default="-", metavar="IN", help="MLIR; - (the default) for stdin")
     add("help", "h", action="help", help="show this text")
     add("version", action="store_true", help="passpilot's version and that of MLIR's bindings")
+    add("print-passes", action="store_true", help="list the passes in Python")
     add("o", dest="output", default="-", metavar="OUT", help="output file; - (the default) for stdout")
-    add("pass-pipeline", metavar="TEXT", help="pipeline, such as 'builtin.module(func.func(cse),inline)'")
+    text = "pipeline, such as 'builtin.module(func.func(cse),inline)'"
+    add("pass-pipeline", default="builtin.module()", metavar="TEXT", help=text)
     add("dump-pass-pipeline", action="store_true", help="print the pipeline with all options to stderr")
     add("split-input-file", action="store_true", help="take the parts between lines of // ----- one by one")
     add("verify-diagnostics", action="store_true", help="diagnostics are those of expected-error {{...}}")
@@ -84,16 +94,8 @@ def make_parser() -> Parser:
     _printing_options(parser)
     _pass_options(parser)
     parser.set_defaults(pass_remarks_output="")
-    who = f"ask RUNNER {tool.QUESTIONS['inline']}; as --advise mlir-inline=RUNNER"
-    add(
-        "inline",
-        dest="advise",
-        action="append",
-        default=[],
-        type="mlir-inline={}".format,
-        metavar="RUNNER",
-        help=who,
-    )
+    inline, who = "mlir-inline={}".format, "ask RUNNER about each call; as --advise mlir-inline=RUNNER"
+    add("inline", dest="advise", action="append", default=[], type=inline, metavar="RUNNER", help=who)
     tool.advice_options(parser, "mlir-opt")
     parser.traceback_option()
     return parser
@@ -106,10 +108,8 @@ def _printing_options(parser: Parser) -> None:
     add("mlir-print-local-scope", action="store_true", help="print without aliases")
     elide = "print ... for element attributes of more than N elements"
     add("mlir-elide-elementsattrs-if-larger", type=int, metavar="N", help=elide)
-    for flag in PRINTS:
-        when = flag.removeprefix("mlir_print_ir_").replace("_", " ")
-        text = "all passes" if when.endswith("all") else "passes that " + when.rpartition(" ")[2]
-        add(flag.replace("_", "-"), action="store_true", help=f"print the IR {when.split()[0]} {text}")
+    for flag, (_, when) in PRINTS.items():
+        add(flag.replace("_", "-"), action="store_true", help=f"print the IR {when}")
     add("mlir-print-ir-module-scope", action="store_true", help="print the whole module there")
 
 
@@ -137,11 +137,20 @@ class _Compilation(NamedTuple):
 def _run(options: argparse.Namespace, sources: Sequence[Source], advisors: Sequence[Advisor]) -> int:
     pipeline = import_module("passpilot.passes.mlir_pipeline").Pipeline
     shared = _Compilation(options, advisors, bindings(), pipeline)
+    text = pipeline(options.pass_pipeline, _context(shared))  # or the error in it, before anything is done
     if options.dump_pass_pipeline:
-        print(_pipeline(shared, _context(shared)), file=sys.stderr)
+        print(text, file=sys.stderr)
     if options.verify_diagnostics:
         return _verify(shared, sources)
-    made = [_compiled(shared, source, partial(_print_diagnostic, source)) for source in sources]
+    made: list[bytes] = []
+    failed: list[Error] = []
+    for source in sources:  # all of them, so that all errors are told
+        try:
+            made.append(_compiled(shared, source, partial(_print_diagnostic, source)))
+        except FAILURES as error:
+            failed.append(error)
+    if failed:
+        raise failed[0]
     tool.close(advisors)  # what fails here must fail before anything is written
     _write(options, made)
     if options.stats:
@@ -160,11 +169,8 @@ def _verify(shared: _Compilation, sources: Sequence[Source]) -> int:
     made: list[bytes] = []
     for source in sources:
         expected = ExpectedDiagnostics(source)
-        try:
+        with contextlib.suppress(*FAILURES):  # what the comments say of it is checked
             made.append(_compiled(shared, source, expected.meet))
-        except (InputError, CompilationError, PassError) as error:
-            if isinstance(error, PipelineError):
-                raise
         complaints += [*expected.complaints, *expected.missing()]
     print(*complaints, sep="\n", end="\n" if complaints else "", file=sys.stderr)
     if complaints:
@@ -179,7 +185,7 @@ def _compiled(shared: _Compilation, source: Source, tell: Callable[[Diagnostic],
     context = _context(shared)
     pipeline = _pipeline(shared, context)
     module = source.parse(shared.mlir, context, tell)
-    with progress(f"{source.name} {shared.options.pass_pipeline}"):
+    with progress(f"{source.name} {shared.options.pass_pipeline}"), prompt_interrupt():
         pipeline.run(module.operation, shared.advisors, tell=tell)
     return _rendered(shared.options, module.operation)
 
@@ -187,20 +193,20 @@ def _compiled(shared: _Compilation, source: Source, tell: Callable[[Diagnostic],
 def _context(shared: _Compilation) -> Any:
     context = shared.mlir.ir.Context()
     context.allow_unregistered_dialects = shared.options.allow_unregistered_dialect
-    if shared.options.mlir_disable_threading or _prints(shared.options):
-        context.enable_multithreading(False)  # MLIR prints from one thread only
+    one_thread = shared.options.mlir_disable_threading or _prints(shared.options)
+    context.enable_multithreading(not one_thread)  # MLIR prints from one thread only
     return context
 
 
 def _prints(options: argparse.Namespace) -> dict[str, bool]:
     """Which IR is to be printed, by the words of the bindings; empty if none."""
-    wanted = {word: bool(getattr(options, flag)) for flag, word in PRINTS.items()}
+    wanted = {word: bool(getattr(options, flag)) for flag, (word, _) in PRINTS.items()}
     return wanted if any(wanted.values()) else {}
 
 
 def _pipeline(shared: _Compilation, context: Any) -> Any:
     options = shared.options
-    pipeline = shared.pipeline(options.pass_pipeline or EMPTY, context)
+    pipeline = shared.pipeline(options.pass_pipeline, context)
     pipeline.manager.enable_verifier(options.verify_each in ("true", "1"))
     if prints := _prints(options):
         pipeline.manager.enable_ir_printing(print_module_scope=options.mlir_print_ir_module_scope, **prints)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -29,7 +30,8 @@ class Source:
 
     path: str
     data: bytes
-    whole: bool = True
+    whole: bool
+    """Whether it is all of a file that MLIR can read again."""
 
     @property
     def name(self) -> str:
@@ -53,7 +55,7 @@ class Source:
         context.emit_error_diagnostics = True
         try:
             with diagnosed(context, told):
-                if self.whole and self.path != "-":
+                if self.whole:
                     return mlir.ir.Module.parseFile(self.path, context)
                 return mlir.ir.Module.parse(self.data, context)
         except mlir.ir.MLIRError as error:
@@ -62,7 +64,7 @@ class Source:
 
     def place(self, diagnostic: Diagnostic) -> str:
         """Where a diagnostic is about, in MLIR's manner."""
-        if diagnostic.file == ANONYMOUS:
+        if diagnostic.file == ANONYMOUS and diagnostic.line:
             return f"{self.name}:{diagnostic.line}:{diagnostic.column}"
         return diagnostic.place
 
@@ -96,15 +98,18 @@ def read_sources(path: str, *, split: bool) -> list[Source]:
         InputError: it cannot be read.
     """
     try:
+        path.encode()
         if path == "-":
             data = sys.stdin.buffer.read()
         else:
             with open(path, "rb") as file:
                 data = file.read()
+    except UnicodeEncodeError as error:
+        raise InputError(f"{path!r}: expected a name in UTF-8; rename it") from error
     except OSError as error:
         raise InputError(f"{path}: expected a file that can be read, got: {error.strerror}") from error
     if not split:
-        return [Source(path, data)]
+        return [Source(path, data, whole=os.path.isfile(path))]
     sources: list[Source] = []
     part: list[bytes] = []
     for number, line in enumerate(data.split(b"\n")):

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, MutableMapping, Sequence
 
 
 class Attribute(Protocol):
@@ -22,6 +22,13 @@ class Location(Protocol):
     def emit_error(self, message: str) -> None: ...
 
 
+class Use(Protocol):
+    """Where a value is an operand."""
+
+    @property
+    def owner(self) -> object: ...
+
+
 class Value(Protocol):
     """A result of an operation, or an argument of a block."""
 
@@ -30,6 +37,9 @@ class Value(Protocol):
 
     @property
     def type(self) -> object: ...
+
+    @property
+    def uses(self) -> Iterable[Use]: ...
 
     def replace_all_uses_with(self, other: Value) -> None: ...
 
@@ -44,7 +54,7 @@ class Block(Protocol):
     def arguments(self) -> Sequence[Value]: ...
 
     @property
-    def operations(self) -> Iterable[Operation]: ...
+    def operations(self) -> Collection[Operation]: ...
 
     @property
     def region(self) -> Region: ...
@@ -63,6 +73,12 @@ class Region(Protocol):
     def blocks(self) -> Sequence[Block]: ...
 
     def __iter__(self) -> Iterator[Block]: ...
+
+
+class Context(Protocol):
+    """What operations live in."""
+
+    def is_registered_operation(self, name: str) -> bool: ...
 
 
 class Operation(Protocol):
@@ -100,11 +116,13 @@ class Operation(Protocol):
     def location(self) -> Location: ...
 
     @property
-    def context(self) -> object: ...
+    def context(self) -> Context: ...
 
-    def clone(self) -> Operation: ...
+    def clone(self, *, ip: Literal[False]) -> Operation: ...
 
     def erase(self) -> None: ...
+
+    def detach_from_parent(self) -> Operation: ...
 
     def verify(self) -> bool: ...
 

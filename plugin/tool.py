@@ -103,7 +103,8 @@ def advice_options(parser: Parser, command: str) -> None:
     add("log", action="append", default=[], metavar="F", help=log)
     add("on-error", choices=("fail", "default"), help="what a failing runner does")
     add("timeout", type=float, metavar="S", help="seconds to wait for another process (10)")
-    add("stats", action="store_true", help="print decisions and times, and LLVM's statistics")
+    llvm = "" if command == "mlir-opt" else ", and LLVM's statistics"
+    add("stats", action="store_true", help=f"print decisions and times{llvm}")
 
 
 def split_options(argv: Iterable[str], parser: Parser) -> tuple[list[str], list[str]]:
@@ -211,7 +212,8 @@ def check_text(command: str, options: argparse.Namespace) -> None:
             try:
                 str(text).encode()
             except UnicodeEncodeError as error:
-                raise UsageError(f"{command}: -{name}: expected UTF-8, got {text!r}") from error
+                flag = name.replace("_", "-")
+                raise UsageError(f"{command}: -{flag}: expected UTF-8, got {text!r}") from error
 
 
 def load_files(options: argparse.Namespace) -> None:

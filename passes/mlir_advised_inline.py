@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`advised-inline`: MLIR's inliner, with a runner that decides on each call.
+
+builtin.module(advised-inline{runner=onnx:model.onnx engine=mark-and-run pipeline=canonicalize,cse},cse)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from passpilot.passes.mlir import pass_
+from passpilot.passes.mlir_inline import MLIR_INLINE, Engine, inline
+from passpilot.plugin.module import advised
+
+if TYPE_CHECKING:
+    from passpilot.plugin.mlir_types import Operation
+
+
+@pass_("advised-inline", anchor="builtin.module")
+@dataclass(frozen=True)
+class AdvisedInline:
+    """Inlines calls as the runner of `mlir-inline` advises; all that MLIR would by default.
+
+    `pipeline` simplifies each function before its calls are looked at; ``none`` leaves them as they are.
+    """
+
+    runner: str | None = None
+    engine: Engine = "bottom-up"
+    pipeline: str = "canonicalize"
+
+    def run(self, operation: Operation) -> None:
+        """Ask the runner that it names, or the one that advises the compilation, about each call."""
+        pipeline = "" if self.pipeline == "none" else self.pipeline
+        work = partial(inline, operation, engine=self.engine, pipeline=pipeline)
+        if self.runner is None:
+            work()
+            return
+        with MLIR_INLINE.advisor(self.runner) as advisor:
+            advised("advised-inline", [advisor], work)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`prompt_interrupt`: Ctrl-C in code that does not come back to Python for long."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+GRACE: Final = 1.0
+"""Seconds that Python has to react by itself."""
+
+
+@contextlib.contextmanager
+def prompt_interrupt() -> Iterator[None]:
+    """Let Ctrl-C end a command of the main thread within, if Python does not raise `KeyboardInterrupt` soon.
+
+    Whatever it writes must appear whole or not at all; nothing is cleaned up.
+    """
+    done = threading.Event()
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    before = signal.set_wakeup_fd(writer)
+    thread = threading.Thread(target=_watch, args=(reader, done), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        signal.set_wakeup_fd(before)
+        os.close(writer)  # which ends the thread
+        thread.join()
+        os.close(reader)
+
+
+def _watch(reader: int, done: threading.Event) -> None:
+    while number := os.read(reader, 1):
+        if number[0] == signal.SIGINT and not done.wait(GRACE):
+            print("passpilot: interrupted", file=sys.stderr, flush=True)
+            os._exit(130)
