@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What Python does for a stock `mlir-opt` that has loaded `libpasspilot_mlir.so` and started this interpreter.
+"""What Python does for a stock `mlir-opt` that has loaded our plugin and started this interpreter.
 
-The plugin calls the functions here by ctypes, which takes the GIL; in the struct of plugin/mlir/python.h. What
-there is to say is told to the plugin: nothing is raised into it.
+The plugin calls the functions here through the struct of plugin/mlir/python.h and ctypes, which takes the
+GIL. What there is to say is told to the plugin: nothing is raised into it.
 
 Passes in Python do not run here: the bindings that they are written against have an MLIR of their own, which
 cannot be in one process with the tool's. Another process has it, see `passpilot.passes.mlir_worker`.
@@ -72,8 +72,7 @@ class LoadedSite(Site):
     @property
     def place(self) -> tuple[str, int, int] | None:
         """File, line and column of the call, if its location tells."""
-        _, _, *place = self._core.place
-        file, line, column = place
+        _, _, file, line, column = self._core.place
         return (file, line, column) if file else None
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -188,9 +187,7 @@ def _check(tell: _Teller, name: bytes, options: bytes) -> None:  # noqa: ARG001
     make_pass(definition, text, 0, (0, len(text)), error)
 
 
-def _run(
-    tell: _Teller, operation: bytes, name: bytes, options: bytes, text: bytes, inside: bool  # noqa: FBT001
-) -> None:
+def _run(tell: _Teller, operation: bytes, name: bytes, options: bytes, text: bytes, inside: bool) -> None:
     element = f"{name.decode()}{{{os.fsdecode(options)}}}"
     request = Request(operation.decode(), name.decode(), element, text, inside)
     for told in _worker().run(request):
@@ -284,7 +281,7 @@ _KEPT: Final[list[object]] = []
 
 def connect(address: int, tell: Tell) -> None:
     """Write the functions into the struct at an address; `tell` is the plugin's."""
-    global _TELL  # noqa: PLW0603
+    global _TELL
     _TELL = tell
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     MLIR.is_native = lambda _: False  # the plugin asks the MLIR at hand

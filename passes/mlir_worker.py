@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The process in which passes in Python run for a stock `mlir-opt`: ``python -m passpilot.passes.mlir_worker``.
+"""The process in which passes in Python run for a stock `mlir-opt`: ``python -m`` this module.
 
 It has MLIR's Python bindings, whose MLIR is another than the tool's. So an operation comes as text, in the
 generic form with locations, and goes back as such if the pass has changed it. It ends with its connection.
@@ -46,8 +46,9 @@ class Worker:
             result = [] if _told_error(diagnostics) else [("error", " ".join(str(error).split()), NOWHERE)]
         except BaseException as error:  # noqa: BLE001  (Ctrl-C and sys.exit() in a pass)
             result = [("error", f"{request.name}: {type(error).__name__}: {error}", NOWHERE)]
-        told = [each for first in diagnostics for each in (first, *first.notes)]
-        return [*((each.severity, each.message, (each.file, each.line, each.column)) for each in told), *result]
+        said = [each for first in diagnostics for each in (first, *first.notes)]
+        told = [(each.severity, each.message, (each.file, each.line, each.column)) for each in said]
+        return [*told, *result]
 
     def _run(self, request: Request, diagnostics: list[Diagnostic]) -> Iterator[Told]:
         """What results, if it is not the same as before."""

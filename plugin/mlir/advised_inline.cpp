@@ -30,7 +30,7 @@ public:
     FunctionSummary *Callee = Summary.find(Call.targetNode);
     if (!Caller || !Callee || S.stopped())
       return false;
-    Summary.reached(*Caller);
+    Summary.reached(*Caller, *Callee);
     Summary.contents(*Callee);
     CallSite Site{Call.call, *Caller, *Callee};
     if (!Legal.allows(Site))
@@ -186,10 +186,9 @@ void AdvisedInline::runOnOperation() {
 
 LogicalResult AdvisedInline::inlineCalls(CallGraph &Graph, Inlining *Advised) {
   InlinerConfig Config;
-  if (!Pipeline.empty())
-    Config.setDefaultPipeline([this](OpPassManager &PM) {
-      (void)parsePassPipeline(Pipeline, PM); // which has been checked
-    });
+  Config.setDefaultPipeline([this](OpPassManager &PM) {
+    (void)parsePassPipeline(Pipeline, PM); // which has been checked
+  });
   Config.setMaxInliningIterations(Iterations);
   if (Advised)
     Config.setCloneCallback([Advised, Clone = Config.getCloneCallback()](

@@ -180,17 +180,29 @@ void CallGraphSummary::refer(Operation &Op, const OperationKind &Kind,
 
 void CallGraphSummary::simplified(Operation *Function) {
   std::lock_guard<std::mutex> Lock(Mutex);
-  FunctionSummary *F = ByFunction.lookup(Function);
-  if (!F)
-    return;
-  visitUntil(F->Component);
+  if (FunctionSummary *F = ByFunction.lookup(Function)) {
+    visitUntil(F->Component);
+    recount(*F);
+  }
+}
+
+void CallGraphSummary::reached(FunctionSummary &Caller,
+                               FunctionSummary &Callee) {
+  visitUntil(Caller.Component + 1);
+  if (Callee.Grown)
+    recount(Callee);
+}
+
+/// What uses no symbol never will, and can be counted when that is needed.
+void CallGraphSummary::recount(FunctionSummary &F) {
   const auto Mentions = [](const auto &Reference) { return Reference.second; };
-  const bool Uses = !F->Stale && llvm::any_of(F->Contents.References, Mentions);
+  const bool Uses = !F.Stale && llvm::any_of(F.Contents.References, Mentions);
   if (Uses)
-    use(*F, F->Contents, -1);
-  F->Stale = true;
+    use(F, F.Contents, -1);
+  F.Stale = true;
+  F.Grown = false;
   if (Uses)
-    use(*F, contents(*F), 1);
+    use(F, contents(F), 1);
 }
 
 void CallGraphSummary::inlined(FunctionSummary &Callee, FunctionSummary &Caller,
@@ -204,6 +216,7 @@ void CallGraphSummary::inlined(FunctionSummary &Callee, FunctionSummary &Caller,
   Around.Fits.reset();
   Caller.Operations += Callee.Operations - 2; // without the call and the return
   Caller.Calls += Callee.Calls - 1;
+  Caller.Grown = true;
   --Callee.Uses;
   if (Moved)
     erase(Callee);

@@ -53,6 +53,7 @@ struct FunctionSummary {
   int64_t Operations = 0, Calls = 0; ///< by now
   passpilot::Contents Contents;      ///< when it was last counted, unless Stale
   bool Stale = true;
+  bool Grown = false; ///< bodies have come into it since it was counted
 };
 
 class CallGraphSummary {
@@ -68,8 +69,8 @@ public:
   /// How many functions with a body are in the symbol table of \p F.
   int64_t functions(const FunctionSummary &F) { return Functions[F.Table]; }
 
-  /// The inliner looks at the calls of \p F.
-  void reached(const FunctionSummary &F) { visitUntil(F.Component + 1); }
+  /// The inliner looks at a call of \p Callee in \p Caller.
+  void reached(FunctionSummary &Caller, FunctionSummary &Callee);
   /// The pipeline has been run on \p Function. Any thread, one per function.
   void simplified(mlir::Operation *Function);
   /// A call has been replaced by the body of \p Callee, which is lost to it if
@@ -93,6 +94,7 @@ private:
   void countUses();
   void use(const FunctionSummary &User, const Contents &C, int64_t Sign);
   void keep(mlir::Operation *Table, const Contents &Mentioned);
+  void recount(FunctionSummary &F);
   void erase(FunctionSummary &F);
   void visitUntil(size_t Component);
   void look(mlir::Region &R, int64_t Depth, Contents &C);

@@ -98,11 +98,11 @@ DecisionPlace InlineQuestion::place() {
   P.Caller = Site.Caller.Name;
   P.Callee = Site.Callee.Name;
   Operation *Call = Site.Call;
-  if (auto Location = dyn_cast<FileLineColLoc>(Call->getLoc())) {
-    const StringRef File = Location.getFilename();
+  if (auto Place = Call->getLoc()->findInstanceOf<FileLineColRange>()) {
+    const StringRef File = Place.getFilename();
     P.File = {File.data(), File.size()};
-    P.Line = Location.getLine();
-    P.Column = Location.getColumn();
+    P.Line = Place.getStartLine();
+    P.Column = Place.getStartColumn();
   }
   return P;
 }
