@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from passpilot.plugin.errors import CompilationError
-from passpilot.plugin.mlir import bindings
+from passpilot.plugin.mlir_capi import translated
 from passpilot.plugin.mlir_diagnostics import diagnosed
 
 if TYPE_CHECKING:
@@ -60,14 +60,11 @@ def translate(module: Any) -> str:
         errors.append(diagnostic)
         return True
 
-    operation = module.operation
-    text = None
-    try:
-        with diagnosed(operation.context, told):
-            text = bindings().dialect("llvm").translate_module_to_llvmir(operation)
-    except (RuntimeError, ValueError) as error:
-        got = errors[0] if errors else error
-        raise CompilationError(f"LLVM IR: expected a module of the llvm dialect, got: {got}") from error
+    with diagnosed(module.operation.context, told):
+        text = translated(module)
+    if text is None:
+        got = errors[0] if errors else "something else"
+        raise CompilationError(f"LLVM IR: expected a module of the llvm dialect, got: {got}")
     return respell(text)
 
 
