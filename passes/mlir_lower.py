@@ -56,10 +56,10 @@ def lower(module: object) -> str:
     if not isinstance(operation, mlir.ir.Operation) or operation.name != "builtin.module":
         got = f"{type(module).__module__}.{type(module).__name__}"
         raise InputError(f"lower: expected a module of {mlir.root}.ir or its text, got {got}")
-    return _lower(operation.clone())
+    return _lower(operation.clone(ip=False))
 
 
-def to_llvm_dialect(module: Any) -> None:
+def to_llvm_dialect(module: Operation) -> None:
     """Lower a module to the llvm dialect, in place, as MLIR's ExecutionEngine takes it.
 
     Raises:
@@ -78,7 +78,7 @@ def _ignore(_: object) -> None:
     """What is worth telling is told by the error."""
 
 
-def _lower(module: Any) -> str:
+def _lower(module: Operation) -> str:
     to_llvm_dialect(module)
     return translate(module)
 

@@ -12,7 +12,7 @@ import math
 import re
 import struct
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.plugin.errors import CompilationError
 from passpilot.plugin.mlir_capi import translated
@@ -20,6 +20,7 @@ from passpilot.plugin.mlir_diagnostics import diagnosed
 
 if TYPE_CHECKING:
     from passpilot.plugin.mlir_diagnostics import Diagnostic
+    from passpilot.plugin.mlir_types import Operation
 
 
 class _Format(NamedTuple):
@@ -48,7 +49,7 @@ _WORDS: Final = re.compile(
 )
 
 
-def translate(module: Any) -> str:
+def translate(module: Operation) -> str:
     """The LLVM IR of a module of the llvm dialect.
 
     Raises:
