@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.plugin.errors import RegistrationError
 from passpilot.plugin.mlir import bindings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from passpilot.plugin.mlir_types import Attribute, Block, Operation
 
@@ -284,36 +285,57 @@ def contents_of(operation: Operation) -> Contents:
     """What there is in an operation."""
     found = Contents()
     blocks = [block for region in operation.regions for block in region]
-    found.is_single_block = len(blocks) == 1
+    found.blocks, found.is_single_block = len(blocks), len(blocks) == 1
     names: list[str] = []
-    for block in blocks:
-        found.calls[:0] = _look(block, 1, found, names)
-    found.names.update(names)
+    walk = bindings().ir
+
+    def look(each: Operation) -> object:
+        name = each.name
+        if names and not _is_flat(name):  # the first is `operation` itself
+            _look(each, name, operation, found)
+        names.append(name)
+        return walk.WalkResult.ADVANCE
+
+    operation.walk(look, walk.WalkOrder.PRE_ORDER)
+    found.names.update(names[1:])
+    if len(found.calls_in_text) > 1 and found.blocks > 1:
+        found.calls = [call for block in reversed(blocks) for call in _in_order(block)]
+    else:
+        found.calls = found.calls_in_text
     return found
 
 
-def _look(block: Block, depth: int, found: Contents, names: list[str]) -> list[Operation]:
-    """Add what there is in a block; gives its calls, those in regions of its operations last."""
-    found.blocks += 1
-    found.depth = max(found.depth, depth)
+def _look(operation: Operation, name: str, root: Operation, found: Contents) -> None:
+    """Add what an operation in `root` says and has."""
+    for attribute in operation.attributes.values():
+        _refer(attribute, found.references)
+    if name in _KINDS:
+        found.calls_in_text.append(operation)
+    counts = [len(region.blocks) for region in operation.regions]
+    if any(counts):
+        found.blocks += sum(counts)
+        found.depth = max(found.depth, sum(1 for _ in around(operation, root)) + 2)
+
+
+def _in_order(block: Block) -> list[Operation]:
+    """The calls in a block, those in regions of its operations behind, from the last block on."""
     calls: list[Operation] = []
     inner: list[Operation] = []
     for each in block.operations:
         operation = each.operation
         name = operation.name
-        names.append(name)
-        if name.partition(".")[0] in _FLAT:
-            continue
-        for attribute in operation.attributes.values():
-            _refer(attribute, found.references)
         if name in _KINDS:
             calls.append(operation)
-            found.calls_in_text.append(operation)
-            continue
-        for region in operation.regions:
-            for below in region:
-                inner[:0] = _look(below, depth + 1, found, names)
+        elif not _is_flat(name):
+            for region in operation.regions:
+                for below in region:
+                    inner[:0] = _in_order(below)
     return calls + inner
+
+
+@cache
+def _is_flat(name: str) -> bool:
+    return name.partition(".")[0] in _FLAT
 
 
 def around(operation: Operation, function: Operation) -> Iterator[Operation]:
@@ -338,17 +360,30 @@ def _visibility(operation: Operation) -> str:
 
 def _refer(attribute: Attribute, references: Counter[str]) -> None:
     """Count the symbols that an attribute mentions."""
+    if refer := _readers().get(type(attribute)):
+        refer(attribute, references)
+
+
+@cache
+def _readers() -> Mapping[type, Callable[[Any, Counter[str]], None]]:
+    """How the attributes are read that may mention symbols."""
     ir = bindings().ir
-    if isinstance(attribute, ir.FlatSymbolRefAttr):
+
+    def flat(attribute: Any, references: Counter[str]) -> None:
         references[attribute.value] += 1
-    elif isinstance(attribute, ir.SymbolRefAttr):
+
+    def path(attribute: Any, references: Counter[str]) -> None:
         references[attribute.value[0]] += 1
-    elif isinstance(attribute, ir.ArrayAttr):
+
+    def array(attribute: Any, references: Counter[str]) -> None:
         for each in attribute:
             _refer(each, references)
-    elif isinstance(attribute, ir.DictAttr):
+
+    def dictionary(attribute: Any, references: Counter[str]) -> None:
         for named in attribute:
             _refer(named.attr, references)
+
+    return {ir.FlatSymbolRefAttr: flat, ir.SymbolRefAttr: path, ir.ArrayAttr: array, ir.DictAttr: dictionary}
 
 
 def _components(nodes: Iterable[CallGraphNode]) -> Iterator[list[CallGraphNode]]:

@@ -21,7 +21,7 @@ import sys
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from passpilot.features.mlir_call_graph import register_call, unregister_call
-from passpilot.passes.mlir_lower import lower
+from passpilot.passes.mlir_lower import lower, to_llvm_dialect
 from passpilot.passes.mlir_pipeline import run_pipeline, signal_pass_failure
 from passpilot.passes.mlir_rewrite import rewrite_greedily
 from passpilot.passes.registry import MLIR, check_name
@@ -40,6 +40,7 @@ __all__ = [
     "rewrite_greedily",
     "run_pipeline",
     "signal_pass_failure",
+    "to_llvm_dialect",
     "unregister",
     "unregister_call",
 ]

@@ -9,16 +9,18 @@ asked each time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from passpilot.features.mlir_call_graph import contents_of
-from passpilot.passes.mlir_alone import MARK, inline_alone
+from passpilot.passes.mlir_alone import is_inlined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Set
 
     from passpilot.features.mlir_call_graph import CallGraphNode
     from passpilot.plugin.mlir_types import Operation, Value
+
+MARK: Final = "no_inline"
+"""The attribute by which functions and calls of upstream's dialects refuse to be inlined."""
 
 _Place = tuple[str, bool]
 """The name of the operation around a call, and whether the callee is straight."""
@@ -40,13 +42,13 @@ class Legality:
         if MARK in call.attributes or MARK in callee.operation.attributes:
             return False
         if callee.kind.by_mlir:
-            return _is_inlined(call, caller, callee)
+            return is_inlined(call, caller, callee)
         place, names = (parent.name, callee.is_straight), callee.contents.names.keys()
         if names <= self._allowed.setdefault(place, set()):
             return True
         if (place, frozenset(names)) in self._refused:
             return False
-        return self._learn(place, names, _is_inlined(call, caller, callee))
+        return self._learn(place, names, is_inlined(call, caller, callee))
 
     def _learn(self, place: _Place, names: Set[str], allowed: bool) -> bool:
         if any(name.startswith("affine.") for name in (place[0], *names)):
@@ -56,13 +58,6 @@ class Legality:
         else:
             self._refused.add((place, frozenset(names)))
         return allowed
-
-
-def _is_inlined(call: Operation, caller: CallGraphNode, callee: CallGraphNode) -> bool:
-    """Whether MLIR inlines a call in a copy of its function."""
-    copy = caller.operation.clone(ip=False).operation
-    number = contents_of(caller.operation).calls.index(call)
-    return inline_alone(contents_of(copy).calls[number], copy, callee)
 
 
 def _fits(call: Operation, callee: CallGraphNode) -> bool:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.passes.mlir_pipeline import run_pipeline
 from passpilot.passes.mlir_translate import translate
-from passpilot.plugin.errors import InputError
+from passpilot.plugin.errors import CompilationError, InputError
 from passpilot.plugin.mlir import bindings, operations_in
+from passpilot.plugin.mlir_source import Source
 
 if TYPE_CHECKING:
     from passpilot.plugin.mlir_types import Operation
@@ -25,7 +26,7 @@ BUFFERIZE: Final = (
     "builtin.module(eliminate-empty-tensors,"
     "one-shot-bufferize{bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map},"
     "ownership-based-buffer-deallocation,canonicalize,buffer-deallocation-simplification,"
-    "bufferization-lower-deallocations,cse,canonicalize)"
+    "bufferization-lower-deallocations,convert-bufferization-to-memref,cse,canonicalize)"
 )
 """From tensors to memrefs; copies of a buffer to itself are gone afterwards."""
 
@@ -49,28 +50,36 @@ def lower(module: object) -> str:
     """
     mlir = bindings()
     if isinstance(module, (str, bytes)):
-        with mlir.ir.Context():
-            return _lower(_parsed(module))
+        data = module if isinstance(module, bytes) else module.encode("utf-8", "surrogateescape")
+        return _lower(Source("lower", data, whole=False).parse(mlir, mlir.ir.Context(), _ignore))
     operation = getattr(module, "operation", None)
     if not isinstance(operation, mlir.ir.Operation) or operation.name != "builtin.module":
         got = f"{type(module).__module__}.{type(module).__name__}"
         raise InputError(f"lower: expected a module of {mlir.root}.ir or its text, got {got}")
-    return _lower(operation.clone())
+    return _lower(operation.clone(ip=False))
 
 
-def _parsed(text: str | bytes) -> Any:
-    ir = bindings().ir
+def to_llvm_dialect(module: Operation) -> None:
+    """Lower a module to the llvm dialect, in place, as MLIR's ExecutionEngine takes it.
+
+    Raises:
+        CompilationError: a pass has failed.
+    """
     try:
-        return ir.Module.parse(text)
-    except ir.MLIRError as error:
-        raise InputError(f"lower: expected a module of MLIR, got: {error}") from error
+        if _has_tensors(module.operation):
+            run_pipeline(module, BUFFERIZE)
+        _replace_copies(module.operation)
+        run_pipeline(module, LOWER)
+    except CompilationError as error:
+        raise CompilationError(f"lower: {error}") from error
 
 
-def _lower(module: Any) -> str:
-    if _has_tensors(module.operation):
-        run_pipeline(module, BUFFERIZE)
-    _replace_copies(module.operation)
-    run_pipeline(module, LOWER)
+def _ignore(_: object) -> None:
+    """What is worth telling is told by the error."""
+
+
+def _lower(module: Operation) -> str:
+    to_llvm_dialect(module)
     return translate(module)
 
 

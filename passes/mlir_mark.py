@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from passpilot.features.mlir_call_graph import call_graphs, contents_of
-from passpilot.passes.mlir_alone import MARK, mark, pass_manager, unmark
+from passpilot.passes.mlir_alone import pass_manager
+from passpilot.passes.mlir_legality import MARK
+from passpilot.plugin.mlir import bindings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     Question = tuple[Operation, CallGraphNode, CallGraphNode, CallGraph]
     AskAll = Callable[[Sequence[Question]], Sequence[bool]]
     """Decides on calls, each with its caller, its callee and the graph."""
+
+
+OURS: Final = "passpilot.no_inline"
+"""The attribute of calls that we have marked, so that no mark of the program's own is taken away."""
 
 
 def mark_and_inline(root: Operation, pipeline: str, ask_all: AskAll) -> None:
@@ -34,11 +40,11 @@ def mark_and_inline(root: Operation, pipeline: str, ask_all: AskAll) -> None:
     if refused and not any(answers):
         return
     try:
-        mark(refused)
+        _mark(refused)
         inliner.run(root)
     finally:
         if refused:
-            unmark(contents_of(root).calls)
+            _unmark(contents_of(root).calls)
 
 
 def _questions(graph: CallGraph) -> Iterator[Question]:
@@ -55,3 +61,14 @@ def _is_open(call: Operation, caller: CallGraphNode, callee: CallGraphNode) -> b
     recursive = callee is caller or callee in callee.targets or caller in callee.targets
     marked = MARK in call.attributes or MARK in callee.operation.attributes
     return callee.kind.upstream and not recursive and not marked
+
+
+def _mark(calls: Sequence[Operation]) -> None:
+    for call in calls:
+        call.attributes[MARK] = call.attributes[OURS] = bindings().ir.UnitAttr.get(call.context)
+
+
+def _unmark(calls: Sequence[Operation]) -> None:
+    for call in calls:
+        if OURS in call.attributes:
+            del call.attributes[MARK], call.attributes[OURS]

@@ -52,9 +52,9 @@ class AdvisedTile:
         """Ask the runner that it names, or the one that advises the compilation, about each operation."""
         if self.runner is None:
             tile(root)
-            return
-        with MLIR_TILE.advisor(self.runner) as advisor:
-            advised("advised-tile", [advisor], partial(tile, root))
+        elif found := _found(root):
+            with MLIR_TILE.advisor(self.runner) as advisor:
+                advised("advised-tile", [advisor], partial(_tile, root, found))
 
 
 def tile(root: Operation) -> None:
@@ -64,9 +64,17 @@ def tile(root: Operation) -> None:
         CompilationError: MLIR refuses to tile one of them.
         Error: the advisor has failed.
     """
-    if MLIR_TILE.name not in ASKED.get():
-        return
-    found = [op for op in map(structured, operations_in(root)) if op is not None]
+    if MLIR_TILE.name in ASKED.get():
+        _tile(root, _found(root))
+
+
+def _found(root: Operation) -> Sequence[Structured]:
+    """The operations of which a loop may be tiled."""
+    ops = map(structured, operations_in(root))
+    return [op for op in ops if op is not None and any(map(may_tile, op.loops))]
+
+
+def _tile(root: Operation, found: Sequence[Structured]) -> None:
     plan = [(op.operation, sizes) for op in found if any(sizes := _ask(op))]
     if plan:
         _apply(root, plan)

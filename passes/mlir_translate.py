@@ -12,14 +12,15 @@ import math
 import re
 import struct
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.plugin.errors import CompilationError
-from passpilot.plugin.mlir import bindings
+from passpilot.plugin.mlir_capi import translated
 from passpilot.plugin.mlir_diagnostics import diagnosed
 
 if TYPE_CHECKING:
     from passpilot.plugin.mlir_diagnostics import Diagnostic
+    from passpilot.plugin.mlir_types import Operation
 
 
 class _Format(NamedTuple):
@@ -48,7 +49,7 @@ _WORDS: Final = re.compile(
 )
 
 
-def translate(module: Any) -> str:
+def translate(module: Operation) -> str:
     """The LLVM IR of a module of the llvm dialect.
 
     Raises:
@@ -60,14 +61,11 @@ def translate(module: Any) -> str:
         errors.append(diagnostic)
         return True
 
-    operation = module.operation
-    text = None
-    try:
-        with diagnosed(operation.context, told):
-            text = bindings().dialect("llvm").translate_module_to_llvmir(operation)
-    except (RuntimeError, ValueError) as error:
-        got = errors[0] if errors else error
-        raise CompilationError(f"LLVM IR: expected a module of the llvm dialect, got: {got}") from error
+    with diagnosed(module.operation.context, told):
+        text = translated(module)
+    if text is None:
+        got = errors[0] if errors else "something else"
+        raise CompilationError(f"LLVM IR: expected a module of the llvm dialect, got: {got}")
     return respell(text)
 
 

@@ -17,6 +17,7 @@ from ctypes import CFUNCTYPE, POINTER, c_bool, c_char_p, c_int8, c_int64, c_size
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from passpilot.plugin.errors import InputError
 from passpilot.plugin.mlir import bindings
 
 if TYPE_CHECKING:
@@ -114,6 +115,30 @@ def operation_at(address: int) -> Operation:
     """The operation at an address."""
     make, name = _operations()
     return make(_capsule_of(address, name, None))
+
+
+def translated(module: Any) -> str | None:
+    """The LLVM IR of a module in the llvm dialect; None if it has something else, which diagnostics tell.
+
+    The modules' own function of this purpose does not survive what it cannot translate.
+
+    Raises:
+        InputError: the bindings have no translation.
+    """
+    library = _translator()
+    context = library.LLVMContextCreate()
+    try:
+        made = library.mlirTranslateModuleToLLVMIR(_pointer(module), context)
+        if made is None:
+            return None
+        text = library.LLVMPrintModuleToString(made)
+        library.LLVMDisposeModule(made)
+        try:
+            return ctypes.string_at(text).decode("utf-8", "surrogateescape")
+        finally:
+            library.LLVMDisposeMessage(text)
+    finally:
+        library.LLVMContextDispose(context)
 
 
 def is_pass(name: str) -> bool:
@@ -261,10 +286,34 @@ _SIGNATURES: Final[dict[str, tuple[Any, ...]]] = {
 """Of each function: what it returns, then what it takes."""
 
 
+_TRANSLATION: Final[dict[str, tuple[Any, ...]]] = {
+    "LLVMContextCreate": (c_void_p,),
+    "LLVMContextDispose": (None, c_void_p),
+    "LLVMDisposeMessage": (None, c_void_p),
+    "LLVMDisposeModule": (None, c_void_p),
+    "LLVMPrintModuleToString": (c_void_p, c_void_p),
+    "mlirTranslateModuleToLLVMIR": (c_void_p, c_void_p, c_void_p),
+}
+"""Likewise; not all bindings have these."""
+
+
 @cache
 def _library() -> ctypes.CDLL:
+    return _declared(_SIGNATURES)
+
+
+@cache
+def _translator() -> ctypes.CDLL:
+    try:
+        return _declared(_TRANSLATION)
+    except AttributeError as error:
+        expected = "expected MLIR's bindings with a translation to LLVM IR, such as torch_mlir"
+        raise InputError(f"LLVM IR: {expected}, got {bindings().root}") from error
+
+
+def _declared(signatures: dict[str, tuple[Any, ...]]) -> ctypes.CDLL:
     library = ctypes.CDLL(str(bindings().capi))
-    for name, (result, *arguments) in _SIGNATURES.items():
+    for name, (result, *arguments) in signatures.items():
         function = library[name]
         function.restype, function.argtypes = result, arguments
         setattr(library, name, function)
