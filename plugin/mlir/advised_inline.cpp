@@ -198,7 +198,7 @@ LogicalResult AdvisedInline::inlineCalls(CallGraph &Graph, Inlining *Advised) {
       Clone(B, Body, Place, Behind, Map, Copy);
     });
   auto Simplified = [this, Advised](Pass &, OpPassManager &PM, Operation *Op) {
-    const LogicalResult Result = runPipeline(PM, Op);
+    const LogicalResult Result = PM.empty() ? success() : runPipeline(PM, Op);
     if (Advised && succeeded(Result))
       Advised->simplified(Op);
     return Result;
