@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -215,7 +214,7 @@ def test_a_pass_may_run_another_pipeline() -> None:
 
 
 @pytest.fixture
-def point() -> Iterator[DecisionPoint[bool]]:
+def point() -> DecisionPoint[bool]:
     """Asked about each operation of a function by the pass test-ask, which marks those that it is told to."""
     asked = DecisionPoint[bool](
         "test-mark",
