@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from passpilot.passes.mlir_pipeline import run_pipeline
+from passpilot.passes.mlir_pipeline import WHO, run_pipeline
 from passpilot.passes.mlir_translate import translate
-from passpilot.plugin.errors import CompilationError, InputError
+from passpilot.plugin.errors import CompilationError, InputError, restated
 from passpilot.plugin.mlir import bindings, operations_in
 from passpilot.plugin.mlir_source import Source
 
@@ -71,7 +71,7 @@ def to_llvm_dialect(module: Operation) -> None:
         _replace_copies(module.operation)
         run_pipeline(module, LOWER)
     except CompilationError as error:
-        raise CompilationError(f"lower: {error}") from error
+        raise restated(error, f"lower: {str(error).removeprefix(f'{WHO}: ')}") from error
 
 
 def _ignore(_: object) -> None:

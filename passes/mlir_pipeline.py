@@ -8,6 +8,8 @@ what it raised is raised again once MLIR has stopped. MLIR runs without the GIL,
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
 import threading
 from dataclasses import dataclass
 from functools import partial
@@ -183,8 +185,14 @@ class Pipeline:
                 return
             operation = mlir_capi.operation_at(address)
             location = operation.location  # the operation may be gone after a pass that erases it
-            with _RUNNING.begun(pass_) as run:
-                _check(operation, made.run(operation))
+            try:
+                with _RUNNING.begun(pass_) as run:
+                    answer = made.run(operation)
+            finally:
+                _stop_if_erased(name, location, operation)
+            if answer is not None:
+                got = type(answer).__name__
+                raise PassError(f"expected None of run(), got {got}; return nothing, also after a change")
             if run.failed:
                 self._failures.append(_Failure(_who(name, location), None))
         except BaseException as raised:  # noqa: BLE001  (raised again by run())
@@ -258,20 +266,14 @@ def _expected(element: Element, told: str) -> str:
     return f"expected what MLIR takes, got: {line}"
 
 
-def _check(operation: Operation, answer: object) -> None:
-    """Make sure that MLIR can go on after a pass.
-
-    Raises:
-        PassError: it has answered, or erased the operation that it ran on.
-    """
-    if answer is not None:
-        got = type(answer).__name__
-        raise PassError(f"expected None of run(), got {got}; return nothing, also after a change")
+def _stop_if_erased(name: str, location: object, operation: Operation) -> None:
+    """End the process if a pass has erased what it ran on: MLIR has no way to go on, nor to fail."""
     try:
         operation._CAPIPtr  # noqa: B018  (an attribute of what is alive only)
     except RuntimeError:
         told = "expected the operation to outlive the pass, got it erased; erase it in a pass around it"
-        raise PassError(told) from None
+        print(f"passpilot: error: {_who(name, location)}: {told}", file=sys.stderr, flush=True)
+        os._exit(1)
 
 
 def _who(name: str, location: object) -> str:

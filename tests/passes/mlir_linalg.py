@@ -39,7 +39,7 @@ def run(module: Any, arrays: Sequence[Array]) -> Array:
     inputs = [array.copy() for array in arrays]
     last = inputs[-1]
     to_llvm_dialect(module)
-    engine = engines.ExecutionEngine(module, opt_level=2)
+    engine = engines.ExecutionEngine(module, opt_level=1)
     result = runtime.make_nd_memref_descriptor(last.ndim, runtime.as_ctype(last.dtype))()
     arguments = [result, *map(runtime.get_ranked_memref_descriptor, inputs)]
     engine.invoke("main", *(ctypes.pointer(ctypes.pointer(each)) for each in arguments))
