@@ -190,7 +190,9 @@ def _check(tell: _Teller, name: bytes, options: bytes) -> None:  # noqa: ARG001
 def _run(tell: _Teller, operation: bytes, name: bytes, options: bytes, text: bytes, inside: bool) -> None:
     element = f"{name.decode()}{{{os.fsdecode(options)}}}"
     request = Request(operation.decode(), name.decode(), element, text, inside)
-    for told in _worker().run(request):
+    with _ONE:
+        answer = _worker().run(request)
+    for told in answer:
         tell(*told)
 
 
@@ -203,7 +205,6 @@ class _Worker:
             command = (sys.executable, "-m", "passpilot.passes.mlir_worker", str(its.fileno()), *_FILES)
             self._process = subprocess.Popen(command, pass_fds=(its.fileno(),))
         self._connection = Connection(ours.detach())
-        self._lock = threading.Lock()
 
     def run(self, request: Request) -> Sequence[Told]:
         """What is told of a run of a pass.
@@ -212,10 +213,9 @@ class _Worker:
             PassError: the process has died.
         """
         try:
-            with self._lock:
-                self._connection.send(request)
-                answer: Sequence[Told] = self._connection.recv()
-                return answer
+            self._connection.send(request)
+            answer: Sequence[Told] = self._connection.recv()
+            return answer
         except (EOFError, OSError):
             got = f"its end with code {self._process.wait()}"
             told = f"expected an answer of the process in which it runs, got {got}"
@@ -229,6 +229,10 @@ class _Worker:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+
+_ONE: Final = threading.Lock()
+"""Held by the one of the tool's threads that has a pass run."""
 
 
 @cache

@@ -46,6 +46,8 @@ if [ "$python" = /usr/bin/python3 ]; then
   need python3-dev "$python" -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")'
 fi
 if [ "$group" = test ]; then
+  need "libmlir-$llvm-dev" test -f "/usr/lib/llvm-$llvm/include/mlir/Transforms/Inliner.h"
+  need "mlir-$llvm-tools" command -v "mlir-opt-$llvm"
   need npm command -v npm
   need csmith command -v csmith
   need libcsmith-dev test -f /usr/include/csmith/csmith.h
@@ -82,7 +84,8 @@ case $found in "$llvm".*) ;; *) die "expected LLVM $llvm, llvm-config-$llvm says
   die "expected Python 3.11 or newer, $python is $("$python" -V 2>&1); run again with PYTHON=/path/to/python3.11"
 
 # --- the .venv, once per content of what it is made from ----------------------------------------------------
-key=$({ "$python" -VV; pwd; echo "$found"; sed '/^\[tool.ruff\]/,$d' pyproject.toml; cat plugin/root.py.in; } | sha256sum | cut -c1-32)
+mlir() { test -f "/usr/lib/llvm-$llvm/include/mlir/Transforms/Inliner.h"; } # with it the plugin for mlir-opt is built
+key=$({ "$python" -VV; pwd; echo "$found"; mlir && echo mlir; sed '/^\[tool.ruff\]/,$d' pyproject.toml; cat plugin/root.py.in; } | sha256sum | cut -c1-32)
 stamp() { echo ".venv/.passpilot-$1"; }
 stamped() { [ -f "$(stamp "$1")" ] && [ "$(cat "$(stamp "$1")")" = "$key" ]; }
 up_to_date() { stamped "$group" || { [ "$group" != test ] && stamped test; } || { [ "$group" = build ] && stamped demo; }; }

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <mutex>
+#include <set>
 #include <unistd.h>
 
 using namespace llvm;
@@ -172,10 +174,25 @@ bool agrees(const Session &S, const Point &P, Messages &Told) {
   return false;
 }
 
+/// A tool may run the pass on several modules.
+bool isFirst(const std::string &Log, Messages &Told) {
+  static std::mutex Mutex;
+  static std::set<std::string> Logs;
+  std::lock_guard<std::mutex> Lock(Mutex);
+  if (Log.empty() || Logs.insert(Log).second)
+    return true;
+  Told.push_back({"error", "decision log " + Log +
+                               ": expected one compilation per log, got a "
+                               "second; give each module its own run"});
+  return false;
+}
+
 } // namespace
 
 std::unique_ptr<Advisor> makeAdvisor(const AdvisorOptions &O, const Point &P,
                                      Messages &Told) {
+  if (!isFirst(O.Log, Told))
+    return nullptr;
   if (!pythonRuns()) { // else there may be features of the user's
     auto Native = nativeAdvisor(O, P, Told);
     if (Native || !Told.empty())
