@@ -2,8 +2,8 @@
 """Tile sizes of a matmul and a convolution: by random search, then by a model that is fitted to its times.
 
 MLIR's own ExecutionEngine runs what `advised-tile` and the lowering make. The model is a forest of trees over
-the sizes; of many candidates it has seen none of, those it thinks fastest are run. At last the untiled
-operation and the two best take turns, so that they meet the same machine.
+the sizes; of many candidates that have not been run, those that it thinks fastest are. At last the untiled
+operation and the best of each search take turns, so that they meet the same machine.
 
 usage: tune_tiles.py [--samples 60] [--rounds 21] [--small]
 """
@@ -176,16 +176,17 @@ def compared(problem: Problem, every: Sequence[Sizes], rounds: int) -> list[floa
 
 
 def tune(problem: Problem, samples: int, rounds: int) -> list[tuple[str, float, Sizes]]:
-    """The title, time and sizes of: untiled, the best of a random search, and the best that a model chose."""
+    """The title, time and sizes of: untiled, the best of a random search, and that with those of a model."""
     draw = random.Random(0)
     untiled = (0,) * len(problem.extents)
     reference = Compiled(problem, untiled)
     reference.seconds()
-    searched = tried(problem, reference.result, {problem.pick(draw): None for _ in range(samples)}, 3)
+    searched = tried(problem, reference.result, {problem.pick(draw): None for _ in range(samples)}, 5)
     chosen = proposed(problem, searched, max(samples // 3, 1), draw)
-    fitted = tried(problem, reference.result, chosen, 3)
-    rivals = [untiled, min(searched, key=searched.__getitem__), min(fitted, key=fitted.__getitem__)]
-    titles = ["untiled", f"{len(searched)} at random", f"{len(fitted)} by the model"]
+    fitted = tried(problem, reference.result, chosen, 5)
+    both = searched | fitted
+    rivals = [untiled, min(searched, key=searched.__getitem__), min(both, key=both.__getitem__)]
+    titles = ["untiled", f"{len(searched)} at random", f"{len(fitted)} more by the model"]
     return list(zip(titles, compared(problem, rivals, rounds), rivals, strict=True))
 
 

@@ -23,7 +23,7 @@ def run(*arguments: str | Path) -> str:
 def test_tiles_are_tuned() -> None:
     pytest.importorskip("sklearn", reason="of the extra `demo`")
     printed = run(EXAMPLES / "tune_tiles.py", "--small", "--samples", "4", "--rounds", "1")
-    assert len(re.findall(r"(?m)^ .*(?:untiled|\d+ at random|\d+ by the model) ", printed)) == 6
+    assert len(re.findall(r"(?m)^ .*(?:untiled|\d+ at random|\d+ more by the model) ", printed)) == 6
     assert len(re.findall(r"untiled .* ms +1\.00", printed)) == 2
 
 

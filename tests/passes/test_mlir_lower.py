@@ -19,6 +19,7 @@ from passpilot.passes.mlir_pipeline import run_pipeline
 from passpilot.passes.mlir_tile import MLIR_TILE
 from passpilot.plugin.errors import CompilationError, InputError
 from passpilot.plugin.mlir import bindings
+from tests.command import passpilot as command
 from tests.corpus.modules import MODULES, unpacked
 from tests.passes.mlir_linalg import parsed
 
@@ -189,6 +190,20 @@ def test_what_cannot_be_lowered_is_an_error(text: str | bytes, expected: str) ->
             str(text).replace("tensor<2xf32>", "tensor<?xf32>")
         )
     assert "\n" not in str(caught.value)
+
+
+def test_mlir_opt_writes_llvm_ir(tmp_path: Path) -> None:
+    (tmp_path / "in.mlir").write_text(PROGRAM)
+    pipeline = "--pass-pipeline=builtin.module(func.func(advised-tile))"
+    told = (pipeline, "--advise=mlir-tile=const:1", "-o", "out.ll")
+    tiled = command("mlir-opt", "in.mlir", "--emit-llvm", *told, cwd=tmp_path)
+    assert tiled.code == 0, tiled.err
+    assert linked((tmp_path / "out.ll").read_text(), tmp_path) == "1 1\n"
+    assert command("mlir-opt", "in.mlir", "--emit-llvm", cwd=tmp_path).out.decode() == lower(PROGRAM)
+    for flag in ("--emit-bytecode", "--split-input-file"):
+        refused = command("mlir-opt", "in.mlir", "--emit-llvm", flag, cwd=tmp_path)
+        assert refused.code == 2
+        assert f"expected one module of LLVM IR to write, got {flag}" in refused.err
 
 
 @pytest.mark.parametrize("wrong", [None, 3, object()])
