@@ -35,6 +35,8 @@ def mark_and_inline(root: Operation, pipeline: str, ask_all: AskAll) -> None:
     """
     inliner = pass_manager(f"{root.name}(inline{{default-pipeline={pipeline}}})", root.context)
     questions = [each for graph in call_graphs(root) for each in _questions(graph)]
+    for name in {callee.kind.function for _, _, callee, _ in questions if pipeline}:
+        pass_manager(f"{name}({pipeline})", root.context)  # MLIR's pass would go on without it
     answers = ask_all(questions)
     refused = [call for (call, *_), answer in zip(questions, answers, strict=True) if not answer]
     if refused and not any(answers):
