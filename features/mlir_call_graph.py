@@ -113,6 +113,7 @@ class CallGraphNode:
     __slots__ = (
         "_contents",
         "_references",
+        "blocks",
         "calls",
         "component_size",
         "discardable",
@@ -143,6 +144,7 @@ class CallGraphNode:
         self.component_size = 1
         self.operations = 0
         """How many there are now; after an inlined call, by what was counted in the callee."""
+        self.blocks = 0
         self.calls = 0
         self._contents: Contents | None = None
         self._references = Counter[str]()
@@ -153,7 +155,8 @@ class CallGraphNode:
         if self._contents is None:
             self._contents = contents_of(self.operation)
             self._references = self._contents.references
-            self.operations, self.calls = self._contents.operations, len(self._contents.calls)
+            self.operations, self.blocks = self._contents.operations, self._contents.blocks
+            self.calls = len(self._contents.calls)
         return self._contents
 
     @property
@@ -249,7 +252,9 @@ class CallGraph:
         references = callee.contents.references
         caller.contents.references.update(references)
         caller.contents.references[callee.name] -= 1
-        caller.operations += callee.operations - 2  # without the call and what returns
+        # The call and what returns are gone, or have become branches to and from the body.
+        caller.operations += callee.operations - 2 * callee.is_straight
+        caller.blocks += callee.blocks + (-1 if callee.is_straight else 1)
         caller.calls += callee.calls - 1
         caller.grown = True
         callee.uses -= 1

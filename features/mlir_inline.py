@@ -2,8 +2,9 @@
 """What a model sees of a call in MLIR that may be inlined.
 
 The numbers of a function are those of the moment: they are counted again after each simplification, and grow
-by the callee's with each call that is inlined. Uses of a symbol are mentions of it in functions. Heights and
-the sizes of components are of the call graph as it was before the first decision.
+by the callee's with each call that is inlined. Uses of a symbol are mentions of it in functions, of which
+those that were dropped as unused still count, as in MLIR's inliner. Heights and the sizes of components are
+of the call graph as it was before the first decision.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ FEATURES: Final = (
     row("callee_height", "calls on the longest way from the callee to a leaf"),
     row("callee_component_size", "functions that call each other around the callee"),
     row("caller_operations", "operations of the caller"),
-    row("caller_blocks", "blocks of the caller when it was last counted"),
+    row("caller_blocks", "blocks of the caller"),
     row("caller_calls", "calls in the caller"),
     row("caller_uses", "uses of the caller's symbol"),
     row("caller_is_private", "1 if the caller goes away with its last use"),
@@ -167,7 +168,7 @@ def observe(
         "region_depth": len(parents) + 1,
         "callee_uses": callee.uses,
         "caller_operations": caller.operations,
-        "caller_blocks": caller.contents.blocks,
+        "caller_blocks": caller.blocks,
         "caller_calls": caller.calls,
         "caller_uses": caller.uses,
         "caller_is_private": caller.discardable,

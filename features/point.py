@@ -315,7 +315,9 @@ def is_declared(name: str) -> bool:
     """
     _load_shipped(name)
     if name not in POINTS and name not in _DECLARED:
-        importlib.import_module("passpilot.passes.registry").LLVM.known()
+        registry = importlib.import_module("passpilot.passes.registry")
+        registry.LLVM.known()
+        registry.MLIR.known()
     return name in _DECLARED
 
 

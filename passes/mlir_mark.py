@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.features.mlir_call_graph import call_graphs, contents_of
 from passpilot.passes.mlir_alone import pass_manager
-from passpilot.passes.mlir_legality import MARK
+from passpilot.passes.mlir_legality import MARK, Legality
 from passpilot.plugin.mlir import bindings
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ def mark_and_inline(root: Operation, pipeline: str, ask_all: AskAll) -> None:
     """
     inliner = pass_manager(f"{root.name}(inline{{default-pipeline={pipeline}}})", root.context)
     questions = [each for graph in call_graphs(root) for each in _questions(graph)]
+    for name in {callee.kind.function for _, _, callee, _ in questions if pipeline}:
+        pass_manager(f"{name}({pipeline})", root.context)  # MLIR's pass would go on without it
     answers = ask_all(questions)
     refused = [call for (call, *_), answer in zip(questions, answers, strict=True) if not answer]
     if refused and not any(answers):
@@ -49,18 +51,18 @@ def mark_and_inline(root: Operation, pipeline: str, ask_all: AskAll) -> None:
 
 def _questions(graph: CallGraph) -> Iterator[Question]:
     """The calls that MLIR's inliner may inline, in its order of functions."""
+    legality = Legality()
     for component in graph.components():
         for caller in component:
             for call in caller.contents.calls:
                 callee = graph.target(call)
-                if callee and _is_open(call, caller, callee):
+                if callee and _is_open(caller, callee) and legality.allows(call, caller, callee):
                     yield call, caller, callee, graph
 
 
-def _is_open(call: Operation, caller: CallGraphNode, callee: CallGraphNode) -> bool:
+def _is_open(caller: CallGraphNode, callee: CallGraphNode) -> bool:
     recursive = callee is caller or callee in callee.targets or caller in callee.targets
-    marked = MARK in call.attributes or MARK in callee.operation.attributes
-    return callee.kind.upstream and not recursive and not marked
+    return callee.kind.upstream and not recursive
 
 
 def _mark(calls: Sequence[Operation]) -> None:

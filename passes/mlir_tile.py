@@ -23,7 +23,7 @@ from passpilot.plugin.mlir import bindings, operations_in
 from passpilot.plugin.module import ASKED, advised
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from passpilot.features.mlir_structured import Structured
     from passpilot.plugin.mlir_types import Operation
@@ -37,7 +37,6 @@ MLIR_TILE: Final = DecisionPoint[int](
 )
 """The question: one of `SIZES`, by its place."""
 
-_MARK: Final = "passpilot.tile"
 _HANDLE: Final = "!transform.any_op"
 
 
@@ -54,7 +53,7 @@ class AdvisedTile:
             tile(root)
         elif found := _found(root):
             with MLIR_TILE.advisor(self.runner) as advisor:
-                advised("advised-tile", [advisor], partial(_tile, root, found))
+                advised("advised-tile", [advisor], partial(_tile, found))
 
 
 def tile(root: Operation) -> None:
@@ -65,7 +64,7 @@ def tile(root: Operation) -> None:
         Error: the advisor has failed.
     """
     if MLIR_TILE.name in ASKED.get():
-        _tile(root, _found(root))
+        _tile(_found(root))
 
 
 def _found(root: Operation) -> Sequence[Structured]:
@@ -74,10 +73,9 @@ def _found(root: Operation) -> Sequence[Structured]:
     return [op for op in ops if op is not None and any(map(may_tile, op.loops))]
 
 
-def _tile(root: Operation, found: Sequence[Structured]) -> None:
+def _tile(found: Sequence[Structured]) -> None:
     plan = [(op.operation, sizes) for op in found if any(sizes := _ask(op))]
-    if plan:
-        _apply(root, plan)
+    _apply(plan)
 
 
 def _ask(op: Structured) -> Sequence[int]:
@@ -92,42 +90,34 @@ def _ask(op: Structured) -> Sequence[int]:
     return sizes
 
 
-def _apply(root: Operation, plan: Sequence[tuple[Operation, Sequence[int]]]) -> None:
-    """Tile operations, each of which is known to the script by the number that it is marked with."""
-    mlir = bindings()
-    ir, interpreter = mlir.ir, mlir.dialect("transform.interpreter")
-    context: Any = root.context
-    script = ir.Module.parse(_script([sizes for _, sizes in plan]), context)
-    for number, (operation, _) in enumerate(plan):
-        operation.attributes[_MARK] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, context), number)
+def _apply(plan: Sequence[tuple[Operation, Sequence[int]]]) -> None:
+    """Tile operations, those in another's body before that, which tiling makes anew."""
+    scripts: dict[str, Any] = {}
+    for operation, sizes in reversed(plan):
+        text = _script(sizes)
+        if text not in scripts:
+            scripts[text] = bindings().ir.Module.parse(text, operation.context)
+        _run(scripts[text], operation)
+
+
+def _run(script: Any, operation: Operation) -> None:
+    """Run a script on an operation, which is gone afterwards."""
+    mlir, where = bindings(), operation.location
     try:
-        interpreter.apply_named_sequence(root, script.body.operations[0], script)
-    except ir.MLIRError as error:
-        raise CompilationError(
-            f"advised-tile: expected MLIR to tile what it is told, got: {error}"
-        ) from error
-    finally:
-        for operation in operations_in(root):
-            if _MARK in operation.attributes:
-                del operation.attributes[_MARK]
+        sequence = script.body.operations[0]
+        mlir.dialect("transform.interpreter").apply_named_sequence(operation, sequence, script)
+    except mlir.ir.MLIRError as error:
+        raise CompilationError(f"advised-tile at {where}: expected MLIR to tile it, got: {error}") from error
 
 
-def _script(plan: Iterable[Sequence[int]]) -> str:
-    """What the transform dialect is to do."""
-    steps = []
-    for number, sizes in enumerate(plan):
-        count = sum(size > 0 for size in sizes)
-        loops = ", ".join([_HANDLE] * count)
-        match = f"transform.structured.match attributes {{{_MARK} = {number} : i64}} in %root"
-        steps += [
-            f"%o{number} = {match} : ({_HANDLE}) -> {_HANDLE}",
-            f"%t{number}, %l{number}:{count} = transform.structured.tile_using_for %o{number} "
-            f"tile_sizes {list(sizes)} : ({_HANDLE}) -> ({_HANDLE}, {loops})",
-        ]
-    body = "\n".join(steps)
+def _script(sizes: Sequence[int]) -> str:
+    """What the transform dialect is to do with an operation."""
+    count = sum(size > 0 for size in sizes)
+    handles = ", ".join([_HANDLE] * (count + 1))
     return f"""module attributes {{transform.with_named_sequence}} {{
-        transform.named_sequence @__transform_main(%root: {_HANDLE}) {{
-            {body}
+        transform.named_sequence @__transform_main(%op: {_HANDLE} {{transform.consumed}}) {{
+            %tile, %loops:{count} = transform.structured.tile_using_for %op tile_sizes {list(sizes)}
+                : ({_HANDLE}) -> ({handles})
             transform.yield
         }}
     }}"""

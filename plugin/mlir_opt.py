@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from passpilot.plugin import tool
 from passpilot.plugin.arguments import Parser
-from passpilot.plugin.errors import CompilationError, Error, InputError, PassError
+from passpilot.plugin.errors import CompilationError, Error, InputError, PassError, UsageError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.interrupt import prompt_interrupt
 from passpilot.plugin.mlir import bindings
@@ -60,6 +60,9 @@ def main(argv: Sequence[str]) -> int:
         print(import_module("passpilot.passes.mlir_pipeline").listing(), end="")
         return 0
     tool.check_text("mlir-opt", options)
+    if options.emit_llvm and (options.emit_bytecode or options.split_input_file):
+        got = "--emit-bytecode" if options.emit_bytecode else "--split-input-file"
+        raise UsageError(f"mlir-opt: --emit-llvm: expected one module of LLVM IR to write, got {got}")
     tool.check_outputs("mlir-opt", options, ("-o", options.output))
     sources = read_sources(options.input, split=options.split_input_file)
     advisors = tool.make_advisors("mlir-opt", options)
@@ -91,6 +94,7 @@ def make_parser() -> Parser:
     add("allow-unregistered-dialect", action="store_true", help="take operations of unknown dialects")
     add("emit-bytecode", action="store_true", help="write bytecode")
     add("f", dest="force", action="store_true", help="write bytecode to a terminal, too")
+    add("emit-llvm", action="store_true", help="lower what the pipeline leaves to LLVM IR, and write that")
     _printing_options(parser)
     _pass_options(parser)
     parser.set_defaults(pass_remarks_output="")
@@ -201,6 +205,8 @@ def _context(shared: _Compilation) -> Any:
 def _prints(options: argparse.Namespace) -> dict[str, bool]:
     """Which IR is to be printed, by the words of the bindings; empty if none."""
     wanted = {word: bool(getattr(options, flag)) for flag, (word, _) in PRINTS.items()}
+    if wanted["print_after_change"] or wanted["print_after_failure"]:
+        wanted["print_after_all"] = True  # of which these are a part
     return wanted if any(wanted.values()) else {}
 
 
@@ -218,6 +224,9 @@ def _pipeline(shared: _Compilation, context: Any) -> Any:
 
 
 def _rendered(options: argparse.Namespace, operation: Any) -> bytes:
+    if options.emit_llvm:
+        lowered: str = import_module("passpilot.passes.mlir_lower").lower(operation)
+        return lowered.encode("utf-8", "surrogateescape")
     file = io.BytesIO()
     if options.emit_bytecode:
         operation.write_bytecode(file)

@@ -3,8 +3,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
-from typing import Final
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Any, Final
+
+from passpilot.passes.mlir_lower import to_llvm_dialect
+from passpilot.plugin.mlir import bindings, operations_in
 
 FUEL: Final = 6
 """How deep recursive functions call themselves."""
@@ -22,7 +29,7 @@ class Program:
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
-        self._count = self._random.randint(2, 9)
+        self._count = self._random.randint(2, 7)
         self._names = 0
         self._calls = 0
         self._lines: list[str] = []
@@ -46,7 +53,7 @@ class Program:
         return "\n".join([head, fuel, *self._lines, f"  func.return {total} : i64", "}"])
 
     def _function(self, number: int) -> str:
-        self._lines, self._calls = [], 3
+        self._lines, self._calls = [], 2
         pick = self._random
         visibility = pick.choice(["", "private ", "private ", "private ", "nested "])
         mark = " attributes {no_inline}" if pick.random() < 0.05 else ""
@@ -92,7 +99,7 @@ class Program:
         return self._emit(f"arith.{operation} {pick.choice(values)}, {pick.choice(values)} : i64")
 
     def _some_call(self, number: int, values: list[str], depth: int) -> str:  # noqa: ARG002
-        """Of a function before, or, with less fuel and once only, of any."""
+        """Of a function before, or, with less fuel and once only, of itself or the next one."""
         self._calls -= 1
         if number and self._random.random() < 0.8:
             return self._call(self._random.randrange(number), values, "%fuel")
@@ -101,7 +108,8 @@ class Program:
         less = self._emit(f"arith.subi %fuel, {one} : i64")
         test = self._emit(f"arith.cmpi sgt, {less}, {one} : i64")
         name = self._emit(f"scf.if {test} -> (i64) {{")
-        result = self._call(self._random.randrange(self._count), values, less)
+        other = number if number % 2 else min(number + 1, self._count - 1)
+        result = self._call(self._random.choice([number, other]), values, less)
         self._emit_last(f"scf.yield {result} : i64\n}} else {{\nscf.yield {values[0]} : i64\n}}")
         return name
 
@@ -156,3 +164,32 @@ class Program:
     def _name(self) -> str:
         self._names += 1
         return f"%v{self._names}"
+
+
+def calls(module: Any) -> Mapping[str, Counter[str]]:
+    """How often each function of a module calls each other; ``?`` is whom an indirect call means."""
+    found: dict[str, Counter[str]] = {}
+    for each in module.body.operations:
+        if each.operation.name.endswith(".func"):
+            called = (
+                operation.attributes for operation in operations_in(each.operation) if _calls(operation)
+            )
+            names = (str(attributes["callee"]) if "callee" in attributes else "?" for attributes in called)
+            found[each.operation.attributes["sym_name"].value] = Counter(names)
+    return found
+
+
+def _calls(operation: Any) -> bool:
+    return str(operation.name).partition(".")[2].startswith("call")
+
+
+def executed(module: Any, inputs: Iterable[tuple[int, int]] = ((3, 5), (-7, 1 << 40))) -> list[int]:
+    """What `main` of a module gives, compiled by MLIR; the module is lowered for it."""
+    to_llvm_dialect(module.operation)
+    engine = import_module(f"{bindings().root}.execution_engine").ExecutionEngine(module, opt_level=0)
+    results: list[int] = []
+    for first, second in inputs:
+        values = [ctypes.c_int64(value) for value in (first, second, 0)]
+        engine.invoke("main", *map(ctypes.pointer, values))
+        results.append(values[2].value)
+    return results

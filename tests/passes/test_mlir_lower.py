@@ -19,7 +19,8 @@ from passpilot.passes.mlir_pipeline import run_pipeline
 from passpilot.passes.mlir_tile import MLIR_TILE
 from passpilot.plugin.errors import CompilationError, InputError
 from passpilot.plugin.mlir import bindings
-from tests.corpus.mlir import TOLERANCES, MlirProgram
+from tests.command import passpilot as command
+from tests.corpus.modules import MODULES, unpacked
 from tests.passes.mlir_linalg import parsed
 
 WIDTHS: Final = {"f16": (16, 10), "bf16": (16, 7), "f32": (32, 23), "f64": (64, 52)}
@@ -191,6 +192,20 @@ def test_what_cannot_be_lowered_is_an_error(text: str | bytes, expected: str) ->
     assert "\n" not in str(caught.value)
 
 
+def test_mlir_opt_writes_llvm_ir(tmp_path: Path) -> None:
+    (tmp_path / "in.mlir").write_text(PROGRAM)
+    pipeline = "--pass-pipeline=builtin.module(func.func(advised-tile))"
+    told = (pipeline, "--advise=mlir-tile=const:1", "-o", "out.ll")
+    tiled = command("mlir-opt", "in.mlir", "--emit-llvm", *told, cwd=tmp_path)
+    assert tiled.code == 0, tiled.err
+    assert linked((tmp_path / "out.ll").read_text(), tmp_path) == "1 1\n"
+    assert command("mlir-opt", "in.mlir", "--emit-llvm", cwd=tmp_path).out.decode() == lower(PROGRAM)
+    for flag in ("--emit-bytecode", "--split-input-file"):
+        refused = command("mlir-opt", "in.mlir", "--emit-llvm", flag, cwd=tmp_path)
+        assert refused.code == 2
+        assert f"expected one module of LLVM IR to write, got {flag}" in refused.err
+
+
 @pytest.mark.parametrize("wrong", [None, 3, object()])
 def test_what_is_no_module_is_an_error(wrong: object) -> None:
     with pytest.raises(InputError, match=rf"expected a module of {bindings().root}.ir or its text, got"):
@@ -204,19 +219,20 @@ def test_a_function_alone_is_no_module() -> None:
 
 @pytest.mark.parametrize("name", ["jax_ode_and_linalg", "scipy_bfgs_rosenbrock"])
 def test_real_programs_decided_in_both_compute_the_same(name: str, tmp_path: Path) -> None:
-    compile_and_check(MlirProgram(name), tmp_path, 7, "default<O1>")
+    check(name, tmp_path, 7, "default<O1>")
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("name", TOLERANCES)
+@pytest.mark.parametrize("name", MODULES)
 def test_real_programs_decided_in_both_at_length(name: str, seed: int, tmp_path: Path) -> None:
-    compile_and_check(MlirProgram(name), tmp_path, seed, "default<O2>")
+    check(name, tmp_path, seed, "default<O2>")
 
 
-def compile_and_check(program: MlirProgram, folder: Path, seed: int, pipeline: str) -> None:
+def check(name: str, folder: Path, seed: int, pipeline: str) -> None:
     """Decide at random on inlining and tiles in MLIR, and on inlining and evictions in LLVM."""
-    module = parsed(program.source.read_text())
+    program = unpacked(name, folder)
+    module = parsed(program.text)
     runner = f"random:{seed}"
     with MLIR_INLINE.advisor(runner) as inline, MLIR_TILE.advisor(runner) as tile:
         run_pipeline(module, "builtin.module(advised-inline,func.func(advised-tile))", [inline, tile])
@@ -227,4 +243,4 @@ def compile_and_check(program: MlirProgram, folder: Path, seed: int, pipeline: s
     with passpilot.EvictAdvisor(runner) as evict:
         code = passpilot.emit(llvm, advisors=[evict], relocation_model="pic")
         assert evict.stats.decisions > 0
-    program.check(code, folder)
+    program.run_object(code)

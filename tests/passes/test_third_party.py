@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import ERROR, PASSPILOT
+from tests.passes.mlir_passes import TEXT
 
 PACKAGE = Path(__file__).with_name("third_party")
 IR = "define i32 @f(i32 %x) {\n  %y = add i32 %x, 1\n  ret i32 %y\n}\n"
@@ -26,10 +27,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def opt(site: Path, cwd: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def opt(site: Path, cwd: Path, *arguments: str, command: str = "opt") -> subprocess.CompletedProcess[str]:
     (cwd / "in.ll").write_text(IR)
+    (cwd / "in.mlir").write_text(TEXT)
     return subprocess.run(
-        [PASSPILOT, "opt", *arguments],
+        [PASSPILOT, command, *arguments],
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(site)},
         capture_output=True,
@@ -79,3 +81,19 @@ def test_without_the_package_the_name_is_unknown(tmp_path: Path) -> None:
     done = opt(tmp_path / "nothing", tmp_path, "in.ll", "-o", "out.bc", "-passes=example-count")
     assert done.returncode == 1
     assert "unknown pass name 'example-count'" in done.stderr
+
+
+def test_a_pass_for_mlir(site: Path, tmp_path: Path) -> None:
+    text = "--pass-pipeline=builtin.module(func.func(cse,example-mark{name=seen}))"
+    done = opt(site, tmp_path, "in.mlir", text, command="mlir-opt")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "{seen}" not in done.stdout
+    done = opt(site, tmp_path, "in.mlir", text, "--advise=example-mark=const:1", command="mlir-opt")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("{seen}") == 4
+    done = opt(site, tmp_path, "--print-passes", command="mlir-opt")
+    row = "example-mark{name=text}  Marks the operations that the advisor says yes to."
+    assert f"Passes in Python on func.func:\n  {row}\n" in done.stdout
+    done = opt(tmp_path / "nothing", tmp_path, "in.mlir", text, command="mlir-opt")
+    assert done.returncode == 1
+    assert "pass example-mark: expected a pass of MLIR's or one in Python" in done.stderr

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tile sizes of a matmul and a convolution: by random search, then by a model that is fitted to its times.
+
+MLIR's own ExecutionEngine runs what `advised-tile` and the lowering make. The model is a forest of trees over
+the sizes; of many candidates that have not been run, those that it thinks fastest are. At last the untiled
+operation and the best of each search take turns, so that they meet the same machine.
+
+usage: tune_tiles.py [--samples 60] [--rounds 21] [--small]
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import random
+import statistics
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, JustifyMethod
+from rich.table import Table
+
+import passpilot
+from passpilot.features.mlir_tile import SIZES
+from passpilot.passes.mlir_tile import MLIR_TILE
+
+MLIR: Final = passpilot.mlir.bindings()
+ENGINES: Final = import_module(f"{MLIR.root}.execution_engine")
+RUNTIME: Final = import_module(f"{MLIR.root}.runtime")
+
+HEADINGS: Final[dict[str, JustifyMethod]] = {
+    "operation": "left",
+    "best of": "left",
+    "time": "right",
+    "speed-up": "right",
+    "sizes": "left",
+}
+CANDIDATES: Final = 2000
+PLACES: Final = ("ijk", "nhwfyxc")
+"""The loops of the two operations, in MLIR's order."""
+
+Array = NDArray[np.float32]
+Sizes = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An operation of linalg: its text, the shapes of its operands, the result's last, and its loops."""
+
+    name: str
+    operation: str
+    shapes: tuple[Sizes, ...]
+    extents: Sizes
+    letters: str
+
+    @property
+    def text(self) -> str:
+        """A module with it, on tensors that are read from buffers and written to one."""
+        buffers = [f"memref<{'x'.join(map(str, shape))}xf32>" for shape in self.shapes]
+        a, b, c = (buffer.replace("memref", "tensor") for buffer in buffers)
+        arguments = ", ".join(f"%m{place}: {buffer}" for place, buffer in enumerate(buffers))
+        return f"""
+        func.func @main({arguments}) attributes {{llvm.emit_c_interface}} {{
+          %zero = arith.constant 0.0 : f32
+          %a = bufferization.to_tensor %m0 restrict : {buffers[0]} to {a}
+          %b = bufferization.to_tensor %m1 restrict : {buffers[1]} to {b}
+          %c = bufferization.to_tensor %m2 restrict writable : {buffers[2]} to {c}
+          %f = linalg.fill ins(%zero : f32) outs(%c : {c}) -> {c}
+          %r = {self.operation} ins(%a, %b : {a}, {b}) outs(%f : {c}) -> {c}
+          bufferization.materialize_in_destination %r in restrict writable %m2 : ({c}, {buffers[2]}) -> ()
+          return
+        }}"""
+
+    def arrays(self) -> list[Array]:
+        """Operands of small integers: whatever the order of a sum, it is exact."""
+        numbers = np.random.default_rng(0)
+        return [numbers.integers(-4, 5, shape).astype(np.float32) for shape in self.shapes]
+
+    def pick(self, draw: random.Random) -> Sizes:
+        """Random tile sizes that are allowed."""
+        return tuple(draw.choice([size for size in SIZES if size < extent]) for extent in self.extents)
+
+    def told(self, sizes: Sizes) -> str:
+        """The sizes for people."""
+        return " ".join(f"{loop}={size}" for loop, size in zip(self.letters, sizes, strict=True) if size)
+
+
+def problems(*, small: bool) -> tuple[Problem, ...]:
+    """A matmul and a convolution."""
+    n, h, c, f = (32, 6, 4, 8) if small else (256, 28, 32, 64)
+    ones = "{strides = dense<1> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}"
+    image, weights, result = (1, h + 2, h + 2, c), (3, 3, c, f), (1, h, h, f)
+    loops = (1, h, h, f, 3, 3, c)
+    return (
+        Problem(f"matmul, {n}³", "linalg.matmul", ((n, n),) * 3, (n,) * 3, PLACES[0]),
+        Problem(
+            f"conv 3², {h}² x {c} to {f}",
+            f"linalg.conv_2d_nhwc_hwcf {ones}",
+            (image, weights, result),
+            loops,
+            PLACES[1],
+        ),
+    )
+
+
+class Compiled:
+    """An operation that is tiled as told and compiled."""
+
+    def __init__(self, problem: Problem, sizes: Sizes) -> None:
+        def decide(obs: passpilot.Observation) -> int:
+            if obs["is_contraction"] or obs["is_convolution"]:
+                return SIZES.index(sizes[int(obs["loop"][0])])
+            return 0  # the fill
+
+        module = MLIR.ir.Module.parse(problem.text, MLIR.ir.Context())
+        with MLIR_TILE.advisor(decide) as advisor:
+            passpilot.mlir.run_pipeline(module, "builtin.module(func.func(advised-tile))", [advisor])
+        passpilot.mlir.to_llvm_dialect(module)
+        self._engine = ENGINES.ExecutionEngine(module, opt_level=3)
+        self._arrays = problem.arrays()
+        self.result = self._arrays[-1]
+        memrefs = map(RUNTIME.get_ranked_memref_descriptor, self._arrays)
+        self._arguments = [ctypes.pointer(ctypes.pointer(each)) for each in memrefs]
+
+    def seconds(self) -> float:
+        """How long one run takes."""
+        start = time.perf_counter()
+        self._engine.invoke("main", *self._arguments)
+        return time.perf_counter() - start
+
+
+def tried(problem: Problem, expected: Array, every: Iterable[Sizes], rounds: int) -> dict[Sizes, float]:
+    """The least time with each of the sizes; all compute the same."""
+    times: dict[Sizes, float] = {}
+    for sizes in every:
+        compiled = Compiled(problem, sizes)
+        times[sizes] = min(compiled.seconds() for _ in range(rounds))
+        np.testing.assert_array_equal(compiled.result, expected)
+    return times
+
+
+def rows(every: Sequence[Sizes], extents: Sizes) -> NDArray[np.float64]:
+    """What the model sees: of each loop whether it is tiled and how long in a tile, and a tile's volume."""
+    sizes = np.array(every, float)
+    inside = np.where(sizes > 0, sizes, np.array(extents, float))
+    volume = np.log2(inside).sum(axis=1, keepdims=True)
+    return np.hstack([sizes > 0, np.log2(inside), volume])
+
+
+def proposed(problem: Problem, seen: dict[Sizes, float], count: int, draw: random.Random) -> list[Sizes]:
+    """Of many sizes that have not been tried, those that a model of the times thinks fastest."""
+    from sklearn.ensemble import ExtraTreesRegressor
+
+    model = ExtraTreesRegressor(n_estimators=100, random_state=0)
+    model.fit(rows(list(seen), problem.extents), np.log(list(seen.values())))
+    fresh = list({problem.pick(draw): None for _ in range(CANDIDATES)}.keys() - seen.keys())
+    fresh.sort()
+    order = np.argsort(model.predict(rows(fresh, problem.extents)))
+    return [fresh[place] for place in order[:count]]
+
+
+def compared(problem: Problem, every: Sequence[Sizes], rounds: int) -> list[float]:
+    """The median time with each of the sizes, measured in turns."""
+    compiled = [Compiled(problem, sizes) for sizes in every]
+    times: list[list[float]] = [[] for _ in compiled]
+    for _ in range(rounds):
+        for each, seconds in zip(compiled, times, strict=True):
+            seconds.append(each.seconds())
+    return [statistics.median(seconds) for seconds in times]
+
+
+def tune(problem: Problem, samples: int, rounds: int) -> list[tuple[str, float, Sizes]]:
+    """The title, time and sizes of: untiled, the best of a random search, and that with those of a model."""
+    draw = random.Random(0)
+    untiled = (0,) * len(problem.extents)
+    reference = Compiled(problem, untiled)
+    reference.seconds()
+    searched = tried(problem, reference.result, {problem.pick(draw): None for _ in range(samples)}, 5)
+    chosen = proposed(problem, searched, max(samples // 3, 1), draw)
+    fitted = tried(problem, reference.result, chosen, 5)
+    both = searched | fitted
+    rivals = [untiled, min(searched, key=searched.__getitem__), min(both, key=both.__getitem__)]
+    titles = ["untiled", f"{len(searched)} at random", f"{len(fitted)} more by the model"]
+    return list(zip(titles, compared(problem, rivals, rounds), rivals, strict=True))
+
+
+def main() -> None:
+    """Tune both, print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--samples", type=int, default=60)
+    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--small", action="store_true")
+    options = parser.parse_args()
+    table = Table(title="Tile sizes", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for heading, justify in HEADINGS.items():
+        table.add_column(heading, justify=justify, no_wrap=True)
+    for problem in problems(small=options.small):
+        made = tune(problem, options.samples, options.rounds)
+        for title, seconds, sizes in made:
+            speed_up = f"{made[0][1] / seconds:.2f}"
+            name = "" if any(sizes) else problem.name
+            table.add_row(name, title, f"{1e3 * seconds:.2f} ms", speed_up, problem.told(sizes))
+    Console(width=100).print(table)
+
+
+if __name__ == "__main__":
+    main()
