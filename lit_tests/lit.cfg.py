@@ -30,6 +30,11 @@ for tool in ("passpilot", "opt", "FileCheck", "not", "count", "split-file", "llv
     if not shutil.which(tool, path=config.environment["PATH"]):
         globals()["lit_config"].fatal(f"{tool} is not on the PATH; run `make build`")
 
+plugin = subprocess.run([venv / "passpilot", "plugin-path", "--mlir"], capture_output=True, text=True)
+if plugin.returncode == 0 and shutil.which("mlir-opt", path=llvm):
+    config.available_features.add("mlir-plugin")
+    config.substitutions.append(("%mlir-opt", f"mlir-opt --load-pass-plugin={plugin.stdout.strip()}"))
+
 for module in ("onnx", "llvmlite"):
     if importlib.util.find_spec(module):
         config.available_features.add(module)
