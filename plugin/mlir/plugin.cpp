@@ -65,7 +65,8 @@ extern "C" mlir::PassPluginLibraryInfo mlirGetPassPluginInfo() {
            llvm::sys::fs::getMainExecutable(nullptr, nullptr));
   return {MLIR_PLUGIN_API_VERSION, "passpilot", PASSPILOT_MLIR_VERSION, [] {
             registerAdvisedInline();
-            if (const char *Files = std::getenv("PASSPILOT_LOAD"))
+            if (const char *Files = std::getenv("PASSPILOT_LOAD");
+                Files && *Files)
               load(Files);
           }};
 }

@@ -127,6 +127,7 @@ def test_values_are_those_of_the_hosted_point(
         assert passpilot("mlir-opt", source, flag, *advice, cwd=tmp_path).code == 0
         assert rows(log) == rows(tmp_path / "hosted.log")
         assert rows(log)
+        inlined(f"runner=replay:hosted.log default-pipeline={pipeline}", source)
 
 
 def test_log_replays(tmp_path: Path) -> None:

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The plugin for stock mlir-opt beside MLIR's own `inline`: accepting all, time per question, loading.
+
+Prints tables and writes bench/results/mlir_plugin.json. All times are processor time of one mlir-opt on one
+thread, the least of the rounds, taken in turns; what reading and writing the module takes is subtracted, and
+of Python its start. A question's time is that of rejecting all calls, beside `inline` where no call may be
+inlined: it has the summaries and the features in it.
+Targets: 1.15 times the time of `inline`; 3 µs per question in Python, 2.2 µs natively.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from passpilot.plugin.plugin_path import mlir_plugin
+
+ROOT: Final = Path(__file__).parents[1]
+ROUNDS: Final = {2000: 9, 20000: 5}
+PER_FUNCTION: Final = 10
+"""Calls in a function, and operations in what it calls."""
+
+POLICY: Final = """\
+def yes(obs):
+    return True
+
+def no(obs):
+    return False
+"""
+PASSES: Final = """\
+from dataclasses import dataclass
+from passpilot import mlir
+
+@mlir.pass_("nothing")
+@dataclass(frozen=True)
+class Nothing:
+    def run(self, operation):
+        pass
+
+@mlir.pass_("mark")
+@dataclass(frozen=True)
+class Mark:
+    def run(self, operation):
+        ir = mlir.bindings().ir
+        operation.attributes["my.mark"] = ir.UnitAttr.get(operation.context)
+"""
+
+
+def module(calls: int, attributes: str = "") -> str:
+    """A module of private functions of ten additions, and of functions that call ten of them each."""
+    count = calls // PER_FUNCTION
+    leaves = [_leaf(number) for number in range(count)]
+    callers = [_caller(number, count, attributes) for number in range(count)]
+    return "\n".join(["module {", *leaves, *callers, "}", ""])
+
+
+def _leaf(number: int) -> str:
+    sums = [f"  %v{i + 1} = arith.addi %v{i}, %b : i32" for i in range(1, PER_FUNCTION)]
+    head = f"func.func private @leaf{number}(%a: i32, %b: i32) -> i32 {{\n  %v1 = arith.addi %a, %b : i32"
+    return "\n".join([head, *sums, f"  return %v{PER_FUNCTION} : i32", "}"])
+
+
+def _caller(number: int, leaves: int, attributes: str) -> str:
+    lines = [f"func.func @caller{number}(%v0: i32, %b: i32) -> i32 {{"]
+    for i in range(PER_FUNCTION):
+        callee = (number * 7 + i * 13) % leaves
+        lines.append(f"  %v{i + 1} = call @leaf{callee}(%v{i}, %b) {attributes} : (i32, i32) -> i32")
+    return "\n".join([*lines, f"  return %v{PER_FUNCTION} : i32", "}"])
+
+
+def seconds(folder: Path, source: str, pipeline: str, *flags: str) -> float:
+    """Processor time of one run."""
+    command = ["/usr/lib/llvm-22/bin/mlir-opt", *flags, source, f"--pass-pipeline=builtin.module({pipeline})"]
+    quiet = ["--mlir-disable-threading", "-o", "/dev/null"]
+    with subprocess.Popen([*command, *quiet], cwd=folder) as child:
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == 0, command
+    return used.ru_utime + used.ru_stime
+
+
+def least(folder: Path, runs: dict[str, tuple[str, ...]], rounds: int) -> dict[str, float]:
+    """The least time of each run, taken in turns."""
+    times = dict.fromkeys(runs, float("inf"))
+    for _ in range(rounds):
+        for name, run in runs.items():
+            times[name] = min(times[name], seconds(folder, *run))
+    return times
+
+
+def inlining(folder: Path, calls: int) -> dict[str, float]:
+    """Ratios of accepting all to `inline`, and microseconds per question."""
+    (folder / "calls.mlir").write_text(module(calls))
+    (folder / "marked.mlir").write_text(module(calls, "{no_inline}"))
+    (folder / "small.mlir").write_text(module(PER_FUNCTION))
+    load = f"--load-pass-plugin={mlir_plugin()}"
+    python, none = "advised-inline{runner=python:policy.py:", "default-pipeline=}"
+    runs: dict[str, tuple[str, ...]] = {
+        "read": ("calls.mlir", "", load),
+        "inline": ("calls.mlir", "inline", load),
+        "default": ("calls.mlir", "advised-inline", load),
+        "const:1": ("calls.mlir", "advised-inline{runner=const:1}", load),
+        "python": ("calls.mlir", f"{python}yes}}", load),
+        "read marked": ("marked.mlir", "", load),
+        "marked": ("marked.mlir", f"inline{{{none}", load),
+        "native no": ("calls.mlir", f"advised-inline{{runner=const:0 {none}", load),
+        "python no": ("calls.mlir", f"{python}no {none}", load),
+        "small": ("small.mlir", "", load),
+        "small python": ("small.mlir", f"{python}no {none}", load),
+    }
+    t = least(folder, runs, ROUNDS[calls])
+    start, inline, idle = (
+        t["small python"] - t["small"],
+        t["inline"] - t["read"],
+        t["marked"] - t["read marked"],
+    )
+    return {
+        "inline_ms": 1e3 * inline,
+        "default": (t["default"] - t["read"]) / inline,
+        "const:1": (t["const:1"] - t["read"]) / inline,
+        "python": (t["python"] - t["read"] - start) / inline,
+        "native_us": 1e6 * (t["native no"] - t["read"] - idle) / calls,
+        "python_us": 1e6 * (t["python no"] - t["read"] - idle - start) / calls,
+    }
+
+
+def loading(folder: Path) -> dict[str, float]:
+    """Milliseconds until the tool is ready, and of an operation's way to a pass in Python and back."""
+    load, mine = f"--load-pass-plugin={mlir_plugin()}", "--passpilot-load=passes.py"
+    runs: dict[str, tuple[str, ...]] = {
+        "tool": ("small.mlir", ""),
+        "plugin": ("small.mlir", "", load),
+        "python": ("small.mlir", "advised-inline{runner=python:policy.py:no}", load),
+        "pass": ("small.mlir", "nothing", load, mine),
+        "read": ("calls.mlir", "", load),
+        "reading": ("calls.mlir", "nothing", load, mine),
+        "writing": ("calls.mlir", "mark", load, mine),
+        "functions": ("calls.mlir", "func.func(mark)", load, mine),
+    }
+    (folder / "calls.mlir").write_text(module(2000))
+    t = least(folder, runs, 5)
+    base = t["pass"] - t["plugin"] + t["read"]
+    return {
+        "plugin": 1e3 * (t["plugin"] - t["tool"]),
+        "python runner": 1e3 * (t["python"] - t["plugin"]),
+        "python pass": 1e3 * (t["pass"] - t["plugin"]),
+        "module to a pass": 1e3 * (t["reading"] - base),
+        "module to a pass and back": 1e3 * (t["writing"] - base),
+        "400 functions to a pass and back": 1e3 * (t["functions"] - base),
+    }
+
+
+def main() -> None:
+    """Measure, print, write."""
+    results: dict[str, dict[str, float]] = {}
+    inlined = Table(title="accepting all: times MLIR's own inline; µs per question, features included")
+    for column in ("calls", "inline, ms", "default", "const:1", "python", "native, µs", "python, µs"):
+        inlined.add_column(column, justify="right")
+    loaded = Table(title="milliseconds of processor time")
+    loaded.add_column("what")
+    loaded.add_column("ms", justify="right")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "policy.py").write_text(POLICY)
+        (folder / "passes.py").write_text(PASSES)
+        for calls in ROUNDS:
+            row = results[f"{calls} calls"] = inlining(folder, calls)
+            inlined.add_row(
+                str(calls), f"{row['inline_ms']:.0f}", *(f"{value:.2f}" for value in [*row.values()][1:])
+            )
+        results["loading, ms"] = loading(folder)
+        for what, value in results["loading, ms"].items():
+            loaded.add_row(what, f"{value:.0f}")
+    console = Console(width=120)
+    console.print(inlined, loaded)
+    (ROOT / "bench/results").mkdir(exist_ok=True)
+    (ROOT / "bench/results/mlir_plugin.json").write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
