@@ -95,40 +95,45 @@ def least(folder: Path, runs: dict[str, tuple[str, ...]], rounds: int) -> dict[s
     return times
 
 
-def inlining(folder: Path, calls: int) -> dict[str, float]:
-    """Ratios of accepting all to `inline`, and microseconds per question."""
+def accepting(folder: Path, calls: int) -> dict[str, float]:
+    """The time of `inline`, and times that of accepting all."""
     (folder / "calls.mlir").write_text(module(calls))
-    (folder / "marked.mlir").write_text(module(calls, "{no_inline}"))
-    (folder / "small.mlir").write_text(module(PER_FUNCTION))
     load = f"--load-pass-plugin={mlir_plugin()}"
-    python, none = "advised-inline{runner=python:policy.py:", "default-pipeline=}"
     runs: dict[str, tuple[str, ...]] = {
         "read": ("calls.mlir", "", load),
         "inline": ("calls.mlir", "inline", load),
         "default": ("calls.mlir", "advised-inline", load),
         "const:1": ("calls.mlir", "advised-inline{runner=const:1}", load),
-        "python": ("calls.mlir", f"{python}yes}}", load),
-        "read marked": ("marked.mlir", "", load),
-        "marked": ("marked.mlir", f"inline{{{none}", load),
-        "native no": ("calls.mlir", f"advised-inline{{runner=const:0 {none}", load),
-        "python no": ("calls.mlir", f"{python}no {none}", load),
+        "python": ("calls.mlir", "advised-inline{runner=python:policy.py:yes}", load),
         "small": ("small.mlir", "", load),
-        "small python": ("small.mlir", f"{python}no {none}", load),
+        "start": ("small.mlir", "advised-inline{runner=python:policy.py:yes}", load),
     }
     t = least(folder, runs, ROUNDS[calls])
-    start, inline, idle = (
-        t["small python"] - t["small"],
-        t["inline"] - t["read"],
-        t["marked"] - t["read marked"],
-    )
-    return {
-        "inline_ms": 1e3 * inline,
-        "default": (t["default"] - t["read"]) / inline,
-        "const:1": (t["const:1"] - t["read"]) / inline,
-        "python": (t["python"] - t["read"] - start) / inline,
-        "native_us": 1e6 * (t["native no"] - t["read"] - idle) / calls,
-        "python_us": 1e6 * (t["python no"] - t["read"] - idle - start) / calls,
+    t["python"] -= t["start"] - t["small"]
+    inline = t["inline"] - t["read"]
+    ratios = {name: (t[name] - t["read"]) / inline for name in ("default", "const:1", "python")}
+    return {"inline_ms": 1e3 * inline, **ratios}
+
+
+def asking(folder: Path, calls: int) -> dict[str, float]:
+    """Microseconds per question."""
+    (folder / "calls.mlir").write_text(module(calls))
+    (folder / "marked.mlir").write_text(module(calls, "{no_inline}"))
+    load, none = f"--load-pass-plugin={mlir_plugin()}", "default-pipeline=}"
+    policy = f"advised-inline{{runner=python:policy.py:no {none}"
+    runs: dict[str, tuple[str, ...]] = {
+        "read": ("calls.mlir", "", load),
+        "read marked": ("marked.mlir", "", load),
+        "marked": ("marked.mlir", f"inline{{{none}", load),
+        "native": ("calls.mlir", f"advised-inline{{runner=const:0 {none}", load),
+        "python": ("calls.mlir", policy, load),
+        "small": ("small.mlir", "", load),
+        "start": ("small.mlir", policy, load),
     }
+    t = least(folder, runs, ROUNDS[calls])
+    t["python"] -= t["start"] - t["small"]
+    idle = t["read"] + t["marked"] - t["read marked"]
+    return {name: 1e6 * (t[name] - idle) / calls for name in ("native", "python")}
 
 
 def loading(folder: Path) -> dict[str, float]:
@@ -160,26 +165,29 @@ def loading(folder: Path) -> dict[str, float]:
 def main() -> None:
     """Measure, print, write."""
     results: dict[str, dict[str, float]] = {}
-    inlined = Table(title="accepting all: times MLIR's own inline; µs per question, features included")
-    for column in ("calls", "inline, ms", "default", "const:1", "python", "native, µs", "python, µs"):
+    inlined = Table(title="accepting all: times MLIR's own inline")
+    for column in ("calls", "inline, ms", "default", "const:1", "python"):
         inlined.add_column(column, justify="right")
-    loaded = Table(title="milliseconds of processor time")
-    loaded.add_column("what")
-    loaded.add_column("ms", justify="right")
+    others = Table(title="processor time")
+    others.add_column("what")
+    others.add_column("time", justify="right")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "policy.py").write_text(POLICY)
         (folder / "passes.py").write_text(PASSES)
+        (folder / "small.mlir").write_text(module(PER_FUNCTION))
         for calls in ROUNDS:
-            row = results[f"{calls} calls"] = inlining(folder, calls)
-            inlined.add_row(
-                str(calls), f"{row['inline_ms']:.0f}", *(f"{value:.2f}" for value in [*row.values()][1:])
-            )
-        results["loading, ms"] = loading(folder)
-        for what, value in results["loading, ms"].items():
-            loaded.add_row(what, f"{value:.0f}")
+            row = results[f"{calls} calls"] = accepting(folder, calls)
+            inline, *ratios = row.values()
+            inlined.add_row(str(calls), f"{inline:.0f}", *(f"{ratio:.2f}" for ratio in ratios))
+        results["microseconds per question"] = asking(folder, max(ROUNDS))
+        results["milliseconds"] = loading(folder)
+    for what, value in results["microseconds per question"].items():
+        others.add_row(f"a question, {what} runner, with features", f"{value:.2f} µs")
+    for what, value in results["milliseconds"].items():
+        others.add_row(what, f"{value:.0f} ms")
     console = Console(width=120)
-    console.print(inlined, loaded)
+    console.print(inlined, others)
     (ROOT / "bench/results").mkdir(exist_ok=True)
     (ROOT / "bench/results/mlir_plugin.json").write_text(json.dumps(results, indent=1) + "\n")
 

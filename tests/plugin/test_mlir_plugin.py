@@ -14,7 +14,7 @@ from passpilot.features.log import read_log
 from passpilot.features.point import find_point
 from passpilot.plugin.plugin_path import mlir_plugin
 from tests.command import passpilot, run
-from tests.corpus.mlir import TOLERANCES, MlirProgram
+from tests.corpus.modules import MODULES, unpacked
 from tests.passes.mlir_programs import Program
 from tests.plugin.stock_mlir import CALL, CALLS, MLIR_OPT, inlined, native, stock, written
 
@@ -23,6 +23,9 @@ Row = tuple[str, str, dict[str, list[int]]]
 LOWER: Final = (
     "convert-scf-to-cf,expand-strided-metadata,finalize-memref-to-llvm,convert-func-to-llvm,"
     "convert-arith-to-llvm,convert-cf-to-llvm,reconcile-unrealized-casts"
+)
+LOWER_REAL: Final = (
+    f"convert-linalg-to-loops,expand-strided-metadata,lower-affine,convert-math-to-llvm,{LOWER}"
 )
 ENTRY: Final = """
   func.func @entry() -> i64 {
@@ -62,13 +65,16 @@ def test_accepting_all_is_what_inline_does(seed: int, runner: str, tmp_path: Pat
     assert inlined(f"runner={runner}", source) == native(source)
 
 
-@pytest.mark.parametrize("name", sorted(TOLERANCES))
-def test_accepting_all_of_real_programs(name: str, tmp_path: Path) -> None:
-    source = tmp_path / "in.mlir"
-    shutil.copy(MlirProgram(name).source, source)
+@pytest.mark.parametrize("name", MODULES)
+def test_real_programs(name: str, tmp_path: Path) -> None:
+    real = unpacked(name, tmp_path)
+    source = written(tmp_path, "in.mlir", real.text)
     made = inlined("runner=const:1", source)
     assert made == native(source)
-    assert len(CALL.findall(made)) < len(CALL.findall(source.read_text()))
+    assert len(CALL.findall(made)) < len(CALL.findall(real.text))
+    lowered = native(written(tmp_path, "some.mlir", inlined("runner=random:2", source)), LOWER_REAL)
+    translate = [MLIR_OPT.with_name("mlir-translate"), "--mlir-to-llvmir"]
+    real.run(run(*translate, written(tmp_path, "lowered.mlir", lowered), cwd=tmp_path).out.decode())
 
 
 def test_rejecting_all_leaves_all_calls(tmp_path: Path) -> None:

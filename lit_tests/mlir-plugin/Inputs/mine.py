@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Policies, a feature and passes for stock mlir-opt."""
+
 import os
 from dataclasses import dataclass
 
