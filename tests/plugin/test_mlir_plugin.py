@@ -73,8 +73,9 @@ def test_real_programs(name: str, tmp_path: Path) -> None:
     assert made == native(source)
     assert len(CALL.findall(made)) < len(CALL.findall(real.text))
     lowered = native(written(tmp_path, "some.mlir", inlined("runner=random:2", source)), LOWER_REAL)
-    translate = [MLIR_OPT.with_name("mlir-translate"), "--mlir-to-llvmir"]
-    real.run(run(*translate, written(tmp_path, "lowered.mlir", lowered), cwd=tmp_path).out.decode())
+    translate = MLIR_OPT.with_name("mlir-translate")
+    llvm = run(translate, "--mlir-to-llvmir", written(tmp_path, "lowered.mlir", lowered), cwd=tmp_path)
+    real.run(llvm.out.decode())
 
 
 def test_rejecting_all_leaves_all_calls(tmp_path: Path) -> None:
