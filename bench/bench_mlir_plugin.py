@@ -24,6 +24,8 @@ from passpilot.plugin.plugin_path import mlir_plugin
 
 ROOT: Final = Path(__file__).parents[1]
 ROUNDS: Final = {2000: 9, 20000: 5}
+REPEATS: Final = 6
+"""How often a pass that changes nothing is run in one pipeline."""
 PER_FUNCTION: Final = 10
 """Calls in a function, and operations in what it calls."""
 
@@ -115,17 +117,21 @@ def accepting(folder: Path, calls: int) -> dict[str, float]:
     return {"inline_ms": 1e3 * inline, **ratios}
 
 
+def _repeated(text: str) -> str:
+    return ",".join([text] * REPEATS)
+
+
 def asking(folder: Path, calls: int) -> dict[str, float]:
     """Microseconds per question."""
     (folder / "calls.mlir").write_text(module(calls))
     (folder / "marked.mlir").write_text(module(calls, "{no_inline}"))
     load, none = f"--load-pass-plugin={mlir_plugin()}", "default-pipeline=}"
-    policy = f"advised-inline{{runner=python:policy.py:no {none}"
+    policy = _repeated(f"advised-inline{{runner=python:policy.py:no {none}")
     runs: dict[str, tuple[str, ...]] = {
         "read": ("calls.mlir", "", load),
         "read marked": ("marked.mlir", "", load),
-        "marked": ("marked.mlir", f"inline{{{none}", load),
-        "native": ("calls.mlir", f"advised-inline{{runner=const:0 {none}", load),
+        "marked": ("marked.mlir", _repeated(f"inline{{{none}"), load),
+        "native": ("calls.mlir", _repeated(f"advised-inline{{runner=const:0 {none}"), load),
         "python": ("calls.mlir", policy, load),
         "small": ("small.mlir", "", load),
         "start": ("small.mlir", policy, load),
@@ -133,7 +139,7 @@ def asking(folder: Path, calls: int) -> dict[str, float]:
     t = least(folder, runs, ROUNDS[calls])
     t["python"] -= t["start"] - t["small"]
     idle = t["read"] + t["marked"] - t["read marked"]
-    return {name: 1e6 * (t[name] - idle) / calls for name in ("native", "python")}
+    return {name: 1e6 * (t[name] - idle) / calls / REPEATS for name in ("native", "python")}
 
 
 def loading(folder: Path) -> dict[str, float]:
