@@ -257,6 +257,11 @@ class PointAdvisor(Advisor):
         self._asked = _question_of(find_point(point))
         super().__init__(runner, log=log, on_error=on_error, timeout=timeout, limit=0.0)
 
+    @property
+    def reads(self) -> bool:
+        """Whether anybody looks at the values: the runner, custom features, or the log."""
+        return bool(self.runner.inputs) or self._log is not None
+
     def ask(self, point: DecisionPoint[Answer], values: Values, site: object) -> object:
         """The advice on one decision; used by `DecisionPoint.ask`.
 
