@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from passpilot.plugin import tool
 from passpilot.plugin.arguments import Parser
-from passpilot.plugin.errors import CompilationError, Error, InputError, PassError, UsageError
+from passpilot.plugin.errors import CompilationError, Error, InputError, PassError, UsageError, UsageError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.interrupt import prompt_interrupt
 from passpilot.plugin.mlir import bindings
@@ -65,6 +65,8 @@ def main(argv: Sequence[str]) -> int:
         raise UsageError(f"mlir-opt: --emit-llvm: expected one module of LLVM IR to write, got {got}")
     tool.check_outputs("mlir-opt", options, ("-o", options.output))
     sources = read_sources(options.input, split=options.split_input_file)
+    if options.log and len(sources) > 1:
+        raise UsageError(f"mlir-opt: --log: expected one module for one log, got an input of {len(sources)}")
     advisors = tool.make_advisors("mlir-opt", options)
     try:
         return _run(options, sources, advisors)
