@@ -59,16 +59,6 @@ class _Running(threading.local):
     def __init__(self) -> None:
         self.runs: list[_Run] = []
 
-    @contextlib.contextmanager
-    def begun(self, address: int) -> Iterator[_Run]:
-        """A run of the pass at an address."""
-        run = _Run(address)
-        self.runs.append(run)
-        try:
-            yield run
-        finally:
-            self.runs.pop()
-
 
 _RUNNING = _Running()
 
@@ -185,10 +175,12 @@ class Pipeline:
                 return
             operation = mlir_capi.operation_at(address)
             location = operation.location  # the operation may be gone after a pass that erases it
+            run = _Run(pass_)
+            _RUNNING.runs.append(run)
             try:
-                with _RUNNING.begun(pass_) as run:
-                    answer = made.run(operation)
+                answer = made.run(operation)
             finally:
+                _RUNNING.runs.pop()
                 _stop_if_erased(name, location, operation)
             if answer is not None:
                 got = type(answer).__name__

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from passpilot.plugin import tool
 from passpilot.plugin.arguments import Parser
-from passpilot.plugin.errors import CompilationError, Error, InputError, PassError, UsageError, UsageError
+from passpilot.plugin.errors import CompilationError, Error, InputError, PassError, UsageError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.interrupt import prompt_interrupt
 from passpilot.plugin.mlir import bindings
