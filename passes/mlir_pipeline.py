@@ -22,7 +22,7 @@ from passpilot.plugin import mlir_capi
 from passpilot.plugin.errors import CompilationError, Error, InputError, PassError, restated
 from passpilot.plugin.mlir import bindings
 from passpilot.plugin.mlir_diagnostics import diagnosed
-from passpilot.plugin.mlir_place import place_of
+from passpilot.plugin.mlir_place import operation_of, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -212,13 +212,14 @@ def run_pipeline(module: Operation, pipeline: str, advisors: Sequence[Advisor] =
 
     Raises:
         InputError: the pipeline is wrong, or `module` is none of the bindings that are used.
+        StaleViewError: `module` has been erased.
         CompilationError: a pass of MLIR's failed.
         PassError: a pass in Python raised or failed.
         Error: an advisor failed and its `on_error` is ``fail``.
     """
     mlir = bindings()
-    operation = getattr(module, "operation", None)
-    if not isinstance(operation, mlir.ir.Operation):
+    operation = operation_of(module)
+    if operation is None or not isinstance(operation, mlir.ir.Operation):
         got = f"{type(module).__module__}.{type(module).__name__}"
         raise InputError(f"run_pipeline: expected an operation of {mlir.root}.ir, got {got}")
     Pipeline(pipeline, operation.context).run(operation, advisors)

@@ -16,7 +16,14 @@ from passpilot.features.spec import TensorSpec
 from passpilot.passes import mlir
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.passes.mlir_pipeline import Pipeline
-from passpilot.plugin.errors import AdviceError, CompilationError, InputError, PassError, PolicyError
+from passpilot.plugin.errors import (
+    AdviceError,
+    CompilationError,
+    InputError,
+    PassError,
+    PolicyError,
+    StaleViewError,
+)
 from passpilot.plugin.mlir_diagnostics import Diagnostic
 from tests.command import run
 from tests.passes.mlir_passes import TEXT, define, many, parsed, symbol
@@ -165,6 +172,22 @@ def test_a_pass_that_erases_what_it_runs_on_ends_the_process(threads: bool) -> N
         f"passpilot: error: pass test-pass at -:{i}:1: {told}" for i in range(21)
     }
     assert done.err
+
+
+def test_what_has_been_erased_is_no_site_and_has_no_pipeline(point: DecisionPoint[bool]) -> None:
+    def run(function: Any) -> None:
+        first = function.regions[0].blocks[0].operations[0].operation
+        first.erase()
+        stale.append(first)
+        point.ask({"operands": 2}, first)
+
+    stale: list[Any] = []
+    define(run, "func.func")
+    text = "func.func @f(%x: i32) { %y = arith.addi %x, %x : i32 return }"
+    with pytest.raises(StaleViewError, match="expected an operation that is there, got one that was erased"):
+        mlir.run_pipeline(parsed(text), "builtin.module(func.func(test-pass))", [point.advisor("const:1")])
+    with pytest.raises(StaleViewError, match="expected an operation that is there, got one that was erased"):
+        mlir.run_pipeline(stale[0], "any(cse)")
 
 
 def test_a_pass_may_erase_what_is_inside() -> None:
