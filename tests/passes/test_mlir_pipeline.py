@@ -26,6 +26,7 @@ from passpilot.plugin.errors import (
 )
 from passpilot.plugin.mlir_diagnostics import Diagnostic
 from tests.command import run
+from tests.corpus.modules import MODULES, unpacked
 from tests.passes.mlir_passes import TEXT, define, many, parsed, symbol
 
 pytestmark = pytest.mark.usefixtures("restored_registry", "restored_points")
@@ -66,6 +67,23 @@ def test_threads_or_not_the_module_is_the_same() -> None:
         mlir.run_pipeline(module, "builtin.module(func.func(cse,test-pass),any(canonicalize,test-pass))")
     assert 'size = "3"' in str(modules[0])
     assert str(modules[0]) == str(modules[1])
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_real_modules_become_what_the_bindings_make_of_them(name: str, tmp_path: Path) -> None:
+    """Native passes in our pipelines, with passes in Python between them, threads or not."""
+    seen: list[str] = []
+    define(lambda operation: seen.append(symbol(operation)), "func.func")
+    source = unpacked(name, tmp_path).text
+    native = parsed(source)
+    text = "builtin.module(func.func({0}canonicalize,cse),inline,any(cse{1}),symbol-dce)"
+    manager = mlir.bindings().passmanager.PassManager
+    manager.parse(text.format("", ""), native.context).run(native.operation)
+    for threads in (False, True):
+        module = parsed(source, threads)
+        mlir.run_pipeline(module, text.format("test-pass,", ",test-pass"))
+        assert str(module) == str(native)
+    assert len(seen) > 2
 
 
 @pytest.mark.parametrize("threads", [False, True])
