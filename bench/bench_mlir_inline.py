@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Advised inlining in MLIR against native `inline` of the same bindings, where all calls are accepted.
 
-Modules of 2,000 and 20,000 calls, 20 in a function, of private functions of 11 operations; `canonicalize`
+Modules of 2,000 and 20,000 calls, 20 in a function, of private functions; `canonicalize`
 simplifies. A run parses the module in a context of its own; the time is that of the pipeline, which has one
 thread, and that thread's own. Rounds alternate, ratios are of the least times. Targets: bottom-up at most
 twice native, mark-and-run 1.15 times; features 15 µs per call. Writes bench/results/mlir_inline.json.
@@ -32,18 +32,17 @@ if TYPE_CHECKING:
     from passpilot.runners.spec import RunnerLike
 
 RESULTS: Final = Path(__file__).parent / "results"
-CALLS: Final = (2_000, 20_000)
-ROUNDS: Final = {2_000: 15, 20_000: 5}
+CASES: Final = ((2_000, 10, 10), (2_000, 50, 5), (20_000, 10, 3))
+"""Calls, operations of a callee without what returns, and rounds."""
+
 PER_CALLER: Final = 20
-CALLEE: Final = 10
-"""Operations of a callee, without what returns."""
 
 
-def generated(calls: int) -> str:
-    """A module of so many calls."""
+def generated(calls: int, size: int) -> str:
+    """A module of so many calls of functions of so many operations."""
     callers = calls // PER_CALLER
     callees = max(callers // 10, 1)
-    lines = [line for number in range(callees) for line in _callee(number)]
+    lines = [line for number in range(callees) for line in _callee(number, size)]
     for caller in range(callers):
         called = (f"leaf{(7 * caller + call) % callees}" for call in range(PER_CALLER))
         lines += [
@@ -58,12 +57,12 @@ def _call(number: int, callee: str) -> str:
     return f"  %x{number + 1} = func.call @{callee}(%x{number}, %y) : (i64, i64) -> i64"
 
 
-def _callee(number: int) -> Iterator[str]:
+def _callee(number: int, size: int) -> Iterator[str]:
     yield f"func.func private @leaf{number}(%x0: i64, %y: i64) -> i64 {{"
-    for each in range(CALLEE):
+    for each in range(size):
         operation = ("addi", "muli", "xori", "subi")[each % 4]
         yield f"  %x{each + 1} = arith.{operation} %x{each}, %y : i64"
-    yield f"  func.return %x{CALLEE} : i64 }}"
+    yield f"  func.return %x{size} : i64 }}"
 
 
 def parsed(text: str) -> Any:
@@ -131,18 +130,18 @@ def feature_cost(text: str) -> float:
 
 def main() -> None:
     """Measure, print, and write the figures."""
-    table = Table("calls", "engine, runner", "ms", "to native", title="All calls accepted")
+    table = Table("calls", "operations", "engine, runner", "ms", "to native", title="All calls accepted")
     results = []
-    for calls in CALLS:
-        text = generated(calls)
-        least = measured(text, ROUNDS[calls])
-        cost = min(feature_cost(text) for _ in range(ROUNDS[calls]))
+    for calls, size, rounds in CASES:
+        text, case = generated(calls, size), {"calls": calls, "operations": size}
+        least = measured(text, rounds)
+        cost = min(feature_cost(text) for _ in range(rounds))
         for name, seconds in least.items():
             ratio = seconds / least["native inline"]
-            results.append({"calls": calls, "kind": name, "seconds": seconds, "ratio": ratio})
-            table.add_row(f"{calls:,}", name, f"{1e3 * seconds:.1f}", f"{ratio:.2f}")
-        results.append({"calls": calls, "kind": "features", "microseconds_per_call": cost})
-        table.add_row(f"{calls:,}", "features, per call", f"{cost / 1e3:.4f}", "")
+            results.append({**case, "kind": name, "seconds": seconds, "ratio": ratio})
+            table.add_row(f"{calls:,}", str(size), name, f"{1e3 * seconds:.1f}", f"{ratio:.2f}")
+        results.append({**case, "kind": "features", "microseconds_per_call": cost})
+        table.add_row(f"{calls:,}", str(size), "features, per call", f"{cost / 1e3:.4f}", "")
     Console().print(table)
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "mlir_inline.json").write_text(json.dumps(results, indent=1))
