@@ -5,7 +5,7 @@ MLIR's own ExecutionEngine runs what `advised-tile` and the lowering make. The m
 the sizes; of many candidates that have not been run, those that it thinks fastest are. At last the untiled
 operation and the best of each search take turns, so that they meet the same machine.
 
-usage: tune_tiles.py [--samples 60] [--rounds 21] [--small]
+usage: tune_tiles.py [--samples 60] [--rounds 41] [--small]
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Problem:
     def arrays(self) -> list[Array]:
         """Operands of small integers: whatever the order of a sum, it is exact."""
         numbers = np.random.default_rng(0)
-        return [numbers.integers(-4, 5, shape).astype(np.float32) for shape in self.shapes]
+        return [aligned(numbers.integers(-4, 5, shape)) for shape in self.shapes]
 
     def pick(self, draw: random.Random) -> Sizes:
         """Random tile sizes that are allowed."""
@@ -89,6 +89,15 @@ class Problem:
     def told(self, sizes: Sizes) -> str:
         """The sizes for people."""
         return " ".join(f"{loop}={size}" for loop, size in zip(self.letters, sizes, strict=True) if size)
+
+
+def aligned(values: NDArray[np.int64]) -> Array:
+    """Values in memory that begins a cache line, as MLIR's own buffers do."""
+    memory = np.empty(values.size + 16, np.float32)
+    start = -memory.ctypes.data % 64 // 4
+    array = memory[start : start + values.size].reshape(values.shape)
+    array[...] = values
+    return array
 
 
 def problems(*, small: bool) -> tuple[Problem, ...]:
@@ -110,9 +119,9 @@ def problems(*, small: bool) -> tuple[Problem, ...]:
 
 
 class Compiled:
-    """An operation that is tiled as told and compiled."""
+    """An operation that is tiled as told and compiled, for operands that all rivals share."""
 
-    def __init__(self, problem: Problem, sizes: Sizes) -> None:
+    def __init__(self, problem: Problem, sizes: Sizes, arrays: Sequence[Array]) -> None:
         def decide(obs: passpilot.Observation) -> int:
             if obs["is_contraction"] or obs["is_convolution"]:
                 return SIZES.index(sizes[int(obs["loop"][0])])
@@ -123,9 +132,7 @@ class Compiled:
             passpilot.mlir.run_pipeline(module, "builtin.module(func.func(advised-tile))", [advisor])
         passpilot.mlir.to_llvm_dialect(module)
         self._engine = ENGINES.ExecutionEngine(module, opt_level=3)
-        self._arrays = problem.arrays()
-        self.result = self._arrays[-1]
-        memrefs = map(RUNTIME.get_ranked_memref_descriptor, self._arrays)
+        memrefs = map(RUNTIME.get_ranked_memref_descriptor, arrays)
         self._arguments = [ctypes.pointer(ctypes.pointer(each)) for each in memrefs]
 
     def seconds(self) -> float:
@@ -135,14 +142,37 @@ class Compiled:
         return time.perf_counter() - start
 
 
-def tried(problem: Problem, expected: Array, every: Iterable[Sizes], rounds: int) -> dict[Sizes, float]:
-    """The least time with each of the sizes; all compute the same."""
-    times: dict[Sizes, float] = {}
-    for sizes in every:
-        compiled = Compiled(problem, sizes)
-        times[sizes] = min(compiled.seconds() for _ in range(rounds))
-        np.testing.assert_array_equal(compiled.result, expected)
-    return times
+class Bench:
+    """What is measured: one problem, its operands, and what it should compute."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self._arrays = problem, problem.arrays()
+        self.untiled: Sizes = (0,) * len(problem.extents)
+        self.compiled(self.untiled).seconds()
+        self._expected = self._arrays[-1].copy()
+
+    def compiled(self, sizes: Sizes) -> Compiled:
+        """The operation with these sizes."""
+        return Compiled(self.problem, sizes, self._arrays)
+
+    def tried(self, every: Iterable[Sizes], rounds: int = 5) -> dict[Sizes, float]:
+        """The least time with each of the sizes; all compute the same."""
+        times: dict[Sizes, float] = {}
+        for sizes in every:
+            compiled = self.compiled(sizes)
+            self._arrays[-1].fill(np.nan)
+            times[sizes] = min(compiled.seconds() for _ in range(rounds))
+            np.testing.assert_array_equal(self._arrays[-1], self._expected)
+        return times
+
+    def compared(self, every: Iterable[Sizes], rounds: int) -> dict[Sizes, float]:
+        """The median time with each of the sizes, measured in turns."""
+        rivals = {sizes: self.compiled(sizes) for sizes in every}
+        times: dict[Sizes, list[float]] = {sizes: [] for sizes in rivals}
+        for _ in range(rounds):
+            for sizes, compiled in rivals.items():
+                times[sizes].append(compiled.seconds())
+        return {sizes: statistics.median(seconds) for sizes, seconds in times.items()}
 
 
 def rows(every: Sequence[Sizes], extents: Sizes) -> NDArray[np.float64]:
@@ -165,36 +195,26 @@ def proposed(problem: Problem, seen: dict[Sizes, float], count: int, draw: rando
     return [fresh[place] for place in order[:count]]
 
 
-def compared(problem: Problem, every: Sequence[Sizes], rounds: int) -> list[float]:
-    """The median time with each of the sizes, measured in turns."""
-    compiled = [Compiled(problem, sizes) for sizes in every]
-    times: list[list[float]] = [[] for _ in compiled]
-    for _ in range(rounds):
-        for each, seconds in zip(compiled, times, strict=True):
-            seconds.append(each.seconds())
-    return [statistics.median(seconds) for seconds in times]
-
-
 def tune(problem: Problem, samples: int, rounds: int) -> list[tuple[str, float, Sizes]]:
     """The title, time and sizes of: untiled, the best of a random search, and that with those of a model."""
-    draw = random.Random(0)
-    untiled = (0,) * len(problem.extents)
-    reference = Compiled(problem, untiled)
-    reference.seconds()
-    searched = tried(problem, reference.result, {problem.pick(draw): None for _ in range(samples)}, 5)
-    chosen = proposed(problem, searched, max(samples // 3, 1), draw)
-    fitted = tried(problem, reference.result, chosen, 5)
+    draw, bench = random.Random(0), Bench(problem)
+    searched = bench.tried({problem.pick(draw): None for _ in range(samples)})
+    fitted = bench.tried(proposed(problem, searched, max(samples // 3, 1), draw))
     both = searched | fitted
-    rivals = [untiled, min(searched, key=searched.__getitem__), min(both, key=both.__getitem__)]
-    titles = ["untiled", f"{len(searched)} at random", f"{len(fitted)} more by the model"]
-    return list(zip(titles, compared(problem, rivals, rounds), rivals, strict=True))
+    winners = {
+        "untiled": bench.untiled,
+        f"{len(searched)} at random": min(searched, key=searched.__getitem__),
+        f"{len(fitted)} more by the model": min(both, key=both.__getitem__),
+    }
+    times = bench.compared(winners.values(), rounds)
+    return [(title, times[sizes], sizes) for title, sizes in winners.items()]
 
 
 def main() -> None:
     """Tune both, print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--samples", type=int, default=60)
-    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--rounds", type=int, default=41)
     parser.add_argument("--small", action="store_true")
     options = parser.parse_args()
     table = Table(title="Tile sizes", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)

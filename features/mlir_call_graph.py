@@ -88,8 +88,8 @@ class Contents:
     names: Counter[str] = field(default_factory=Counter)
     """How many operations there are of each name."""
     blocks: int = 0
-    is_single_block: bool = False
-    """Whether the body itself is one block."""
+    is_straight: bool = False
+    """Whether the body itself is one block, which returns."""
     depth: int = 1
     """Of regions within each other."""
     calls: list[Operation] = field(default_factory=list)
@@ -154,6 +154,7 @@ class CallGraphNode:
         """What is in it, counted again where that has changed."""
         if self._contents is None:
             self._contents = contents_of(self.operation)
+            self._contents.is_straight &= self.kind.terminator in self._contents.names
             self._references = self._contents.references
             self.operations, self.blocks = self._contents.operations, self._contents.blocks
             self.calls = len(self._contents.calls)
@@ -162,7 +163,7 @@ class CallGraphNode:
     @property
     def is_straight(self) -> bool:
         """Whether its body is one block, which returns."""
-        return self.contents.is_single_block and self.kind.terminator in self.contents.names
+        return (self._contents or self.contents).is_straight
 
     @property
     def is_dead(self) -> bool:
@@ -250,11 +251,14 @@ class CallGraph:
     def merge(self, callee: CallGraphNode, caller: CallGraphNode, *, moved: bool) -> None:
         """Note that a call has been replaced by its callee's body, which is lost to the callee if `moved`."""
         references = callee.contents.references
-        caller.contents.references.update(references)
-        caller.contents.references[callee.name] -= 1
+        own = caller.contents.references
+        own[callee.name] -= 1
+        if references:
+            own.update(references)
         # The call and what returns are gone, or have become branches to and from the body.
-        caller.operations += callee.operations - 2 * callee.is_straight
-        caller.blocks += callee.blocks + (-1 if callee.is_straight else 1)
+        straight = callee.is_straight
+        caller.operations += callee.operations - 2 * straight
+        caller.blocks += callee.blocks + (-1 if straight else 1)
         caller.calls += callee.calls - 1
         caller.grown = True
         callee.uses -= 1
@@ -290,7 +294,7 @@ def contents_of(operation: Operation) -> Contents:
     """What there is in an operation."""
     found = Contents()
     blocks = [block for region in operation.regions for block in region]
-    found.blocks, found.is_single_block = len(blocks), len(blocks) == 1
+    found.blocks, found.is_straight = len(blocks), len(blocks) == 1
     names: list[str] = []
     walk = bindings().ir
 
@@ -316,6 +320,7 @@ def _look(operation: Operation, name: str, root: Operation, found: Contents) -> 
         _refer(attribute, found.references)
     if name in _KINDS:
         found.calls_in_text.append(operation)
+        return
     counts = [len(region.blocks) for region in operation.regions]
     if any(counts):
         found.blocks += sum(counts)

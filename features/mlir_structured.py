@@ -28,11 +28,12 @@ MOST_LOOPS: Final = 12
 _MEMO: Final = "linalg.memoized_indexing_maps"
 """What MLIR keeps in an operation that it has been asked about."""
 
-_SUMS: Final = ("add", "mul", "and", "or", "xor", "max", "min")
 _REORDERABLE: Final = frozenset(
-    f"arith.{name}{kind}"
-    for name in (*_SUMS, "maximum", "minimum", "maxnum", "minnum")
-    for kind in ("i", "f", "si", "ui")
+    f"arith.{name}"
+    for name in (
+        *("addi", "addf", "muli", "mulf", "andi", "ori", "xori"),
+        *("maxsi", "maxui", "maximumf", "maxnumf", "minsi", "minui", "minimumf", "minnumf"),
+    )
 )
 """Operations that give the same, but for rounding, in whatever order values are combined by them."""
 

@@ -46,7 +46,7 @@ from passpilot.plugin.errors import (
     RegistrationError,
     restated,
 )
-from passpilot.plugin.mlir_place import place_of, symbol_around
+from passpilot.plugin.mlir_place import operation_of, place_of, symbol_around
 from passpilot.plugin.module import ASKED
 from passpilot.runners.base import own_features
 
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from passpilot.features.point import Domain, Tensors
     from passpilot.passes.advisor import OnError
     from passpilot.plugin import _core
-    from passpilot.plugin.mlir_types import Operation
     from passpilot.runners.spec import RunnerLike
 
     Values = Mapping[str, object]
@@ -257,6 +256,11 @@ class PointAdvisor(Advisor):
         self._asked = _question_of(find_point(point))
         super().__init__(runner, log=log, on_error=on_error, timeout=timeout, limit=0.0)
 
+    @property
+    def reads(self) -> bool:
+        """Whether anybody looks at the values: the runner, custom features, or the log."""
+        return bool(self.runner.inputs) or self._log is not None
+
     def ask(self, point: DecisionPoint[Answer], values: Values, site: object) -> object:
         """The advice on one decision; used by `DecisionPoint.ask`.
 
@@ -350,7 +354,7 @@ def _context(site: object) -> str:
         site = site.header
     if isinstance(site, (BasicBlock, Instruction)):
         site = site.function
-    if operation := _operation(site):
+    if operation := operation_of(site):
         return symbol_around(operation)
     return site.name if isinstance(site, Function) else ""
 
@@ -363,17 +367,11 @@ def _location(site: object) -> tuple[str, int, int] | None:
         site = site.header
     if isinstance(site, BasicBlock):
         site = site.terminator
-    if operation := _operation(site):
+    if operation := operation_of(site):
         file, line, column = place_of(operation.location)
         return (file, line, column) if line else None
     place = site.debug_location if isinstance(site, Instruction) else None
     return (place.file, place.line, place.column) if place else None
-
-
-def _operation(site: object) -> Operation | None:
-    """The operation of MLIR's that a decision is about, whichever bindings it is of."""
-    operation = getattr(site, "operation", None)
-    return operation if hasattr(operation, "_CAPIPtr") else None
 
 
 def _row(feature: TensorSpec | Feature) -> Feature:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from passpilot.features.mlir_inline import FEATURES, CallSite, observe
 from passpilot.features.spec import TensorSpec
-from passpilot.passes.decision_point import DecisionPoint
+from passpilot.passes.decision_point import DecisionPoint, PointAdvisor
 from passpilot.passes.mlir_bottom_up import inline_bottom_up
 from passpilot.passes.mlir_mark import mark_and_inline
 from passpilot.plugin.module import ASKED
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from passpilot.features.mlir_call_graph import CallGraph, CallGraphNode
     from passpilot.passes.mlir_mark import Question
     from passpilot.plugin.mlir_types import Operation
+    from passpilot.plugin.module import Advisor
+
+_UNREAD: Final = {row.spec.name: 0 for row in FEATURES}
+"""What an advisor is told that does not look."""
 
 Engine = Literal["bottom-up", "mark-and-run"]
 
@@ -59,21 +63,31 @@ def _ask(
     graph: CallGraph,
     settle: Callable[[], None],
 ) -> bool:
-    if MLIR_INLINE.name not in ASKED.get():
+    advisor = ASKED.get().get(MLIR_INLINE.name)
+    if advisor is None:
         return True
     site = CallSite(call, caller, callee, settle)
     try:
-        return MLIR_INLINE.ask(observe(call, caller, callee, graph), site)
+        values = observe(call, caller, callee, graph) if _reads(advisor) else _UNREAD
+        return MLIR_INLINE.ask(values, site)
     finally:
         site.end()
 
 
 def _ask_all(questions: Sequence[Question]) -> Sequence[bool]:
-    if MLIR_INLINE.name not in ASKED.get():
+    advisor = ASKED.get().get(MLIR_INLINE.name)
+    if advisor is None:
         return [True] * len(questions)
     sites = [CallSite(call, caller, callee) for call, caller, callee, _ in questions]
     try:
-        return MLIR_INLINE.ask_all([observe(*question) for question in questions], sites)
+        reads = _reads(advisor)
+        values = [observe(*question) if reads else _UNREAD for question in questions]
+        return MLIR_INLINE.ask_all(values, sites)
     finally:
         for site in sites:
             site.end()
+
+
+def _reads(advisor: Advisor) -> bool:
+    """Whether somebody looks at the features: the runner, or the log."""
+    return not isinstance(advisor, PointAdvisor) or advisor.reads

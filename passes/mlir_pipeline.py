@@ -22,7 +22,7 @@ from passpilot.plugin import mlir_capi
 from passpilot.plugin.errors import CompilationError, Error, InputError, PassError, restated
 from passpilot.plugin.mlir import bindings
 from passpilot.plugin.mlir_diagnostics import diagnosed
-from passpilot.plugin.mlir_place import place_of
+from passpilot.plugin.mlir_place import operation_of, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -58,16 +58,6 @@ class _Running(threading.local):
 
     def __init__(self) -> None:
         self.runs: list[_Run] = []
-
-    @contextlib.contextmanager
-    def begun(self, address: int) -> Iterator[_Run]:
-        """A run of the pass at an address."""
-        run = _Run(address)
-        self.runs.append(run)
-        try:
-            yield run
-        finally:
-            self.runs.pop()
 
 
 _RUNNING = _Running()
@@ -185,10 +175,12 @@ class Pipeline:
                 return
             operation = mlir_capi.operation_at(address)
             location = operation.location  # the operation may be gone after a pass that erases it
+            run = _Run(pass_)
+            _RUNNING.runs.append(run)
             try:
-                with _RUNNING.begun(pass_) as run:
-                    answer = made.run(operation)
+                answer = made.run(operation)
             finally:
+                _RUNNING.runs.pop()
                 _stop_if_erased(name, location, operation)
             if answer is not None:
                 got = type(answer).__name__
@@ -220,13 +212,14 @@ def run_pipeline(module: Operation, pipeline: str, advisors: Sequence[Advisor] =
 
     Raises:
         InputError: the pipeline is wrong, or `module` is none of the bindings that are used.
+        StaleViewError: `module` has been erased.
         CompilationError: a pass of MLIR's failed.
         PassError: a pass in Python raised or failed.
         Error: an advisor failed and its `on_error` is ``fail``.
     """
     mlir = bindings()
-    operation = getattr(module, "operation", None)
-    if not isinstance(operation, mlir.ir.Operation):
+    operation = operation_of(module)
+    if operation is None or not isinstance(operation, mlir.ir.Operation):
         got = f"{type(module).__module__}.{type(module).__name__}"
         raise InputError(f"run_pipeline: expected an operation of {mlir.root}.ir, got {got}")
     Pipeline(pipeline, operation.context).run(operation, advisors)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import sys
 import tempfile
 from ctypes import CFUNCTYPE, POINTER, c_bool, c_char_p, c_int8, c_int64, c_size_t, c_void_p, py_object
 from functools import cache
@@ -73,11 +72,12 @@ class PassManager:
 
     def add_pipeline(self, text: str) -> str:
         """Add a native pass by its text; empty if that succeeds, else what MLIR tells."""
-        with _standard_error() as heard:
+        with _standard_error() if "{" in text else contextlib.nullcontext(bytearray()) as heard:
             added, told = _added(self._address, text)
         if not added:
-            return "\n".join([*heard, told]) or "it cannot be added"
-        sys.stderr.writelines(heard)  # of another thread
+            return f"{heard.decode('utf-8', 'replace')}{told}" or "it cannot be added"
+        if heard:  # of another thread
+            os.write(2, heard)
         return ""
 
     def add_pass(self, name: str, text: str, doc: str, anchor: str, run: Callable[..., None]) -> object:
@@ -196,11 +196,10 @@ def _added(manager: int, text: str) -> tuple[bool, str]:
 
 
 @contextlib.contextmanager
-def _standard_error() -> Iterator[list[str]]:
+def _standard_error() -> Iterator[bytearray]:
     """What the process writes to its standard error within, where LLVM tells of wrong values of options."""
-    heard: list[str] = []
+    heard = bytearray()
     with tempfile.TemporaryFile() as file:
-        sys.stderr.flush()
         saved = os.dup(2)
         os.dup2(file.fileno(), 2)
         try:
@@ -209,7 +208,7 @@ def _standard_error() -> Iterator[list[str]]:
             os.dup2(saved, 2)
             os.close(saved)
             file.seek(0)
-            heard += filter(None, [file.read().decode("utf-8", "replace")])
+            heard += file.read()
 
 
 def _printed(function: Callable[..., object], *arguments: object) -> tuple[bool, str]:

@@ -50,7 +50,9 @@ FAILURES: Final = (InputError, CompilationError, PassError)
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code."""
     tool.prepare()
-    options = make_parser().parse_args(argv)
+    # alone it takes no value, which argparse would look for in what follows
+    flags = [f"{each}=true" if each.lstrip("-") == "verify-each" else each for each in argv]
+    options = make_parser().parse_args(flags)
     if options.version:
         tool.print_version()
         print(f"  MLIR of {bindings().root} {bindings().version}")
@@ -65,6 +67,8 @@ def main(argv: Sequence[str]) -> int:
         raise UsageError(f"mlir-opt: --emit-llvm: expected one module of LLVM IR to write, got {got}")
     tool.check_outputs("mlir-opt", options, ("-o", options.output))
     sources = read_sources(options.input, split=options.split_input_file)
+    if options.log and len(sources) > 1:
+        raise UsageError(f"mlir-opt: --log: expected one module for one log, got an input of {len(sources)}")
     advisors = tool.make_advisors("mlir-opt", options)
     try:
         return _run(options, sources, advisors)
@@ -120,7 +124,7 @@ def _printing_options(parser: Parser) -> None:
 def _pass_options(parser: Parser) -> None:
     add = parser.option
     each = "verify after each pass (the default)"
-    add("verify-each", nargs="?", const="true", default="true", choices=BOOLEANS, help=each)
+    add("verify-each", default="true", choices=BOOLEANS, help=each)
     add("mlir-timing", action="store_true", help="print how long each pass took")
     add("mlir-pass-statistics", action="store_true", help="print what passes have counted")
     add("mlir-disable-threading", action="store_true", help="run in one thread")

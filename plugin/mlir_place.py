@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where an operation of MLIR's is: the place in its source, and the symbol around it."""
+"""What is an operation of MLIR's, and where: the place in its source, and the symbol around it."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.errors import StaleViewError
 
 if TYPE_CHECKING:
     from passpilot.plugin.mlir_types import Operation
@@ -12,6 +14,19 @@ if TYPE_CHECKING:
 _PLACE: Final = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
 _ESCAPE: Final = re.compile(rb"\\([0-9A-Fa-f]{2}|.)")
 _SYMBOL: Final = "sym_name"
+
+
+def operation_of(made: object) -> Operation | None:
+    """The operation that an object of any bindings is; None if it is none.
+
+    Raises:
+        StaleViewError: it has been erased.
+    """
+    try:
+        operation: Operation | None = getattr(made, "operation", None)
+        return operation if hasattr(operation, "_CAPIPtr") else None
+    except RuntimeError as error:
+        raise StaleViewError("expected an operation that is there, got one that was erased") from error
 
 
 def place_of(location: object) -> tuple[str, int, int]:

@@ -223,10 +223,11 @@ def test_real_programs_decided_in_both_compute_the_same(name: str, tmp_path: Pat
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", MODULES)
 def test_real_programs_decided_in_both_at_length(name: str, seed: int, tmp_path: Path) -> None:
-    check(name, tmp_path, seed, "default<O2>")
+    check(name, tmp_path, seed, "default<O1>")
 
 
 def check(name: str, folder: Path, seed: int, pipeline: str) -> None:

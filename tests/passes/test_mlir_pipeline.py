@@ -16,9 +16,17 @@ from passpilot.features.spec import TensorSpec
 from passpilot.passes import mlir
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.passes.mlir_pipeline import Pipeline
-from passpilot.plugin.errors import AdviceError, CompilationError, InputError, PassError, PolicyError
+from passpilot.plugin.errors import (
+    AdviceError,
+    CompilationError,
+    InputError,
+    PassError,
+    PolicyError,
+    StaleViewError,
+)
 from passpilot.plugin.mlir_diagnostics import Diagnostic
 from tests.command import run
+from tests.corpus.modules import MODULES, unpacked
 from tests.passes.mlir_passes import TEXT, define, many, parsed, symbol
 
 pytestmark = pytest.mark.usefixtures("restored_registry", "restored_points")
@@ -59,6 +67,23 @@ def test_threads_or_not_the_module_is_the_same() -> None:
         mlir.run_pipeline(module, "builtin.module(func.func(cse,test-pass),any(canonicalize,test-pass))")
     assert 'size = "3"' in str(modules[0])
     assert str(modules[0]) == str(modules[1])
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_real_modules_become_what_the_bindings_make_of_them(name: str, tmp_path: Path) -> None:
+    """Native passes in our pipelines, with passes in Python between them, threads or not."""
+    seen: list[str] = []
+    define(lambda operation: seen.append(symbol(operation)), "func.func")
+    source = unpacked(name, tmp_path).text
+    native = parsed(source)
+    text = "builtin.module(func.func({0}canonicalize,cse),inline,any(cse{1}),symbol-dce)"
+    manager = mlir.bindings().passmanager.PassManager
+    manager.parse(text.format("", ""), native.context).run(native.operation)
+    for threads in (False, True):
+        module = parsed(source, threads)
+        mlir.run_pipeline(module, text.format("test-pass,", ",test-pass"))
+        assert str(module) == str(native)
+    assert len(seen) > 2
 
 
 @pytest.mark.parametrize("threads", [False, True])
@@ -165,6 +190,22 @@ def test_a_pass_that_erases_what_it_runs_on_ends_the_process(threads: bool) -> N
         f"passpilot: error: pass test-pass at -:{i}:1: {told}" for i in range(21)
     }
     assert done.err
+
+
+def test_what_has_been_erased_is_no_site_and_has_no_pipeline(point: DecisionPoint[bool]) -> None:
+    def run(function: Any) -> None:
+        first = function.regions[0].blocks[0].operations[0].operation
+        first.erase()
+        stale.append(first)
+        point.ask({"operands": 2}, first)
+
+    stale: list[Any] = []
+    define(run, "func.func")
+    text = "func.func @f(%x: i32) { %y = arith.addi %x, %x : i32 return }"
+    with pytest.raises(StaleViewError, match="expected an operation that is there, got one that was erased"):
+        mlir.run_pipeline(parsed(text), "builtin.module(func.func(test-pass))", [point.advisor("const:1")])
+    with pytest.raises(StaleViewError, match="expected an operation that is there, got one that was erased"):
+        mlir.run_pipeline(stale[0], "any(cse)")
 
 
 def test_a_pass_may_erase_what_is_inside() -> None:
