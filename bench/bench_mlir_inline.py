@@ -75,7 +75,7 @@ def parsed(text: str) -> Any:
 
 def decide(obs: Observation) -> bool:
     """Reads two features, and accepts."""
-    return obs["callee_operations"][0] + obs["loop_depth"][0] >= 0
+    return bool(obs["callee_operations"][0] + obs["loop_depth"][0] >= 0)
 
 
 def native(module: Any) -> None:

@@ -227,9 +227,10 @@ class CallGraph:
     def target(self, call: Operation) -> CallGraphNode | None:
         """The function that a call means; None if it has no body here."""
         kind = _KINDS[call.name]
-        if kind.callee not in call.attributes:
-            return None  # an indirect call
-        callee = call.attributes[kind.callee]
+        try:
+            callee = call.attributes[kind.callee]
+        except KeyError:  # an indirect call
+            return None
         if not isinstance(callee, bindings().ir.FlatSymbolRefAttr):
             return None
         node = self.nodes.get(callee.value)
