@@ -11,8 +11,16 @@ namespace passpilot {
 static std::atomic<bool> Ending{false};
 static std::atomic<int> Runs{0};
 
-Running::Running() { ++Runs; }
-Running::~Running() { --Runs; }
+ReleasedGIL::ReleasedGIL() {
+  ++Runs;
+  if (!interpreterEnds())
+    Released.emplace();
+}
+
+ReleasedGIL::~ReleasedGIL() {
+  Released.reset();
+  --Runs; // not before the GIL is back
+}
 
 bool interpreterEnds() {
 #if PY_VERSION_HEX >= 0x030d0000
@@ -26,7 +34,9 @@ bool interpreterEnds() {
 /// for the GIL of an ended interpreter would be torn out of LLVM.
 static void endRuns() {
   Ending = true;
-  if (Runs > 0) // what those threads hold is not ours to free any more
+  nb::object Threads = nb::module_::import_("threading").attr("active_count")();
+  if (nb::cast<int>(Threads) >
+      1) // what daemon threads hold is not ours to free
     nb::set_leak_warnings(false);
   nb::gil_scoped_release NoGIL;
   for (int Wait = 0; Runs > 0 && Wait < 1000; ++Wait)

@@ -95,10 +95,17 @@ struct PyAdvisor {
 /// Whether the interpreter is about to end: its GIL must not be asked for.
 bool interpreterEnds();
 
-/// One piece of work that the end of the interpreter waits for.
-struct Running {
-  Running();
-  ~Running();
+/// Gives the GIL up while it lives. Kept once the interpreter is about to end,
+/// which waits for those who have given it up: whoever asked an ended
+/// interpreter for it would be torn out of C++.
+class ReleasedGIL {
+public:
+  ReleasedGIL();
+  ~ReleasedGIL();
+  ReleasedGIL(const ReleasedGIL &) = delete;
+
+private:
+  std::optional<nb::gil_scoped_release> Released;
 };
 
 /// Python text of bytes that need not be UTF-8.

@@ -77,7 +77,7 @@ void setCallingConventionOf(FunctionRef &R, const std::string &Text) {
 }
 
 static bool run(HostedModule &H, llvm::Function *F, const std::string &Text) {
-  nb::gil_scoped_release NoGIL; // LLVM is at work; the module is held
+  ReleasedGIL NoGIL; // LLVM is at work; the module is held
   return runPipeline(H, F, Text);
 }
 

@@ -78,7 +78,6 @@ public:
 private:
   HostedModule &H;
   std::vector<PyAdvisor *> Advisors;
-  Running Mine;
 };
 
 Session *sessionOf(PyAdvisor *A) { return A ? A->Session.get() : nullptr; }
@@ -98,7 +97,7 @@ std::vector<std::string> optimize(HostedModule &H, const std::string &Pipeline,
   if (Passes)
     Passes->Compiled = &H;
   {
-    nb::gil_scoped_release NoGIL;
+    ReleasedGIL NoGIL;
     Warnings =
         H.optimize(Pipeline, sessionOf(Inline),
                    Passes ? &Passes->Passes : nullptr, O, std::ref(Poll));
@@ -137,7 +136,7 @@ Emitted emit(HostedModule &H, const EmitOptions &O, PyAdvisor *Evict,
   SignalPoll Poll;
   Emitted Out;
   {
-    nb::gil_scoped_release NoGIL;
+    ReleasedGIL NoGIL;
     Out = H.emit(O, sessionOf(Evict), sessionOf(Priority), std::ref(Poll));
   }
   Poll.check();
@@ -242,7 +241,7 @@ void bindModule(nb::module_ &M) {
   nb::class_<HostedModule> Module(M, "Module");
   Module
       .def_static("from_file", &HostedModule::fromFile, nb::arg("path"),
-                  nb::arg("options"), nb::call_guard<nb::gil_scoped_release>())
+                  nb::arg("options"), nb::call_guard<ReleasedGIL>())
       .def_static(
           "from_memory",
           [](nb::bytes Bytes, const std::string &Name, const ParseOptions &O) {

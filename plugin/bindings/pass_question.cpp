@@ -168,7 +168,7 @@ nb::object ask(PyAdvisor &A, nb::handle Values, nb::handle Site,
   PassQuestion Q(A, Values, Site, Decide);
   std::optional<Advice> Answer;
   {
-    nb::gil_scoped_release NoGIL;
+    ReleasedGIL NoGIL;
     A.Session->enterContext(Context);
     Answer = A.Session->ask(Q);
   }
@@ -192,7 +192,7 @@ nb::object askAll(PyAdvisor &A, nb::list Rows, nb::list Sites,
   }
   std::vector<Advice> Answers;
   {
-    nb::gil_scoped_release NoGIL;
+    ReleasedGIL NoGIL;
     Answers = A.Session->askAll(B);
   }
   if (Answers.size() < Rows.size())

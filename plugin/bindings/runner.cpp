@@ -92,7 +92,7 @@ nb::object evaluate(NativeRunner &N) {
   Advice Answer{0};
   bool Good;
   {
-    nb::gil_scoped_release NoGIL;
+    ReleasedGIL NoGIL;
     Good = N.Impl->evaluate(N.Inputs.data(), &Answer);
   }
   if (!Good)
@@ -112,7 +112,7 @@ evaluateBatch(NativeRunner &N,
   std::vector<Advice> Answers(Count);
   bool Good = true;
   if (Count) {
-    nb::gil_scoped_release NoGIL;
+    ReleasedGIL NoGIL;
     Good = N.Impl->evaluateBatch(Firsts.data(), Stride, Count, Answers.data());
   }
   if (!Good)
