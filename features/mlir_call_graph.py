@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from passpilot.plugin import _core
 from passpilot.plugin.errors import RegistrationError
 from passpilot.plugin.mlir import bindings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from passpilot.plugin.mlir_types import Attribute, Block, Operation
+    from passpilot.plugin.mlir_types import Attribute, Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,10 @@ LOOPS: Final = frozenset(
 )
 """Operations whose regions may run several times."""
 
-_FLAT: Final = frozenset(("arith", "math", "cf", "complex", "index"))
+NO_INLINE: Final = "no_inline"
+"""The attribute by which functions and calls of upstream's dialects refuse to be inlined."""
+
+_FLAT: Final = ("arith", "math", "cf", "complex", "index")
 """Dialects whose operations have no regions and refer to no symbols."""
 
 
@@ -81,6 +85,28 @@ def unregister_call(call: str) -> None:
     del _KINDS[call]
 
 
+class Call:
+    """A call, as it was when its function was counted."""
+
+    __slots__ = ("_capsule", "_operation", "kind", "refuses", "symbol")
+
+    def __init__(self, capsule: object, symbol: str | None, kind: CallKind, refuses: bool) -> None:
+        self._capsule = capsule
+        self._operation: Operation | None = None
+        self.symbol = symbol
+        """The callee's; None for an indirect call."""
+        self.kind = kind
+        self.refuses = refuses
+        """Whether it is not to be inlined."""
+
+    @property
+    def operation(self) -> Operation:
+        """The calling operation."""
+        if self._operation is None:
+            self._operation = bindings().ir.Operation._CAPICreate(self._capsule)
+        return self._operation
+
+
 @dataclass(slots=True)
 class Contents:
     """What there is in the body of a function."""
@@ -92,12 +118,14 @@ class Contents:
     """Whether the body itself is one block, which returns."""
     depth: int = 1
     """Of regions within each other."""
-    calls: list[Operation] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
     """In the order of MLIR's inliner: last block first, regions after the block around."""
-    calls_in_text: list[Operation] = field(default_factory=list)
+    calls_in_text: list[Call] = field(default_factory=list)
     """The same, in the order of the text."""
     references: Counter[str] = field(default_factory=Counter)
     """How often each symbol is mentioned, in calls and elsewhere."""
+    places: dict[str, bool] = field(default_factory=dict)
+    """Whether MLIR puts the body into an operation of a name, where it has said so for good."""
     row: Mapping[str, object] | None = None
     """The features that follow from it, once somebody has asked."""
 
@@ -120,10 +148,12 @@ class CallGraphNode:
         "erased",
         "grown",
         "height",
+        "is_flat",
         "kind",
         "name",
         "operation",
         "operations",
+        "refuses",
         "targets",
         "uses",
     )
@@ -133,6 +163,8 @@ class CallGraphNode:
         self.kind = kind
         self.name = operation.attributes["sym_name"].value
         self.discardable = discardable
+        self.refuses = NO_INLINE in operation.attributes
+        """Whether it is not to be inlined."""
         self.erased = False
         self.grown = False
         """Whether bodies have come into it since it was counted."""
@@ -146,6 +178,8 @@ class CallGraphNode:
         """How many there are now; after an inlined call, by what was counted in the callee."""
         self.blocks = 0
         self.calls = 0
+        self.is_flat = False
+        """Whether its calls are known to be in no region but its own."""
         self._contents: Contents | None = None
         self._references = Counter[str]()
 
@@ -158,6 +192,7 @@ class CallGraphNode:
             self._references = self._contents.references
             self.operations, self.blocks = self._contents.operations, self._contents.blocks
             self.calls = len(self._contents.calls)
+            self.is_flat = self._contents.depth == 1
         return self._contents
 
     @property
@@ -224,17 +259,10 @@ class CallGraph:
                 _refer(attribute, elsewhere)
         return elsewhere
 
-    def target(self, call: Operation) -> CallGraphNode | None:
+    def target(self, call: Call) -> CallGraphNode | None:
         """The function that a call means; None if it has no body here."""
-        kind = _KINDS[call.name]
-        try:
-            callee = call.attributes[kind.callee]
-        except KeyError:  # an indirect call
-            return None
-        if not isinstance(callee, bindings().ir.FlatSymbolRefAttr):
-            return None
-        node = self.nodes.get(callee.value)
-        return node if node is not None and node.kind.function == kind.function else None
+        node = self.nodes.get(call.symbol) if call.symbol is not None else None
+        return node if node is not None and node.kind.function == call.kind.function else None
 
     def components(self) -> Iterator[list[CallGraphNode]]:
         """The functions that call each other, together; callees before their callers."""
@@ -261,6 +289,7 @@ class CallGraph:
         caller.operations += callee.operations - 2 * straight
         caller.blocks += callee.blocks + (-1 if straight else 1)
         caller.calls += callee.calls - 1
+        caller.is_flat &= callee.is_flat
         caller.grown = True
         callee.uses -= 1
         if moved:
@@ -293,60 +322,25 @@ def call_graphs(root: Operation) -> Iterator[CallGraph]:
 
 def contents_of(operation: Operation) -> Contents:
     """What there is in an operation."""
-    found = Contents()
-    blocks = [block for region in operation.regions for block in region]
-    found.blocks, found.is_straight = len(blocks), len(blocks) == 1
-    names: list[str] = []
-    walk = bindings().ir
-
-    def look(each: Operation) -> object:
-        name = each.name
-        if names and not _is_flat(name):  # the first is `operation` itself
-            _look(each, name, operation, found)
-        names.append(name)
-        return walk.WalkResult.ADVANCE
-
-    operation.walk(look, walk.WalkOrder.PRE_ORDER)
-    found.names.update(names[1:])
-    if len(found.calls_in_text) > 1 and found.blocks > 1:
-        found.calls = [call for block in reversed(blocks) for call in _in_order(block)]
-    else:
-        found.calls = found.calls_in_text
-    return found
-
-
-def _look(operation: Operation, name: str, root: Operation, found: Contents) -> None:
-    """Add what an operation in `root` says and has."""
-    for attribute in operation.attributes.values():
-        _refer(attribute, found.references)
-    if name in _KINDS:
-        found.calls_in_text.append(operation)
-        return
-    counts = [len(region.blocks) for region in operation.regions]
-    if any(counts):
-        found.blocks += sum(counts)
-        found.depth = max(found.depth, sum(1 for _ in around(operation, root)) + 2)
-
-
-def _in_order(block: Block) -> list[Operation]:
-    """The calls in a block, those in regions of its operations behind, from the last block on."""
-    calls: list[Operation] = []
-    inner: list[Operation] = []
-    for each in block.operations:
-        operation = each.operation
-        name = operation.name
-        if name in _KINDS:
-            calls.append(operation)
-        elif not _is_flat(name):
-            for region in operation.regions:
-                for below in region:
-                    inner[:0] = _in_order(below)
-    return calls + inner
+    kinds = list(_KINDS.values())
+    calling = [(kind.call, kind.callee) for kind in kinds]
+    counted = _api().count(operation._CAPIPtr, calling, _FLAT)
+    names, blocks, own_blocks, depth, references, found, order = counted
+    calls = [Call(capsule, symbol, kinds[kind], refuses) for capsule, kind, symbol, refuses in found]
+    return Contents(
+        names=Counter(names),
+        blocks=blocks,
+        is_straight=own_blocks == 1,
+        depth=depth,
+        calls=[calls[number] for number in order] if order else calls,
+        calls_in_text=calls,
+        references=Counter(references),
+    )
 
 
 @cache
-def _is_flat(name: str) -> bool:
-    return name.partition(".")[0] in _FLAT
+def _api() -> _core.MlirApi:
+    return _core.MlirApi(str(bindings().capi))
 
 
 def around(operation: Operation, function: Operation) -> Iterator[Operation]:

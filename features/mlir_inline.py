@@ -20,7 +20,7 @@ from passpilot.plugin.mlir_place import place_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from passpilot.features.mlir_call_graph import CallGraph, CallGraphNode
+    from passpilot.features.mlir_call_graph import Call, CallGraph, CallGraphNode
     from passpilot.plugin.mlir_types import Operation, Value
 
 DIALECTS: Final = (
@@ -77,7 +77,7 @@ class CallSite(Site):
 
     def __init__(
         self,
-        call: Operation,
+        call: Call,
         caller: CallGraphNode,
         callee: CallGraphNode,
         settle: Callable[[], None] | None = None,
@@ -97,7 +97,7 @@ class CallSite(Site):
             StaleViewError: the decision is over.
         """
         self._check("call")
-        return self._call
+        return self._call.operation
 
     @property
     def caller(self) -> Operation:
@@ -138,7 +138,7 @@ class CallSite(Site):
     def place(self) -> tuple[str, int, int] | None:
         """File, line and column of the call, if its location tells."""
         self._check("place")
-        place = place_of(self._call.location)
+        place = place_of(self._call.operation.location)
         return place if place[1] else None
 
     def end(self) -> None:
@@ -154,16 +154,17 @@ class CallSite(Site):
 
 
 def observe(
-    call: Operation, caller: CallGraphNode, callee: CallGraphNode, graph: CallGraph
+    call: Call, caller: CallGraphNode, callee: CallGraphNode, graph: CallGraph
 ) -> Mapping[str, object]:
     """The values of the features for a call."""
-    parents = list(around(call, caller.operation))
-    operands = call.operands
+    operation = call.operation
+    parents = [] if caller.is_flat else list(around(operation, caller.operation))
+    operands = operation.operands
     return {
         **_callee_row(callee),
         "arguments": len(operands),
         "constant_arguments": sum(map(_is_constant, operands)),
-        "results": len(call.results),
+        "results": len(operation.results),
         "loop_depth": sum(each.name in LOOPS for each in parents),
         "region_depth": len(parents) + 1,
         "callee_uses": callee.uses,

@@ -12,7 +12,7 @@ from passpilot.plugin.mlir import bindings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from passpilot.features.mlir_call_graph import CallGraphNode
+    from passpilot.features.mlir_call_graph import Call, CallGraphNode
     from passpilot.plugin.mlir_types import Operation, PassManager
 
 _INLINE: Final = "builtin.module(inline{default-pipeline= max-iterations=1})"
@@ -33,10 +33,10 @@ def is_inlined(call: Operation, caller: CallGraphNode, callee: CallGraphNode) ->
     return _inline(copy, callee)
 
 
-def inline_in_place(call: Operation, caller: CallGraphNode, callee: CallGraphNode) -> Sequence[Operation]:
+def inline_in_place(call: Operation, caller: CallGraphNode, callee: CallGraphNode) -> Sequence[Call]:
     """Have MLIR inline a call, which it must be known to do; gives the calls that come with the body."""
     ir, function = bindings().ir, caller.operation
-    before = contents_of(function).calls
+    before = [each.operation for each in contents_of(function).calls]
     names = {name: function.attributes[name] for name in _RENAMED if name in function.attributes}
     here, unknown = ir.InsertionPoint(function), ir.Location.unknown(call.context)
     place = ir.Operation.create("builtin.module", regions=1, loc=unknown, ip=here)
@@ -47,7 +47,7 @@ def inline_in_place(call: Operation, caller: CallGraphNode, callee: CallGraphNod
     del function.attributes["sym_visibility"]
     for name, attribute in names.items():
         function.attributes[name] = attribute
-    return [each for each in contents_of(function).calls if each not in before]
+    return [each for each in contents_of(function).calls if each.operation not in before]
 
 
 def _inline(caller: Operation, callee: CallGraphNode) -> bool:

@@ -21,18 +21,18 @@ from passpilot.passes.mlir_splice import Splices
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from passpilot.features.mlir_call_graph import CallGraph, CallGraphNode
+    from passpilot.features.mlir_call_graph import Call, CallGraph, CallGraphNode
     from passpilot.plugin.mlir_types import Operation, PassManager
 
-    Ask = Callable[[Operation, CallGraphNode, CallGraphNode, CallGraph, Callable[[], None]], bool]
+    Ask = Callable[[Call, CallGraphNode, CallGraphNode, CallGraph, Callable[[], None]], bool]
     """Decides on a call, by its caller, its callee, the graph, and what makes the IR whole to look at it."""
 
 ITERATIONS: Final = 4
 """How often the functions of a component are simplified, and their calls looked at."""
 
 
-class _Call(NamedTuple):
-    operation: Operation
+class _Question(NamedTuple):
+    call: Call
     caller: CallGraphNode
     callee: CallGraphNode
     history: _History | None
@@ -129,31 +129,31 @@ class _Inliner:
 
     def _inline_calls(self, component: Sequence[CallGraphNode]) -> bool:
         """Look at each call once, those that appear meanwhile included; tells whether any was inlined."""
-        calls: list[_Call] = []
+        questions: list[_Question] = []
         for node in component:
             if node.is_dead:
                 self._graph.erase(node)
             elif not node.erased and node.mentions:
-                calls += self._calls(node, node.contents.calls, None)
+                questions += self._questions(node, node.contents.calls, None)
         inlined = False
         try:
-            for call in calls:  # which grows
-                if not call.caller.erased and self._is_wanted(call):
-                    calls += self._inline(call)
+            for each in questions:  # which grow
+                if not each.caller.erased and self._is_wanted(each):
+                    questions += self._inline(each)
                     inlined = True
         finally:
             self._splices.finish()
         return inlined
 
-    def _calls(
-        self, caller: CallGraphNode, operations: Sequence[Operation], history: _History | None
-    ) -> Iterator[_Call]:
-        for operation in operations:
-            if callee := self._graph.target(operation):
-                yield _Call(operation, caller, callee, history)
+    def _questions(
+        self, caller: CallGraphNode, calls: Sequence[Call], history: _History | None
+    ) -> Iterator[_Question]:
+        for call in calls:
+            if callee := self._graph.target(call):
+                yield _Question(call, caller, callee, history)
 
-    def _is_wanted(self, call: _Call) -> bool:
-        operation, caller, callee, history = call
+    def _is_wanted(self, question: _Question) -> bool:
+        call, caller, callee, history = question
         if callee.erased or callee in callee.targets or caller in callee.targets:
             return False
         while history is not None:
@@ -163,24 +163,24 @@ class _Inliner:
         if callee.grown:  # of the same component
             self._splices.finish()
             self._graph.recount(callee)
-        if callee is caller or not self._legality.allows(operation, caller, callee):
+        if callee is caller or not self._legality.allows(call, caller, callee):
             return False
-        answer = self._ask(operation, caller, callee, self._graph, self._splices.finish)
+        answer = self._ask(call, caller, callee, self._graph, self._splices.finish)
         self._answers.add(answer)
         return answer
 
-    def _inline(self, call: _Call) -> Iterator[_Call]:
+    def _inline(self, question: _Question) -> Iterator[_Question]:
         """Replace a call by its callee's body; gives the calls in that."""
-        operation, caller, callee, history = call
+        call, caller, callee, history = question
         last = callee.discardable and callee.uses == 1
         if callee.kind.by_mlir:
-            inner = inline_in_place(operation, caller, callee)
+            inner = inline_in_place(call.operation, caller, callee)
         else:
-            inner = self._splice(operation, callee, last=last)
+            inner = self._splice(call.operation, callee, last=last)
         self._graph.merge(callee, caller, moved=last)
-        return self._calls(caller, inner, _History(callee, history))
+        return self._questions(caller, inner, _History(callee, history))
 
-    def _splice(self, call: Operation, callee: CallGraphNode, *, last: bool) -> Sequence[Operation]:
+    def _splice(self, call: Operation, callee: CallGraphNode, *, last: bool) -> Sequence[Call]:
         """Replace a call by its callee's body, a copy of it unless it is the last; gives the calls in it."""
         body = callee.operation if last else callee.operation.clone(ip=False).operation
         inner = contents_of(body).calls if callee.contents.calls else []

@@ -19,7 +19,7 @@ from passpilot.plugin.module import ASKED
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from passpilot.features.mlir_call_graph import CallGraph, CallGraphNode
+    from passpilot.features.mlir_call_graph import Call, CallGraph, CallGraphNode
     from passpilot.passes.mlir_mark import Question
     from passpilot.plugin.mlir_types import Operation
     from passpilot.plugin.module import Advisor
@@ -57,7 +57,7 @@ def inline(root: Operation, *, engine: Engine = "bottom-up", pipeline: str = "ca
 
 
 def _ask(
-    call: Operation,
+    call: Call,
     caller: CallGraphNode,
     callee: CallGraphNode,
     graph: CallGraph,

@@ -9,18 +9,15 @@ asked each time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from passpilot.passes.mlir_alone import is_inlined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Set
 
-    from passpilot.features.mlir_call_graph import CallGraphNode
+    from passpilot.features.mlir_call_graph import Call, CallGraphNode
     from passpilot.plugin.mlir_types import Operation, Value
-
-MARK: Final = "no_inline"
-"""The attribute by which functions and calls of upstream's dialects refuse to be inlined."""
 
 _Place = tuple[str, bool]
 """The name of the operation around a call, and whether the callee is straight."""
@@ -33,31 +30,44 @@ class Legality:
         self._allowed: dict[_Place, set[str]] = {}
         self._refused: set[tuple[_Place, frozenset[str]]] = set()
 
-    def allows(self, call: Operation, caller: CallGraphNode, callee: CallGraphNode) -> bool:
+    def allows(self, call: Call, caller: CallGraphNode, callee: CallGraphNode) -> bool:
         """Whether the call may be replaced by the callee's body, whatever their places in the call graph."""
-        parent = call.parent
-        assert parent is not None, "a call is in a function"
         if not callee.kind.upstream:
-            return (callee.is_straight or parent == caller.operation) and _fits(call, callee)
-        if MARK in call.attributes or MARK in callee.operation.attributes:
+            there = callee.is_straight or call.operation.parent == caller.operation
+            return there and _fits(call.operation, callee)
+        if call.refuses or callee.refuses:
             return False
         if callee.kind.by_mlir:
-            return is_inlined(call, caller, callee)
-        place, names = (parent.name, callee.is_straight), callee.contents.names.keys()
-        if names <= self._allowed.setdefault(place, set()):
-            return True
-        if (place, frozenset(names)) in self._refused:
-            return False
-        return self._learn(place, names, is_inlined(call, caller, callee))
+            return is_inlined(call.operation, caller, callee)
+        around = caller.kind.function if caller.is_flat else _around(call.operation)
+        known = callee.contents.places.get(around)
+        return self._ask(call, caller, callee, around) if known is None else known
 
-    def _learn(self, place: _Place, names: Set[str], allowed: bool) -> bool:
-        if any(name.startswith("affine.") for name in (place[0], *names)):
-            return allowed
+    def _ask(self, call: Call, caller: CallGraphNode, callee: CallGraphNode, around: str) -> bool:
+        place, names = (around, callee.is_straight), callee.contents.names.keys()
+        if names <= self._allowed.setdefault(place, set()):
+            allowed = True
+        elif (place, frozenset(names)) in self._refused:
+            allowed = False
+        else:
+            allowed = is_inlined(call.operation, caller, callee)
+            if any(name.startswith("affine.") for name in (around, *names)):
+                return allowed  # of one call there is nothing to learn for another
+            self._learn(place, names, allowed=allowed)
+        callee.contents.places[around] = allowed
+        return allowed
+
+    def _learn(self, place: _Place, names: Set[str], *, allowed: bool) -> None:
         if allowed:
             self._allowed[place].update(names)
         else:
             self._refused.add((place, frozenset(names)))
-        return allowed
+
+
+def _around(call: Operation) -> str:
+    parent = call.parent
+    assert parent is not None, "a call is in a function"
+    return parent.name
 
 
 def _fits(call: Operation, callee: CallGraphNode) -> bool:

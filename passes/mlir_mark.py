@@ -5,18 +5,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.mlir_call_graph import call_graphs, contents_of
+from passpilot.features.mlir_call_graph import NO_INLINE, call_graphs, contents_of
 from passpilot.passes.mlir_alone import pass_manager
-from passpilot.passes.mlir_legality import MARK, Legality
+from passpilot.passes.mlir_legality import Legality
 from passpilot.plugin.mlir import bindings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from passpilot.features.mlir_call_graph import CallGraph, CallGraphNode
+    from passpilot.features.mlir_call_graph import Call, CallGraph, CallGraphNode
     from passpilot.plugin.mlir_types import Operation
 
-    Question = tuple[Operation, CallGraphNode, CallGraphNode, CallGraph]
+    Question = tuple[Call, CallGraphNode, CallGraphNode, CallGraph]
     AskAll = Callable[[Sequence[Question]], Sequence[bool]]
     """Decides on calls, each with its caller, its callee and the graph."""
 
@@ -38,7 +38,7 @@ def mark_and_inline(root: Operation, pipeline: str, ask_all: AskAll) -> None:
     for name in {callee.kind.function for _, _, callee, _ in questions if pipeline}:
         pass_manager(f"{name}({pipeline})", root.context)  # MLIR's pass would go on without it
     answers = ask_all(questions)
-    refused = [call for (call, *_), answer in zip(questions, answers, strict=True) if not answer]
+    refused = [call.operation for (call, *_), answer in zip(questions, answers, strict=True) if not answer]
     if refused and not any(answers):
         return
     try:
@@ -46,7 +46,7 @@ def mark_and_inline(root: Operation, pipeline: str, ask_all: AskAll) -> None:
         inliner.run(root)
     finally:
         if refused:
-            _unmark(contents_of(root).calls)
+            _unmark(call.operation for call in contents_of(root).calls)
 
 
 def _questions(graph: CallGraph) -> Iterator[Question]:
@@ -67,10 +67,10 @@ def _is_open(caller: CallGraphNode, callee: CallGraphNode) -> bool:
 
 def _mark(calls: Sequence[Operation]) -> None:
     for call in calls:
-        call.attributes[MARK] = call.attributes[OURS] = bindings().ir.UnitAttr.get(call.context)
+        call.attributes[NO_INLINE] = call.attributes[OURS] = bindings().ir.UnitAttr.get(call.context)
 
 
-def _unmark(calls: Sequence[Operation]) -> None:
+def _unmark(calls: Iterable[Operation]) -> None:
     for call in calls:
         if OURS in call.attributes:
-            del call.attributes[MARK], call.attributes[OURS]
+            del call.attributes[NO_INLINE], call.attributes[OURS]

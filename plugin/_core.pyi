@@ -700,6 +700,16 @@ class PrioritySite:
     @property
     def ordinal(self) -> int: ...
 
+class MlirApi:
+    """MLIR's C API, of the bindings at hand."""
+
+    def __init__(self, library: str) -> None: ...
+
+    def count(self, operation: object, calling: Sequence[tuple[str, str]], flat: Sequence[str]) -> tuple[dict[str, int], int, int, int, dict[str, int], list[tuple[object, int, str | None, bool]], list[int]]:
+        """
+        What is in an operation, by its capsule: operations by name, blocks, its own blocks, how deep regions are in each other, how often each symbol is mentioned, the calls, and the order in which MLIR's inliner looks at them, empty for that of the text.
+        """
+
 class Advisor:
     def __init__(self, point: tuple[str, Sequence[tuple[str, str, Sequence[int]]], tuple[str, str, Sequence[int]], tuple[str, str, Sequence[int]], tuple[str, int, str, float, float]], native: NativeRunner | None, inputs: Sequence[tuple[str, str, Sequence[int]]], custom: Sequence[tuple[tuple[str, str, Sequence[int]], Callable[[], None]]], default_on_error: bool, limit: float, logged: bool) -> None: ...
 

@@ -194,6 +194,7 @@ NB_MODULE(_core, M) {
   bindRunner(M);
   bindCallSite(M);
   bindLiveRange(M);
+  bindMlirContents(M);
   bindAdvisor(M);
   bindType(M);
   bindMetadata(M);

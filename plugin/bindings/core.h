@@ -127,6 +127,7 @@ void bindAdvisor(nb::module_ &M);
 void bindPassQuestion(nb::class_<PyAdvisor> &C);
 void bindCallSite(nb::module_ &M);
 void bindLiveRange(nb::module_ &M);
+void bindMlirContents(nb::module_ &M);
 
 /// Type and repr of a wrong answer, shortened. Never raises.
 std::string described(nb::handle Value);

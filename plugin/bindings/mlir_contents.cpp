@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What there is in an operation of MLIR's, counted over the C API of the Python
+// bindings at hand: their MLIR is not linked, and of any version. The structs
+// are those of mlir-c/Support.h and mlir-c/IR.h.
+
+#include "core.h"
+
+#include <dlfcn.h>
+#include <unordered_map>
+
+namespace passpilot {
+
+namespace {
+
+struct Operation {
+  void *Pointer;
+};
+struct Block {
+  void *Pointer;
+};
+struct Region {
+  void *Pointer;
+};
+struct Attribute {
+  const void *Pointer;
+};
+struct Identifier {
+  const void *Pointer;
+};
+struct NamedAttribute {
+  Identifier Name;
+  Attribute Value;
+};
+struct Text {
+  const char *Data;
+  size_t Length;
+  std::string_view view() const { return {Data, Length}; }
+};
+
+/// The functions of the C API that are used, from one library.
+class Api {
+  struct Symbol {
+    void *Address;
+    template <typename Function> operator Function *() const {
+      return reinterpret_cast<Function *>(Address);
+    }
+  };
+  void *const Handle; // before those that are found in it
+
+public:
+  explicit Api(const std::string &Library)
+      : Handle(dlopen(Library.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
+    if (!Handle)
+      raiseError("InputError", Library + ": expected MLIR's C API, loaded");
+  }
+
+  Identifier (*Name)(Operation) = find("mlirOperationGetName");
+  Text (*TextOf)(Identifier) = find("mlirIdentifierStr");
+  intptr_t (*Regions)(Operation) = find("mlirOperationGetNumRegions");
+  Region (*RegionAt)(Operation, intptr_t) = find("mlirOperationGetRegion");
+  Block (*FirstBlock)(Region) = find("mlirRegionGetFirstBlock");
+  Block (*NextBlock)(Block) = find("mlirBlockGetNextInRegion");
+  Operation (*First)(Block) = find("mlirBlockGetFirstOperation");
+  Operation (*Next)(Operation) = find("mlirOperationGetNextInBlock");
+  intptr_t (*Attributes)(Operation) = find("mlirOperationGetNumAttributes");
+  NamedAttribute (*AttributeAt)(Operation,
+                                intptr_t) = find("mlirOperationGetAttribute");
+  Attribute (*AttributeNamed)(Operation,
+                              Text) = find("mlirOperationGetAttributeByName");
+  bool (*IsFlatSymbol)(Attribute) = find("mlirAttributeIsAFlatSymbolRef");
+  Text (*FlatSymbol)(Attribute) = find("mlirFlatSymbolRefAttrGetValue");
+  bool (*IsSymbol)(Attribute) = find("mlirAttributeIsASymbolRef");
+  Text (*RootSymbol)(Attribute) = find("mlirSymbolRefAttrGetRootReference");
+  bool (*IsArray)(Attribute) = find("mlirAttributeIsAArray");
+  intptr_t (*Elements)(Attribute) = find("mlirArrayAttrGetNumElements");
+  Attribute (*ElementAt)(Attribute, intptr_t) = find("mlirArrayAttrGetElement");
+  bool (*IsDictionary)(Attribute) = find("mlirAttributeIsADictionary");
+  intptr_t (*Entries)(Attribute) = find("mlirDictionaryAttrGetNumElements");
+  NamedAttribute (*EntryAt)(Attribute,
+                            intptr_t) = find("mlirDictionaryAttrGetElement");
+
+private:
+  Symbol find(const char *Name) const {
+    void *Address = dlsym(Handle, Name);
+    if (!Address)
+      raiseError("InputError", std::string("MLIR's C API: expected ") + Name +
+                                   ", got none; use newer bindings");
+    return {Address};
+  }
+};
+
+/// A call as Python gets it: the operation's capsule, which kind of call it is,
+/// the callee's symbol or None, and whether it is not to be inlined.
+using Call = std::tuple<nb::object, size_t, nb::object, bool>;
+
+/// Counts what is in one operation, which is not counted itself.
+class Count {
+public:
+  /// The names of calling operations, each with the attribute that names the
+  /// callee.
+  using Kinds = std::vector<std::pair<std::string, std::string>>;
+
+  Count(const Api &MLIR, const char *Capsule, const Kinds &Calling,
+        const std::vector<std::string> &Flat)
+      : MLIR(MLIR), Capsule(Capsule), Calling(Calling), Flat(Flat) {}
+
+  void count(Operation Root) {
+    std::vector<Block> Body;
+    look(Root, 1, Body);
+    OwnBlocks = Body.size();
+    if (Calls.size() > 1 && Blocks > 1)
+      for (size_t I = Body.size(); I-- > 0;)
+        order(Body[I]);
+  }
+
+  nb::tuple result() const {
+    nb::dict Counts, Uses;
+    for (const auto &[Key, N] : Names)
+      if (N.Count)
+        Counts[nb::str(N.Text.Data, N.Text.Length)] = N.Count;
+    for (const auto &[Symbol, Times] : References)
+      Uses[text(Symbol)] = Times;
+    return nb::make_tuple(Counts, Blocks, OwnBlocks, Depth, Uses, Calls, Order);
+  }
+
+private:
+  struct Name {
+    passpilot::Text Text{};
+    size_t Count = 0;
+    bool IsFlat = false;
+    std::optional<size_t> Kind;
+  };
+
+  const Api &MLIR;
+  const char *Capsule;
+  const Kinds &Calling;
+  const std::vector<std::string> &Flat;
+  std::unordered_map<const void *, Name> Names;
+  std::unordered_map<const void *, size_t> CallNumbers;
+  std::unordered_map<std::string, size_t> References;
+  std::vector<Call> Calls;
+  std::vector<size_t> Order; ///< of MLIR's inliner, where it is another
+  size_t Blocks = 0, OwnBlocks = 0, Depth = 1;
+
+  Name &nameOf(Operation Op) {
+    const Identifier Key = MLIR.Name(Op);
+    Name &N = Names[Key.Pointer];
+    if (N.Text.Data)
+      return N;
+    N.Text = MLIR.TextOf(Key);
+    const std::string_view Whole = N.Text.view();
+    for (const std::string &Dialect : Flat)
+      N.IsFlat |= Whole.substr(0, Whole.find('.')) == Dialect;
+    for (size_t I = 0; I < Calling.size(); ++I)
+      if (Whole == Calling[I].first)
+        N.Kind = I;
+    return N;
+  }
+
+  /// Counts what is in \p Op, whose body is \p Level regions deep; adds its
+  /// blocks to \p Found.
+  void look(Operation Op, size_t Level, std::vector<Block> &Found) {
+    for (intptr_t R = 0, End = MLIR.Regions(Op); R < End; ++R)
+      for (Block B = MLIR.FirstBlock(MLIR.RegionAt(Op, R)); B.Pointer;
+           B = MLIR.NextBlock(B)) {
+        ++Blocks;
+        Depth = std::max(Depth, Level);
+        Found.push_back(B);
+        for (Operation Each = MLIR.First(B); Each.Pointer;
+             Each = MLIR.Next(Each))
+          lookAt(Each, Level);
+      }
+  }
+
+  void lookAt(Operation Op, size_t Level) {
+    Name &N = nameOf(Op);
+    ++N.Count;
+    if (N.IsFlat)
+      return;
+    if (N.Kind) {
+      CallNumbers[Op.Pointer] = Calls.size();
+      Calls.push_back(call(Op, *N.Kind));
+    } else {
+      for (intptr_t I = 0, End = MLIR.Attributes(Op); I < End; ++I)
+        refer(MLIR.AttributeAt(Op, I).Value);
+    }
+    std::vector<Block> Inner;
+    look(Op, Level + 1, Inner);
+  }
+
+  Call call(Operation Op, size_t Kind) {
+    const std::string &Callee = Calling[Kind].second;
+    const Attribute Named =
+        MLIR.AttributeNamed(Op, {Callee.data(), Callee.size()});
+    nb::object Symbol = nb::none();
+    if (Named.Pointer && MLIR.IsFlatSymbol(Named))
+      Symbol = text(std::string(MLIR.FlatSymbol(Named).view()));
+    const intptr_t Attributes = MLIR.Attributes(Op);
+    if (Attributes == 1 && Named.Pointer)
+      refer(Named);
+    else
+      for (intptr_t I = 0; I < Attributes; ++I)
+        refer(MLIR.AttributeAt(Op, I).Value);
+    const bool Refuses =
+        Attributes > 1 && MLIR.AttributeNamed(Op, {"no_inline", 9}).Pointer;
+    return {nb::steal(PyCapsule_New(Op.Pointer, Capsule, nullptr)), Kind,
+            Symbol, Refuses};
+  }
+
+  void refer(Attribute A) {
+    if (MLIR.IsSymbol(A)) { // a flat one, too
+      ++References[std::string(MLIR.RootSymbol(A).view())];
+    } else if (MLIR.IsArray(A)) {
+      for (intptr_t I = 0, End = MLIR.Elements(A); I < End; ++I)
+        refer(MLIR.ElementAt(A, I));
+    } else if (MLIR.IsDictionary(A)) {
+      for (intptr_t I = 0, End = MLIR.Entries(A); I < End; ++I)
+        refer(MLIR.EntryAt(A, I).Value);
+    }
+  }
+
+  /// The calls in a block, then those in regions of its operations, from the
+  /// last block on.
+  void order(Block B) {
+    std::vector<Block> Inner;
+    for (Operation Op = MLIR.First(B); Op.Pointer; Op = MLIR.Next(Op)) {
+      if (auto Known = CallNumbers.find(Op.Pointer);
+          Known != CallNumbers.end()) {
+        Order.push_back(Known->second);
+        continue;
+      }
+      for (intptr_t R = 0, End = MLIR.Regions(Op); R < End; ++R)
+        for (Block Below = MLIR.FirstBlock(MLIR.RegionAt(Op, R)); Below.Pointer;
+             Below = MLIR.NextBlock(Below))
+          Inner.push_back(Below);
+    }
+    for (size_t I = Inner.size(); I-- > 0;)
+      order(Inner[I]);
+  }
+};
+
+} // namespace
+
+void bindMlirContents(nb::module_ &M) {
+  nb::class_<Api>(M, "MlirApi", "MLIR's C API, of the bindings at hand.")
+      .def(nb::init<const std::string &>(), nb::arg("library"))
+      .def(
+          "count",
+          [](const Api &MLIR, nb::handle Capsule, const Count::Kinds &Calling,
+             const std::vector<std::string> &Flat) {
+            const char *Name = PyCapsule_GetName(Capsule.ptr());
+            void *Pointer = PyCapsule_GetPointer(Capsule.ptr(), Name);
+            if (!Pointer)
+              throw nb::python_error();
+            Count C(MLIR, Name, Calling, Flat);
+            C.count({Pointer});
+            return C.result();
+          },
+          nb::arg("operation"), nb::arg("calling"), nb::arg("flat"),
+          nb::sig("def count(self, operation: object, calling: "
+                  "Sequence[tuple[str, str]], flat: Sequence[str]) -> "
+                  "tuple[dict[str, int], int, int, int, dict[str, int], "
+                  "list[tuple[object, int, str | None, bool]], list[int]]"),
+          "What is in an operation, by its capsule: operations by name, "
+          "blocks, its own blocks, how deep regions are in each other, how "
+          "often each symbol is mentioned, the calls, and the order in which "
+          "MLIR's inliner looks at them, empty for that of the text.");
+}
+
+} // namespace passpilot
