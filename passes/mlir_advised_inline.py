@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`advised-inline`: MLIR's inliner, with a runner that decides on each call.
 
-builtin.module(advised-inline{runner=onnx:model.onnx engine=mark-and-run pipeline=canonicalize,cse},cse)
+builtin.module(advised-inline{runner=onnx:model.onnx engine=mark-and-run default-pipeline=canonicalize,cse},cse)
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 class AdvisedInline:
     """Inlines calls as the runner of `mlir-inline` advises; all that MLIR would by default.
 
-    `pipeline` simplifies each function before its calls are looked at; ``none`` leaves them as they are.
+    `default-pipeline` simplifies each function before its calls are looked at; ``none`` leaves them as they are.
     """
 
     runner: str | None = None
     engine: Engine = "bottom-up"
-    pipeline: str = "canonicalize"
+    default_pipeline: str = "canonicalize"
 
     def run(self, operation: Operation) -> None:
         """Ask the runner that it names, or the one that advises the compilation, about each call."""
-        pipeline = "" if self.pipeline == "none" else self.pipeline
+        pipeline = "" if self.default_pipeline == "none" else self.default_pipeline
         work = partial(inline, operation, engine=self.engine, pipeline=pipeline)
         if self.runner is None:
             work()

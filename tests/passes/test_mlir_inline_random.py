@@ -46,9 +46,9 @@ def check(seed: int) -> None:
         assert calls(inlined(text, f"runner=const:1 engine={engine}")) == calls(native)
         check_refusal(text, engine, native)
         for pipeline in ("canonicalize", "none"):
-            options = f"runner=random:{seed} engine={engine} pipeline={pipeline}"
+            options = f"runner=random:{seed} engine={engine} default-pipeline={pipeline}"
             assert executed(inlined(text, options)) == computed
-    options = f"runner=const:1 pipeline={'none' if seed % 2 else 'canonicalize,cse'}"
+    options = f"runner=const:1 default-pipeline={'none' if seed % 2 else 'canonicalize,cse'}"
     assert executed(inlined(text, options)) == computed
 
 
