@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`advised-inline`: MLIR's inliner, with a runner that decides on each call.
 
-builtin.module(advised-inline{runner=onnx:model.onnx engine=mark-and-run default-pipeline=canonicalize,cse},cse)
+builtin.module(advised-inline{runner=onnx:model.onnx engine=mark-and-run default-pipeline=cse},cse)
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class AdvisedInline:
     """Inlines calls as the runner of `mlir-inline` advises; all that MLIR would by default.
 
-    `default-pipeline` simplifies each function before its calls are looked at; ``none`` leaves them as they are.
+    `default-pipeline` simplifies each function before its calls are looked at; ``none`` is for none.
     """
 
     runner: str | None = None

@@ -251,7 +251,7 @@ def test_user_of_an_insertion_point_gets_no_copies() -> None:
     [
         ("engine=both", PipelineError, r"expected bottom-up\|mark-and-run for engine, got 'both'"),
         ("runner=nosuch:1", RunnerSpecError, "runner scheme 'nosuch': expected one of"),
-        ("default-pipeline=nosuch", InputError, r"pipeline 'func.func\(nosuch\)': expected one that MLIR takes"),
+        ("default-pipeline=nosuch", InputError, r"'func.func\(nosuch\)': expected one that MLIR takes"),
         ("default-pipeline=convert-func-to-llvm", InputError, "restricted to 'builtin.module'"),
         ("default-pipeline=nosuch engine=mark-and-run", InputError, "expected one that MLIR takes, got"),
         ("runner=python:/no/such.py:decide", InputError, "/no/such.py"),

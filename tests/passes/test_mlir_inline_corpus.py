@@ -43,7 +43,8 @@ def test_all_accepted_is_what_mlir_does(name: str, engine: str, tmp_path: Path) 
 def test_results_are_those_of_jax(name: str, tmp_path: Path) -> None:
     program = unpacked(name, tmp_path)
     expected = program.run(lower(parsed(program.text)))
-    for options in ("runner=random:2", "runner=random:3 engine=mark-and-run", "runner=random:4 default-pipeline=cse"):
+    others = ("runner=random:3 engine=mark-and-run", "runner=random:4 default-pipeline=cse")
+    for options in ("runner=random:2", *others):
         module = piped(program.text, f"advised-inline{{{options}}}")
         assert any(calls(module).values())
         assert program.run(lower(module)) == expected
