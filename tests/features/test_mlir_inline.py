@@ -193,7 +193,9 @@ def check_against_the_ir(text: str, engine: str, answer: int) -> int:
         return answer
 
     with MLIR_INLINE.advisor(decide) as advisor:
-        run_pipeline(module, f"builtin.module(advised-inline{{engine={engine} pipeline=none}})", [advisor])
+        run_pipeline(
+            module, f"builtin.module(advised-inline{{engine={engine} default-pipeline=none}})", [advisor]
+        )
     return len(seen)
 
 

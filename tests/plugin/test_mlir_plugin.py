@@ -129,7 +129,7 @@ def test_values_are_those_of_the_hosted_point(
     for source in sources:
         log = source.with_suffix(".log")
         inlined(f"runner=const:{answer} default-pipeline={pipeline} log={log.name}", source)
-        flag = f"--pass-pipeline=builtin.module(advised-inline{{pipeline={hosted}}})"
+        flag = f"--pass-pipeline=builtin.module(advised-inline{{default-pipeline={hosted}}})"
         advice = [f"--inline=const:{answer}", "--log=hosted.log", "-o", "-"]
         assert passpilot("mlir-opt", source, flag, *advice, cwd=tmp_path).code == 0
         assert rows(log) == rows(tmp_path / "hosted.log")
