@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
-from passpilot.plugin.errors import PipelineError
+from passpilot.plugin.errors import Error, PassError, PipelineError, restated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,3 +55,25 @@ def refusal(told: str, text: str, start: int, end: int) -> PipelineError:
     first = max(start - SHOWN, 0)
     shown = re.sub(r"\s", " ", text[first : min(end, start + SHOWN) + SHOWN])
     return PipelineError(told, f"{shown}\n{' ' * (start - first)}{'^' * min(end - start, SHOWN)}")
+
+
+def raise_again(who: str, raised: BaseException) -> NoReturn:
+    """Raise what a pass has raised, as an error that says which pass.
+
+    Raises:
+        PassError: the pass raised an error of its own.
+        Error: it raised one of passpilot's.
+    """
+    if not isinstance(raised, Exception):  # Ctrl-C, sys.exit()
+        raise raised
+    told = f"{who}: {described(raised)}"
+    if isinstance(raised, Error):
+        raise restated(raised, told)
+    raise PassError(told) from raised
+
+
+def described(raised: Exception) -> str:
+    """What a pass has raised, in one line with the place."""
+    from passpilot.runners.python import describe_failure
+
+    return describe_failure(raised).encode("utf-8", "backslashreplace").decode()

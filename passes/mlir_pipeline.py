@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import threading
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from passpilot.passes.element import make_pass
+from passpilot.passes.element import described, make_pass, raise_again
 from passpilot.passes.mlir_text import parse, refused
 from passpilot.passes.registry import MLIR
 from passpilot.plugin import mlir_capi
-from passpilot.plugin.errors import CompilationError, Error, InputError, PassError, restated
+from passpilot.plugin.errors import CompilationError, InputError, PassError
 from passpilot.plugin.mlir import bindings
 from passpilot.plugin.mlir_diagnostics import diagnosed
 from passpilot.plugin.mlir_place import operation_of, place_of
@@ -191,7 +190,7 @@ class Pipeline:
             self._failures.append(_Failure(_who(name, location), raised))
             mlir_capi.signal_failure(pass_)
             if isinstance(raised, Exception) and location is not None:
-                location.emit_error(f"pass {name}: {_described(raised)}")
+                location.emit_error(f"pass {name}: {described(raised)}")
 
 
 def listing() -> str:
@@ -265,7 +264,8 @@ def _stop_if_erased(name: str, location: object, operation: Operation) -> None:
         operation._CAPIPtr  # noqa: B018  (an attribute of what is alive only)
     except RuntimeError:
         told = "expected the operation to outlive the pass, got it erased; erase it in a pass around it"
-        print(f"passpilot: error: {_who(name, location)}: {told}", file=sys.stderr, flush=True)
+        line = f"passpilot: error: {_who(name, location)}: {told}\n"
+        os.write(2, line.encode("utf-8", "backslashreplace"))  # at once: other threads may be here, too
         os._exit(1)
 
 
@@ -274,20 +274,9 @@ def _who(name: str, location: object) -> str:
     return f"pass {name} at {file}:{line}:{column}" if line else f"pass {name} at an unknown place"
 
 
-def _described(raised: Exception) -> str:
-    from passpilot.runners.python import describe_failure
-
-    return describe_failure(raised).encode("utf-8", "backslashreplace").decode()
-
-
 def _raise(failure: _Failure, errors: Sequence[Diagnostic]) -> None:
     """Raise what ended a run."""
     who, raised = failure
     if raised is None:
         raise PassError(f"{who}: {errors[0].message if errors else 'it signalled a failure'}")
-    if not isinstance(raised, Exception):  # Ctrl-C, sys.exit()
-        raise raised
-    told = f"{who}: {_described(raised)}"
-    if isinstance(raised, Error):
-        raise restated(raised, told)
-    raise PassError(told) from raised
+    raise_again(who, raised)

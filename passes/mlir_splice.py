@@ -13,6 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.plugin.mlir import bindings
+from passpilot.plugin.mlir_capi import pointer_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +57,7 @@ class Splices:
 
     def __init__(self, root: Operation) -> None:
         self._api = _api()
-        self._rewriter = self._api.mlirIRRewriterCreate(self._api.mlirOperationGetContext(_pointer(root)))
+        self._rewriter = self._api.mlirIRRewriterCreate(self._api.mlirOperationGetContext(pointer_of(root)))
         self._splits: list[_Split] = []
 
     def inline(self, call: Operation, kind: CallKind, body: Operation, *, straight: bool) -> None:
@@ -69,7 +70,7 @@ class Splices:
             straight: whether the body is one block, which returns.
         """
         if straight:
-            self._splice(_pointer(call), _pointer(body), len(call.operands), len(call.results))
+            self._splice(pointer_of(call), pointer_of(body), len(call.operands), len(call.results))
             return
         blocks = list(body.regions[0])
         ends = [list(block.operations)[-1].operation for block in blocks]
@@ -121,10 +122,10 @@ class Splices:
 
     def _move_what_follows(self, call: Operation, after: Block) -> None:
         api, last = self._api, None
-        while moved := api.mlirOperationGetNextInBlock(_pointer(call)):
+        while moved := api.mlirOperationGetNextInBlock(pointer_of(call)):
             if last is None:
                 api.mlirOperationRemoveFromParent(moved)
-                api.mlirBlockAppendOwnedOperation(_pointer(after), moved)
+                api.mlirBlockAppendOwnedOperation(pointer_of(after), moved)
             else:
                 api.mlirOperationMoveAfter(moved, last)
             last = moved
@@ -142,19 +143,6 @@ def _branch(old: Operation, target: Block) -> None:
     with ir.InsertionPoint(old):
         ir.Operation.create("cf.br", operands=list(old.operands), successors=[target], loc=old.location)
     old.erase()
-
-
-def _pointer(handle: Operation | Block) -> int:
-    """The C API's handle of an object of the bindings."""
-    capsule = handle._CAPIPtr
-    pointer: int = _get_pointer(capsule, _get_name(capsule))
-    return pointer
-
-
-_get_name = ctypes.pythonapi.PyCapsule_GetName
-_get_name.restype, _get_name.argtypes = ctypes.c_char_p, (ctypes.py_object,)
-_get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_get_pointer.restype, _get_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
 
 
 @cache

@@ -12,9 +12,9 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from passpilot.passes.element import make_pass, refusal
+from passpilot.passes.element import make_pass, raise_again, refusal
 from passpilot.passes.llvm_names import is_llvm_name
-from passpilot.plugin.errors import Error, InputError, PassError, restated
+from passpilot.plugin.errors import InputError, PassError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,14 +81,7 @@ def raise_failure(passes: _core.Passes) -> None:
     who = f"pass {name} at {unit}"
     if exception is None:
         raise PassError(f"{who}: {text}")
-    if not isinstance(exception, Exception):  # Ctrl-C, sys.exit()
-        raise exception
-    from passpilot.runners.python import describe_failure
-
-    told = f"{who}: {describe_failure(exception)}"
-    if isinstance(exception, Error):
-        raise restated(exception, told)
-    raise PassError(told) from exception
+    raise_again(who, exception)
 
 
 def listing() -> str:

@@ -62,7 +62,7 @@ class PassManager:
 
     def __init__(self, top: Any, address: int | None = None) -> None:
         self._top = top
-        self._address = address or _library().mlirPassManagerGetAsOpPassManager(_pointer(top))
+        self._address = address or _library().mlirPassManagerGetAsOpPassManager(pointer_of(top))
 
     def nested_under(self, anchor: str) -> PassManager:
         """A new pass manager below this one, for the operations of a name, or ``any``."""
@@ -102,7 +102,7 @@ for _callback in (_NOTHING, _SAME):  # a pass manager may outlive this module at
 
 def run_on(manager: Any, operation: Operation) -> bool:
     """Run a pass manager of the modules' on an operation, without the GIL; whether it succeeded."""
-    result: int = _library().mlirPassManagerRunOnOp(_pointer(manager), _pointer(operation))
+    result: int = _library().mlirPassManagerRunOnOp(pointer_of(manager), pointer_of(operation))
     return bool(result)
 
 
@@ -128,7 +128,7 @@ def translated(module: Any) -> str | None:
     library = _translator()
     context = library.LLVMContextCreate()
     try:
-        made = library.mlirTranslateModuleToLLVMIR(_pointer(module), context)
+        made = library.mlirTranslateModuleToLLVMIR(pointer_of(module), context)
         if made is None:
             return None
         text = library.LLVMPrintModuleToString(made)
@@ -161,11 +161,11 @@ def handled(context: Any, handle: Callable[[int], bool]) -> Iterator[None]:
     where MLIR runs without the GIL: they make a Python object before they take it.
     """
     called = _Handle(lambda diagnostic, _: handle(diagnostic))
-    identity = _library().mlirContextAttachDiagnosticHandler(_pointer(context), called, None, _Notify())
+    identity = _library().mlirContextAttachDiagnosticHandler(pointer_of(context), called, None, _Notify())
     try:
         yield
     finally:
-        _library().mlirContextDetachDiagnosticHandler(_pointer(context), identity)
+        _library().mlirContextDetachDiagnosticHandler(pointer_of(context), identity)
 
 
 def severity_of(diagnostic: int) -> int:
@@ -238,7 +238,8 @@ def _operations() -> tuple[Callable[[object], Operation], bytes]:
         return mlir.ir.Operation._CAPICreate, _name_of(module.operation._CAPIPtr)
 
 
-def _pointer(made: Any) -> int:
+def pointer_of(made: Any) -> int:
+    """The address of an object of the modules', of whatever class."""
     capsule = (made.operation if hasattr(made, "operation") else made)._CAPIPtr
     pointer: int = _pointer_of(capsule, _name_of(capsule))
     return pointer
