@@ -24,16 +24,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.features.point import Site
 from passpilot.passes.decision_point import PointAdvisor
-from passpilot.passes.mlir_request import Request
+from passpilot.passes.mlir_request import Request, receive_answer, send_request
 from passpilot.passes.registry import MLIR
 from passpilot.plugin.errors import Error, InputError, PassError
 from passpilot.plugin.load import load_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from typing import NoReturn
 
-    from passpilot.passes.mlir_request import Told
+    from passpilot.passes.mlir_request import Answer
     from passpilot.passes.registry import PassDefinition
     from passpilot.plugin._core import Advisor as Core
     from passpilot.plugin.errors import PipelineError
@@ -189,11 +189,13 @@ def _check(tell: _Teller, name: bytes, options: bytes) -> None:  # noqa: ARG001
 
 def _run(tell: _Teller, operation: bytes, name: bytes, options: bytes, text: bytes, inside: bool) -> None:
     element = f"{name.decode()}{{{os.fsdecode(options)}}}"
-    request = Request(operation.decode(), name.decode(), element, text, inside)
+    request = Request(operation.decode(), name.decode(), element, inside)
     with _ONE:
-        answer = _worker().run(request)
-    for told in answer:
+        answer = _worker().run(request, text)
+    for told in answer.told:
         tell(*told)
+    if answer.text:
+        tell("result", answer.text.decode("utf-8", "surrogateescape"))
 
 
 class _Worker:
@@ -206,29 +208,32 @@ class _Worker:
             self._process = subprocess.Popen(command, pass_fds=(its.fileno(),))
         self._connection = Connection(ours.detach())
 
-    def run(self, request: Request) -> Sequence[Told]:
-        """What is told of a run of a pass.
+    def run(self, request: Request, text: bytes) -> Answer:
+        """What has come of a run of a pass, which takes as long as it takes.
 
         Raises:
             PassError: the process has died.
         """
         try:
-            self._connection.send(request)
-            answer: Sequence[Told] = self._connection.recv()
-            return answer
+            send_request(self._connection, request, text)
+            return receive_answer(self._connection)
         except (EOFError, OSError):
-            got = f"its end with code {self._process.wait()}"
+            got = f"its end with code {self._ended()}"
             told = f"expected an answer of the process in which it runs, got {got}"
             raise PassError(f"pass {request.name}: {told}") from None
 
     def end(self) -> None:
         """End the process, which does so once nobody can ask it."""
         self._connection.close()
+        self._ended()
+
+    def _ended(self) -> int:
+        """Its exit code; it has a moment to end by itself."""
         try:
-            self._process.wait(_GRACE)
+            return self._process.wait(_GRACE)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait()
+            return self._process.wait()
 
 
 _ONE: Final = threading.Lock()

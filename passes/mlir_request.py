@@ -1,12 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Request`: what `passpilot.passes.mlir_loaded` asks `passpilot.passes.mlir_worker` for, pickled."""
+"""What `passpilot.passes.mlir_loaded` and `passpilot.passes.mlir_worker` say to each other.
+
+Each message is a frame of JSON, and one of IR as text. A request is a `Request`, and the operation. An answer
+is what is to be told, and the operation that results; nothing if it is the same as before.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import json
+from typing import TYPE_CHECKING, NamedTuple
 
-Told = tuple[str, str, tuple[str, int, int]]
-"""A kind, such as ``error`` or ``result``, a text, and file, line and column, as far as known."""
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from multiprocessing.connection import Connection
+
+Place = tuple[str, int, int]
+"""File, line and column, as far as known."""
+
+Told = tuple[str, str, Place]
+"""A kind, such as ``error``, a text, and where."""
 
 
 class Request(NamedTuple):
@@ -18,7 +30,43 @@ class Request(NamedTuple):
     """That of the pass."""
     element: str
     """The pass with its options."""
-    text: bytes
-    """The operation."""
     inside: bool
     """Whether the text is that of a module, in which the operation comes first."""
+
+
+class Answer(NamedTuple):
+    """What has come of it."""
+
+    told: Sequence[Told]
+    text: bytes
+
+
+def send_request(connection: Connection, request: Request, text: bytes) -> None:
+    """Ask for a run of a pass on the operation that is `text`."""
+    _send(connection, request, text)
+
+
+def receive_request(connection: Connection) -> tuple[Request, bytes]:
+    """The next request, and the operation."""
+    fields, text = _receive(connection)
+    return Request(*fields), text
+
+
+def send_answer(connection: Connection, answer: Answer) -> None:
+    """Answer the last request."""
+    _send(connection, answer.told, answer.text)
+
+
+def receive_answer(connection: Connection) -> Answer:
+    """The answer to the last request."""
+    told, text = _receive(connection)
+    return Answer([(kind, said, (file, line, column)) for kind, said, (file, line, column) in told], text)
+
+
+def _send(connection: Connection, fields: object, text: bytes) -> None:
+    connection.send_bytes(json.dumps(fields).encode())
+    connection.send_bytes(text)
+
+
+def _receive(connection: Connection) -> tuple[list, bytes]:  # type: ignore[type-arg]
+    return json.loads(connection.recv_bytes()), connection.recv_bytes()

@@ -6,11 +6,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+import psutil
 import pytest
 
 from passpilot.plugin.plugin_path import mlir_plugin
-from tests.command import passpilot, run
+from tests.command import GENEROUS, passpilot, run, started
 from tests.plugin.stock_mlir import CALLS, MLIR_OPT, native, refused, stock, written
+from tests.plugin.test_interrupt import stream
 
 PASSES: Final = '''\
 import os
@@ -71,6 +73,15 @@ class Raise:
 class Die:
     def run(self, operation):
         os._exit(7)
+
+
+@mlir.pass_("endless")
+@dataclass(frozen=True)
+class Endless:
+    def run(self, operation):
+        os.write(1, b"%d\\n" % os.getpid())
+        while True:
+            pass
 
 
 @mlir.pass_("annotate")
@@ -218,3 +229,14 @@ def test_files_that_cannot_be_loaded(text: str, told: str, source: Path) -> None
     written(source.parent, "bad.py", text)
     assert told in refused("cse", source, "--passpilot-load=bad.py")
     assert "expected a Python file that can be read" in refused("cse", source, "--passpilot-load=no.py")
+
+
+def test_the_process_of_passes_ends_with_the_tool(source: Path) -> None:
+    load = (f"--load-pass-plugin={mlir_plugin()}", "--passpilot-load=mine.py")
+    with started(
+        MLIR_OPT, *load, source, "--pass-pipeline=builtin.module(endless)", cwd=source.parent
+    ) as tool:
+        worker = psutil.Process(int(stream(tool.stdout).readline()))
+        assert tool.pid in {each.pid for each in worker.parents()}
+        tool.kill()
+        worker.wait(GENEROUS)
