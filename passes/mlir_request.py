@@ -8,7 +8,7 @@ is what is to be told, and the operation that results; nothing if it is the same
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,5 +68,5 @@ def _send(connection: Connection, fields: object, text: bytes) -> None:
     connection.send_bytes(text)
 
 
-def _receive(connection: Connection) -> tuple[list, bytes]:  # type: ignore[type-arg]
+def _receive(connection: Connection) -> tuple[Any, bytes]:
     return json.loads(connection.recv_bytes()), connection.recv_bytes()
