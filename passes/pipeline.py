@@ -17,7 +17,7 @@ from passpilot.passes.llvm_names import is_llvm_name
 from passpilot.plugin.errors import InputError, PassError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from passpilot.passes.element import Pass
     from passpilot.passes.registry import PassDefinition
@@ -47,6 +47,21 @@ def bind(pipeline: str, at: Mapping[str, str]) -> _core.Passes | None:
             if definition := _find(match[0]):
                 runs[match[0]] = (definition, _made(definition, who, text, match))
     return _core_passes(runs) if runs else None
+
+
+def bind_to(
+    passes: _core.Passes, element: str, body: Callable[[Callable[..., object]], Callable[..., object]]
+) -> None:
+    """Tell the core what one element means, if it names a pass in Python, whose run() goes through `body`.
+
+    Raises:
+        PipelineError: an option of the pass is wrong.
+        Error: a pass of another distribution cannot be used.
+    """
+    match = _ELEMENT.fullmatch(element)
+    if match and (definition := _find(element)):
+        made = _made(definition, "-passes", element, match)
+        passes.add(element, definition.name, definition.level, definition.required, body(made.run))
 
 
 def _find(element: str) -> PassDefinition | None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 EPILOG: Final = """\
 example:
+  opt-22 -load-pass-plugin=$(passpilot plugin-path) -passpilot-inline=onnx:model.onnx -passes='default<O2>' in.bc -o out.bc
   mlir-opt-22 --load-pass-plugin=$(passpilot plugin-path --mlir) in.mlir \\
     --pass-pipeline='builtin.module(advised-inline{runner=random:7})'"""
 

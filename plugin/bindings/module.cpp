@@ -58,6 +58,7 @@ void refuseBroken(HostedModule &H) {
 class Compiling {
 public:
   Compiling(HostedModule &H, const std::vector<PyAdvisor *> &All) : H(H) {
+    readable(H);
     if (H.Worker != std::thread::id())
       refuseBusy(H);
     refuseBroken(H);
@@ -202,6 +203,9 @@ void bindEmitOptions(nb::module_ &M) {
 } // namespace
 
 HostedModule &readable(HostedModule &H) {
+  if (H.ended())
+    raiseError("StaleViewError", "module: expected one of a compilation that "
+                                 "goes on, got one whose compiler has it back");
   if (H.busy())
     refuseBusy(H);
   return H;

@@ -67,11 +67,12 @@ PassResult runBody(PyPasses &Mine, const nb::object &Run,
   }
   nb::gil_scoped_acquire GIL;
   try {
-    PassAccess Access = accessOf(*Mine.Compiled, Unit);
+    HostedModule &H = Mine.moduleOf(Unit);
+    PassAccess Access = accessOf(H, Unit);
     Access.Passes = &Mine.Passes;
     Access.Unit = &Unit;
     nb::object Answer = nb::steal(
-        PyObject_CallOneArg(Run.ptr(), argumentOf(*Mine.Compiled, Unit).ptr()));
+        PyObject_CallOneArg(Run.ptr(), argumentOf(H, Unit).ptr()));
     if (!Answer.is_valid())
       throw nb::python_error();
     R.Preserved = Access.Preserved;
@@ -84,6 +85,28 @@ PassResult runBody(PyPasses &Mine, const nb::object &Run,
   }
   return R;
 }
+
+} // namespace
+
+HostedModule &PyPasses::moduleOf(const PassUnit &Unit) {
+  if (!Own && (!Compiled || Compiled->ended() ||
+               &Compiled->module() != Unit.Module)) {
+    end();
+    auto Lent = HostedModule::borrowed(*Unit.Module);
+    Compiled = Lent.get();
+    Borrowed = nb::cast(std::move(Lent));
+  }
+  return *Compiled;
+}
+
+void PyPasses::end() {
+  if (Borrowed.is_valid())
+    Compiled->end();
+  Compiled = nullptr;
+  Borrowed.reset();
+}
+
+namespace {
 
 void add(PyPasses &Mine, std::string Text, std::string Name,
          const std::string &Level, bool Required, nb::object Run) {
@@ -110,6 +133,7 @@ int traverse(PyObject *Self, visitproc visit, void *arg) {
     return 0;
   auto *Mine = nb::inst_ptr<PyPasses>(Self);
   Py_VISIT(Mine->Exception.ptr()); // its traceback has who compiles
+  Py_VISIT(Mine->Borrowed.ptr());
   for (nb::object &Run : Mine->Runs)
     Py_VISIT(Run.ptr());
   return 0;
@@ -118,6 +142,7 @@ int traverse(PyObject *Self, visitproc visit, void *arg) {
 int clear(PyObject *Self) {
   auto *Mine = nb::inst_ptr<PyPasses>(Self);
   Mine->Exception.reset();
+  Mine->Borrowed.reset();
   for (nb::object &Run : Mine->Runs)
     Run.reset();
   return 0;
@@ -149,6 +174,14 @@ void bindPasses(nb::module_ &M) {
   nb::class_<PyPasses>(M, "Passes", nb::type_slots(Slots),
                        "The passes in Python of one compilation.")
       .def(nb::init<>())
+      .def_static(
+          "of",
+          [](size_t Address) {
+            return std::make_unique<PyPasses>(
+                *reinterpret_cast<UserPasses *>(Address));
+          },
+          nb::arg("address"), "Those of another compiler in this process.")
+      .def("end", &PyPasses::end, "The other compiler has ended.")
       .def("add", &add, nb::arg("text"), nb::arg("name"), nb::arg("level"),
            nb::arg("required"), nb::arg("run"),
            "Adds what the element `text` of a pipeline means.")

@@ -15,10 +15,21 @@ namespace passpilot {
 
 /// GIL: held to change any member but Passes, which the compiling thread uses.
 struct PyPasses {
-  UserPasses Passes;
+  PyPasses() : Own(std::make_unique<UserPasses>()), Passes(*Own) {}
+  /// Those of somebody else's compiler, which outlive this.
+  explicit PyPasses(UserPasses &Theirs) : Passes(Theirs) {}
+
+  std::unique_ptr<UserPasses> Own;
+  UserPasses &Passes;
   std::deque<nb::object> Runs; ///< at stable addresses
   nb::object Exception;        ///< what the failure is about, if Python raised
   HostedModule *Compiled = nullptr; ///< set by the compilation
+  nb::object Borrowed;              ///< ... or lent by somebody else's
+
+  /// The module that \p Unit belongs to.
+  HostedModule &moduleOf(const PassUnit &Unit);
+  /// Somebody else's compilation is over.
+  void end();
 };
 
 } // namespace passpilot

@@ -144,6 +144,8 @@ std::vector<std::string> HostedModule::optimize(const std::string &Text,
     if (Inline) {
       liftGrowthLimit();
       Advised.emplace(*M, P.MAM, *Inline);
+      P.MAM.registerPass(
+          [] { return PluginInlineAdvisorAnalysis(Compilation::advisor); });
     }
     stopOn(P.PIC, Inline, Poll, Interrupted);
     Passes.Stopped = [&] {

@@ -39,6 +39,13 @@ public:
     Free.push_back(N);
   }
 
+  /// Lets all values go.
+  void clear() {
+    for (auto &Slab : Slabs)
+      for (Node &N : Slab)
+        N = nullptr;
+  }
+
 private:
   void flush() {
     for (Node *N : Waiting) {

@@ -79,6 +79,21 @@ HostedModule::HostedModule() : Context(std::make_unique<LLVMContext>()) {
       std::make_unique<ErrorCollector>(Diagnosed, OnQuery), true);
 }
 
+std::unique_ptr<HostedModule> HostedModule::borrowed(Module &M) {
+  std::unique_ptr<HostedModule> H(new HostedModule(M));
+  H->Worker = std::this_thread::get_id();
+  return H;
+}
+
+void HostedModule::end() {
+  if (Context)
+    return; // it is not borrowed
+  Own.reset();
+  Handles.clear();
+  (void)M.release();
+  Worker = {};
+}
+
 void HostedModule::throwDiagnosed() {
   if (Diagnosed.empty())
     return;

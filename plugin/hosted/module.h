@@ -110,6 +110,15 @@ public:
                                                   const std::string &Name,
                                                   const ParseOptions &O);
 
+  /// One that somebody else's compiler works on, on this thread. Its end must
+  /// come before the module's.
+  static std::unique_ptr<HostedModule> borrowed(llvm::Module &M);
+  /// The borrowed module's compilation is over: nothing of it can be looked at
+  /// any more.
+  void end();
+  bool ended() const { return !M; }
+  ~HostedModule() { end(); }
+
   llvm::Module &module() { return *M; }
   /// Verifier's complaints; empty if the module is sound.
   std::string verify() const;
@@ -158,6 +167,7 @@ public:
 
 private:
   HostedModule();
+  explicit HostedModule(llvm::Module &Borrowed) : M(&Borrowed), Own() {}
   void parse(std::unique_ptr<llvm::MemoryBuffer> Buffer, const ParseOptions &O);
   std::unique_ptr<llvm::TargetMachine> emitTarget(const EmitOptions &O);
   /// Throws the errors that LLVM reported through the context since the last

@@ -4,6 +4,8 @@
 
 #include "module.h"
 
+#include "../llvm/tool.h"
+
 #include "llvm/ADT/Statistic.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/CodeGen/CommandFlags.h"
@@ -21,9 +23,11 @@
 
 using namespace llvm;
 
-// Registers -mcpu, -mattr and their like. Only here: a compiler that loads
-// libpasspilot.so has registered them itself.
-static codegen::RegisterCodeGenFlags CodeGenFlags;
+// Registers -mcpu, -mattr and their like, unless a compiler has done so that
+// has loaded libpasspilot.so.
+static const auto *CodeGenFlags = cl::getRegisteredOptions().count("mcpu")
+                                      ? nullptr
+                                      : new codegen::RegisterCodeGenFlags;
 
 namespace passpilot {
 
@@ -41,6 +45,8 @@ static void onFatalError(void *, const char *Reason, bool) {
 }
 
 void initializeLLVM() {
+  if (inForeignTool())
+    return; // which has done so
   static std::once_flag Once;
   std::call_once(Once, [] {
     install_fatal_error_handler(onFatalError);

@@ -17,14 +17,20 @@ namespace passpilot {
 class Session;
 
 /// Makes \p Inline the inline advisor of \p M's compilation on this thread
-/// while the object lives. Construct it before the analyses are registered with
-/// MAM.
+/// while the object lives.
 class Compilation {
 public:
   Compilation(llvm::Module &M, llvm::ModuleAnalysisManager &MAM,
               Session &Inline);
   ~Compilation();
   Compilation(const Compilation &) = delete;
+
+  /// LLVM asks this function for the inline advisor of a compilation. It gives
+  /// none where there is no Compilation.
+  static llvm::InlineAdvisor *advisor(llvm::Module &M,
+                                      llvm::FunctionAnalysisManager &FAM,
+                                      llvm::InlineParams Params,
+                                      llvm::InlineContext Context);
 
 private:
   llvm::Module &M;

@@ -208,16 +208,18 @@ struct Entry {
 
 static thread_local DenseMap<Module *, Entry> Compilations;
 
-static llvm::InlineAdvisor *makeAdvisor(Module &M, FunctionAnalysisManager &,
-                                        InlineParams Params, InlineContext) {
-  Entry E = Compilations.lookup(&M);
+llvm::InlineAdvisor *Compilation::advisor(Module &M, FunctionAnalysisManager &,
+                                          InlineParams Params, InlineContext) {
+  const auto Found = Compilations.find(&M);
+  if (Found == Compilations.end())
+    return nullptr;
+  const Entry &E = Found->second;
   return new passpilot::InlineAdvisor(M, *E.MAM, Params, *E.Inline);
 }
 
 Compilation::Compilation(Module &M, ModuleAnalysisManager &MAM, Session &Inline)
     : M(M) {
   Compilations[&M] = {&MAM, &Inline};
-  MAM.registerPass([] { return PluginInlineAdvisorAnalysis(makeAdvisor); });
 }
 
 Compilation::~Compilation() { Compilations.erase(&M); }

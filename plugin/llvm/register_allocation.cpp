@@ -370,47 +370,72 @@ private:
 
 class EvictionAnalysis final : public RegAllocEvictionAdvisorAnalysisLegacy {
 public:
-  explicit EvictionAnalysis(RegisterAllocation &All)
-      : RegAllocEvictionAdvisorAnalysisLegacy(AdvisorMode::Release), All(All) {}
+  explicit EvictionAnalysis(AllocationHost Host)
+      : RegAllocEvictionAdvisorAnalysisLegacy(AdvisorMode::Release),
+        Host(std::move(Host)) {}
   bool doInitialization(Module &M) override {
-    Provider = std::make_unique<EvictionProvider>(M.getContext(), All);
+    Provider = std::make_unique<EvictionProvider>(M.getContext(), Host.Begin(M));
+    return false;
+  }
+  bool doFinalization(Module &) override {
+    Host.End();
     return false;
   }
 
 private:
-  RegisterAllocation &All;
+  const AllocationHost Host;
 };
 
 class PriorityAnalysis final : public RegAllocPriorityAdvisorAnalysisLegacy {
 public:
-  explicit PriorityAnalysis(RegisterAllocation &All)
-      : RegAllocPriorityAdvisorAnalysisLegacy(AdvisorMode::Release), All(All) {}
-  bool doInitialization(Module &) override {
-    Provider = std::make_unique<PriorityProvider>(All);
+  explicit PriorityAnalysis(AllocationHost Host)
+      : RegAllocPriorityAdvisorAnalysisLegacy(AdvisorMode::Release),
+        Host(std::move(Host)) {}
+  bool doInitialization(Module &M) override {
+    Provider = std::make_unique<PriorityProvider>(Host.Begin(M));
+    return false;
+  }
+  bool doFinalization(Module &) override {
+    Host.End();
     return false;
   }
 
 private:
-  RegisterAllocation &All;
+  const AllocationHost Host;
 };
 
 } // namespace
 
 RegisterAllocation::RegisterAllocation(LLVMContext &C, Session *Evict,
                                        Session *Priority)
-    : Evict(Evict), Priority(Priority), Eviction(C), Context(C) {}
+    : Evict(Evict), Priority(Priority), Eviction(C), Context(C) {
+  receiveTensors();
+}
 
 RegisterAllocation::~RegisterAllocation() = default;
 
-void RegisterAllocation::install(legacy::PassManagerBase &PM) {
+void RegisterAllocation::receiveTensors() {
   if (Evict)
     Receiver = &Eviction.receive(
         Context, [this](size_t I) { return Evict->feature(I); });
   if (Priority)
     Priorities.receive(Context,
                        [this](size_t I) { return Priority->feature(I); });
-  PM.add(new EvictionAnalysis(*this));
-  PM.add(new PriorityAnalysis(*this));
+}
+
+Pass *RegisterAllocation::createEvictionAnalysis(AllocationHost Host) {
+  return new EvictionAnalysis(std::move(Host));
+}
+
+Pass *RegisterAllocation::createPriorityAnalysis(AllocationHost Host) {
+  return new PriorityAnalysis(std::move(Host));
+}
+
+void RegisterAllocation::install(legacy::PassManagerBase &PM) {
+  const AllocationHost This{
+      [this](Module &) -> RegisterAllocation & { return *this; }};
+  PM.add(createEvictionAnalysis(This));
+  PM.add(createPriorityAnalysis(This));
 }
 
 bool RegisterAllocation::stopped() const {

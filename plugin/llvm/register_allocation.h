@@ -20,6 +20,7 @@ class LiveInterval;
 class LiveIntervals;
 class LiveRegMatrix;
 class MachineRegisterInfo;
+class Pass;
 class TargetRegisterInfo;
 class VirtRegMap;
 namespace legacy {
@@ -127,6 +128,15 @@ public:
   }
 };
 
+class RegisterAllocation;
+
+/// Whose code generation it is: finds the module's advisors when it begins, and
+/// learns of its end.
+struct AllocationHost {
+  std::function<RegisterAllocation &(llvm::Module &)> Begin;
+  std::function<void()> End = [] {};
+};
+
 /// Advises the register allocation of one module's code generation.
 class RegisterAllocation {
 public:
@@ -137,6 +147,9 @@ public:
 
   /// To be called before the code generator adds its passes.
   void install(llvm::legacy::PassManagerBase &PM);
+  /// What LLVM's code generator asks for its advisors, instead of LLVM's own.
+  static llvm::Pass *createEvictionAnalysis(AllocationHost Host);
+  static llvm::Pass *createPriorityAnalysis(AllocationHost Host);
   /// Whether a session wants the compilation to end.
   bool stopped() const;
 
@@ -152,6 +165,8 @@ public:
 
 private:
   llvm::LLVMContext &Context;
+
+  void receiveTensors();
 };
 
 } // namespace passpilot

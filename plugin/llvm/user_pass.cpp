@@ -167,6 +167,8 @@ void UserPasses::registerParser(PassBuilder &PB) {
   PB.registerPipelineParsingCallback(
       [this](StringRef Name, PassManagerT &PM,
              ArrayRef<PassBuilder::PipelineElement>) {
+        if (Resolve && !Nested)
+          resolve(Name);
         for (const UserPass &P : Passes) {
           if (Nested || Name != P.Text || P.Level < Level)
             continue;
@@ -223,11 +225,27 @@ void UserPasses::registerWith(PassBuilder &PB) {
   registerParser<CGSCCPassManager>(PB);
   registerParser<FunctionPassManager>(PB);
   registerParser<LoopPassManager>(PB);
-  auto *PIC = PB.getPassInstrumentationCallbacks();
+  if (auto *PIC = PB.getPassInstrumentationCallbacks())
+    addAll(*PIC);
+}
+
+/// Tells LLVM the names of the passes, and watches those that run.
+void UserPasses::addAll(PassInstrumentationCallbacks &PIC) {
   for (const UserPass &P : Passes)
-    PIC->addClassToPassName(P.Name, P.Name);
-  if (VerifyEach || !Passes.empty())
-    watch(*PIC);
+    PIC.addClassToPassName(P.Name, P.Name);
+  if (Watching || (!VerifyEach && Passes.empty()))
+    return;
+  Watching = true;
+  watch(PIC);
+}
+
+void UserPasses::resolve(StringRef Element) {
+  for (const UserPass &P : Passes)
+    if (Element == P.Text)
+      return;
+  Resolve(Element);
+  if (auto *PIC = Builder->getPassInstrumentationCallbacks())
+    addAll(*PIC);
 }
 
 /// Passes that run others, after each of which there is nothing to verify.
@@ -286,6 +304,8 @@ PreservedAnalyses UserPasses::run(const UserPass &P, PassUnit Unit) {
     return std::move(R.Preserved);
   BrokenIR |= abandonChange(Unit);
   Failure = {P.Name, Unit.text(), *R.Failure, BrokenIR};
+  if (OnFailure)
+    OnFailure();
   // LLVM ends the process where a loop pass has not kept MemorySSA.
   PreservedAnalyses PA = PreservedAnalyses::none();
   PA.preserve<MemorySSAAnalysis>();
@@ -296,6 +316,7 @@ void UserPasses::restart() {
   Failure.reset();
   Stopped = nullptr;
   Running.clear();
+  Watching = false;
   PlacedAt.clear();
   Managers = {};
 }

@@ -94,6 +94,13 @@ public:
   bool Debug = false;      ///< print what -debug-pass-manager is about
   /// Whether the compilation is to end; empty: it is not.
   std::function<bool()> Stopped;
+  /// Where LLVM itself parses: adds the pass that an element of the text names,
+  /// if there is one.
+  std::function<void(llvm::StringRef Element)> Resolve;
+  /// Called at once when a pass has failed.
+  std::function<void()> OnFailure;
+  /// The element that the text being parsed starts with, where LLVM parses it.
+  std::string First;
 
   /// Lets \p PB parse the passes and note its managers. Call it before the
   /// analyses are registered with them.
@@ -127,7 +134,7 @@ private:
   AnalysisManagers Managers;
   llvm::PassBuilder *Builder = nullptr;
   bool Nested = false; ///< a body runs a pipeline: of LLVM's passes only
-  std::string First;   ///< the element that the text being parsed starts with
+  bool Watching = false;
   std::vector<bool> Running; ///< the passes at work: is it one of an SCC?
   std::optional<PassFailure> Failure;
 
@@ -137,6 +144,8 @@ private:
   llvm::Error explained(llvm::Error E) const;
   llvm::Error checkRun(const PassUnit &Unit, llvm::Function *F,
                        bool Changed) const;
+  void resolve(llvm::StringRef Element);
+  void addAll(llvm::PassInstrumentationCallbacks &PIC);
   void watch(llvm::PassInstrumentationCallbacks &PIC);
   void verifyAfter(llvm::StringRef Pass, const PassUnit &Unit);
   llvm::LazyCallGraph *walked(llvm::Module &M) const;

@@ -2,7 +2,9 @@
 //
 // `advised-inline`: MLIR's own inliner, which asks a runner about each call.
 
-#include "advisor.h"
+#include "../loaded/advisor.h"
+
+#include "inline_point.h"
 #include "legality.h"
 #include "passes.h"
 
@@ -173,7 +175,9 @@ void AdvisedInline::runOnOperation() {
   }
   Messages Told;
   auto Advised =
-      makeAdvisor({Runner, Log, OnError, Timeout}, mlirInlinePoint(), Told);
+      makeAdvisor({Runner, Log, OnError, Timeout, /*Limit=*/0,
+                   "there is no call that may be inlined"},
+                  mlirInlinePoint(), Told);
   if (!emitMessages(Told, Root->getLoc()) || !Advised)
     return signalPassFailure();
   Inlining Run(Advised->session(), Root, Graph);

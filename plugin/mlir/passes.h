@@ -5,7 +5,7 @@
 #ifndef PASSPILOT_MLIR_PASSES_H
 #define PASSPILOT_MLIR_PASSES_H
 
-#include "message.h"
+#include "../loaded/message.h"
 
 #include "mlir/IR/Diagnostics.h"
 

@@ -7,7 +7,7 @@
 
 #include "exchange.h"
 #include "passes.h"
-#include "python.h"
+#include "mlir_calls.h"
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -57,7 +57,7 @@ UserPass::initializeOptions(StringRef Text,
                             function_ref<LogicalResult(const Twine &)> Refuse) {
   Options = Text.str();
   Messages Told;
-  if (const PythonCalls *Calls = python(Told))
+  if (const auto *Calls = python<MLIRCalls>(Told))
     Calls->Check(&Told, D.Name.c_str(), Options.c_str());
   for (const Message &M : Told)
     if (M.isError())
@@ -84,7 +84,7 @@ void UserPass::runOnOperation() {
     return Refuse("an operation that can be handed to Python, got " + Why +
                   "; run it on the module");
   Messages Told;
-  if (const PythonCalls *Calls = python(Told))
+  if (const auto *Calls = python<MLIRCalls>(Told))
     Calls->Run(&Told, Op->getName().getStringRef().str().c_str(),
                D.Name.c_str(), Options.c_str(), Text->c_str(),
                /*Inside=*/Op->getParentOp());
@@ -102,12 +102,16 @@ void UserPass::runOnOperation() {
     Refuse(Op->getName().getStringRef() + " that this MLIR reads, got: " + Why);
 }
 
+MLIRCalls TheCalls{};
+
 } // namespace
+
+const PythonModule TheModule = {"passpilot.passes.mlir_loaded", &TheCalls};
 
 bool registerUserPasses(const std::string &Files, Messages &Told) {
   // MLIR keeps references to them.
   static std::deque<Definition> Definitions;
-  const PythonCalls *Calls = python(Told);
+  const auto *Calls = python<MLIRCalls>(Told);
   if (!Calls)
     return false;
   Calls->Load(&Told, Files.c_str());

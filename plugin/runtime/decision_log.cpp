@@ -65,6 +65,12 @@ void DecisionLog::observation(uint64_t Ordinal, const DecisionPlace &Place) {
   write("}\n");
 }
 
+bool DecisionLog::flush() {
+  if (File && std::fflush(File.get()) != 0)
+    fail();
+  return !Failed;
+}
+
 bool DecisionLog::close() {
   if (File && std::fclose(File.release()) != 0)
     fail();

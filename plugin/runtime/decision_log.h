@@ -45,6 +45,8 @@ public:
     write({static_cast<const char *>(Data), Bytes});
   }
   void endObservation() { write("\n"); }
+  /// False if anything since the start could not be written.
+  bool flush();
   /// Flushes and closes. False if anything since the start could not be
   /// written.
   bool close();

@@ -87,6 +87,11 @@ void Session::switchContext(std::string_view Name) {
     Log->context(Context);
 }
 
+void Session::flushLog() {
+  if (Log && !Stopped && !Log->flush())
+    fail({FailureKind::Log, Log->error(), "the end"});
+}
+
 std::optional<Advice> Session::ask(Question &Q, bool OverBudget) {
   if (Stopped)
     return std::nullopt;
@@ -238,8 +243,7 @@ bool Session::settleFailure(bool MayFallBack) {
   std::swap(Now, Pending);
   Now.Where = where();
   if (Now.Kind == FailureKind::Interrupt || !MayFallBack) {
-    TheFailure = Now;
-    Stopped = true;
+    fail(std::move(Now));
     return false;
   }
   if (!FirstFallback)
@@ -265,8 +269,14 @@ void Session::interrupt() {
 void Session::abandon(FailureKind K, std::string Text) {
   if (Stopped)
     return;
-  TheFailure = {K, std::move(Text), where()};
+  fail({K, std::move(Text), where()});
+}
+
+void Session::fail(Failure F) {
+  TheFailure = std::move(F);
   Stopped = true;
+  if (OnFailure)
+    OnFailure();
 }
 
 bool Session::noteFailure(FailureKind K, std::string Text, bool Fatal) {

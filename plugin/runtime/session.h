@@ -118,6 +118,8 @@ public:
   /// The mask of a Choice, int64[Count].
   int64_t *mask() { return Mask; }
   void switchContext(std::string_view Name);
+  /// Fails if what was logged until now cannot be written.
+  void flushLog();
   /// Likewise, unless this compilation is in this context.
   void enterContext(const std::string &Name);
 
@@ -150,6 +152,8 @@ public:
   bool noteFailure(FailureKind K, std::string Text, bool Fatal = false);
   const Failure &failure() const { return TheFailure; }
   const Failure &firstFallback() const { return FirstFallback; }
+  /// Called at once when failure() is set, if anybody wants to know.
+  std::function<void()> OnFailure;
   /// True once nothing more shall be asked and passes may be skipped.
   bool stopped() const { return Stopped; }
   /// The user wants the compilation to end.
@@ -189,6 +193,7 @@ private:
   std::vector<Advice> foresee(const char *Features, size_t Count);
   bool question(Advice &Answer);
   void countAnswer(Advice Answer);
+  void fail(Failure F);
   bool settleFailure(bool MayFallBack);
   bool writeLog(Advice Answer);
   std::string where() const;

@@ -215,6 +215,6 @@ def sanitised(folder: Path) -> Path:
     (package / "__init__.py").write_text((ROOT / "plugin/root.py.in").read_text())
     for each in (ROOT / "plugin").glob("*.py"):
         (package / "plugin" / each.name).symlink_to(each)
-    for core in (*build.glob("_core*.so"), build / "libpasspilot.so"):
+    for core in (*build.glob("_core*.so"), build / "libpasspilot_llvm.so"):
         (package / "plugin" / core.name).symlink_to(core)
     return site

@@ -175,7 +175,7 @@ def test_features_of_the_users(tmp_path: Path) -> None:
 
 def test_native_runners_need_no_python(tmp_path: Path) -> None:
     source = written(tmp_path, "in.mlir", CALLS)
-    for name in ("libpasspilot_mlir.so", "libpasspilot.so"):
+    for name in ("libpasspilot_mlir.so", "libpasspilot_llvm.so"):
         shutil.copy(mlir_plugin().with_name(name), tmp_path)
     load = f"--load-pass-plugin={tmp_path / 'libpasspilot_mlir.so'}"
     for runner, code in (("random:1 log=x.log", 0), ("python:policy.py", 1)):

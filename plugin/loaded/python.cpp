@@ -5,6 +5,7 @@
 
 #include "python.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
@@ -52,32 +53,65 @@ void *openLibrary(const std::string &Program) {
   return nullptr;
 }
 
-template <typename Function> Function *find(void *Library, const char *Name) {
-  return reinterpret_cast<Function *>(dlsym(Library, Name));
-}
-
-/// The text of the program that connects Python to \p Calls; what goes wrong is
-/// told to \p Told.
-std::string connection(PythonCalls &Calls, Messages &Told) {
+/// The text of the program that connects Python to the module's calls; what
+/// goes wrong is told to \p Told.
+std::string connection(Messages &Told) {
   char Text[1024];
   std::snprintf(
       Text, sizeof Text,
-      "import ctypes\n"
+      "import ctypes, importlib, sys\n"
       "tell = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, "
       "ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_int, "
       "ctypes.c_int)(%zu)\n"
       "try:\n"
-      "    from passpilot.passes import mlir_loaded\n"
-      "    mlir_loaded.connect(%zu, tell)\n"
+      "    importlib.import_module('%s').connect(%zu, tell)\n"
       "except BaseException as error:\n"
-      "    text = f'{type(error).__name__}: {error}'.encode()\n"
+      "    text = f'passpilot: expected the packages of {sys.executable}, got "
+      "{type(error).__name__}: {error}; install passpilot there'.encode()\n"
       "    tell(%zu, b'error', text, len(text), b'', 0, 0)\n",
-      reinterpret_cast<size_t>(&passpilotTell),
-      reinterpret_cast<size_t>(&Calls), reinterpret_cast<size_t>(&Told));
+      reinterpret_cast<size_t>(&passpilotTell), TheModule.Name,
+      reinterpret_cast<size_t>(TheModule.Calls),
+      reinterpret_cast<size_t>(&Told));
   return Text;
 }
 
-bool start(PythonCalls &Calls, Messages &Told) {
+/// The functions of the interpreter's library by name.
+class Interpreter {
+public:
+  explicit Interpreter(void *Library) : Library(Library) {}
+
+  bool runs() const {
+    auto *Runs = find<int()>("Py_IsInitialized");
+    return Runs && Runs();
+  }
+  void start(const std::string &Program) const {
+    auto *Decode =
+        find<wchar_t *(const char *, size_t *)>("Py_DecodeLocale");
+    find<void(const wchar_t *)>("Py_SetProgramName")(
+        Decode(Program.c_str(), nullptr));
+    find<void(int)>("Py_InitializeEx")(/*InstallSignalHandlers=*/0);
+    find<void *()>("PyEval_SaveThread")(); // who wants the GIL takes it
+  }
+  void run(const std::string &Text) const {
+    const int State = find<int()>("PyGILState_Ensure")();
+    find<int(const char *)>("PyRun_SimpleString")(Text.c_str());
+    find<void(int)>("PyGILState_Release")(State);
+  }
+
+private:
+  void *Library;
+
+  template <typename Function> Function *find(const char *Name) const {
+    return reinterpret_cast<Function *>(dlsym(Library, Name));
+  }
+};
+
+bool start(Messages &Told) {
+  Interpreter Present(RTLD_DEFAULT); // of a program that is Python, or has it
+  if (Present.runs()) {
+    Present.run(connection(Told));
+    return Told.empty();
+  }
   const std::string Program = program();
   void *Library = Program.empty() ? nullptr : openLibrary(Program);
   if (!Library) {
@@ -87,16 +121,9 @@ bool start(PythonCalls &Calls, Messages &Told) {
                                  Version});
     return false;
   }
-  auto *Decode =
-      find<wchar_t *(const char *, size_t *)>(Library, "Py_DecodeLocale");
-  auto *SetProgram = find<void(const wchar_t *)>(Library, "Py_SetProgramName");
-  auto *Initialize = find<void(int)>(Library, "Py_InitializeEx");
-  auto *Run = find<int(const char *)>(Library, "PyRun_SimpleString");
-  auto *Release = find<void *()>(Library, "PyEval_SaveThread");
-  SetProgram(Decode(Program.c_str(), nullptr));
-  Initialize(/*InstallSignalHandlers=*/0);
-  Run(connection(Calls, Told).c_str());
-  Release(); // the functions take the GIL for themselves
+  Interpreter Ours(Library);
+  Ours.start(Program);
+  Ours.run(connection(Told));
   return Told.empty();
 }
 
@@ -104,18 +131,17 @@ bool Started = false;
 
 } // namespace
 
-const PythonCalls *python(Messages &Told) {
+const PythonCalls *startedPython(Messages &Told) {
   static std::mutex Mutex;
-  static PythonCalls Calls{};
   static Messages Failure; // said to everybody who needs Python
   std::lock_guard<std::mutex> Lock(Mutex);
   if (!Started && Failure.empty()) {
-    Started = start(Calls, Failure);
+    Started = start(Failure);
     if (Started)
-      std::atexit([] { Calls.End(nullptr); });
+      std::atexit([] { TheModule.Calls->End(nullptr); });
   }
   Told.insert(Told.end(), Failure.begin(), Failure.end());
-  return Started ? &Calls : nullptr;
+  return Started ? TheModule.Calls : nullptr;
 }
 
 bool pythonRuns() { return Started; }
@@ -125,6 +151,17 @@ std::string pluginFolder() {
   dladdr(reinterpret_cast<void *>(&pluginFolder), &Info);
   std::error_code Ignored;
   return fs::canonical(Info.dli_fname, Ignored).parent_path().string();
+}
+
+std::string onnxLibrary() {
+  const fs::path Folder =
+      fs::path(pluginFolder()).parent_path().parent_path() / "onnxruntime/capi";
+  std::string Found;
+  std::error_code Missing;
+  for (const auto &Entry : fs::directory_iterator(Folder, Missing))
+    if (Entry.path().filename().string().rfind("libonnxruntime.so", 0) == 0)
+      Found = std::max(Found, Entry.path().string());
+  return Found;
 }
 
 } // namespace passpilot

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the user is to be told, by those who know nothing of MLIR.
+// What the user is to be told, by those who know nothing of the compiler.
 
-#ifndef PASSPILOT_MLIR_MESSAGE_H
-#define PASSPILOT_MLIR_MESSAGE_H
+#ifndef PASSPILOT_LOADED_MESSAGE_H
+#define PASSPILOT_LOADED_MESSAGE_H
 
 #include <string>
 #include <vector>

@@ -8,7 +8,7 @@
 #include "python.h"
 #include "llvm/Support/FileSystem.h"
 
-#include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <mutex>
 #include <set>
@@ -75,8 +75,11 @@ class NativeAdvisor final : public Advisor {
 public:
   NativeAdvisor(const Point &P, std::unique_ptr<Runner> R,
                 const AdvisorOptions &O)
-      : Name(O.Runner), TheSession(P, std::move(R), {}, O.OnError == "default",
-                                   !O.Log.empty()) {}
+      : Name(O.Runner), Unasked(O.Unasked),
+        TheSession(P, std::move(R), {}, O.OnError == "default",
+                   !O.Log.empty()) {
+    TheSession.Limit = O.Limit;
+  }
 
   bool openLog(const std::string &Path, Messages &Told) {
     const bool Good = Log.open(Path, TheSession.logSpecs(), Told);
@@ -85,6 +88,7 @@ public:
   }
 
   Session &session() override { return TheSession; }
+  bool inPython() const override { return false; }
 
   void finish(bool Good, Messages &Told) override {
     const Failure &F = TheSession.failure();
@@ -96,7 +100,7 @@ public:
   }
 
 private:
-  const std::string Name;
+  const std::string Name, Unasked;
   Session TheSession;
   LogFile Log;
 
@@ -108,46 +112,46 @@ private:
 
   void warn(Messages &Told) {
     const Counts &C = TheSession.Counts;
-    if (!C.Asked && !C.Fallbacks)
-      Told.push_back({"warning", who() + ": runner " + Name +
-                                     " was never asked: there is no call that "
-                                     "may be inlined"});
+    const uint64_t All = C.Asked + C.Fallbacks + C.BudgetHits;
+    auto Warn = [&](const std::string &Text) {
+      Told.push_back({"warning", who() + ": " + Text});
+    };
+    auto Of = [All](uint64_t Count) {
+      return std::to_string(Count) + " of " + std::to_string(All) +
+             " decisions";
+    };
+    if (!All)
+      Warn("runner " + Name + " was never asked: " + Unasked);
     if (C.Fallbacks)
-      Told.push_back(
-          {"warning", who() + ": " + std::to_string(C.Fallbacks) + " of " +
-                          std::to_string(C.Asked + C.Fallbacks) +
-                          " decisions fell back to the default; the first: " +
-                          who() + told(TheSession.firstFallback())});
+      Warn(Of(C.Fallbacks) + " fell back to the default; the first: " + who() +
+           told(TheSession.firstFallback()));
+    if (C.BudgetHits)
+      Warn(Of(C.BudgetHits) +
+           " went to the default, because the module had grown over its size "
+           "budget, which -passpilot-size-budget sets");
   }
 };
 
 /// An advisor of Python's, which owns the session.
 class PythonAdvisor final : public Advisor {
 public:
-  PythonAdvisor(const PythonCalls &Calls, size_t Address)
+  PythonAdvisor(const AdvisorCalls &Calls, size_t Address)
       : Calls(Calls), Address(Address) {}
+  ~PythonAdvisor() override {
+    Messages Ignored;
+    Calls.Drop(&Ignored, Address);
+  }
 
   Session &session() override { return *reinterpret_cast<Session *>(Address); }
+  bool inPython() const override { return true; }
   void finish(bool Good, Messages &Told) override {
     Calls.Finish(&Told, Address, Good);
   }
 
 private:
-  const PythonCalls &Calls;
+  const AdvisorCalls &Calls;
   const size_t Address;
 };
-
-/// onnxruntime's library among the packages this plugin is among.
-std::string onnxLibrary() {
-  const fs::path Folder =
-      fs::path(pluginFolder()).parent_path().parent_path() / "onnxruntime/capi";
-  std::string Found;
-  std::error_code Missing;
-  for (const auto &Entry : fs::directory_iterator(Folder, Missing))
-    if (Entry.path().filename().string().rfind("libonnxruntime.so", 0) == 0)
-      Found = std::max(Found, Entry.path().string());
-  return Found;
-}
 
 std::unique_ptr<Advisor> nativeAdvisor(const AdvisorOptions &O, const Point &P,
                                        Messages &Told) {
@@ -187,7 +191,34 @@ bool isFirst(const std::string &Log, Messages &Told) {
   return false;
 }
 
+std::string row(uint64_t Count, const std::string &What) {
+  char Text[256];
+  std::snprintf(Text, sizeof Text, "%10llu %s\n",
+                static_cast<unsigned long long>(Count), What.c_str());
+  return Text;
+}
+
 } // namespace
+
+std::string report(Session &S, const std::string &Runner) {
+  const Counts &C = S.Counts;
+  const uint64_t All = C.Asked + C.Fallbacks + C.BudgetHits;
+  std::string Text = S.point().Name + " advisor " + Runner + ":\n";
+  Text += row(All, "decisions");
+  if (S.point().Domain.Kind != DomainKind::Number) {
+    const bool Flag = S.point().Domain.Kind == DomainKind::Flag;
+    Text += row(C.Accepted, Flag ? "accepted" : "evictions");
+    Text += row(C.Asked - C.Accepted, Flag ? "refused" : "kept");
+  }
+  Text += row(C.Fallbacks, "fallbacks to the default");
+  if (C.BudgetHits)
+    Text += row(C.BudgetHits, "decided by the default, over the size budget");
+  Text += row(C.NotAskable, "decided by the default, not askable");
+  char Time[64];
+  std::snprintf(Time, sizeof Time, "%10.2f microseconds per decision\n",
+                All ? 1e6 * C.AskSeconds / static_cast<double>(All) : 0.0);
+  return Text + Time;
+}
 
 std::unique_ptr<Advisor> makeAdvisor(const AdvisorOptions &O, const Point &P,
                                      Messages &Told) {
@@ -198,11 +229,12 @@ std::unique_ptr<Advisor> makeAdvisor(const AdvisorOptions &O, const Point &P,
     if (Native || !Told.empty())
       return Native;
   }
-  const PythonCalls *Calls = python(Told);
+  const auto *Calls = python<AdvisorCalls>(Told);
   if (!Calls)
     return nullptr;
-  const size_t Session = Calls->Start(&Told, O.Runner.c_str(), O.Log.c_str(),
-                                      O.OnError.c_str(), O.Timeout);
+  const size_t Session =
+      Calls->Start(&Told, P.Name.c_str(), O.Runner.c_str(), O.Log.c_str(),
+                   O.OnError.c_str(), O.Timeout, O.Limit);
   if (!Session)
     return nullptr;
   auto A = std::make_unique<PythonAdvisor>(*Calls, Session);

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The register allocator's advisors in somebody else's code generator. LLVM
+// makes its analyses through a registry of constructors, where ours are put.
+
+#include "allocation.h"
+
+#include "../llvm/options.h"
+#include "../llvm/points.h"
+#include "../llvm/register_allocation.h"
+#include "host.h"
+#include "options.h"
+#include "llvm/CodeGen/RegAllocEvictionAdvisor.h"
+#include "llvm/CodeGen/RegAllocPriorityAdvisor.h"
+#include "llvm/InitializePasses.h"
+#include "llvm/PassInfo.h"
+#include "llvm/PassRegistry.h"
+
+using namespace llvm;
+
+namespace passpilot {
+
+namespace {
+
+/// The advisors of one module's code generation.
+class CodeGeneration {
+public:
+  explicit CodeGeneration(Module &M) : M(M) {
+    Session *Sessions[] = {begin(Evict, "evict", evictPoint()),
+                           begin(Priority, "priority", priorityPoint())};
+    liftEvictionLimit();
+    Allocation.emplace(M.getContext(), Sessions[0], Sessions[1]);
+  }
+  CodeGeneration(const CodeGeneration &) = delete;
+  /// To be called before LLVM's output counts as good.
+  void end() {
+    Messages Told;
+    const bool Good = !Failed;
+    for (Asked *A : {&Evict, &Priority})
+      if (A->Advisor && !A->Finished)
+        finish(*A, Good, Told);
+    tell(M.getContext(), Told);
+  }
+
+  RegisterAllocation &allocation() { return *Allocation; }
+
+private:
+  struct Asked {
+    std::unique_ptr<passpilot::Advisor> Advisor;
+    AdvisorOptions Options;
+    bool Finished = false;
+  };
+  Module &M;
+  Asked Evict, Priority;
+  std::optional<RegisterAllocation> Allocation;
+  bool Failed = false;
+
+  Session *begin(Asked &A, const char *Name, const Point &P) {
+    if (!advised(Name))
+      return nullptr;
+    Messages Told;
+    if (advisorOptions(Name, M, A.Options, Told))
+      A.Advisor = makeAdvisor(A.Options, P, Told);
+    Failed |= !A.Advisor;
+    tell(M.getContext(), Told);
+    if (!A.Advisor)
+      return nullptr;
+    Session &S = A.Advisor->session();
+    S.OnFailure = [this, &A] { fail(A); };
+    return &S;
+  }
+
+  void fail(Asked &A) {
+    Failed = true;
+    A.Advisor->session().OnFailure = nullptr;
+    Messages Told;
+    finish(A, true, Told);
+    tell(M.getContext(), Told);
+  }
+
+  void finish(Asked &A, bool Good, Messages &Told) {
+    A.Finished = true;
+    if (statsWanted() && Good && !Failed)
+      errs() << report(A.Advisor->session(), A.Options.Runner);
+    A.Advisor->finish(Good, Told);
+  }
+};
+
+/// LLVM's two analyses share what belongs to a module, and live as long as all
+/// that asks it. Code generators run on several threads, each on a module of
+/// its own.
+std::shared_ptr<CodeGeneration> generationOf(Module &M) {
+  static thread_local DenseMap<Module *, std::weak_ptr<CodeGeneration>> All;
+  std::shared_ptr<CodeGeneration> Mine = All[&M].lock();
+  if (!Mine)
+    All[&M] = Mine = std::make_shared<CodeGeneration>(M);
+  return Mine;
+}
+
+bool wanted() { return advised("evict") || advised("priority"); }
+
+/// One of LLVM's analyses, with a hold on the module's advisors.
+template <Pass *(*Create)(AllocationHost)> Pass *createAnalysis() {
+  auto Mine = std::make_shared<std::shared_ptr<CodeGeneration>>();
+  return Create({[Mine](Module &M) -> RegisterAllocation & {
+                   *Mine = generationOf(M);
+                   return (*Mine)->allocation();
+                 },
+                 [Mine] { (*Mine)->end(); }});
+}
+
+/// Puts \p Create where LLVM keeps the constructor of an analysis.
+template <typename Analysis, Pass *(*Create)(AllocationHost)>
+void replaceConstructor() {
+  static PassInfo::NormalCtor_t Theirs;
+  auto *Info = const_cast<PassInfo *>(
+      PassRegistry::getPassRegistry()->getPassInfo(&Analysis::ID));
+  Theirs = Info->getNormalCtor();
+  Info->setNormalCtor([] {
+    return wanted() ? createAnalysis<Create>() : Theirs();
+  });
+}
+
+} // namespace
+
+void registerAllocation() {
+  PassRegistry &Registry = *PassRegistry::getPassRegistry();
+  initializeRegAllocEvictionAdvisorAnalysisLegacyPass(Registry);
+  initializeRegAllocPriorityAdvisorAnalysisLegacyPass(Registry);
+  replaceConstructor<RegAllocEvictionAdvisorAnalysisLegacy,
+                     RegisterAllocation::createEvictionAnalysis>();
+  replaceConstructor<RegAllocPriorityAdvisorAnalysisLegacy,
+                     RegisterAllocation::createPriorityAnalysis>();
+}
+
+} // namespace passpilot

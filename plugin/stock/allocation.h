@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef PASSPILOT_STOCK_ALLOCATION_H
+#define PASSPILOT_STOCK_ALLOCATION_H
+
+namespace passpilot {
+
+/// Lets the code generators of this process ask the advisors of the options.
+void registerAllocation();
+
+} // namespace passpilot
+
+#endif

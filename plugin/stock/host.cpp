@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "host.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Signals.h"
+#include "llvm/Support/WithColor.h"
+
+#include <cstdlib>
+#include <link.h>
+#include <mutex>
+
+using namespace llvm;
+
+namespace passpilot {
+
+namespace {
+
+#define PASSPILOT_TEXT_OF(X) #X
+#define PASSPILOT_TEXT(X) PASSPILOT_TEXT_OF(X)
+const StringRef LibraryName = "/libLLVM.so." PASSPILOT_TEXT(
+    LLVM_VERSION_MAJOR) "." PASSPILOT_TEXT(LLVM_VERSION_MINOR);
+
+/// In which order the process has loaded libraries; 0 for those it has not.
+struct Loaded {
+  int Next = 0, LLVM = 0, Another = 0, Ours = 0;
+};
+
+Loaded libraries() {
+  Loaded L;
+  dl_iterate_phdr(
+      [](dl_phdr_info *Info, size_t, void *Data) {
+        Loaded &L = *static_cast<Loaded *>(Data);
+        const StringRef Name(Info->dlpi_name);
+        ++L.Next;
+        if (Name.contains(LibraryName))
+          L.LLVM = L.Next;
+        else if (Name.contains("/libLLVM"))
+          L.Another = L.Next;
+        if (Name.contains("/libpasspilot.so"))
+          L.Ours = L.Next;
+        return 0;
+      },
+      &L);
+  return L;
+}
+
+/// Some tools end the process at an error, and leave what they have begun to
+/// write.
+void removeOutputsAtExit() {
+  static std::once_flag Once;
+  std::call_once(Once, [] { std::atexit(sys::RunInterruptHandlers); });
+}
+
+DiagnosticSeverity severityOf(const Message &M) {
+  return M.isError()           ? DS_Error
+         : M.Kind == "warning" ? DS_Warning
+                               : DS_Remark;
+}
+
+} // namespace
+
+void checkTool(bool Strict) {
+  const Loaded L = libraries();
+  if (L.LLVM < L.Ours || (!Strict && (!L.Another || L.Another > L.Ours)))
+    return;
+  refuse("passpilot: expected a tool with " + LibraryName.drop_front().str() +
+         ", such as opt-22, clang-22 or llc-22, got " +
+         sys::fs::getMainExecutable(nullptr, nullptr));
+}
+
+void tell(LLVMContext &C, const Messages &Told) {
+  for (const Message &M : Told) {
+    if (M.isError())
+      removeOutputsAtExit();
+    C.diagnose(DiagnosticInfoGeneric(M.Text, severityOf(M)));
+  }
+}
+
+void refuse(const std::string &Text) {
+  WithColor::error() << Text << "\n";
+  sys::RunInterruptHandlers();
+  std::exit(1);
+}
+
+} // namespace passpilot

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "options.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/xxhash.h"
+
+#include <cmath>
+#include <cstdlib>
+
+using namespace llvm;
+
+namespace passpilot {
+
+namespace {
+
+cl::OptionCategory Category("passpilot", "Who advises the compiler");
+
+/// A flag that may be repeated, and the variable that stands for it.
+class Option {
+public:
+  Option(const char *Name, const char *Variable, const char *Value,
+         const char *Help)
+      : Variable(Variable), Given(Name, cl::value_desc(Value), cl::desc(Help),
+                                  cl::cat(Category)) {}
+
+  /// Its values; those of the variable are separated by semicolons.
+  std::vector<std::string> all() const {
+    if (!Given.empty())
+      return {Given.begin(), Given.end()};
+    const char *Text = std::getenv(Variable);
+    SmallVector<StringRef> Parts;
+    StringRef(Text ? Text : "").split(Parts, ';', -1, /*KeepEmpty=*/false);
+    return {Parts.begin(), Parts.end()};
+  }
+  /// The last value; empty if there is none.
+  std::string last() const {
+    if (!Given.empty())
+      return Given.back();
+    const char *Text = std::getenv(Variable);
+    return Text ? Text : "";
+  }
+  std::string name() const {
+    return Given.empty() ? Variable : "-" + Given.ArgStr.str();
+  }
+
+private:
+  const char *const Variable;
+  cl::list<std::string> Given;
+};
+
+Option Inline("passpilot-inline", "PASSPILOT_INLINE", "RUNNER",
+              "Ask RUNNER about each call site, such as onnx:FILE, const:0");
+Option Evict("passpilot-evict", "PASSPILOT_EVICT", "RUNNER",
+             "Ask RUNNER which live range to evict");
+Option Priority("passpilot-priority", "PASSPILOT_PRIORITY", "RUNNER",
+                "Ask RUNNER how early to allocate each live range");
+Option Advise("passpilot-advise", "PASSPILOT_ADVISE", "POINT=RUNNER",
+              "Ask RUNNER at a decision point of any pass");
+Option Load("passpilot-load", "PASSPILOT_LOAD", "FILE.py",
+            "Register the passes, features, runners and decision points in it");
+Option At("passpilot-at", "PASSPILOT_AT", "POINT=PIPELINE",
+          "Run a pipeline at one of LLVM's extension points");
+Option Log("passpilot-log", "PASSPILOT_LOG", "FILE",
+           "Write every decision to a log; POINT=FILE for each of two "
+           "advisors, a folder for a log per module");
+Option OnError("passpilot-on-error", "PASSPILOT_ON_ERROR", "fail|default",
+               "What a failing runner does");
+Option Timeout("passpilot-timeout", "PASSPILOT_TIMEOUT", "SECONDS",
+               "How long to wait for another process (10)");
+Option SizeBudget("passpilot-size-budget", "PASSPILOT_SIZE_BUDGET", "FACTOR",
+                  "Let the default decide once the module is FACTOR times its "
+                  "size (4); 0: no limit");
+Option EvictionLimit("passpilot-eviction-limit", "PASSPILOT_EVICTION_LIMIT",
+                     "COUNT",
+                     "How often a live range may be evicted (100); 0: no "
+                     "limit");
+cl::opt<bool> Stats("passpilot-stats", cl::desc("Tell what the advisors did"),
+                    cl::cat(Category));
+
+std::pair<std::string, std::string> halves(StringRef Text) {
+  const auto [Name, Value] = Text.split('=');
+  return {Name.str(), Value.str()};
+}
+
+bool refuse(const std::string &Text, Messages &Told) {
+  Told.push_back({"error", Text});
+  return false;
+}
+
+bool number(const Option &O, double Least, double &Value, Messages &Told) {
+  const std::string Text = O.last();
+  if (Text.empty())
+    return true;
+  double Given = 0;
+  if (to_float(Text, Given) && std::isfinite(Given) && Given >= Least) {
+    Value = Given;
+    return true;
+  }
+  return refuse(O.name() + ": expected a number" +
+                    (Least > 0 ? " above 0" : " of 0 or more") + ", got '" +
+                    Text + "'",
+                Told);
+}
+
+std::string runnerOf(StringRef Point) {
+  for (const std::string &Text : Advise.all())
+    if (const auto [Name, Runner] = halves(Text); Name == Point)
+      return Runner;
+  return Point == "inline"     ? Inline.last()
+         : Point == "evict"    ? Evict.last()
+         : Point == "priority" ? Priority.last()
+                               : "";
+}
+
+const StringRef Points[] = {"inline", "evict", "priority"};
+
+/// The log of \p Point in a folder: the same for the same source and command.
+std::string logIn(StringRef Folder, StringRef Point, const Module &M) {
+  SmallString<128> Whole(M.getModuleIdentifier());
+  sys::fs::make_absolute(Whole);
+  const char *Unit = std::getenv("PASSPILOT_UNIT"); // of the command
+  const uint64_t Hash = xxh3_64bits((Whole + (Unit ? Unit : "")).str());
+  SmallString<128> Path(Folder);
+  sys::path::append(Path, sys::path::filename(M.getModuleIdentifier()) + "-" +
+                              utohexstr(Hash, /*LowerCase=*/true) + "-" +
+                              Point + ".log");
+  return Path.str().str();
+}
+
+/// The log of \p Point; empty if there is none.
+std::string logOf(StringRef Point, const Module &M) {
+  std::string Path;
+  for (const std::string &Text : Log.all()) {
+    const auto [Name, File] = halves(Text);
+    const bool Named = is_contained(Points, Name);
+    if (!Named)
+      Path = Text;
+    else if (Name == Point)
+      return File;
+  }
+  return sys::fs::is_directory(Path) ? logIn(Path, Point, M) : Path;
+}
+
+const char *unasked(StringRef Point) {
+  if (Point == "inline")
+    return "the pipeline has no inliner that asks (as default<O2> and "
+           "inliner-wrapper do; a bare inline does not), or the module no call "
+           "that could be inlined";
+  if (Point == "evict")
+    return "the register allocator asks nobody (as at -O0 or with "
+           "-regalloc=fast), or no function of the module has more live values "
+           "than registers";
+  return "the register allocator asks nobody (as at -O0 or with "
+         "-regalloc=fast), or the module has no value to keep in a register";
+}
+
+} // namespace
+
+bool advised(const std::string &Point) {
+  const std::string Runner = runnerOf(Point);
+  // Where the default decides and nobody wants a log, LLVM stays as it is.
+  return !Runner.empty() && (Runner != "default" || !Log.all().empty());
+}
+
+bool advisorOptions(const std::string &Point, const Module &M,
+                    AdvisorOptions &O, Messages &Told) {
+  O.Runner = runnerOf(Point);
+  O.Log = logOf(Point, M);
+  if (const std::string Text = OnError.last(); !Text.empty())
+    O.OnError = Text;
+  if (O.OnError != "fail" && O.OnError != "default")
+    return refuse(OnError.name() + ": expected fail or default, got '" +
+                      O.OnError + "'",
+                  Told);
+  O.Unasked = unasked(Point);
+  O.Limit = Point == "inline" ? 4 : Point == "evict" ? 100 : 0;
+  if (!number(Timeout, 1e-9, O.Timeout, Told))
+    return false;
+  if (Point == "inline")
+    return number(SizeBudget, 0, O.Limit, Told);
+  return Point != "evict" || number(EvictionLimit, 0, O.Limit, Told);
+}
+
+std::string filesToLoad() { return join(Load.all(), ":"); }
+
+std::vector<std::pair<std::string, std::string>> textsAt() {
+  std::vector<std::pair<std::string, std::string>> Texts;
+  for (const std::string &Text : At.all())
+    Texts.push_back(halves(Text));
+  return Texts;
+}
+
+std::vector<std::pair<std::string, std::string>> passPoints() {
+  std::vector<std::pair<std::string, std::string>> Pairs;
+  for (const std::string &Text : Advise.all())
+    if (auto Pair = halves(Text); !is_contained(Points, Pair.first))
+      Pairs.push_back(std::move(Pair));
+  return Pairs;
+}
+
+bool statsWanted() {
+  return Stats || std::getenv("PASSPILOT_STATS") != nullptr;
+}
+
+} // namespace passpilot

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "pipeline.h"
+
+#include "../llvm/compilation.h"
+#include "../llvm/inline_advisor.h"
+#include "../llvm/options.h"
+#include "../llvm/points.h"
+#include "host.h"
+#include "options.h"
+#include "passes.h"
+#include "llvm/Analysis/LazyCallGraph.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/Module.h"
+
+using namespace llvm;
+
+namespace passpilot {
+
+namespace {
+
+const Module *moduleOf(const Any &IR) {
+  if (auto *M = any_cast<const Module *>(&IR))
+    return *M;
+  if (auto *F = any_cast<const Function *>(&IR))
+    return (*F)->getParent();
+  if (auto *L = any_cast<const Loop *>(&IR))
+    return (*L)->getHeader()->getModule();
+  if (auto *C = any_cast<const LazyCallGraph::SCC *>(&IR))
+    return (*C)->begin()->getFunction().getParent();
+  return nullptr;
+}
+
+/// What one set of analysis managers is used for. They own it: what LLVM keeps
+/// in them (its inline advisors) refers to the session.
+class Pipeline {
+public:
+  Pipeline(ModuleAnalysisManager &MAM, StockPasses &Passes)
+      : MAM(MAM), Passes(Passes) {}
+  ~Pipeline() { end(); }
+  Pipeline(const Pipeline &) = delete;
+
+  /// Called for each pass; the first begins the compilation.
+  void begin(Module &M) {
+    if (Begun == &M)
+      return;
+    end(); // the managers go on to another module
+    Begun = &M;
+    Context = &M.getContext();
+    Passes.begin(M);
+    if (advised("inline"))
+      beginAdvice(M);
+  }
+
+  /// Ends the advice: what comes is no pass that asks, or nothing.
+  void end() {
+    if (!Begun)
+      return;
+    Begun = nullptr;
+    Messages Told;
+    Entry.reset();
+    if (Inline)
+      endAdvice(Told);
+    Passes.end(!failed(), Told);
+    tell(*Context, Told);
+  }
+
+  /// The output is about to be written: what has gone wrong has to be known.
+  void check() {
+    if (Inline && !Failed)
+      Inline->session().flushLog();
+  }
+
+  bool failed() const { return Failed || Passes.failed(); }
+
+private:
+  ModuleAnalysisManager &MAM;
+  StockPasses &Passes;
+  Module *Begun = nullptr;
+  LLVMContext *Context = nullptr;
+  AdvisorOptions Options;
+  std::unique_ptr<Advisor> Inline;
+  std::optional<Compilation> Entry;
+  bool Failed = false;
+
+  void beginAdvice(Module &M) {
+    Messages Told;
+    Options = AdvisorOptions();
+    if (advisorOptions("inline", M, Options, Told))
+      Inline = makeAdvisor(Options, inlinePoint(), Told);
+    Failed = !Inline;
+    tell(*Context, Told);
+    if (!Inline)
+      return;
+    liftGrowthLimit();
+    Session &S = Inline->session();
+    S.OnFailure = [this] { fail(); };
+    Entry.emplace(M, MAM, S);
+  }
+
+  /// At once: the rest of the compilation is of no use.
+  void fail() {
+    Failed = true;
+    Messages Told;
+    Inline->finish(true, Told);
+    Inline->session().OnFailure = nullptr;
+    tell(*Context, Told);
+  }
+
+  void endAdvice(Messages &Told) {
+    if (statsWanted() && !Failed)
+      errs() << report(Inline->session(), Options.Runner);
+    if (!Failed)
+      Inline->finish(!Passes.failed(), Told);
+    Retired.push_back(std::move(Inline));
+  }
+
+  /// LLVM's advisors may live on with the managers.
+  std::vector<std::unique_ptr<Advisor>> Retired;
+};
+
+/// The analysis that LLVM's inliners ask for their advisor, by its own key.
+class AdvisorAnalysis : public PluginInlineAdvisorAnalysis {
+public:
+  explicit AdvisorAnalysis(std::shared_ptr<Pipeline> P)
+      : PluginInlineAdvisorAnalysis(advisor), P(std::move(P)) {}
+  Result run(Module &M, ModuleAnalysisManager &MAM) {
+    P->begin(M); // where there is no instrumentation that has done so
+    return PluginInlineAdvisorAnalysis::run(M, MAM);
+  }
+
+private:
+  std::shared_ptr<Pipeline> P;
+
+  /// After an error the default decides; the compilation ends all the same.
+  static llvm::InlineAdvisor *advisor(Module &M, FunctionAnalysisManager &FAM,
+                                      InlineParams Params,
+                                      InlineContext Context) {
+    if (auto *Ours = Compilation::advisor(M, FAM, Params, Context))
+      return Ours;
+    return new DefaultInlineAdvisor(M, FAM, Params, Context);
+  }
+};
+
+/// Keeps the pipeline alive as long as the managers.
+struct Anchor : AnalysisInfoMixin<Anchor> {
+  std::shared_ptr<Pipeline> P;
+  explicit Anchor(std::shared_ptr<Pipeline> P) : P(std::move(P)) {}
+  struct Result {};
+  Result run(Module &, ModuleAnalysisManager &) { return {}; }
+  static inline AnalysisKey Key;
+};
+
+/// Passes that write what the pipeline has made.
+bool writes(StringRef Pass) {
+  return Pass.contains("BitcodeWriterPass") || Pass == "PrintModulePass";
+}
+
+void watch(PassInstrumentationCallbacks &PIC,
+           std::shared_ptr<std::weak_ptr<Pipeline>> Current) {
+  PIC.registerBeforeNonSkippedPassCallback([Current](StringRef Pass, Any IR) {
+    const auto P = Current->lock();
+    const Module *M = moduleOf(IR);
+    if (!P || !M)
+      return;
+    P->begin(const_cast<Module &>(*M));
+    if (writes(Pass))
+      P->check();
+  });
+  PIC.registerShouldRunOptionalPassCallback([Current](StringRef, Any) {
+    const auto P = Current->lock();
+    return !P || !P->failed();
+  });
+}
+
+} // namespace
+
+void registerPipeline(PassBuilder &PB) {
+  StockPasses &Passes = StockPasses::registerWith(PB);
+  auto Current = std::make_shared<std::weak_ptr<Pipeline>>();
+  PB.registerAnalysisRegistrationCallback(
+      [Current, &Passes](ModuleAnalysisManager &MAM) {
+        auto P = std::make_shared<Pipeline>(MAM, Passes);
+        *Current = P;
+        MAM.registerPass([&] { return Anchor(P); });
+        if (advised("inline"))
+          MAM.registerPass([&] { return AdvisorAnalysis(P); });
+      });
+  if (auto *PIC = PB.getPassInstrumentationCallbacks())
+    watch(*PIC, Current);
+}
+
+} // namespace passpilot
