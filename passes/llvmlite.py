@@ -4,8 +4,8 @@
     optimized = passpilot.llvmlite.optimize(module, "default<O2>", [passpilot.InlineAdvisor(decide)])
     engine.add_module(optimized)
 
-llvmlite has an LLVM of its own, linked into it, which knows nothing of the one that passpilot runs in: modules
-cross over as bitcode, and as text to a llvmlite with an older LLVM.
+llvmlite has an LLVM of its own, linked into it, which knows nothing of the one that passpilot runs in:
+modules cross over as bitcode, and as text to a llvmlite with an older LLVM.
 """
 
 from __future__ import annotations

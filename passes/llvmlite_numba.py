@@ -3,8 +3,8 @@
 
 Numba's CPU target makes a code library per function, of the class that its codegen names. While a block is
 active somewhere, that class is ours: one that hands the linked module of the library over, where Numba would
-run its -O3. Whether a library is advised is decided by the context (`contextvars`) in which it is compiled, so
-that other threads get Numba as it is.
+run its -O3. The context (`contextvars`) in which a library is compiled decides whether it is advised, so that
+other threads get Numba as it is.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ class _Advised:
     at: Mapping[str, str]
     key: str = field(default_factory=lambda: uuid.uuid4().hex)
     """For Numba's cache on disk: no function that is in it was compiled for this block."""
-
 
     def of(self, function: Literal["optimize", "emit"]) -> list[Advisor]:
         """The advisors that `function` takes: `optimize` all that `emit` does not."""
@@ -86,14 +85,14 @@ def advised_numba(
 ) -> Iterator[None]:
     """Compile what Numba compiles in the ``with`` block, or in the decorated function, with advisors.
 
-    A function is compiled when it is first called with arguments of new types, so call it in the block. It stays
-    compiled afterwards. Numba's own pruning of reference counts runs before and after; what a function with
-    ``cache=True`` has in the cache is not used, and what is stored there is never found again.
+    A function is compiled when it is first called with arguments of new types, so call it in the block. It
+    stays compiled afterwards. Numba's own pruning of reference counts runs before and after; what a function
+    with ``cache=True`` has in the cache is not used, and what is stored there is never found again.
 
     Args:
         pipeline: what runs in place of Numba's -O3, for the processor that Numba compiles for.
-        advisors: who takes decisions, at most one per point. With one of evict or priority, passpilot generates
-            the code as well.
+        advisors: who takes decisions, at most one per point. With one of evict or priority, passpilot
+            generates the code as well.
         at: as in `passpilot.optimize`.
 
     Raises:
@@ -112,7 +111,9 @@ def advised_numba(
             with _LOCK:
                 _leave(codegen)
     for who in idle:
-        told = f"{who} was never asked: Numba compiled nothing in the block, or nothing that needs the decision"
+        told = (
+            f"{who} was never asked: Numba compiled nothing in the block, or nothing that needs the decision"
+        )
         warnings.warn(f"{told}; first call the function inside it", PasspilotWarning, stacklevel=3)
 
 

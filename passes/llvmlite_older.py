@@ -17,12 +17,20 @@ from passpilot.plugin.module import Module
 
 _UNKNOWN: Final = r"dead_on_return(?:\(\d+\))?|nocreateundeforpoison|sanitize_alloc_token|captures\([^()]*\)"
 _WORD: Final = re.compile(
-    # What is quoted is no attribute, and no name that a sigil or a dot makes part of another is.
-    rf'"[^"]*"|(?<![\w.$%@!#-])(?:(?P<gone>{_UNKNOWN})|memory\((?P<memory>[^()]*)\))(?![\w.$:-])'
+    # No attribute is what is quoted, stands in a comment, or is part of a name.
+    rf'"[^"]*"|;[^\n]*|(?<![\w.$%@!#-])(?:(?P<gone>{_UNKNOWN})|memory\((?P<memory>[^()]*)\))(?![\w.$:-])'
 )
 _DECLARED: Final = re.compile(r"^declare [^\n]*@llvm\.[^\n]*\n", re.MULTILINE)
 _EMPTY: Final = re.compile(r"^(attributes #\d+ = \{) +\}", re.MULTILINE)
-_LIFETIME: Final = re.compile(r"(call void @llvm\.lifetime\.(?:start|end)\.p\d+\()(?=ptr )")
+_LIFETIME: Final = re.compile(
+    r"^(  (?:tail )?call void @llvm\.lifetime\.(?:start|end)\.p\d+\()(?=ptr )", re.MULTILINE
+)
+_MASKED: Final = re.compile(
+    r'^  [^"\n]*call [^"\n]*@llvm\.masked\.(?:load|store|gather|scatter)\.[^\n]*', re.MULTILINE
+)
+_ALIGNED: Final = re.compile(
+    r"(?P<before>\w>? (?:[a-z]\w* )*?)align (?P<bytes>\d+) (?P<pointer>[%@][^\s,]+)(?=,)"
+)
 _ORDER: Final = ("none", "read", "write", "readwrite")
 """The accesses; the place of each is the set of its two bits."""
 
@@ -40,7 +48,13 @@ def older(text: str) -> str:
     """
     text = _WORD.sub(_reworded, _DECLARED.sub("", text))
     text = _EMPTY.sub(r'\1 "no-attributes" }', text)
+    text = _MASKED.sub(_aligned, text)
     return _LIFETIME.sub(r"\1i64 -1, ", text)
+
+
+def _aligned(match: re.Match[str]) -> str:
+    """A call of a masked access, with its alignment where LLVM 20 has it: an operand after the pointer."""
+    return _ALIGNED.sub(r"\g<before>\g<pointer>, i32 \g<bytes>", match[0], count=1)
 
 
 def _reworded(match: re.Match[str]) -> str:
