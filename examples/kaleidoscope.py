@@ -155,7 +155,7 @@ class Parser:
 
 
 def decide(obs: passpilot.Observation) -> bool:
-    """Inline what has one block: no conditional, so no recursion either."""
+    """Inline what does without a branch, now that LLVM has simplified it."""
     answer = bool(obs["callee_basic_block_count"] == 1)
     site = obs.site
     print(f"{site.caller.name} calls {site.callee.name}: {'inline' if answer else 'keep'}")

@@ -6,8 +6,11 @@ from __future__ import annotations
 import ctypes
 import inspect
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,7 @@ import passpilot
 from passpilot.passes import llvmlite_module
 from passpilot.plugin.errors import InputError, PolicyError
 from passpilot.plugin.module import Module
+from tests.command import GENEROUS
 from tests.corpus.programs import programs
 
 binding.initialize_native_target()
@@ -103,8 +107,6 @@ def test_a_pass_in_python_runs() -> None:
         def run(self, module: Module) -> bool:
             seen.extend(each.name for each in module.functions)
             return False
-
-    from dataclasses import dataclass
 
     passpilot.llvm.module_pass("collect-for-llvmlite")(dataclass(frozen=True)(Collect))
     try:
@@ -259,3 +261,13 @@ def renamed(text: str) -> str:
     return re.sub(
         r'(%"?(?:struct|union|class)\.[^"\s,(){}\[\]>]*?)(?:\.\d+)+(?=["\s,(){}\[\]>])', r"\1", plain
     )
+
+
+def test_the_guide_prints_what_it_says() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "llvmlite.md").read_text()
+    pieces = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(pieces) == 3
+    command = [sys.executable, "-W", "error", "-c", "\n".join(pieces)]
+    printed = subprocess.check_output(command, text=True, timeout=GENEROUS).splitlines()
+    assert printed[:5] == [*["box calls area"] * 3, "11.0", "26.0"]
+    assert "         0 refused" in printed
