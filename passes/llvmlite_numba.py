@@ -204,22 +204,24 @@ def _library_class() -> type:
     """A class of code libraries that asks; made only once Numba is there."""
     from numba.core.codegen import JITCodeLibrary
 
-    class AdvisedCodeLibrary(JITCodeLibrary):  # type: ignore[misc]
+    class AdvisedCodeLibrary(JITCodeLibrary):
         def _optimize_final_module(self) -> None:
             if (active := _ACTIVE.get()) is None:
-                super()._optimize_final_module()
+                super()._optimize_final_module()  # type: ignore[no-untyped-call]
                 return
             with _alone():
-                _optimize(self, active)
+                _optimize(cast("_Library", self), active)
 
         def _finalize_final_module(self) -> None:
+            finalize = super()._finalize_final_module
             active = _ACTIVE.get()
             if active is None or not (advisors := active.of("emit")):
-                super()._finalize_final_module()
+                finalize()  # type: ignore[no-untyped-call]
                 return
+            library = cast("_Library", self)
             with _alone():
-                code = _emit(self, advisors)
-            _load(self, code, super()._finalize_final_module)
+                code = _emit(library, advisors)
+            _load(library, code, finalize)
 
     return AdvisedCodeLibrary
 

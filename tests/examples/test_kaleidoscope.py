@@ -15,7 +15,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "kaleidoscope.py"
 
 
 def run(*arguments: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, EXAMPLE, *arguments]
+    command = [sys.executable, *map(str, (EXAMPLE, *arguments))]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=GENEROUS)
 
 

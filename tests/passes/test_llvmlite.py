@@ -12,12 +12,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from llvmlite import binding, ir
 
 import passpilot
-from passpilot.passes import llvmlite_module
 from passpilot.plugin.errors import InputError, PolicyError
 from passpilot.plugin.module import Module
 from tests.command import GENEROUS
@@ -70,7 +70,7 @@ def run_by_orc(code: bytes, argument: int) -> int:
 def test_a_policy_decides(make: Callable[[], ir.Module | binding.ModuleRef], *, inline: bool) -> None:
     asked = []
 
-    def decide(obs: passpilot.Observation) -> bool:
+    def decide(obs: Any) -> bool:
         asked.append(obs.site.callee.name)
         return inline
 
@@ -101,7 +101,7 @@ def test_a_module_without_a_triple_keeps_none() -> None:
 
 
 def test_a_pass_in_python_runs() -> None:
-    seen = []
+    seen: list[str] = []
 
     class Collect:
         def run(self, module: Module) -> bool:
@@ -194,7 +194,7 @@ def test_advisors_of_other_points() -> None:
 
 
 def test_an_error_of_a_policy() -> None:
-    def decide(obs: passpilot.Observation) -> bool:
+    def decide(obs: Any) -> bool:
         raise ValueError(f"no idea of {obs.site.callee.name}")
 
     with pytest.raises(PolicyError, match="ValueError: no idea of square"):
@@ -237,6 +237,7 @@ def test_two_llvms_in_one_process() -> None:
 SMALL = ("lz4", "libyaml", "picosat", "libsvm")
 
 
+@pytest.mark.skipif(binding.llvm_version_info[0] < 22, reason="test_llvmlite_older.py has it")
 @pytest.mark.parametrize(
     "name",
     [pytest.param(each, marks=() if each in SMALL else pytest.mark.soak) for each in sorted(programs())],
@@ -250,9 +251,7 @@ def test_real_programs_cross_over(corpus: Callable[[str, str], Path], name: str)
     theirs.name = name
     made = passpilot.llvmlite.optimize(theirs)
     made.verify()
-    if llvmlite_module._version() == llvmlite_module.OURS:
-        assert renamed(str(made)) == renamed(str(mine.copy()))
-    assert {each.name for each in made.functions} == {each.name for each in mine.functions}
+    assert renamed(str(made)) == renamed(str(mine.copy()))
 
 
 def renamed(text: str) -> str:

@@ -106,7 +106,17 @@ except RuntimeError as error:
 def llvmlite_20(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The last llvmlite with LLVM 20, in a folder of its own."""
     folder = tmp_path_factory.mktemp("llvmlite")
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", folder, "llvmlite==0.47.0"]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-deps",
+        "--target",
+        str(folder),
+        "llvmlite==0.47.0",
+    ]
     subprocess.run(pip, check=True, timeout=250)
     return folder
 
@@ -119,7 +129,7 @@ def test_llvm_20_reads_real_programs(
     module = Module.read(corpus(name, "O2"))
     optimize(module, "default<O3>", mcpu="skylake-avx512")  # with masked accesses
     (tmp_path / "in.ll").write_text(assembly(module))
-    command = [sys.executable, "-c", OLD, tmp_path / "in.ll"]
+    command = [sys.executable, "-c", OLD, str(tmp_path / "in.ll")]
     environment = {**os.environ, "PYTHONPATH": str(llvmlite_20)}
     told = subprocess.check_output(command, text=True, env=environment, timeout=250)
     assert "undefined value '@llvm.no.such'" in told
