@@ -173,7 +173,10 @@ def _codegen() -> _Codegen:
         raise InputError(
             f'advised_numba: expected Numba, got: {error}; run: pip install "passpilot[numba]"'
         ) from error
-    codegen = registry.cpu_target.target_context.codegen()
+    context = registry.cpu_target.target_context
+    with import_module("numba.core.compiler_lock").global_compiler_lock:
+        context.refresh()  # compiles Numba's own run time, once per process, which is nobody's decision
+    codegen = context.codegen()
     needed = ("_library_class", "_module_pass_manager", "_get_host_cpu_name", "magic_tuple")
     if missing := [name for name in needed if not hasattr(codegen, name)]:
         version = import_module("numba").__version__

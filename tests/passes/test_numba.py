@@ -230,6 +230,31 @@ def test_an_advisor_that_was_never_asked_is_warned_of_once() -> None:
     assert [Path(each.filename).name for each in caught] == [Path(__file__).name]
 
 
+FIRST = """
+import numba, passpilot
+from passpilot.llvmlite import advised_numba
+
+@numba.njit
+def helper(x): return x * x
+
+@numba.njit
+def function(x): return helper(x) + 1
+
+asked = []
+decide = lambda obs: not asked.append(obs.site.callee.name)
+with passpilot.InlineAdvisor(decide) as advisor, advised_numba(advisors=[advisor]):
+    function(7)
+print(len(asked), "helper" in asked[0])
+"""
+
+
+def test_the_run_time_of_numba_is_nobodys_decision(tmp_path: Path) -> None:
+    """Numba compiles it in each process before the first function."""
+    (tmp_path / "first.py").write_text(FIRST)
+    command = [sys.executable, str(tmp_path / "first.py")]
+    assert subprocess.check_output(command, text=True, timeout=GENEROUS) == "1 True\n"
+
+
 CACHED = """
 import sys, numba, passpilot
 from passpilot.llvmlite import advised_numba
