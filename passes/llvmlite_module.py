@@ -168,7 +168,8 @@ def _unreadable(name: str, told: str) -> InputError:
     from llvmlite.binding import llvm_version_info
 
     lines = [line.strip() for line in told.splitlines() if line.strip(" ^")]
-    said = " in ".join(re.sub(r"^<string>:\d+:\d+: error: ", "", line) for line in lines[1:3] or lines)
+    place = r"^<string>:\d+:\d+: error: "
+    said = " in ".join(re.sub(place, "", line) for line in lines if not line.endswith("parsing error"))
     version = ".".join(map(str, llvm_version_info))
     return InputError(
         f"llvmlite.optimize at {name}: expected IR that llvmlite's LLVM {version} reads, got: "

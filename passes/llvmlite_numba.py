@@ -170,8 +170,9 @@ def _codegen() -> _Codegen:
     try:
         registry = import_module("numba.core.registry")
     except ImportError as error:
+        told = " ".join(str(error).split())
         raise InputError(
-            f'advised_numba: expected Numba, got: {error}; run: pip install "passpilot[numba]"'
+            f'advised_numba: expected Numba, got: {told}; run: pip install "passpilot[numba]"'
         ) from error
     context = registry.cpu_target.target_context
     with import_module("numba.core.compiler_lock").global_compiler_lock:
