@@ -175,8 +175,6 @@ def _codegen() -> _Codegen:
             f'advised_numba: expected Numba, got: {told}; run: pip install "passpilot[numba]"'
         ) from error
     context = registry.cpu_target.target_context
-    with import_module("numba.core.compiler_lock").global_compiler_lock:
-        context.refresh()  # compiles Numba's own run time, once per process, which is nobody's decision
     codegen = context.codegen()
     needed = ("_library_class", "_module_pass_manager", "_get_host_cpu_name", "magic_tuple")
     if missing := [name for name in needed if not hasattr(codegen, name)]:
@@ -185,6 +183,8 @@ def _codegen() -> _Codegen:
             f"advised_numba: expected a Numba whose codegen has {', '.join(missing)}, got Numba {version}; "
             'run: pip install "passpilot[numba]"'
         )
+    with import_module("numba.core.compiler_lock").global_compiler_lock:
+        context.refresh()  # compiles Numba's own run time, once per process, which is nobody's decision
     return cast("_Codegen", codegen)
 
 
