@@ -114,7 +114,9 @@ def _plugin(name: str) -> str:
         path = os.path.join(folder, "libpasspilot.so")
         if os.path.exists(path):
             return path
-    raise InputError(f"{name}: expected libpasspilot.so in {plugin.__path__[0]}, got none; build passpilot again")
+    raise InputError(
+        f"{name}: expected libpasspilot.so in {plugin.__path__[0]}, got none; build passpilot again"
+    )
 
 
 def _unit(arguments: list[str]) -> str:
@@ -144,5 +146,3 @@ def _checked(name: str, given: str, ours: str) -> str:
     if os.path.realpath(path) != os.path.realpath(ours):
         raise InputError(f"{name}: expected clang-22, which is {os.path.realpath(ours)}, got {given}")
     return path
-
-

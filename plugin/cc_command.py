@@ -15,7 +15,17 @@ if TYPE_CHECKING:
     from typing import Final
 
 NO_CODE: Final = frozenset(
-    ("-E", "-M", "-MM", "-fsyntax-only", "-cc1", "-cc1as", "-cc1gen-reproducer", "-dumpversion", "-dumpmachine")
+    (
+        "-E",
+        "-M",
+        "-MM",
+        "-fsyntax-only",
+        "-cc1",
+        "-cc1as",
+        "-cc1gen-reproducer",
+        "-dumpversion",
+        "-dumpmachine",
+    )
     + ("--preprocess", "--dependencies", "--user-dependencies", "--analyze", "--version", "--precompile")
 )
 """Options with which clang compiles nothing to code."""
@@ -23,11 +33,47 @@ NO_CODE: Final = frozenset(
 NO_LINK: Final = frozenset(("-c", "-S", "--compile", "--assemble", "-emit-ast"))
 
 WITH_VALUE: Final = frozenset(
-    ("-o", "-x", "-I", "-D", "-U", "-L", "-l", "-F", "-T", "-u", "-z", "-e", "-B", "-A", "-G", "-target", "-arch")
+    (
+        "-o",
+        "-x",
+        "-I",
+        "-D",
+        "-U",
+        "-L",
+        "-l",
+        "-F",
+        "-T",
+        "-u",
+        "-z",
+        "-e",
+        "-B",
+        "-A",
+        "-G",
+        "-target",
+        "-arch",
+    )
     + ("-include", "-imacros", "-isystem", "-iquote", "-idirafter", "-iprefix", "-isysroot", "-iwithprefix")
-    + ("-iwithprefixbefore", "-include-pch", "-MF", "-MT", "-MQ", "-MJ", "-mllvm", "-mmlir", "-mrelocation-model")
+    + (
+        "-iwithprefixbefore",
+        "-include-pch",
+        "-MF",
+        "-MT",
+        "-MQ",
+        "-MJ",
+        "-mllvm",
+        "-mmlir",
+        "-mrelocation-model",
+    )
     + ("-Xclang", "-Xlinker", "-Xassembler", "-Xpreprocessor", "-Xanalyzer", "-Xopenmp-target", "-dumpdir")
-    + ("--param", "--output", "--language", "--include-directory", "--define-macro", "--undefine-macro", "--sysroot")
+    + (
+        "--param",
+        "--output",
+        "--language",
+        "--include-directory",
+        "--define-macro",
+        "--undefine-macro",
+        "--sysroot",
+    )
     + ("--library-directory", "--for-linker", "--config", "-working-directory", "-framework", "-rpath")
 )
 """Options whose value is the next argument."""

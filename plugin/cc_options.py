@@ -37,6 +37,7 @@ OPTIONS: Final[Mapping[str, tuple[str, str]]] = {
 """Options with a value."""
 
 FLAGS: Final[Mapping[str, str]] = {
+    "traceback": "show the whole traceback of an error in Python",
     "stats": "print what the advisors did, and of a runner that was never asked why",
     "help": "show this text; `passpilot {name} -- --help` shows clang's",
 }
@@ -78,7 +79,7 @@ class Options:
 
     def __init__(self, command: str, argv: Sequence[str]) -> None:
         self.rest: list[str] = []
-        self.help = self.stats = False
+        self.help = self.stats = self.traceback = False
         self._command = command
         self._given: dict[str, list[str]] = {}
         self._where: dict[str, str] = {}
@@ -102,15 +103,18 @@ class Options:
         name, equals, value = option.partition("=")
         if name in OPTIONS:
             if not value:
-                raise self._wrong(f"--{name}", f"--{name}={OPTIONS[name][0]}", "no value" if equals else "no =")
+                raise self._wrong(
+                    f"--{name}", f"--{name}={OPTIONS[name][0]}", "no value" if equals else "no ="
+                )
             self._put(name, value, f"--{name}")
         elif option in FLAGS:
             self.help |= option == "help"
             self.stats |= option == "stats"
+            self.traceback |= option == "traceback"
         elif any(each.startswith(name) for each in OPTIONS if len(name) > 2):
             raise UsageError(f"{self._command}: --{option}: unknown; see `passpilot {self._command} --help`")
         else:
-            return option == "traceback"  # which the command `passpilot` itself looks for
+            return False
         return True
 
     def _put(self, name: str, value: str, where: str) -> None:
@@ -192,6 +196,8 @@ class Options:
             told.setdefault("PASSPILOT_ADVISE", "")
         if self.stats:
             told["PASSPILOT_STATS"] = "1"
+        if self.traceback:
+            told["PASSPILOT_TRACEBACK"] = "1"
         return told
 
     def make_folder(self) -> None:
@@ -206,7 +212,9 @@ class Options:
             try:
                 os.makedirs(text, exist_ok=True)
             except OSError as error:
-                msg = f"{self._command}: {self._where['log']}: expected a folder, got {text}: {error.strerror}"
+                msg = (
+                    f"{self._command}: {self._where['log']}: expected a folder, got {text}: {error.strerror}"
+                )
                 raise InputError(msg) from error
 
 

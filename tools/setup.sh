@@ -48,6 +48,7 @@ fi
 if [ "$group" = test ]; then
   need "libmlir-$llvm-dev" test -f "/usr/lib/llvm-$llvm/include/mlir/Transforms/Inliner.h"
   need "mlir-$llvm-tools" command -v "mlir-opt-$llvm"
+  need "lld-$llvm" test -x "/usr/lib/llvm-$llvm/bin/ld.lld"
   need npm command -v npm
   need csmith command -v csmith
   need libcsmith-dev test -f /usr/include/csmith/csmith.h
