@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`passpilot cc`, `passpilot c++`: clang-22 and clang++-22, in whose compilations passes ask advisors.
 
-The command becomes clang: nothing is left to wait for it. Our options reach the plugin by the environment, which
-the front end, the code generator and the linker share; what clang needs to load it is put before the arguments.
-A build runs this for every file, so that nothing is imported here that takes time: no typing, pathlib or argparse.
+The command becomes clang: nothing is left to wait for it. Our options reach the plugin by the environment,
+which compiler and linker share; what clang needs to load it is put before the arguments. A build runs this
+for every file, so that nothing is imported here that takes time: no typing, pathlib or argparse.
 """
 
 from __future__ import annotations
@@ -49,14 +49,12 @@ def _run(name: str, clang: str, argv: Sequence[str]) -> int:
     if arguments and _names_compiler(arguments[0]):
         clang = arguments.pop(0)
         compiler = _checked(name, clang, compiler)
-    environment = dict(os.environ)
-    command = Command(expanded(arguments))
-    added = _added(name, options, command, compiler)
-    environment.update(options.environment())
+    added = _added(name, options, Command(expanded(arguments)), compiler)
+    environment = {**os.environ, **options.environment()}
     if added:
         options.make_folder()
         environment["PASSPILOT_UNIT"] = _unit(arguments)
-    _become(compiler, [clang, *added, *arguments], environment)
+    return _become(compiler, [clang, *added, *arguments], environment)
 
 
 def _become(compiler: str, arguments: list[str], environment: dict[str, str]) -> NoReturn:
@@ -107,7 +105,7 @@ def _require_lld(name: str, compiler: str) -> None:
 
 
 def _plugin(name: str) -> str:
-    """The plugin for LLVM's tools, found without the core, whose loading would take longer than Python's start."""
+    """The plugin for LLVM's tools, found without loading the core."""
     from passpilot import plugin
 
     for folder in plugin.__path__:

@@ -14,69 +14,28 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Final
 
-NO_CODE: Final = frozenset(
-    (
-        "-E",
-        "-M",
-        "-MM",
-        "-fsyntax-only",
-        "-cc1",
-        "-cc1as",
-        "-cc1gen-reproducer",
-        "-dumpversion",
-        "-dumpmachine",
-    )
-    + ("--preprocess", "--dependencies", "--user-dependencies", "--analyze", "--version", "--precompile")
-)
+# fmt: off
+NO_CODE: Final = frozenset((
+    "-E", "-M", "-MM", "-fsyntax-only", "-cc1", "-cc1as", "-cc1gen-reproducer", "-dumpversion",
+    "-dumpmachine", "--version", "--preprocess", "--dependencies", "--user-dependencies",
+    "--analyze", "--precompile",
+))
 """Options with which clang compiles nothing to code."""
 
 NO_LINK: Final = frozenset(("-c", "-S", "--compile", "--assemble", "-emit-ast"))
 
-WITH_VALUE: Final = frozenset(
-    (
-        "-o",
-        "-x",
-        "-I",
-        "-D",
-        "-U",
-        "-L",
-        "-l",
-        "-F",
-        "-T",
-        "-u",
-        "-z",
-        "-e",
-        "-B",
-        "-A",
-        "-G",
-        "-target",
-        "-arch",
-    )
-    + ("-include", "-imacros", "-isystem", "-iquote", "-idirafter", "-iprefix", "-isysroot", "-iwithprefix")
-    + (
-        "-iwithprefixbefore",
-        "-include-pch",
-        "-MF",
-        "-MT",
-        "-MQ",
-        "-MJ",
-        "-mllvm",
-        "-mmlir",
-        "-mrelocation-model",
-    )
-    + ("-Xclang", "-Xlinker", "-Xassembler", "-Xpreprocessor", "-Xanalyzer", "-Xopenmp-target", "-dumpdir")
-    + (
-        "--param",
-        "--output",
-        "--language",
-        "--include-directory",
-        "--define-macro",
-        "--undefine-macro",
-        "--sysroot",
-    )
-    + ("--library-directory", "--for-linker", "--config", "-working-directory", "-framework", "-rpath")
-)
+WITH_VALUE: Final = frozenset((
+    "-o", "-x", "-I", "-D", "-U", "-L", "-l", "-F", "-T", "-u", "-z", "-e", "-B", "-A", "-G",
+    "-target", "-arch", "-framework", "-rpath", "-dumpdir", "-working-directory", "-include",
+    "-imacros", "-isystem", "-iquote", "-idirafter", "-iprefix", "-isysroot", "-iwithprefix",
+    "-iwithprefixbefore", "-include-pch", "-MF", "-MT", "-MQ", "-MJ", "-mllvm", "-mmlir", "-Xclang",
+    "-Xlinker", "-Xassembler", "-Xpreprocessor", "-Xanalyzer", "-Xopenmp-target", "-Xarch_host",
+    "-Xarch_device", "-Xthinlto-distributor", "--param", "--output", "--language",
+    "--include-directory", "--include", "--define-macro", "--undefine-macro", "--library-directory",
+    "--for-linker", "--for-assembler", "--config", "--sysroot",
+))
 """Options whose value is the next argument."""
+# fmt: on
 
 FOR_PARTS: Final = ("-Xclang", "-mllvm", "--config")
 """Beginnings of arguments that may ask for optimization in ways that are not seen here."""
@@ -140,7 +99,7 @@ class Command:
 
     @property
     def is_unoptimized(self) -> bool:
-        """Whether all is compiled at -O0, where neither the inliner nor the register allocator asks anybody."""
+        """Whether all is compiled at -O0, where neither inliner nor register allocator ask anybody."""
         return self._level == "0" and not (self._unknown_level or self._lto or self.linker_is_lld)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`Options`: what `passpilot cc` takes for itself, from the command line or else from the environment.
 
-Each option has its variable, `PASSPILOT_` and the name in capitals, which is how it reaches the plugin. Variables
-that take several values separate them by semicolons. A flag replaces its variable, whatever that holds.
+Each option has its variable, `PASSPILOT_` and the name in capitals, which is how it reaches the plugin.
+Variables that take several values separate them by semicolons. A flag replaces its variable.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Compile and link as {clang} does, with advisors.
 options:
 {rows}
 
-Each is also the variable PASSPILOT_..., such as PASSPILOT_ON_ERROR; flags win. All other arguments are clang's.
+Each is also a variable, such as PASSPILOT_ON_ERROR; flags win. All other arguments are clang's.
 
 RUNNER is scheme:target[?key=value&...]: onnx:MODEL, aot:LIBRARY, python:FILE:NAME, pipe:BASE, grpc:HOST:PORT,
 replay:LOG, random:SEED, const:VALUE, default.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot cc` and `c++`: what is clang's stays clang's, what is ours reaches the plugin, and what is wrong is said."""
+"""`passpilot cc`: what is clang's stays clang's, what is ours reaches the plugin, what is wrong is said."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ from tests.command import PASSPILOT, Done, refused, run
 
 LEAF: Final = "static int leaf(int x) { return x * 3 + 1; }\n"
 CALLS: Final = LEAF + "int twice(int x) { return leaf(x) + leaf(x + 1); }\n"
-MAIN: Final = (
-    "int twice(int x);\nint main(int count, char **words) { return twice(count) == 11 ? 0 : !words; }\n"
-)
+MAIN: Final = "int twice(int x);\nint main(int n, char **words) { return twice(n) == 11 ? 0 : !words; }\n"
 NO_CALLS: Final = "int nothing(int x) { return x; }\n"
 NO: Final = "--inline=const:0"
 
@@ -276,7 +274,8 @@ def test_a_closed_pipe_ends_clang_as_it_does_without_us(here: Path) -> None:
 
 def test_nothing_is_imported_that_takes_time() -> None:
     text = (
-        "import sys, json, signal, passpilot.plugin\nbefore = set(sys.modules)\nfrom passpilot.plugin import cc\n"
+        "import sys, json, signal, passpilot.plugin\n"
+        "before = set(sys.modules)\nfrom passpilot.plugin import cc\n"
         "print(json.dumps(sorted(set(sys.modules) - before)))"
     )
     added = json.loads(subprocess.check_output([sys.executable, "-c", text], text=True))
