@@ -17,8 +17,10 @@ from ctypes import CFUNCTYPE, c_bool, c_char_p, c_double, c_size_t, c_void_p
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 
+from passpilot.passes.registry import MLIR
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.load import load_file
+from passpilot.plugin.mlir import enter_foreign_tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -165,6 +167,8 @@ def connect(
     """
     global _MAKE
     _MAKE = make
+    enter_foreign_tool()
+    MLIR.is_native = lambda _: False  # the plugin asks the MLIR at hand, if there is one
     functions: tuple[Function, ...] = (
         (end, None, ()),
         (load, None, (TEXT,)),

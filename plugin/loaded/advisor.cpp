@@ -75,7 +75,7 @@ class NativeAdvisor final : public Advisor {
 public:
   NativeAdvisor(const Point &P, std::unique_ptr<Runner> R,
                 const AdvisorOptions &O)
-      : Name(O.Runner), Unasked(O.Unasked),
+      : Options(O),
         TheSession(P, std::move(R), {}, O.OnError == "default",
                    !O.Log.empty()) {
     TheSession.Limit = O.Limit;
@@ -100,7 +100,7 @@ public:
   }
 
 private:
-  const std::string Name, Unasked;
+  const AdvisorOptions Options;
   Session TheSession;
   LogFile Log;
 
@@ -121,7 +121,7 @@ private:
              " decisions";
     };
     if (!All)
-      Warn("runner " + Name + " was never asked: " + Unasked);
+      Told.push_back(unaskedWarning(TheSession.point().Name, Options));
     if (C.Fallbacks)
       Warn(Of(C.Fallbacks) + " fell back to the default; the first: " + who() +
            told(TheSession.firstFallback()));
@@ -199,6 +199,11 @@ std::string row(uint64_t Count, const std::string &What) {
 }
 
 } // namespace
+
+Message unaskedWarning(const std::string &Point, const AdvisorOptions &O) {
+  return {"warning", Point + " advisor: runner " + O.Runner +
+                         " was never asked: " + O.Unasked};
+}
 
 std::string report(Session &S, const std::string &Runner) {
   const Counts &C = S.Counts;

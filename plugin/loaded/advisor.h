@@ -33,6 +33,9 @@ public:
 std::unique_ptr<Advisor> makeAdvisor(const AdvisorOptions &O, const Point &P,
                                      Messages &Told);
 
+/// The runner was never asked.
+Message unaskedWarning(const std::string &Point, const AdvisorOptions &O);
+
 /// What the advisor did, in the manner of `--stats`.
 std::string report(Session &S, const std::string &Runner);
 
