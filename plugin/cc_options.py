@@ -86,7 +86,7 @@ class Options:
         self._split(argv)
         self._take_environment()
         for name, texts in self._given.items():
-            for text in texts:
+            for text in texts if name in SEVERAL else texts[-1:]:
                 self._check(name, text)
 
     def _split(self, argv: Sequence[str]) -> None:

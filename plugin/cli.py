@@ -105,4 +105,5 @@ def _fail(error: Exception, traceback: bool) -> int:
 
 
 def _say(text: str) -> None:
-    print(f"passpilot: {text}", file=sys.stderr)
+    # Written at once: in a parallel build others write there, too.
+    print(f"passpilot: {text}\n", end="", file=sys.stderr)

@@ -122,7 +122,7 @@ VARIABLES: Final = (
     (("--inline=const:1",), {"PASSPILOT_ADVISE": "inline=const:0"}, 0),
     (("--advise=inline=const:0",), {"PASSPILOT_INLINE": "const:1"}, 2),
     ((), {"PASSPILOT_INLINE": "const:1", "PASSPILOT_ADVISE": "inline=const:0"}, 2),
-    (("--inline=const:0", "--inline=const:1"), {}, 0),
+    (("--inline=onnx:none.onnx", "--inline=const:1"), {}, 0),
     ((), {"PASSPILOT_INLINE": ""}, 0),
 )
 
