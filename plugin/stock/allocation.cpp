@@ -82,9 +82,10 @@ private:
 
   void finish(Asked &A, bool Good, Messages &Told) {
     A.Finished = true;
-    if (statsWanted() && Good && !Failed)
-      errs() << report(A.Advisor->session(), A.Options.Runner);
     A.Advisor->finish(Good, Told);
+    if (statsWanted() && Good && !Failed)
+      errs() << report(A.Advisor->session(),
+                       A.Options.Runner + " on " + M.getModuleIdentifier());
   }
 };
 
