@@ -54,7 +54,10 @@ def _run(name: str, clang: str, argv: Sequence[str]) -> int:
     if added:
         options.make_folder()
         environment["PASSPILOT_UNIT"] = _unit(arguments)
-    return _become(compiler, [clang, *added, *arguments], environment)
+    try:
+        return _become(compiler, [clang, *added, *arguments], environment)
+    except OSError as error:
+        raise InputError(f"{name}: expected to run {compiler}, got: {error.strerror}") from error
 
 
 def _become(compiler: str, arguments: list[str], environment: dict[str, str]) -> NoReturn:

@@ -74,7 +74,7 @@ class Command:
             self.linker = argument.partition("=")[2]
 
     def _read_level(self, argument: str) -> None:
-        if argument.startswith(("-O", "--optimize")):
+        if argument.startswith(("-O", "--optimize")) and not argument.startswith("-ObjC"):
             self._level = argument.removeprefix("--optimize=").removeprefix("-O")
 
     @property

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -116,7 +117,7 @@ def test_values_of_clangs_options_are_not_ours(here: Path) -> None:
     assert cc(*command, cwd=here).err == run("clang-22", *command, cwd=here).err
 
 
-VARIABLES: Final = (
+VARIABLES: Final[tuple[tuple[tuple[str, ...], dict[str, str], int], ...]] = (
     ((), {"PASSPILOT_INLINE": "const:0"}, 2),
     (("--inline=const:1",), {"PASSPILOT_INLINE": "const:0"}, 0),
     (("--inline=const:1",), {"PASSPILOT_ADVISE": "inline=const:0"}, 0),
@@ -206,6 +207,13 @@ def test_what_is_wrong_is_said(options: tuple[str, ...], code: int, text: str, h
     assert text in refused("cc", *options, "-O2", "none.c", cwd=here, code=code)
 
 
+def test_errors_are_written_at_once(here: Path) -> None:
+    mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)  # which keeps writes apart
+    with mine, theirs:
+        subprocess.run([PASSPILOT, "cc", "--inline="], cwd=here, stderr=theirs, check=False, timeout=60)
+        assert mine.recv(4096).endswith(b"`passpilot cc --help`\n")
+
+
 def test_wrong_variables_are_named(here: Path) -> None:
     prefix = ("env", "PASSPILOT_TIMEOUT=soon", "PASSPILOT_INLINE=const:0")
     assert "PASSPILOT_TIMEOUT: expected" in refused("cc", "none.c", cwd=here, code=2, prefix=prefix)
@@ -248,6 +256,18 @@ def test_a_launcher_refuses_another_compiler(here: Path) -> None:
 def test_without_clang_the_package_is_named(here: Path) -> None:
     text = refused("cc", "-c", "none.c", cwd=here, prefix=("env", f"PATH={here}"))
     assert "sudo apt-get install clang-22" in text
+
+
+def test_a_clang_that_does_not_run_is_named(here: Path) -> None:
+    (here / "clang-22").write_bytes(b"\0")
+    (here / "clang-22").chmod(0o755)
+    text = refused("cc", "-c", "none.c", cwd=here, prefix=("env", f"PATH={here}"))
+    assert f"expected to run {here / 'clang-22'}, got: Exec format error" in text
+
+
+def test_a_compilation_for_objective_c_is_unoptimized_too(here: Path) -> None:
+    assert "passpilot" not in cc(NO, "-###", "-ObjC", "-c", "none.c", cwd=here).err
+    assert "passpilot" in cc(NO, "-###", "-ObjC", "-O1", "-c", "none.c", cwd=here).err
 
 
 def test_bytes_that_are_no_text_reach_clang(here: Path) -> None:
