@@ -110,8 +110,11 @@ def test_lz4_by_cmake(way: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["full", "thin"])
 def test_lua_with_link_time_optimization(kind: str, tmp_path: Path) -> None:
     archiver = ("AR=llvm-ar rcu", "RANLIB=llvm-ranlib")
-    compiler = f"passpilot cc {' '.join(RANDOM)} --log={tmp_path}/logs -flto={kind}"
-    make_lua(tmp_path, compiler, *archiver)
+    # As a whole the program would become four times as large.
+    advice = "--inline=random:7 --size-budget=1.2 --priority=random:7"
+    make_lua(tmp_path, f"passpilot cc {advice} --log={tmp_path}/logs -flto={kind}", *archiver)
+    linked = [path.name for path in (tmp_path / "logs").iterdir() if ".c-" not in path.name]
+    assert any(name.endswith("-inline.log") for name in linked), linked
     assert len(decisions(tmp_path / "logs", "inline")) > 34, "units, and what the linker compiles"
     assert sum(decisions(tmp_path / "logs", "priority")) > 1000
 
