@@ -149,7 +149,7 @@ def test_one_log_per_unit_and_command(here: Path) -> None:
 
 def test_evict_and_priority_have_logs_of_their_own(here: Path) -> None:
     both = ("--evict=default", "--priority=default", "--log=logs")
-    good(*both, "-O2", "-c", "calls.c", "-Wno-backend-plugin", cwd=here)
+    good(*both, "-O2", "-c", "calls.c", cwd=here)
     assert any(name.endswith("-priority.log") and count > 0 for name, count in logs(here).items())
 
 
@@ -166,10 +166,19 @@ def test_passes_run_in_unoptimized_code_too(here: Path) -> None:
     assert "%0" in text or "%1" in text
 
 
+def test_units_that_ask_nothing_are_compiled_in_silence(here: Path) -> None:
+    (here / "empty.c").write_text("int x;\n")
+    every = (NO, "--evict=default", "--priority=default", "--log=logs")
+    for flags in (("-O2", "-c"), ("-O2", "-flto", "-c"), ("-O2", "-emit-llvm", "-c"), ("-O2", "-S")):
+        assert good(*every, *flags, "none.c", "empty.c", cwd=here) == ""
+
+
 def test_our_warnings_are_no_errors(here: Path) -> None:
-    done = cc(NO, "-O2", "-Wall", "-Wextra", "-Werror", "-c", "none.c", "-o", "none.o", cwd=here)
+    (here / "policy.py").write_text("def bad(obs):\n    raise ValueError('no')\n")
+    advice = ("--inline=python:policy.py:bad", "--on-error=default")
+    done = cc(*advice, "-O2", "-Wall", "-Wextra", "-Werror", "-c", "calls.c", cwd=here)
     assert done.code == 0, done.err
-    assert (here / "none.o").exists()
+    assert "warning: inline advisor" in done.err
 
 
 def test_a_failing_runner_ends_the_compilation(here: Path) -> None:
