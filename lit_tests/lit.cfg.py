@@ -43,6 +43,9 @@ if plugin.returncode == 0 and shutil.which("mlir-opt", path=llvm):
     config.available_features.add("mlir-plugin")
     config.substitutions.append(("%mlir-opt", f"mlir-opt --load-pass-plugin={plugin.stdout.strip()}"))
 
+if shutil.which("ld.lld", path=llvm):
+    config.available_features.add("lld")
+
 for module in ("onnx", "llvmlite"):
     if importlib.util.find_spec(module):
         config.available_features.add(module)

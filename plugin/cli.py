@@ -17,6 +17,8 @@ COMMANDS: Final = {
     "opt": ("passpilot.plugin.opt:main", "optimize LLVM IR, with advisors"),
     "llc": ("passpilot.plugin.llc:main", "generate code, with advisors"),
     "mlir-opt": ("passpilot.plugin.mlir_opt:main", "optimize MLIR, with advisors and passes in Python"),
+    "cc": ("passpilot.plugin.cc:c", "compile C as clang-22 does, with advisors"),
+    "c++": ("passpilot.plugin.cc:cxx", "compile C++ as clang++-22 does, with advisors"),
     "attach": ("passpilot.runners.attach:main", "run an unmodified compiler, and answer its questions"),
     "serve": ("passpilot.runners.serve:main", "answer for a compiler in another process"),
     "aot": ("passpilot.runners.aot.command:main", "compile an ONNX model to native code"),
@@ -103,4 +105,5 @@ def _fail(error: Exception, traceback: bool) -> int:
 
 
 def _say(text: str) -> None:
-    print(f"passpilot: {text}", file=sys.stderr)
+    # Written at once: in a parallel build others write there, too.
+    print(f"passpilot: {text}\n", end="", file=sys.stderr)

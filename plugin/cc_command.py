@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`Command`: what a command line asks clang to do, as far as it matters to who loads a plugin.
+
+Clang's own parser is not asked: that would take another process. Where an argument cannot be known to matter
+(a file of arguments, an option for a part of clang), the answers here are those that load the plugin.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False  # the name that type checkers take for true
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Final
+
+# fmt: off
+NO_CODE: Final = frozenset((
+    "-E", "-M", "-MM", "-fsyntax-only", "-cc1", "-cc1as", "-cc1gen-reproducer", "-dumpversion",
+    "-dumpmachine", "--version", "--preprocess", "--dependencies", "--user-dependencies",
+    "--analyze", "--precompile",
+))
+"""Options with which clang compiles nothing to code."""
+
+NO_LINK: Final = frozenset(("-c", "-S", "--compile", "--assemble", "-emit-ast"))
+
+WITH_VALUE: Final = frozenset((
+    "-o", "-x", "-I", "-D", "-U", "-L", "-l", "-F", "-T", "-u", "-z", "-e", "-B", "-A", "-G",
+    "-target", "-arch", "-framework", "-rpath", "-dumpdir", "-working-directory", "-include",
+    "-imacros", "-isystem", "-iquote", "-idirafter", "-iprefix", "-isysroot", "-iwithprefix",
+    "-iwithprefixbefore", "-include-pch", "-MF", "-MT", "-MQ", "-MJ", "-mllvm", "-mmlir", "-Xclang",
+    "-Xlinker", "-Xassembler", "-Xpreprocessor", "-Xanalyzer", "-Xopenmp-target", "-Xarch_host",
+    "-Xarch_device", "-Xthinlto-distributor", "--param", "--output", "--language",
+    "--include-directory", "--include", "--define-macro", "--undefine-macro", "--library-directory",
+    "--for-linker", "--for-assembler", "--config", "--sysroot",
+))
+"""Options whose value is the next argument."""
+# fmt: on
+
+FOR_PARTS: Final = ("-Xclang", "-mllvm", "--config")
+"""Beginnings of arguments that may ask for optimization in ways that are not seen here."""
+
+DEEPEST: Final = 16
+"""How many files of arguments may be in each other, so that one in itself has an end."""
+
+
+class Command:
+    """What clang is to do. `linker` is empty where clang takes its default."""
+
+    def __init__(self, arguments: Iterable[str]) -> None:
+        self.linker, self._lto, self._level = "", False, "0"
+        self._stops_before_link = self._no_code = self._unknown_level = self._has_input = False
+        rest = iter(arguments)
+        for argument in rest:
+            self._read(argument)
+            if argument == "--":
+                self._has_input |= next(rest, None) is not None
+                return
+            if argument in WITH_VALUE:
+                next(rest, None)
+
+    def _read(self, argument: str) -> None:
+        if not argument.startswith("-") or argument == "-":
+            self._has_input = True
+        self._no_code |= argument in NO_CODE or argument.startswith(("-print-", "--print-"))
+        self._stops_before_link |= argument in NO_LINK
+        self._unknown_level |= argument.startswith(FOR_PARTS)
+        self._read_level(argument)
+        if argument.startswith("-flto") and argument[5:6] in ("", "="):
+            self._lto = True
+        elif argument == "-fno-lto":
+            self._lto = False
+        elif argument.startswith(("-fuse-ld=", "--ld-path=")):
+            self.linker = argument.partition("=")[2]
+
+    def _read_level(self, argument: str) -> None:
+        if argument.startswith(("-O", "--optimize")) and not argument.startswith("-ObjC"):
+            self._level = argument.removeprefix("--optimize=").removeprefix("-O")
+
+    @property
+    def generates_code(self) -> bool:
+        """Whether clang compiles or links."""
+        return self._has_input and not self._no_code
+
+    @property
+    def links(self) -> bool:
+        """Whether clang goes on to the linker."""
+        return self.generates_code and not self._stops_before_link
+
+    @property
+    def is_lto(self) -> bool:
+        """Whether the linker is to compile."""
+        return self._lto
+
+    @property
+    def linker_is_lld(self) -> bool:
+        """Whether lld has been chosen, which compiles bitcode with or without -flto."""
+        return os.path.basename(self.linker).startswith(("lld", "ld.lld"))
+
+    @property
+    def is_unoptimized(self) -> bool:
+        """Whether all is compiled at -O0, where neither inliner nor register allocator ask anybody."""
+        return self._level == "0" and not (self._unknown_level or self._lto or self.linker_is_lld)
+
+
+def expanded(arguments: Iterable[str], depth: int = 0) -> Iterator[str]:
+    """The arguments, with those of files of arguments behind the names of these.
+
+    Words are taken apart at blanks and quotes: what matters here has neither.
+    """
+    for argument in arguments:
+        yield argument
+        if argument.startswith("@") and depth < DEEPEST:
+            yield from expanded(_words(argument[1:]), depth + 1)
+
+
+def _words(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read().replace('"', " ").replace("'", " ").split()
+    except OSError:  # clang takes it for the name of an input
+        return []
