@@ -125,15 +125,31 @@ std::unique_ptr<Runner> modelRunner(std::string_view Scheme,
                         Host.OnnxLibrary, Error, Mismatch);
 }
 
+/// An advice in digits, of a number also with a point or an exponent.
+std::optional<Advice> constant(std::string_view Text, const Domain &D) {
+  Advice A{0};
+  if (D.Kind != DomainKind::Number) {
+    const auto Value = number<int64_t>(Text);
+    A.Integer = Value.value_or(0);
+    return Value ? std::optional(A) : std::nullopt;
+  }
+  if (Text.empty() || Text.front() < '0' || Text.front() > '9' ||
+      Text.find_first_not_of("0123456789.") != std::string_view::npos)
+    return std::nullopt;
+  const auto Value = number<double>(Text);
+  A.Number = Value.value_or(0);
+  return Value ? std::optional(A) : std::nullopt;
+}
+
 std::unique_ptr<Runner> plainRunner(std::string_view Scheme,
                                     std::string_view Target, const Point &P) {
   if (Scheme == "default" && Target.empty())
     return makeDefaultRunner(P.Decision, P.Default);
-  if (P.Domain.Kind == DomainKind::Number)
-    return nullptr;
-  if (const auto Value = number<int64_t>(Target); Scheme == "const" && Value)
-    if (const Advice A{*Value}; P.Domain.inRange(A))
-      return makeConstRunner(P.Decision, A);
+  if (Scheme == "const")
+    if (const auto A = constant(Target, P.Domain); A && P.Domain.inRange(*A))
+      return makeConstRunner(P.Decision, *A);
+  if (!std::isfinite(P.Domain.High - P.Domain.Low))
+    return nullptr; // no range to draw from
   const TensorSpec *Mask = nullptr;
   for (const TensorSpec &S : P.Features)
     if (S.Name == P.Domain.Mask)
