@@ -30,6 +30,14 @@ for tool in ("passpilot", "opt", "FileCheck", "not", "count", "split-file", "llv
     if not shutil.which(tool, path=config.environment["PATH"]):
         globals()["lit_config"].fatal(f"{tool} is not on the PATH; run `make build`")
 
+loaded = subprocess.check_output([venv / "passpilot", "plugin-path"], text=True).strip()
+config.substitutions += [
+    ("%opt", f"opt -load-pass-plugin={loaded}"),
+    ("%clang", f"clang -fpass-plugin={loaded}"),
+    ("%llc", f"llc -load={loaded}"),
+    ("%plugin", loaded),
+]
+
 plugin = subprocess.run([venv / "passpilot", "plugin-path", "--mlir"], capture_output=True, text=True)
 if plugin.returncode == 0 and shutil.which("mlir-opt", path=llvm):
     config.available_features.add("mlir-plugin")

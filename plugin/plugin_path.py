@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 EPILOG: Final = """\
-example:
-  opt-22 -load-pass-plugin=$(passpilot plugin-path) -passpilot-inline=onnx:model.onnx -passes='default<O2>' in.bc -o out.bc
+examples:
+  opt-22 -load-pass-plugin=$(passpilot plugin-path) -passpilot-inline=onnx:model.onnx \\
+    -passes='default<O2>' in.bc -o out.bc
   mlir-opt-22 --load-pass-plugin=$(passpilot plugin-path --mlir) in.mlir \\
     --pass-pipeline='builtin.module(advised-inline{runner=random:7})'"""
 
@@ -26,15 +27,20 @@ def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code."""
     parser = Parser(
         "passpilot plugin-path",
-        description="Print the path of a plugin for stock compilers.",
+        description="Print the path of the plugin for stock opt, clang, llc and lld.",
         epilog=EPILOG,
         add_help=False,
     )
     parser.option("help", "h", action="help", help="show this text")
-    parser.option("mlir", action="store_true", required=True, help="the one for mlir-opt-22")
-    parser.parse_args(argv)
-    print(mlir_plugin())
+    parser.option("mlir", action="store_true", help="the one for mlir-opt-22")
+    options = parser.parse_args(argv)
+    print(mlir_plugin() if options.mlir else llvm_plugin())
     return 0
+
+
+def llvm_plugin() -> Path:
+    """The plugin for LLVM's tools."""
+    return Path(_core.__file__).with_name("libpasspilot.so")
 
 
 def mlir_plugin() -> Path:

@@ -24,13 +24,23 @@ class Option {
 public:
   Option(const char *Name, const char *Variable, const char *Value,
          const char *Help)
-      : Variable(Variable), Given(Name, cl::value_desc(Value), cl::desc(Help),
-                                  cl::cat(Category)) {}
+      : Variable(Variable), Given(StringRef(Name), cl::value_desc(Value), cl::desc(Help),
+              cl::cat(Category)) {
+    All.push_back(this);
+  }
+
+  static inline std::vector<Option *> All;
+  /// "inline".
+  StringRef shortName() const { return Given.ArgStr.drop_front(10); }
+  void set(StringRef Value) { Set.push_back(Value.str()); }
+  void forget() { Set.clear(); }
 
   /// Its values; those of the variable are separated by semicolons.
   std::vector<std::string> all() const {
     if (!Given.empty())
       return {Given.begin(), Given.end()};
+    if (!Set.empty())
+      return Set;
     const char *Text = std::getenv(Variable);
     SmallVector<StringRef> Parts;
     StringRef(Text ? Text : "").split(Parts, ';', -1, /*KeepEmpty=*/false);
@@ -39,17 +49,22 @@ public:
   /// The last value; empty if there is none.
   std::string last() const {
     if (!Given.empty())
-      return Given.back();
+      return Given[Given.size() - 1];
+    if (!Set.empty())
+      return Set.back();
     const char *Text = std::getenv(Variable);
     return Text ? Text : "";
   }
   std::string name() const {
-    return Given.empty() ? Variable : "-" + Given.ArgStr.str();
+    return !Set.empty()     ? shortName().str()
+           : Given.empty() ? Variable
+                           : "-" + Given.ArgStr.str();
   }
 
 private:
   const char *const Variable;
   cl::list<std::string> Given;
+  std::vector<std::string> Set; ///< by the program itself
 };
 
 Option Inline("passpilot-inline", "PASSPILOT_INLINE", "RUNNER",
@@ -159,6 +174,23 @@ const char *unasked(StringRef Point) {
 }
 
 } // namespace
+
+Error setOptions(const std::vector<std::string> &Options) {
+  if (!Options.empty())
+    for (Option *O : Option::All)
+      O->forget();
+  for (const std::string &Text : Options) {
+    const auto [Name, Value] = StringRef(Text).split('=');
+    const auto Found = find_if(
+        Option::All, [&](Option *O) { return O->shortName() == Name; });
+    if (Found == Option::All.end() || Value.empty())
+      return createStringError("registerAdvisors: expected an option such as "
+                               "inline=RUNNER, got '" +
+                               Text + "'");
+    (*Found)->set(Value);
+  }
+  return Error::success();
+}
 
 bool advised(const std::string &Point) {
   const std::string Runner = runnerOf(Point);

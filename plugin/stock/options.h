@@ -11,6 +11,9 @@
 
 namespace passpilot {
 
+/// Options as NAME=VALUE, which stand in for the flags -passpilot-NAME.
+llvm::Error setOptions(const std::vector<std::string> &Options);
+
 /// Whether anybody is to be asked at LLVM's point \p Name.
 bool advised(const std::string &Point);
 

@@ -5,8 +5,9 @@
 #include "host.h"
 #include "options.h"
 #include "pipeline.h"
-#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/WithColor.h"
 
 #include <mutex>
 
@@ -14,20 +15,20 @@ using namespace llvm;
 
 namespace passpilot {
 
-namespace {
-
-/// Reports an error of text that LLVM is parsing.
-void refuseErrors(const Messages &Told) {
-  for (const Message &M : Told)
-    if (M.isError())
-      refuse(M.Text);
+/// Of a process that has passes in Python, and so an interpreter.
+static const LLVMCalls &calls() {
+  Messages Told;
+  return *python<LLVMCalls>(Told);
 }
 
-const LLVMCalls &calls() {
-  Messages Told;
-  const auto *Calls = python<LLVMCalls>(Told);
-  refuseErrors(Told);
-  return *Calls;
+namespace {
+
+/// The first error among what was told.
+Error errorOf(const Messages &Told) {
+  for (const Message &M : Told)
+    if (M.isError())
+      return createStringError(M.Text);
+  return Error::success();
 }
 
 /// The names of LLVM's passes and analyses, and what its grammar means by
@@ -76,46 +77,57 @@ std::string firstElement() {
 }
 
 /// Loads the user's files once, however many pipelines there are.
-void loadFiles() {
-  static std::once_flag Once;
-  std::call_once(Once, [] {
-    const std::string Files = filesToLoad();
-    if (Files.empty())
-      return;
-    Messages Told;
-    calls().Load(&Told, Files.c_str());
-    refuseErrors(Told);
-  });
+Error loadFiles() {
+  static std::mutex Mutex;
+  static bool Loaded = false;
+  std::lock_guard<std::mutex> Lock(Mutex);
+  const std::string Files = filesToLoad();
+  if (Loaded || Files.empty())
+    return Error::success();
+  Messages Told;
+  if (const auto *Calls = python<LLVMCalls>(Told))
+    Calls->Load(&Told, Files.c_str());
+  Loaded = true;
+  return errorOf(Told);
 }
 
 } // namespace
 
-StockPasses &StockPasses::registerWith(PassBuilder &PB) {
-  auto &S = *new StockPasses;
-  loadFiles();
-  S.Passes.First = firstElement();
-  S.Passes.Resolve = [&S](StringRef Element) { S.find(Element); };
-  S.Passes.OnFailure = [&S] { S.fail(); };
-  S.Passes.registerWith(PB);
-  S.place(PB);
+Expected<StockPasses *> StockPasses::registerWith(PassBuilder &PB) {
+  if (Error E = loadFiles())
+    return E;
+  auto *S = new StockPasses;
+  S->Passes.First = firstElement();
+  S->Passes.Resolve = [S](StringRef Element) { S->find(Element); };
+  S->Passes.OnFailure = [S] { S->fail(); };
+  S->Passes.registerWith(PB);
+  if (Error E = S->place(PB))
+    return E;
   return S;
 }
 
-/// Adds the pass in Python that \p Element names, if it does.
+/// Adds the pass in Python that \p Element names, if it does. LLVM asks several
+/// times, and says itself that it knows no such pass.
 void StockPasses::find(StringRef Element) {
   const StringRef Name = Element.split('{').first;
-  if (isLLVMs(Name) || !isKebab(Name))
+  if (isLLVMs(Name) || !isKebab(Name) || Refused.contains(Element))
     return;
   Messages Told;
-  calls().Find(&Told, address(), Element.str().c_str());
-  refuseErrors(Told);
+  if (const auto *Calls = python<LLVMCalls>(Told))
+    Calls->Find(&Told, address(), Element.str().c_str());
+  for (const Message &M : Told)
+    WithColor::error() << M.Text << "\n";
+  if (!Told.empty())
+    Refused.insert(Element);
   Used |= !Passes.empty();
 }
 
-void StockPasses::place(PassBuilder &PB) {
+Error StockPasses::place(PassBuilder &PB) {
   for (const auto &[Point, Text] : textsAt())
     if (Error E = Passes.at(PB, Point, Text))
-      refuse("-passpilot-at=" + Point + ": " + toString(std::move(E)));
+      return createStringError("-passpilot-at=" + Point + ": " +
+                               toString(std::move(E)));
+  return Error::success();
 }
 
 void StockPasses::begin(Module &Begun) {

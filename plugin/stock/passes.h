@@ -8,6 +8,7 @@
 
 #include "../llvm/user_pass.h"
 #include "../loaded/message.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace passpilot {
 
@@ -15,7 +16,8 @@ namespace passpilot {
 class StockPasses {
 public:
   /// Never deleted: pass managers refer to it, which may outlive the builder.
-  static StockPasses &registerWith(llvm::PassBuilder &PB);
+  /// Loads the user's files first.
+  static llvm::Expected<StockPasses *> registerWith(llvm::PassBuilder &PB);
 
   /// The compilation of \p M begins: errors are reported to its context.
   void begin(llvm::Module &M);
@@ -26,9 +28,10 @@ private:
   UserPasses Passes;
   llvm::Module *M = nullptr;
   bool Used = false; ///< there are passes in Python
+  llvm::StringSet<> Refused; ///< elements that have been complained about
 
   void find(llvm::StringRef Element);
-  void place(llvm::PassBuilder &PB);
+  llvm::Error place(llvm::PassBuilder &PB);
   void advise();
   void fail();
   size_t address() { return reinterpret_cast<size_t>(&Passes); }

@@ -175,8 +175,11 @@ void watch(PassInstrumentationCallbacks &PIC,
 
 } // namespace
 
-void registerPipeline(PassBuilder &PB) {
-  StockPasses &Passes = StockPasses::registerWith(PB);
+Error registerPipeline(PassBuilder &PB) {
+  auto Registered = StockPasses::registerWith(PB);
+  if (!Registered)
+    return Registered.takeError();
+  StockPasses &Passes = **Registered;
   auto Current = std::make_shared<std::weak_ptr<Pipeline>>();
   PB.registerAnalysisRegistrationCallback(
       [Current, &Passes](ModuleAnalysisManager &MAM) {
@@ -188,6 +191,7 @@ void registerPipeline(PassBuilder &PB) {
       });
   if (auto *PIC = PB.getPassInstrumentationCallbacks())
     watch(*PIC, Current);
+  return Error::success();
 }
 
 } // namespace passpilot

@@ -28,7 +28,7 @@ struct LLVMCalls : AdvisorCalls {
 };
 
 /// Lets \p PB's pipelines be advised as the options say.
-void registerPipeline(llvm::PassBuilder &PB);
+llvm::Error registerPipeline(llvm::PassBuilder &PB);
 
 } // namespace passpilot
 

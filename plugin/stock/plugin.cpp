@@ -3,9 +3,11 @@
 // What LLVM's stock tools load: `opt -load-pass-plugin=`, `clang -fpass-plugin=`,
 // `llc -load=`, `ld.lld --load-pass-plugin=`.
 
+#include "../include/passpilot/llvm.h"
 #include "../llvm/tool.h"
 #include "allocation.h"
 #include "host.h"
+#include "options.h"
 #include "pipeline.h"
 
 #include "llvm/Config/llvm-config.h"
@@ -15,6 +17,14 @@ namespace passpilot {
 
 static LLVMCalls TheCalls{};
 const PythonModule TheModule = {"passpilot.passes.llvm_loaded", &TheCalls};
+
+__attribute__((visibility("default"))) llvm::Error
+registerAdvisors(llvm::PassBuilder &PB,
+                 const std::vector<std::string> &Options) {
+  if (llvm::Error E = setOptions(Options))
+    return E;
+  return registerPipeline(PB);
+}
 
 namespace {
 
@@ -35,5 +45,8 @@ extern "C" __attribute__((visibility("default"))) llvm::PassPluginLibraryInfo
 llvmGetPassPluginInfo() {
   passpilot::checkTool(/*Strict=*/true);
   return {LLVM_PLUGIN_API_VERSION, "passpilot", LLVM_VERSION_STRING,
-          passpilot::registerPipeline};
+          [](llvm::PassBuilder &PB) {
+            if (llvm::Error E = passpilot::registerPipeline(PB))
+              passpilot::refuse(llvm::toString(std::move(E)));
+          }};
 }
