@@ -48,6 +48,9 @@ fi
 if [ "$group" = test ]; then
   need "libmlir-$llvm-dev" test -f "/usr/lib/llvm-$llvm/include/mlir/Transforms/Inliner.h"
   need "mlir-$llvm-tools" command -v "mlir-opt-$llvm"
+  gcc=$(g++ -dumpversion 2>/dev/null | cut -d. -f1)
+  need "gcc-${gcc:-12}-plugin-dev" test -f "/usr/lib/gcc/$(uname -m)-linux-gnu/${gcc:-12}/plugin/include/gcc-plugin.h"
+  need pkg-config command -v pkg-config
   need npm command -v npm
   need csmith command -v csmith
   need libcsmith-dev test -f /usr/include/csmith/csmith.h

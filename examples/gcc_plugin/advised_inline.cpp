@@ -3,12 +3,13 @@
 // A plugin for GCC: a runner of passpilot's decides which functions are to be
 // inlined, before GCC's own inliners see them.
 //
-//   make
-//   g++-12 -O2 -fplugin=./advised_inline.so \
-//     -fplugin-arg-advised_inline-runner=onnx:model.onnx -c program.cpp
+// Build it with `make`, and compile with the two flags
+//   -fplugin=./advised_inline.so
+//   -fplugin-arg-advised_inline-runner=onnx:model.onnx
 //
-// "Yes" lifts GCC's limits on size, "no" forbids inlining; what GCC cannot
-// inline stays as it is, so that no answer makes wrong code.
+// A policy may leave a function to GCC, keep it out of its callers, or lift
+// GCC's limits on size. What GCC cannot inline stays a call, so that no answer
+// makes wrong code.
 
 #include "gcc-plugin.h"
 
@@ -21,6 +22,9 @@
 
 #include "cgraph.h"
 
+#include "stringpool.h"
+
+#include "attribs.h"
 #include "basic-block.h"
 #include "diagnostic.h"
 #include "gimple-iterator.h"
@@ -40,11 +44,13 @@ const passpilot_feature Features[] = {
     {"callers", One, 1, PASSPILOT_INT64},
     {"arguments", One, 1, PASSPILOT_INT64},
 };
+enum Decision { AsGCCDecides, Call, Inline, Decisions };
+const char *const Names[Decisions] = {"as GCC decides", "call", "inline"};
 const passpilot_point Point = {"gcc-inline",
                                Features,
                                sizeof Features / sizeof *Features,
-                               "inline",
-                               {PASSPILOT_FLAG, 0, nullptr, 0, 0}};
+                               "decision",
+                               {PASSPILOT_CHOICE, Decisions, nullptr, 0, 0}};
 
 passpilot_runner *Runner;
 
@@ -65,8 +71,8 @@ void describe(cgraph_node *Node) {
   int64_t Statements = 0, Callers = 0, Arguments = 0;
   basic_block Block;
   FOR_EACH_BB_FN(Block, F)
-    for (auto I = gsi_start_bb(Block); !gsi_end_p(I); gsi_next(&I))
-      Statements += !is_gimple_debug(gsi_stmt(I));
+  for (auto I = gsi_start_bb(Block); !gsi_end_p(I); gsi_next(&I))
+    Statements += !is_gimple_debug(gsi_stmt(I));
   for (cgraph_edge *E = Node->callers; E; E = E->next_caller)
     ++Callers;
   for (tree A = DECL_ARGUMENTS(Node->decl); A; A = DECL_CHAIN(A))
@@ -77,28 +83,25 @@ void describe(cgraph_node *Node) {
   set("arguments", Arguments);
 }
 
-/// GCC's own decision, as far as it is known before its inliners run.
-bool isInline(tree Function) { return DECL_DECLARED_INLINE_P(Function); }
-
 void decide(cgraph_node *Node) {
   tree Function = Node->decl;
   passpilot_place Place = {};
   Place.file = DECL_SOURCE_FILE(Function);
   Place.line = DECL_SOURCE_LINE(Function);
+  Place.column = DECL_SOURCE_COLUMN(Function);
   passpilot_runner_switch_context(
       Runner, IDENTIFIER_POINTER(DECL_ASSEMBLER_NAME(Function)));
   passpilot_runner_set_place(Runner, &Place);
-  passpilot_runner_default(Runner)->integer = isInline(Function);
   describe(Node);
   passpilot_advice Advice;
   if (passpilot_runner_evaluate(Runner, &Advice) != 0)
     fail();
-  if (Advice.integer)
+  if (Advice.integer == Inline)
     DECL_DISREGARD_INLINE_LIMITS(Function) = 1;
-  else
+  if (Advice.integer == Call)
     DECL_UNINLINABLE(Function) = 1;
   inform(DECL_SOURCE_LOCATION(Function), "passpilot: %qD: %s", Function,
-         Advice.integer ? "inline" : "call");
+         Names[Advice.integer]);
 }
 
 /// GCC's users have the last word.
@@ -107,9 +110,15 @@ bool isDecided(tree Function) {
          DECL_UNINLINABLE(Function);
 }
 
-const pass_data PassData = {SIMPLE_IPA_PASS, "advised_inline", OPTGROUP_INLINE,
-                            TV_NONE,         PROP_ssa,         0,
-                            0,               0,                0};
+const pass_data PassData = {SIMPLE_IPA_PASS,
+                            "advised_inline",
+                            OPTGROUP_INLINE,
+                            TV_NONE,
+                            PROP_ssa,
+                            0,
+                            0,
+                            0,
+                            0};
 
 class AdvisedInline : public simple_ipa_opt_pass {
 public:
@@ -117,8 +126,8 @@ public:
   unsigned execute(function *) override {
     cgraph_node *Node;
     FOR_EACH_FUNCTION_WITH_GIMPLE_BODY(Node)
-      if (Node->callers && !isDecided(Node->decl))
-        decide(Node);
+    if (Node->callers && !isDecided(Node->decl))
+      decide(Node);
     return 0;
   }
 };
@@ -145,8 +154,8 @@ int plugin_init(plugin_name_args *Info, plugin_gcc_version *Version) {
     else if (!std::strcmp(A.key, "log"))
       Options.log = A.value;
     else
-      fatal_error(UNKNOWN_LOCATION, "%s: expected runner= or log=, got %qs",
-                  Info->base_name, A.key);
+      fatal_error(UNKNOWN_LOCATION, "%s: expected %qs or %qs, got %qs",
+                  Info->base_name, "runner", "log", A.key);
   }
   Runner = passpilot_runner_create(Spec, &Point, &Options);
   if (!Runner)

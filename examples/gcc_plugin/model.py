@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes model.onnx: inline what has at most eight statements. A real model would be learnt."""
+"""Writes model.onnx: inline (2) what has at most four statements, call (1) the rest; a real one would be learnt."""
 
 import onnx
 
 TEXT = """
 <ir_version: 8, opset_import: ["": 17]>
-policy (int64[1] statements) => (bool[1] inline) {
-  eight = Constant <value = int64[1] {8}> ()
-  inline = LessOrEqual (statements, eight)
+policy (int64[1] statements) => (int64[1] decision) {
+  four = Constant <value = int64[1] {4}> ()
+  one = Constant <value = int64[1] {1}> ()
+  two = Constant <value = int64[1] {2}> ()
+  small = LessOrEqual (statements, four)
+  decision = Where (small, two, one)
 }
 """
 

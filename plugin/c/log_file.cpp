@@ -20,7 +20,7 @@ namespace passpilot {
 /// which other threads would see.
 static mode_t modeBeside(const std::string &Temporary) {
   const std::string Probe = Temporary + ".mode";
-  struct stat Status {};
+  struct stat Status{};
   const int FD =
       open(Probe.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
   const bool Known = FD >= 0 && fstat(FD, &Status) == 0;

@@ -93,11 +93,10 @@ void addMask(Point &P, const std::string &Who) {
       if (S.Type == ScalarType::Int64 &&
           S.elements() == static_cast<size_t>(P.Domain.Count))
         return;
-      refuse(Who,
-             "a mask int64[1," + std::to_string(P.Domain.Count) + "]", S.str());
+      refuse(Who, "a mask int64[1," + std::to_string(P.Domain.Count) + "]",
+             S.str());
     }
-  P.Features.push_back(
-      {P.Domain.Mask, ScalarType::Int64, {1, P.Domain.Count}});
+  P.Features.push_back({P.Domain.Mask, ScalarType::Int64, {1, P.Domain.Count}});
 }
 
 void checkNames(const Point &P, const std::string &Who) {
@@ -134,8 +133,10 @@ Point readPoint(const passpilot_point &From) {
   const ScalarType Type = P.Domain.Kind == DomainKind::Number
                               ? ScalarType::Double
                               : ScalarType::Int64;
-  P.Decision = {
-      From.advice ? readName(From.advice, Who + ": advice") : "advice", Type, {1}};
+  P.Decision = {From.advice ? readName(From.advice, Who + ": advice")
+                            : "advice",
+                Type,
+                {1}};
   P.Default = {P.Decision.Name + "_default", Type, {1}};
   addMask(P, Who);
   checkNames(P, Who);

@@ -169,10 +169,10 @@ std::vector<std::string> processorFeatures() {
 /// By the words of Linux, of which some have other names in LLVM.
 std::vector<std::string> processorFeatures() {
   const std::pair<const char *, const char *> Others[] = {
-      {"asimd", "neon"},   {"fp", "fp-armv8"},     {"crc32", "crc"},
-      {"atomics", "lse"},  {"asimddp", "dotprod"}, {"asimdhp", "fullfp16"},
-      {"sha512", "sha3"},  {"pmull", "aes"},       {"asimdrdm", "rdm"},
-      {"sha1", "sha2"},    {"lrcpc", "rcpc"}};
+      {"asimd", "neon"},  {"fp", "fp-armv8"},     {"crc32", "crc"},
+      {"atomics", "lse"}, {"asimddp", "dotprod"}, {"asimdhp", "fullfp16"},
+      {"sha512", "sha3"}, {"pmull", "aes"},       {"asimdrdm", "rdm"},
+      {"sha1", "sha2"},   {"lrcpc", "rcpc"}};
   std::vector<std::string> Found;
   std::ifstream File("/proc/cpuinfo");
   for (std::string Line; Found.empty() && std::getline(File, Line);) {

@@ -46,10 +46,10 @@ namespace {
 
 const passpilot_options &checked(const passpilot_options &O) {
   if (O.size != sizeof(passpilot_options))
-    throw std::invalid_argument(
-        "options: expected size " + std::to_string(sizeof(passpilot_options)) +
-        ", got " + std::to_string(O.size) +
-        "; start from PASSPILOT_OPTIONS_INIT");
+    throw std::invalid_argument("options: expected size " +
+                                std::to_string(sizeof(passpilot_options)) +
+                                ", got " + std::to_string(O.size) +
+                                "; start from PASSPILOT_OPTIONS_INIT");
   return O;
 }
 
@@ -108,9 +108,9 @@ void *passpilot_runner::input(const char *Name) {
   for (size_t I = 0; I < Point.Features.size(); ++I)
     if (Name && Point.Features[I].Name == Name)
       return Session->feature(I);
-  throw std::invalid_argument(
-      "decision point " + Point.Name + ": expected one of its features, got " +
-      (Name ? "'" + std::string(Name) + "'" : "none"));
+  throw std::invalid_argument("decision point " + Point.Name +
+                              ": expected one of its features, got " +
+                              (Name ? "'" + std::string(Name) + "'" : "none"));
 }
 
 bool passpilot_runner::reads(const char *Name) const {
@@ -148,8 +148,7 @@ void passpilot_runner::checkDefault() const {
   if (!D.allows(Memory->Default, Session->mask()))
     throw std::runtime_error(Point.Name +
                              " advisor: expected a legal default decision, " +
-                             D.expected() + ", got " +
-                             D.text(Memory->Default));
+                             D.expected() + ", got " + D.text(Memory->Default));
 }
 
 void passpilot_runner::close(bool Keep) {

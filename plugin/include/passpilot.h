@@ -49,7 +49,7 @@ typedef struct passpilot_feature {
   const char *name;     /* without control characters */
   const int64_t *shape; /* of `rank` dimensions, each at least 1 */
   uint32_t rank;        /* 0 to 32 */
-  uint32_t type; /* an enum passpilot_type, but not PASSPILOT_BOOL */
+  uint32_t type;        /* an enum passpilot_type, but not PASSPILOT_BOOL */
 } passpilot_feature;
 
 /* What an advice is. Every answer is checked: a runner's answer outside the
