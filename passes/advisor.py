@@ -122,6 +122,8 @@ class Advisor(ABC):
         if on_error not in ("fail", "default"):
             msg = f"{self._who}: expected on_error 'fail' or 'default', got {on_error!r}"
             raise UsageError(msg)
+        self.tells_unasked = True
+        """Whether a compilation in which nobody asks is warned of."""
         self._log = log
         self._log_file: OutputFile | None = None
         self._logged = False
@@ -320,7 +322,7 @@ class Advisor(ABC):
     def _complaints(self, core: _core.Advisor) -> Iterator[str]:
         """What the user should know of a compilation that went well."""
         new = self._new_counts()
-        if new["decisions"] == 0:
+        if new["decisions"] == 0 and self.tells_unasked:
             yield f"{self._who}: runner {self.name} was never asked: {self._unasked}"
         if (count := new["fallbacks"]) > 0:
             first = core.first_fallback

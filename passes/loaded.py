@@ -7,8 +7,10 @@ import os
 from ctypes import c_bool, c_double, c_size_t
 from typing import TYPE_CHECKING, Final
 
+from passpilot.passes.registry import MLIR
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.loaded import TEXT, Teller, fill, told_warnings
+from passpilot.plugin.mlir import enter_foreign_tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,6 +40,7 @@ def _start(
 ) -> int:
     policy: OnError = "default" if on_error == b"default" else "fail"
     advisor = _MAKE(point.decode(), os.fsdecode(runner), os.fsdecode(log) or None, policy, timeout, limit)
+    advisor.tells_unasked = False  # the plugin knows whether somebody should have asked
     try:
         core = advisor.start()
         assert core is not None, "where nobody is to be asked, the plugin asks nobody"
@@ -84,6 +87,8 @@ def connect(
     """
     global _MAKE
     _MAKE = make
+    enter_foreign_tool()
+    MLIR.is_native = lambda _: False  # the plugin asks the MLIR at hand, if there is one
     functions: tuple[Function, ...] = (
         (end, None, ()),
         (load, None, (TEXT,)),

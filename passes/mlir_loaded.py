@@ -187,6 +187,5 @@ def _definition(name: str) -> PassDefinition:
 
 def connect(address: int, tell: Tell) -> None:
     """Write the functions into the struct of plugin/mlir/mlir_calls.h at an address."""
-    MLIR.is_native = lambda _: False  # the plugin asks the MLIR at hand
     more = ((_check, None, (TEXT, TEXT)), (_run, None, (TEXT, TEXT, TEXT, TEXT, c_bool)))
     loaded.connect(address, tell, load=_load, end=_end, make=_make, more=more)

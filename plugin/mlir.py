@@ -87,13 +87,25 @@ class Bindings:
 _INSTALL: Final = "install one: pip install torch-mlir==20261001"
 
 
+_foreign = False
+
+
+def enter_foreign_tool() -> None:
+    """Note that this interpreter runs in a compiler that has loaded us: the bindings cannot be there, too."""
+    global _foreign
+    _foreign = True
+
+
 @cache
 def bindings() -> Bindings:
     """The bindings to use: of the package that PASSPILOT_MLIR names, else of the first that is installed.
 
     Raises:
-        InputError: there is none, or it cannot be imported.
+        InputError: there is none, it cannot be imported, or the process is another compiler's.
     """
+    if _foreign:
+        told = "expected a process of Python's own, got a compiler's, whose LLVM would clash with theirs"
+        raise InputError(f"MLIR's Python bindings: {told}; use `passpilot mlir-opt`")
     root = _chosen()
     try:
         return Bindings(root, import_module(f"{root}.ir"), import_module(f"{root}.passmanager"))

@@ -75,8 +75,7 @@ class NativeAdvisor final : public Advisor {
 public:
   NativeAdvisor(const Point &P, std::unique_ptr<Runner> R,
                 const AdvisorOptions &O)
-      : Name(O.Runner), Unasked(O.Unasked),
-        TheSession(P, std::move(R), {}, O.OnError == "default",
+      : TheSession(P, std::move(R), {}, O.OnError == "default",
                    !O.Log.empty()) {
     TheSession.Limit = O.Limit;
   }
@@ -100,7 +99,6 @@ public:
   }
 
 private:
-  const std::string Name, Unasked;
   Session TheSession;
   LogFile Log;
 
@@ -120,8 +118,6 @@ private:
       return std::to_string(Count) + " of " + std::to_string(All) +
              " decisions";
     };
-    if (!All)
-      Warn("runner " + Name + " was never asked: " + Unasked);
     if (C.Fallbacks)
       Warn(Of(C.Fallbacks) + " fell back to the default; the first: " + who() +
            told(TheSession.firstFallback()));
@@ -200,10 +196,21 @@ std::string row(uint64_t Count, const std::string &What) {
 
 } // namespace
 
-std::string report(Session &S, const std::string &Runner) {
+static uint64_t decisions(const Session &S) {
+  return S.Counts.Asked + S.Counts.Fallbacks + S.Counts.BudgetHits;
+}
+
+bool neverAsked(const Session &S) { return !S.failure() && !decisions(S); }
+
+Message unaskedWarning(const std::string &Point, const AdvisorOptions &O) {
+  return {"warning", Point + " advisor: runner " + O.Runner +
+                         " was never asked: " + O.Unasked};
+}
+
+std::string report(const Session &S, const std::string &Who) {
   const Counts &C = S.Counts;
-  const uint64_t All = C.Asked + C.Fallbacks + C.BudgetHits;
-  std::string Text = S.point().Name + " advisor " + Runner + ":\n";
+  const uint64_t All = decisions(S);
+  std::string Text = S.point().Name + " advisor " + Who + ":\n";
   Text += row(All, "decisions");
   if (S.point().Domain.Kind != DomainKind::Number) {
     const bool Flag = S.point().Domain.Kind == DomainKind::Flag;

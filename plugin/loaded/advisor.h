@@ -25,16 +25,24 @@ public:
   /// What it is to do is Python's, and so are some failures.
   virtual bool inPython() const = 0;
   /// Ends the compilation: its log appears unless \p Good is false or the
-  /// session has failed. Tells what the user should know.
+  /// session has failed. Tells what the user should know, but for
+  /// unaskedWarning().
   virtual void finish(bool Good, Messages &Told) = 0;
 };
+
+/// Whether a compilation that went well has had no question.
+bool neverAsked(const Session &S);
 
 /// Null after an error, which is told.
 std::unique_ptr<Advisor> makeAdvisor(const AdvisorOptions &O, const Point &P,
                                      Messages &Told);
 
-/// What the advisor did, in the manner of `--stats`.
-std::string report(Session &S, const std::string &Runner);
+/// The runner was never asked.
+Message unaskedWarning(const std::string &Point, const AdvisorOptions &O);
+
+/// What the advisor did, in the manner of `--stats`. \p Who is its runner, and
+/// where.
+std::string report(const Session &S, const std::string &Who);
 
 } // namespace passpilot
 

@@ -174,16 +174,18 @@ void AdvisedInline::runOnOperation() {
     return;
   }
   Messages Told;
-  auto Advised =
-      makeAdvisor({Runner, Log, OnError, Timeout, /*Limit=*/0,
-                   "there is no call that may be inlined"},
-                  mlirInlinePoint(), Told);
+  const AdvisorOptions Options{
+      Runner,     Log, OnError, Timeout,
+      /*Limit=*/0, "there is no call that may be inlined"};
+  auto Advised = makeAdvisor(Options, mlirInlinePoint(), Told);
   if (!emitMessages(Told, Root->getLoc()) || !Advised)
     return signalPassFailure();
   Inlining Run(Advised->session(), Root, Graph);
   const bool Good = succeeded(inlineCalls(Graph, &Run));
   Told.clear();
   Advised->finish(Good, Told);
+  if (Good && neverAsked(Advised->session()))
+    Told.push_back(unaskedWarning("mlir-inline", Options));
   if (!emitMessages(Told, Run.where()) || !Good)
     signalPassFailure();
 }

@@ -10,6 +10,8 @@
 #include "../llvm/register_allocation.h"
 #include "host.h"
 #include "options.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/CodeGen/GCMetadata.h"
 #include "llvm/CodeGen/RegAllocEvictionAdvisor.h"
 #include "llvm/CodeGen/RegAllocPriorityAdvisor.h"
 #include "llvm/InitializePasses.h"
@@ -80,17 +82,22 @@ private:
 
   void finish(Asked &A, bool Good, Messages &Told) {
     A.Finished = true;
-    if (statsWanted() && Good && !Failed)
-      errs() << report(A.Advisor->session(), A.Options.Runner);
     A.Advisor->finish(Good, Told);
+    if (statsWanted() && Good && !Failed)
+      errs() << report(A.Advisor->session(),
+                       A.Options.Runner + " on " + M.getModuleIdentifier());
   }
 };
+
+/// The modules whose registers are being allocated with advice.
+thread_local DenseSet<const Module *> Begun;
 
 /// LLVM's two analyses share what belongs to a module, and live as long as all
 /// that asks it. Code generators run on several threads, each on a module of
 /// its own.
 std::shared_ptr<CodeGeneration> generationOf(Module &M) {
   static thread_local DenseMap<Module *, std::weak_ptr<CodeGeneration>> All;
+  Begun.insert(&M);
   std::shared_ptr<CodeGeneration> Mine = All[&M].lock();
   if (!Mine)
     All[&M] = Mine = std::make_shared<CodeGeneration>(M);
@@ -121,10 +128,33 @@ void replaceConstructor() {
   });
 }
 
+/// Part of every code generation, and so of those whose register allocator has
+/// no use for advisors.
+class EveryCodeGeneration final : public GCModuleInfo {
+  bool doFinalization(Module &M) override {
+    for (const char *Point : {"evict", "priority"})
+      if (advised(Point) && !Begun.contains(&M))
+        warn(M, Point);
+    Begun.erase(&M);
+    return GCModuleInfo::doFinalization(M);
+  }
+
+  static void warn(Module &M, const char *Point) {
+    Messages Told;
+    AdvisorOptions O;
+    if (advisorOptions(Point, M, O, Told))
+      Told.push_back(unaskedWarning(Point, O));
+    tell(M.getContext(), Told);
+  }
+};
+
 } // namespace
 
 void registerAllocation() {
   PassRegistry &Registry = *PassRegistry::getPassRegistry();
+  initializeGCModuleInfoPass(Registry);
+  const_cast<PassInfo *>(Registry.getPassInfo(&GCModuleInfo::ID))
+      ->setNormalCtor([]() -> Pass * { return new EveryCodeGeneration; });
   initializeRegAllocEvictionAdvisorAnalysisLegacyPass(Registry);
   initializeRegAllocPriorityAdvisorAnalysisLegacyPass(Registry);
   replaceConstructor<RegAllocEvictionAdvisorAnalysisLegacy,

@@ -46,6 +46,7 @@ public:
       return;
     end(); // the managers go on to another module
     Begun = &M;
+    Name = M.getModuleIdentifier();
     Context = &M.getContext();
     Passes.begin(M);
     if (advised("inline"))
@@ -72,6 +73,8 @@ public:
   }
 
   bool failed() const { return Failed || Passes.failed(); }
+  /// An inliner is going to ask.
+  void reached() { Reached = true; }
 
 private:
   ModuleAnalysisManager &MAM;
@@ -82,6 +85,8 @@ private:
   std::unique_ptr<Advisor> Inline;
   std::optional<Compilation> Entry;
   bool Failed = false;
+  bool Reached = false; ///< by LLVM's inliner
+  std::string Name;     ///< the module's
 
   void beginAdvice(Module &M) {
     Messages Told;
@@ -108,10 +113,14 @@ private:
   }
 
   void endAdvice(Messages &Told) {
-    if (statsWanted() && !Failed)
-      errs() << report(Inline->session(), Options.Runner);
-    if (!Failed)
-      Inline->finish(!Passes.failed(), Told);
+    if (!Failed) {
+      const bool Good = !Passes.failed();
+      Inline->finish(Good, Told);
+      if (Good && !Reached && neverAsked(Inline->session()))
+        Told.push_back(unaskedWarning("inline", Options));
+      if (Good && statsWanted())
+        errs() << report(Inline->session(), Options.Runner + " on " + Name);
+    }
     Retired.push_back(std::move(Inline));
   }
 
@@ -126,6 +135,7 @@ public:
       : PluginInlineAdvisorAnalysis(advisor), P(std::move(P)) {}
   Result run(Module &M, ModuleAnalysisManager &MAM) {
     P->begin(M); // where there is no instrumentation that has done so
+    P->reached();
     return PluginInlineAdvisorAnalysis::run(M, MAM);
   }
 
