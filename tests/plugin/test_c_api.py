@@ -91,6 +91,10 @@ LOGITS_MODEL: Final = """
 <ir_version: 8, opset_import: ["": 17]>
 policy (float[1, 4] scores) => (float[1, 4] logits) { logits = Neg (scores) }
 """
+SCORE_MODEL: Final = """
+<ir_version: 8, opset_import: ["": 17]>
+policy (float[1] scores) => (float[1] score) { score = Neg (scores) }
+"""
 NUMBER_MODEL: Final = """
 <ir_version: 8, opset_import: ["": 17]>
 policy (float[1, 3] weights) => (float[1] sum) { sum = ReduceSum <keepdims = 0> (weights, axes) }
@@ -181,6 +185,15 @@ def test_a_model_at_each_domain(tmp_path: Path) -> None:
         with pytest.raises(CApiError, match="at decision 2: .*expected.*, got NaN"):
             made.ask(weights=math.nan)
         assert made.ask(weights=(1, 2, 3)) == 6
+
+
+def test_a_model_that_scores_each_column(tmp_path: Path) -> None:
+    path = model(tmp_path / "s.onnx", SCORE_MODEL)
+    with runner(f"onnx:{path}?as=score", SCORES, choice(4)) as made:
+        assert made.ask(scores=(3, 1, 2, 0)) == 3
+        assert made.ask(mask=(1, 0, 1, 0)) == 2
+        with pytest.raises(CApiError, match="expected a column that may be chosen, got none"):
+            made.ask(mask=0)
 
 
 def test_a_compiled_model(tmp_path: Path) -> None:
