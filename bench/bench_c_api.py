@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The C API from a C loop: nanoseconds per decision of each runner, beside onnxruntime's C API alone.
 
-Prints a table and writes bench/results/c_api.json. A decision is: all 38 features written, one evaluation. The
-model is a perceptron 38-64-64-2; onnxruntime alone runs it with its input as it is, one thread. The runners are
+Prints a table and writes bench/results/c_api.json. A decision is: 38 numbers written, one evaluation. The
+model is a perceptron 38-64-64-2; onnxruntime alone runs it with its input as it is, on one thread. They are
 asked in turns. Targets: 150 ns for a constant; 1.15 times onnxruntime alone for `onnx:`; 10 µs in Python.
 """
 
@@ -87,7 +87,8 @@ def timers(folder: Path, model: Path) -> dict[str, Callable[[int], float]]:
     (folder / "loop.c").write_text(LOOP)
     (folder / "policy.py").write_text(POLICY)
     library = c_library()
-    command = ["cc", f"-I{library.parent / 'include'}", folder / "loop.c", library, f"-Wl,-rpath,{library.parent}"]
+    paths = (f"-I{library.parent / 'include'}", f"-Wl,-rpath,{library.parent}")
+    command: list[str | Path] = ["cc", *paths, folder / "loop.c", library]
     loop = shared_library(folder, "loop", command)
     loop.per_decision.restype = loop.per_run.restype = ctypes.c_double
     loop.per_decision.argtypes = [ctypes.c_void_p, ctypes.c_int]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The advisors of a compiler that has loaded one of our plugins: plugin/loaded/advisor.h calls what is here."""
+"""The advisors of a compiler that has loaded a plugin of ours: plugin/loaded/advisor.h calls what is here."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot plugin-path`: where the plugin is that a stock compiler loads, and the library for all others."""
+"""`passpilot plugin-path`: where the plugin is that a stock compiler loads, and the C API."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from passpilot.plugin.arguments import Parser
 from passpilot.plugin.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 EPILOG: Final = """\
 examples:
@@ -19,7 +19,8 @@ examples:
     -passes='default<O2>' in.bc -o out.bc
   mlir-opt-22 --load-pass-plugin=$(passpilot plugin-path --mlir) in.mlir \\
     --pass-pipeline='builtin.module(advised-inline{runner=random:7})'
-  cc compiler.c $(PKG_CONFIG_PATH=$(passpilot plugin-path --pkgconfigdir) pkg-config --cflags --libs passpilot)"""
+  export PKG_CONFIG_PATH=$(passpilot plugin-path --pkgconfigdir)
+  cc compiler.c $(pkg-config --cflags --libs passpilot)"""
 
 INSTALL: Final = "sudo apt-get install clang-22 libmlir-22-dev, and build passpilot again"
 
@@ -67,7 +68,7 @@ def c_library() -> Path:
     return Path(_core.__file__).with_name("libpasspilot_c.so")
 
 
-PLACES: Final = {
+PLACES: Final[dict[str, Callable[[], Path]]] = {
     "mlir": mlir_plugin,
     "c": c_library,
     "cmakedir": lambda: c_library().with_name("cmake"),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What Python does for a process that uses the C API: makes and asks the runners that are no native ones.
 
-The library calls the functions here through a struct of C (plugin/c/python_runner.h), as `passpilot.plugin.loaded`
-describes. A decision point comes as lines of text: its name, its domain, then the advice, the default and the
-features, each as its spec and its name.
+The library calls the functions here through a struct of C (plugin/c/python_runner.h), as
+`passpilot.plugin.loaded` describes. A decision point comes as lines of text: its name, its domain, then the
+advice, the default and the features, each as its spec and its name.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes model.onnx: inline (2) what has at most four statements, call (1) the rest; a real one would be learnt."""
+"""Writes model.onnx: inline (2) what has at most four statements, call (1) the rest."""
 
 import onnx
 

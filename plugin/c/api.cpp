@@ -65,15 +65,16 @@ void *passpilot_runner_input(passpilot_runner *R, const char *Name) {
 }
 
 int64_t *passpilot_runner_mask(passpilot_runner *R) {
-  return R->Session->mask();
+  return R ? R->Session->mask() : nullptr;
 }
 
 passpilot_advice *passpilot_runner_default(passpilot_runner *R) {
-  return reinterpret_cast<passpilot_advice *>(&R->Memory->Default);
+  return R ? reinterpret_cast<passpilot_advice *>(&R->Memory->Default)
+           : nullptr;
 }
 
 int passpilot_runner_reads(passpilot_runner *R, const char *Name) {
-  return R->reads(Name);
+  return R && R->reads(Name);
 }
 
 int passpilot_runner_evaluate(passpilot_runner *R, passpilot_advice *Answer) {
@@ -86,7 +87,7 @@ int passpilot_runner_evaluate(passpilot_runner *R, passpilot_advice *Answer) {
 
 void passpilot_runner_switch_context(passpilot_runner *R, const char *Name) {
   guarded(1, [&] {
-    Taken Mine(*R);
+    Taken Mine(given(R, "a runner"));
     if (!R->Closed)
       R->Session->switchContext(Name ? Name : "");
     return 0;
@@ -95,11 +96,12 @@ void passpilot_runner_switch_context(passpilot_runner *R, const char *Name) {
 
 void passpilot_runner_set_place(passpilot_runner *R,
                                 const passpilot_place *Place) {
-  R->Question.setPlace(Place);
+  if (R)
+    R->Question.setPlace(Place);
 }
 
 uint64_t passpilot_runner_fallbacks(const passpilot_runner *R) {
-  return R->Session->Counts.Fallbacks;
+  return R ? R->Session->Counts.Fallbacks : 0;
 }
 
 int passpilot_runner_close(passpilot_runner *R, int Keep) {

@@ -37,6 +37,8 @@ std::string CallerQuestion::forbidden(Advice A) {
 
 namespace {
 
+const double LongestTimeout = 1e6; // that of runners/spec.py
+
 [[noreturn]] void fail(const Messages &Told) {
   for (const Message &M : Told)
     if (M.isError())
@@ -50,6 +52,11 @@ const passpilot_options &checked(const passpilot_options &O) {
                                 std::to_string(sizeof(passpilot_options)) +
                                 ", got " + std::to_string(O.size) +
                                 "; start from PASSPILOT_OPTIONS_INIT");
+  if (!(O.timeout > 0 && O.timeout <= LongestTimeout))
+    throw std::invalid_argument(
+        "options: expected a timeout of more than 0 seconds, at most a "
+        "million, got " +
+        std::to_string(O.timeout));
   return O;
 }
 

@@ -6,7 +6,18 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from ctypes import CFUNCTYPE, POINTER, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int64,
+    c_size_t,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 from functools import cache
 from math import prod
 from pathlib import Path
@@ -17,7 +28,7 @@ import numpy as np
 from passpilot.plugin.plugin_path import c_library
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     Array = NDArray[np.generic]
 
@@ -154,9 +165,7 @@ def described(
             for each, (dtype, shape) in features.items()
         )
     )
-    return CPoint(
-        name.encode(), rows, len(features), advice.encode() if advice is not None else None, domain
-    )
+    return CPoint(name.encode(), rows, len(features), advice.encode() if advice is not None else None, domain)
 
 
 class CRunner:
@@ -201,12 +210,12 @@ class CRunner:
             raise CApiError
         dtype, shape = self._features[name]
         raw = (ctypes.c_uint8 * (prod(shape) * np.dtype(dtype).itemsize)).from_address(address)
-        return np.frombuffer(raw, dtype).reshape(shape)
+        return np.frombuffer(memoryview(raw), np.dtype(dtype)).reshape(shape)
 
     def mask(self, count: int) -> Array:
         """The buffer of the mask."""
         address = library().passpilot_runner_mask(self.address)
-        return np.frombuffer((c_int64 * count).from_address(address), np.int64)
+        return np.frombuffer(memoryview((c_int64 * count).from_address(address)), np.int64)
 
     @property
     def default(self) -> CAdvice:
@@ -218,10 +227,10 @@ class CRunner:
         """Whether anybody reads a feature."""
         return bool(library().passpilot_runner_reads(self.address, name.encode()))
 
-    def ask(self, **features: object) -> int | float:
+    def ask(self, **features: ArrayLike) -> int | float:
         """The advice, on these features."""
         for name, value in features.items():
-            self.input(name)[...] = value  # type: ignore[call-overload]
+            self.input(name)[...] = value
         answer = CAdvice()
         if library().passpilot_runner_evaluate(self.address, ctypes.byref(answer)):
             raise CApiError

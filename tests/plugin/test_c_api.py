@@ -20,7 +20,19 @@ from passpilot.plugin.load import load_file
 from passpilot.plugin.plugin_path import c_library
 from passpilot.runners.aot.command import main
 from passpilot.runners.spec import unregister_scheme
-from tests.plugin.c_client import TYPES, CApiError, CPlace, choice, flag, last_error, library, number, runner
+from tests.plugin.c_client import (
+    TYPES,
+    CApiError,
+    COptions,
+    CPlace,
+    choice,
+    described,
+    flag,
+    last_error,
+    library,
+    number,
+    runner,
+)
 
 POLICIES: Final = """\
 kept = []
@@ -153,7 +165,7 @@ def test_const_and_random_at_each_domain() -> None:
 
 
 def test_random_draws_by_context_and_among_the_legal() -> None:
-    drawn = {}
+    drawn: dict[str, list[int | float]] = {}
     for name in ("f", "g", "f"):
         with runner("random:7", SCORES, choice(4)) as made:
             made.mask(4)[:] = (0, 1, 0, 1)
@@ -180,9 +192,11 @@ def test_a_model_at_each_domain(tmp_path: Path) -> None:
         assert made.ask(mask=(1, 0, 1, 0)) == 2
     with runner(f"onnx:{model(tmp_path / 'n.onnx', NUMBER_MODEL)}", TOY, number(0, 10)) as made:
         assert made.ask(weights=(1, 2, 3.5)) == 6.5
-        with pytest.raises(CApiError, match="toy advisor at decision 1: expected a number of 0 to 10, got 11"):
+        with pytest.raises(
+            CApiError, match="toy advisor at decision 1: expected a number of 0 to 10, got 11"
+        ):
             made.ask(weights=(5, 5, 1))
-        with pytest.raises(CApiError, match="at decision 2: .*expected.*, got NaN"):
+        with pytest.raises(CApiError, match=r"at decision 2: .*expected.*, got NaN"):
             made.ask(weights=math.nan)
         assert made.ask(weights=(1, 2, 3)) == 6
 
@@ -236,7 +250,9 @@ def test_a_scheme_of_a_file(tmp_path: Path) -> None:
 
 
 def test_all_types_come_through(tmp_path: Path) -> None:
-    (tmp_path / "policy.py").write_text("def total(obs):\n    return float(sum(v[1] for v in obs.values()))\n")
+    (tmp_path / "policy.py").write_text(
+        "def total(obs):\n    return float(sum(v[1] for v in obs.values()))\n"
+    )
     features = {dtype: (dtype, (2,)) for dtype in TYPES}
     with runner(f"python:{tmp_path / 'policy.py'}:total", features, number(0, 1e9)) as made:
         for i, dtype in enumerate(TYPES):
@@ -250,7 +266,7 @@ def test_all_types_come_through(tmp_path: Path) -> None:
         "word": "at decision 0: expected a bool or an integer 0 or 1, got str 'yes'",
         "raises": "at decision 0: ValueError: no idea (",
         "where": "at decision 0: PolicyError: obs.site: expected LLVM or MLIR around the policy",
-        "unknown": "SpecMismatchError: decision point toy: expected features among those it offers, got nobody",
+        "unknown": "decision point toy: expected features among those it offers, got nobody",
     }.items(),
 )
 def test_a_policy_that_fails(policies: Path, name: str, told: str) -> None:
@@ -333,12 +349,26 @@ def test_what_is_null_is_an_error() -> None:
     assert last_error() == "passpilot: expected a decision point, got null"
     assert library().passpilot_runner_evaluate(None, None) != 0
     library().passpilot_runner_destroy(None)
+    assert library().passpilot_runner_mask(None) is None
+    assert library().passpilot_runner_fallbacks(None) == 0
     with runner("default", TOY) as made:
         assert library().passpilot_runner_evaluate(made.address, None) != 0
         assert "expected a place for the advice, got null" in last_error()
         assert library().passpilot_runner_mask(made.address) is None
         with pytest.raises(CApiError, match="expected one of its features, got 'nobody'"):
             made.input("nobody")
+
+
+@pytest.mark.parametrize("timeout", [0, -1, math.nan, 1e7])
+def test_a_wrong_timeout(timeout: float) -> None:
+    with pytest.raises(CApiError, match="options: expected a timeout of more than 0 seconds"):
+        runner("default", TOY, timeout=timeout).__enter__()
+
+
+def test_options_of_another_size() -> None:
+    point, options = described(TOY, flag()), COptions(8, 1.0)
+    assert not library().passpilot_runner_create(b"default", ctypes.byref(point), ctypes.byref(options))
+    assert "options: expected size 56, got 8; start from PASSPILOT_OPTIONS_INIT" in last_error()
 
 
 def test_a_log_is_read_and_replayed(tmp_path: Path) -> None:

@@ -27,10 +27,17 @@ def remote(request: pytest.FixtureRequest, tmp_path: Path) -> Remote:
     return Remote(request.param, str(tmp_path / "ch"))
 
 
-def client(address: str, *, timeout: float = GENEROUS, on_error: bool = False) -> AbstractContextManager[CRunner]:
+def client(
+    address: str, *, timeout: float = GENEROUS, on_error: bool = False
+) -> AbstractContextManager[CRunner]:
     """A compiler of its own whose point has the name and the advice of one that the server knows."""
     return runner(
-        address, FEATURES, name="inline", advice="inlining_decision", timeout=timeout, default_on_error=on_error
+        address,
+        FEATURES,
+        name="inline",
+        advice="inlining_decision",
+        timeout=timeout,
+        default_on_error=on_error,
     )
 
 
@@ -45,7 +52,7 @@ def test_a_server_answers(remote: Remote) -> None:
 
 def test_the_servers_error_is_told(remote: Remote) -> None:
     with remote.server(remote.policy("fails")) as address, client(address) as made:
-        with pytest.raises(CApiError, match="inline advisor at decision 0: .*ValueError: a bad number"):
+        with pytest.raises(CApiError, match=r"inline advisor at decision 0: .*ValueError: a bad number"):
             made.ask(node_count=1)
         with pytest.raises(CApiError, match=r"got float 0\.5"):
             made.ask(node_count=2)

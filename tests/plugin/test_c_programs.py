@@ -129,7 +129,9 @@ def decide(tmp_path: Path) -> Path:
 
 
 def test_the_header_is_plain_c_and_cpp(tmp_path: Path) -> None:
-    (tmp_path / "a.c").write_text("#include <passpilot.h>\nint main(void) { return passpilot_last_error()[0]; }\n")
+    (tmp_path / "a.c").write_text(
+        "#include <passpilot.h>\nint main(void) { return passpilot_last_error()[0]; }\n"
+    )
     for language in ("-xc -std=c89", "-xc -std=c99", "-xc -std=c2x", "-xc++ -std=c++98", "-xc++ -std=c++20"):
         options = (*language.split(), *STRICT, "a.c", *(f for f in flags() if f.startswith("-I")))
         for compiler in ("gcc", "clang-22"):
@@ -181,6 +183,16 @@ def test_the_package_may_be_moved(decide: Path) -> None:
     assert "decide: passpilot: expected " in told
 
 
+def test_a_process_of_pythons_ends_well_with_a_runner_that_lives(tmp_path: Path) -> None:
+    (tmp_path / "policy.py").write_text(POLICY)
+    program = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        "from tests.plugin.c_client import CRunner\n"
+        "print(CRunner('python:policy.py:small', {'size': ('int64', (1,))}).ask(size=3))\n"
+    )
+    assert run(sys.executable, "-c", program, cwd=tmp_path) == "1\n"
+
+
 @pytest.mark.parametrize("runner", ["onnx:model.onnx", "python:policy.py:small"])
 def test_threads_of_a_c_program(runner: str, tmp_path: Path) -> None:
     folder = copied("c_api", tmp_path)
@@ -213,7 +225,7 @@ def gcc(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def compiled(gcc: Path, to: Path, *options: str) -> tuple[str, str]:
     """What GCC says, and the assembly that it writes, of a program that runs as it should."""
     plugin = (f"-fplugin={gcc / 'advised_inline.so'}", *(f"-fplugin-arg-advised_inline-{o}" for o in options))
-    command = ("g++", "-O2", *(plugin if options else ()), gcc / "program.cpp")
+    command: tuple[str | Path, ...] = ("g++", "-O2", *(plugin if options else ()), gcc / "program.cpp")
     told = run(*command, "-o", to / "program", cwd=gcc)
     run(*command, "-S", "-o", to / "program.s", cwd=gcc)
     assert run(to / "program", cwd=gcc) == "15129 has 5 digits\n"
@@ -257,8 +269,8 @@ def test_gcc_stops_where_the_runner_fails(gcc: Path, tmp_path: Path) -> None:
     for runner, why in {
         "onnx:nobody.onnx": "model nobody.onnx: expected an ONNX file",
         "const:3": "expected const:N with an integer of 0 to 2",
-        "python:policy.py:breaks": "gcc-inline advisor at decision 0 (function _ZL6digitsi, program.cpp:8:12): "
-        "ValueError: no idea (",
+        "python:policy.py:breaks": "gcc-inline advisor at decision 0 "
+        "(function _ZL6digitsi, program.cpp:8:12): ValueError: no idea (",
     }.items():
         flags = ("-fplugin=./advised_inline.so", f"-fplugin-arg-advised_inline-runner={runner}")
         out = tmp_path / "program.o"
