@@ -16,18 +16,18 @@ from passpilot.passes import loaded
 from passpilot.passes.decision_point import PointAdvisor
 from passpilot.passes.evict import EvictAdvisor
 from passpilot.passes.inline import InlineAdvisor
-from passpilot.passes.loaded import TEXT
 from passpilot.passes.pipeline import bind_to, raise_failure
 from passpilot.passes.priority import PriorityAdvisor
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError, UsageError
+from passpilot.plugin.loaded import TEXT, load, told_warnings
 from passpilot.plugin.module import ASKED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from passpilot.passes.advisor import Advisor, OnError
-    from passpilot.passes.loaded import Tell, Teller
+    from passpilot.plugin.loaded import Tell, Teller
 
 
 class _Compilation:
@@ -145,12 +145,12 @@ def _explain(tell: Teller, address: int) -> None:  # noqa: ARG001
 
 
 def _end_passes(tell: Teller, address: int, good: bool, stats: bool) -> None:
-    with loaded.told_warnings(tell):
+    with told_warnings(tell):
         _compilation(address).end(good=good, stats=stats)
 
 
 def _load(tell: Teller, files: bytes) -> None:  # noqa: ARG001
-    loaded.load(files)
+    load(files)
 
 
 def _end(_: Teller) -> None:

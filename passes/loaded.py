@@ -1,71 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What Python does for a compiler that has loaded one of our plugins and started this interpreter.
-
-The plugin calls the functions here through a struct of C (plugin/loaded/python.h) and ctypes, which takes the
-GIL. What there is to say is told to the plugin: nothing is raised into it.
-"""
+"""The advisors of a compiler that has loaded a plugin of ours: plugin/loaded/advisor.h calls what is here."""
 
 from __future__ import annotations
 
-import ctypes
 import os
-import sys
-import traceback
-import warnings
-from contextlib import contextmanager
-from ctypes import CFUNCTYPE, c_bool, c_char_p, c_double, c_size_t, c_void_p
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Final
+from ctypes import c_bool, c_double, c_size_t
+from typing import TYPE_CHECKING, Final
 
 from passpilot.passes.registry import MLIR
-from passpilot.plugin.errors import Error, InputError
-from passpilot.plugin.load import load_file
+from passpilot.plugin.errors import InputError
+from passpilot.plugin.loaded import TEXT, Teller, fill, told_warnings
 from passpilot.plugin.mlir import enter_foreign_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from passpilot.passes.advisor import Advisor, OnError
     from passpilot.plugin import _core
+    from passpilot.plugin.loaded import Function, Tell
 
-    Tell = Callable[[int, bytes, bytes, int, bytes, int, int], None]
-    Function = tuple[Callable[..., Any], Any, tuple[Any, ...]]
     MakeAdvisor = Callable[[str, str, str | None, OnError, float, float], Advisor]
     """By point, runner, log, what a failing runner does, timeout and limit."""
 
 
-class Teller:
-    """Tells the plugin."""
-
-    def __init__(self, address: int) -> None:
-        self._address = address
-
-    def __call__(self, kind: str, text: str, place: tuple[str, int, int] = ("", 0, 0)) -> None:
-        """Tell something: ``error``, ``warning``, or an answer of another kind."""
-        data = text.encode("utf-8", "surrogateescape")
-        file, line, column = place
-        _TELL(self._address, kind.encode(), data, len(data), os.fsencode(file), line, column)
-
-
-_TELL: Tell
 _MAKE: MakeAdvisor
-
-FILES: Final[list[str]] = []
-"""Those that have been loaded."""
 
 _STARTED: Final[dict[int, tuple[Advisor, _core.Advisor]]] = {}
 """The advisors in use, by the address of the session."""
-
-
-def load(files: bytes) -> None:
-    """Run files, which register what they define.
-
-    Raises:
-        Error: one of them cannot be loaded.
-    """
-    for path in os.fsdecode(files).split(os.pathsep):
-        load_file(path)
-        FILES.append(path)
 
 
 def _start(
@@ -101,50 +62,8 @@ def _finish(tell: Teller, address: int, good: bool) -> None:
             advisor.close()
 
 
-@contextmanager
-def told_warnings(tell: Teller) -> Iterator[None]:
-    """Tell the plugin the warnings of what runs inside."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            yield
-        finally:
-            for each in caught:
-                tell("warning", str(each.message))
-            sys.stdout.flush()
-
-
 def _drop(tell: Teller, address: int) -> None:  # noqa: ARG001
     del _STARTED[address]
-
-
-def _telling(function: Callable[..., Any], failed: Any) -> Callable[..., Any]:
-    """The function for the plugin: what it raises is told, and `failed` returned."""
-
-    @wraps(function)
-    def call(teller: int, *arguments: Any) -> Any:
-        tell = Teller(teller)
-        try:
-            return function(tell, *arguments)
-        except Error as error:
-            tell("error", " ".join(str(error).split()))
-            _trace(error)
-        except BaseException as error:  # noqa: BLE001  (Ctrl-C and sys.exit() in a policy, too)
-            tell("error", f"{type(error).__name__}: {error}")
-            _trace(error)
-        return failed
-
-    return call
-
-
-def _trace(error: BaseException) -> None:
-    """What ``--traceback`` shows elsewhere: a compiler has no such flag for us."""
-    if os.environ.get("PASSPILOT_TRACEBACK"):
-        traceback.print_exception(error)
-
-
-TEXT: Final = c_char_p
-_KEPT: Final[list[object]] = []
 
 
 def connect(
@@ -164,7 +83,7 @@ def connect(
         load: runs files and tells the passes that they register.
         end: the process ends.
         make: makes an advisor.
-        more: further members of the struct: the function, what it returns, what it takes after the teller.
+        more: further members of the struct.
     """
     global _MAKE
     _MAKE = make
@@ -179,15 +98,3 @@ def connect(
         *more,
     )
     fill(address, tell, functions)
-
-
-def fill(address: int, tell: Tell, functions: Sequence[Function]) -> None:
-    """Write functions into a struct at an address, each of which gets a teller first."""
-    global _TELL
-    _TELL = tell
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    table = (c_void_p * len(functions)).from_address(address)
-    for index, (function, result, arguments) in enumerate(functions):
-        made = CFUNCTYPE(result, c_void_p, *arguments)(_telling(function, 0 if result else None))
-        _KEPT.append(made)
-        table[index] = ctypes.cast(made, c_void_p).value

@@ -20,20 +20,20 @@ from typing import TYPE_CHECKING, Final
 from passpilot.features.point import Site
 from passpilot.passes import loaded
 from passpilot.passes.decision_point import PointAdvisor
-from passpilot.passes.loaded import FILES, TEXT, load
 from passpilot.passes.mlir_request import Request, receive_answer, send_request
 from passpilot.passes.registry import MLIR
 from passpilot.plugin.errors import InputError, PassError
+from passpilot.plugin.loaded import FILES, TEXT, load
 
 if TYPE_CHECKING:
     from typing import NoReturn
 
     from passpilot.passes.advisor import OnError
-    from passpilot.passes.loaded import Tell, Teller
     from passpilot.passes.mlir_request import Answer
     from passpilot.passes.registry import PassDefinition
     from passpilot.plugin._core import Advisor as Core
     from passpilot.plugin.errors import PipelineError
+    from passpilot.plugin.loaded import Tell, Teller
 
 POINT: Final = "mlir-inline"
 

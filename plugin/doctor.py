@@ -7,6 +7,7 @@ exit code 1; of the rest, what is not there is ``-``.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import shutil
@@ -78,6 +79,12 @@ def _llvm() -> str:
     return ", ".join(each.strip() for each in lines if each.strip())
 
 
+def _c_api() -> str:
+    path = import_module("passpilot.plugin.plugin_path").c_library()
+    ctypes.CDLL(str(path))
+    return str(path)
+
+
 def _bindings() -> str:
     chosen = f", as {mlir.VARIABLE} says" if os.environ.get(mlir.VARIABLE) else ""
     return f"{mlir.bindings().root} {mlir.bindings().version} ({mlir.bindings().capi.name}){chosen}"
@@ -136,6 +143,7 @@ def _tool(name: str) -> Callable[[], str]:
 CHECKS: Final = (
     _Check("Python", _python),
     _Check("LLVM", _llvm),
+    _Check("C API", _c_api),
     _Check("onnxruntime", _module("onnxruntime")),
     _Check("onnx", _module("onnx")),
     _Check("grpc", _module("grpc")),

@@ -51,6 +51,9 @@ if [ "$group" = test ]; then
   need "lld-$llvm" command -v "ld.lld-$llvm"
   need llvm-14 command -v opt-14 # another LLVM, whose tools the plugin refuses
   need clang-14 command -v clang-14
+  gcc=$(g++ -dumpversion 2>/dev/null | cut -d. -f1) || true
+  need "gcc-${gcc:-12}-plugin-dev" test -f "/usr/lib/gcc/$(uname -m)-linux-gnu/${gcc:-12}/plugin/include/gcc-plugin.h"
+  need pkg-config command -v pkg-config
   need npm command -v npm
   need csmith command -v csmith
   need libcsmith-dev test -f /usr/include/csmith/csmith.h

@@ -85,8 +85,7 @@ public:
     return Runs && Runs();
   }
   void start(const std::string &Program) const {
-    auto *Decode =
-        find<wchar_t *(const char *, size_t *)>("Py_DecodeLocale");
+    auto *Decode = find<wchar_t *(const char *, size_t *)>("Py_DecodeLocale");
     find<void(const wchar_t *)>("Py_SetProgramName")(
         Decode(Program.c_str(), nullptr));
     find<void(int)>("Py_InitializeEx")(/*InstallSignalHandlers=*/0);
@@ -138,7 +137,10 @@ const PythonCalls *startedPython(Messages &Told) {
   if (!Started && Failure.empty()) {
     Started = start(Failure);
     if (Started)
-      std::atexit([] { TheModule.Calls->End(nullptr); });
+      std::atexit([] {
+        if (Interpreter(RTLD_DEFAULT).runs()) // a host may have ended its own
+          TheModule.Calls->End(nullptr);
+      });
   }
   Told.insert(Told.end(), Failure.begin(), Failure.end());
   return Started ? TheModule.Calls : nullptr;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -88,10 +89,12 @@ std::optional<ModelOptions> readOptions(std::string_view Query,
     if (!Good)
       return std::nullopt;
   }
-  if (!O.As.empty() && O.As != "decision" && O.As != "logits" &&
-      (O.As != "probability" || P.Domain.Kind != DomainKind::Flag))
-    return std::nullopt;
-  return O;
+  const DomainKind Kind = P.Domain.Kind;
+  const bool Known = O.As.empty() || O.As == "decision" ||
+                     (O.As == "logits" && Kind != DomainKind::Number) ||
+                     (O.As == "probability" && Kind == DomainKind::Flag) ||
+                     (O.As == "score" && Kind == DomainKind::Choice);
+  return Known ? std::optional(O) : std::nullopt;
 }
 
 std::optional<std::string> contents(const std::string &Path) {
@@ -102,38 +105,75 @@ std::optional<std::string> contents(const std::string &Path) {
   return Text.str();
 }
 
-std::unique_ptr<Runner> modelRunner(std::string_view Scheme,
-                                    const std::string &Path,
-                                    std::string_view Query, const Point &P,
-                                    const ModelHost &Host, std::string &Error) {
-  const auto Options = readOptions(Query, P);
-  if (!Options)
-    return nullptr;
+std::vector<TensorSpec> offeredBy(const Point &P) {
   std::vector<TensorSpec> Offered = P.Features;
   Offered.push_back(P.Default);
+  return Offered;
+}
+
+/// What a scorer sees of a choice: one column of what has one for each.
+Point columnOf(Point P) {
+  for (TensorSpec &S : P.Features)
+    if (S.elements() == static_cast<size_t>(P.Domain.Count))
+      S.Shape = {1};
+  P.Decision = {"score", ScalarType::Double, {1}};
+  const double Infinity = std::numeric_limits<double>::infinity();
+  P.Domain = {DomainKind::Number, 0, "", -Infinity, Infinity};
+  return P;
+}
+
+std::unique_ptr<Runner> modelRunner(std::string_view Scheme,
+                                    const std::string &Path,
+                                    const ModelOptions &Options, const Point &P,
+                                    const ModelHost &Host, std::string &Error) {
+  const std::vector<TensorSpec> Offered = offeredBy(P);
+  if (Options.As == "score") {
+    ModelOptions Plain = Options;
+    Plain.As = "decision";
+    auto Scorer = modelRunner(Scheme, Path, Plain, columnOf(P), Host, Error);
+    return Scorer ? makeScoreRunner(std::move(Scorer), Offered, P.Decision,
+                                    P.Domain)
+                  : nullptr;
+  }
   bool Mismatch = false;
   if (Scheme == "aot") {
     std::error_code Unknown;
     const auto Whole = std::filesystem::absolute(Path, Unknown);
     return makeAotRunner(Whole.string(), Host.Features, Offered, P.Decision,
-                         P.Domain, *Options, Error, Mismatch);
+                         P.Domain, Options, Error, Mismatch);
   }
   const auto Model = contents(Path);
   if (!Model || Host.OnnxLibrary.empty())
     return nullptr;
-  return makeOnnxRunner(Path, *Model, Offered, P.Decision, P.Domain, *Options,
+  return makeOnnxRunner(Path, *Model, Offered, P.Decision, P.Domain, Options,
                         Host.OnnxLibrary, Error, Mismatch);
+}
+
+/// An advice in digits, of a number also with a point or an exponent.
+std::optional<Advice> constant(std::string_view Text, const Domain &D) {
+  Advice A{0};
+  if (D.Kind != DomainKind::Number) {
+    const auto Value = number<int64_t>(Text);
+    A.Integer = Value.value_or(0);
+    return Value ? std::optional(A) : std::nullopt;
+  }
+  if (Text.empty() || Text.front() < '0' || Text.front() > '9' ||
+      Text.find_first_not_of("0123456789.") != std::string_view::npos)
+    return std::nullopt;
+  const auto Value = number<double>(Text);
+  A.Number = Value.value_or(0);
+  return Value ? std::optional(A) : std::nullopt;
 }
 
 std::unique_ptr<Runner> plainRunner(std::string_view Scheme,
                                     std::string_view Target, const Point &P) {
   if (Scheme == "default" && Target.empty())
     return makeDefaultRunner(P.Decision, P.Default);
-  if (P.Domain.Kind == DomainKind::Number)
-    return nullptr;
-  if (const auto Value = number<int64_t>(Target); Scheme == "const" && Value)
-    if (const Advice A{*Value}; P.Domain.inRange(A))
-      return makeConstRunner(P.Decision, A);
+  if (Scheme == "const")
+    if (const auto A = constant(Target, P.Domain); A && P.Domain.inRange(*A))
+      return makeConstRunner(P.Decision, *A);
+  if (!std::isfinite(P.Domain.High - P.Domain.Low))
+    return nullptr; // no range to draw from
   const TensorSpec *Mask = nullptr;
   for (const TensorSpec &S : P.Features)
     if (S.Name == P.Domain.Mask)
@@ -152,8 +192,12 @@ std::unique_ptr<Runner> makeNativeRunner(std::string_view Spec, const Point &P,
   std::string_view Query = Spec;
   std::string_view Target = take(Query, '?');
   const std::string_view Scheme = take(Target, ':');
-  if (Scheme == "onnx" || Scheme == "aot")
-    return modelRunner(Scheme, std::string(Target), Query, P, Host, Error);
+  if (Scheme == "onnx" || Scheme == "aot") {
+    const auto Options = readOptions(Query, P);
+    return Options ? modelRunner(Scheme, std::string(Target), *Options, P, Host,
+                                 Error)
+                   : nullptr;
+  }
   return Asks ? nullptr : plainRunner(Scheme, Target, P);
 }
 

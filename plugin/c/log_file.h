@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A decision log that appears when it is complete.
+
+#ifndef PASSPILOT_C_LOG_FILE_H
+#define PASSPILOT_C_LOG_FILE_H
+
+#include "../runtime/decision_log.h"
+
+namespace passpilot {
+
+class LogFile {
+public:
+  ~LogFile() { drop(); }
+
+  /// Throws std::runtime_error if it cannot be written. What is no regular file
+  /// is written at once.
+  void open(const std::string &Name, const std::vector<TensorSpec> &Specs);
+  /// Null if it is not open.
+  DecisionLog *log() { return Log.get(); }
+  /// Likewise; it is closed in any case.
+  void keep();
+  void drop();
+
+private:
+  std::string Path, Temporary;
+  std::unique_ptr<DecisionLog> Log;
+
+  [[noreturn]] void fail(const std::string &Why);
+};
+
+} // namespace passpilot
+
+#endif

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What Python does for a process that uses the C API: makes and asks the runners that are no native ones.
+
+The library calls the functions here through a struct of C (plugin/c/python_runner.h), as
+`passpilot.plugin.loaded` describes. A decision point comes as lines of text: its name, its domain, then the
+advice, the default and the features, each as its spec and its name.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from ctypes import CFUNCTYPE, c_bool, c_double, c_int64, c_size_t, c_void_p
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from passpilot.features.point import Choice, Domain, Flag, Number, Point
+from passpilot.features.spec import TensorSpec, layout
+from passpilot.plugin.errors import AdviceError, PeerError, PolicyError
+from passpilot.plugin.loaded import TEXT, fill, load, told_warnings, trace
+from passpilot.runners.base import AbsentPeer, Runner, tensor_views
+from passpilot.runners.python import describe_failure
+from passpilot.runners.spec import make_runner
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from passpilot.plugin.loaded import Function, Tell, Teller
+    from passpilot.runners.base import Tensor
+
+RELEASE: Final = CFUNCTYPE(None, c_void_p)
+
+
+class _Memory:
+    """The library's memory as an array of numpy's, which is let go with the last of its views."""
+
+    def __init__(self, address: int, size: int, kept: int, release: int) -> None:
+        self.__array_interface__ = {
+            "data": (address, False),
+            "shape": (size,),
+            "typestr": "|u1",
+            "version": 3,
+        }
+        self._kept = kept
+        self._release = RELEASE(release)
+
+    def __del__(self) -> None:
+        self._release(self._kept)
+
+
+class ForeignHost:
+    """What a runner may ask a compiler that passpilot does not know: its decision, and what it offers."""
+
+    def __init__(self, point: Point, tensors: Mapping[str, Tensor], default: c_int64 | c_double) -> None:
+        self._point = point
+        self._tensors = tensors
+        self._default = default
+
+    @property
+    def site(self) -> object:
+        """Nothing.
+
+        Raises:
+            PolicyError: always.
+        """
+        msg = "obs.site: expected LLVM or MLIR around the policy, got another compiler; ask for its features"
+        raise PolicyError(msg)
+
+    def default(self) -> bool | int | float:
+        """The compiler's own decision."""
+        return bool(self._default.value) if isinstance(self._point.domain, Flag) else self._default.value
+
+    def feature(self, name: str) -> Tensor:
+        """An offered tensor.
+
+        Raises:
+            SpecMismatchError: it is not offered.
+        """
+        (spec,) = self._point.select([name])
+        if name == self._point.default.name:
+            return np.array([self._default.value], spec.numpy_dtype)
+        return self._tensors[name]
+
+
+class AskedRunner:
+    """A runner for one decision point of the library's caller."""
+
+    def __init__(self, runner: Runner, point: Point) -> None:
+        self._runner = runner
+        self._point = point
+        self._answer: c_int64 | c_double
+
+    def bind(self, memory: _Memory, order: Sequence[str], default: int, answer: int) -> None:
+        """Take the buffers: the memory's tensors in their order, and the addresses of two scalars."""
+        block = np.asarray(memory)
+        scalar = c_double if isinstance(self._point.domain, Number) else c_int64
+        self._answer = scalar.from_address(answer)
+        tensors = tensor_views(self._point.select(order), block)
+        frame = block[: layout(self._runner.inputs)[1]]
+        mine = {spec.name: tensors[spec.name] for spec in self._runner.inputs}
+        host = ForeignHost(self._point, tensors, scalar.from_address(default))
+        self._runner.bind(mine, frame, host)
+
+    def evaluate(self) -> None:
+        """Ask, and write the answer.
+
+        Raises:
+            AdviceError: it is none of the domain; the library looks at the mask.
+        """
+        self._answer.value = self._point.domain.accept(self._runner.evaluate())
+
+    def switch_context(self, name: str) -> None:
+        """Tell the runner."""
+        self._runner.switch_context(name)
+
+    def close(self) -> None:
+        """Close the runner."""
+        self._runner.close()
+
+
+_MADE: Final[dict[int, AskedRunner]] = {}
+_HANDLES: Final = itertools.count(1)
+
+
+def read_point(text: str) -> Point:
+    """The decision point that the library describes."""
+    name, domain, *rows = text.split("\n")
+    specs = [TensorSpec.parse(*row.split(" ", 1)) for row in rows]
+    advice, default, *features = specs
+    return Point(name, (*features, default), advice, default, _read_domain(domain))
+
+
+def _read_domain(text: str) -> Domain:
+    kind, _, rest = text.partition(" ")
+    if kind == "choice":
+        count, _, mask = rest.partition(" ")
+        return Choice(int(count), mask)
+    return Number(*map(float, rest.split())) if kind == "number" else Flag()
+
+
+def _make(tell: Teller, spec: bytes, point_text: bytes, timeout: float, default_on_error: bool) -> int:
+    point = read_point(os.fsdecode(point_text))
+    with told_warnings(tell):
+        try:
+            runner = make_runner(os.fsdecode(spec), point, timeout=timeout)
+        except PeerError as error:
+            if not default_on_error:
+                raise
+            runner = AbsentPeer(error, point.advice)
+    for each in runner.inputs:
+        tell("input", each.name)
+    handle = next(_HANDLES)
+    _MADE[handle] = AskedRunner(runner, point)
+    return handle
+
+
+def _bind(
+    tell: Teller,  # noqa: ARG001
+    handle: int,
+    block: int,
+    size: int,
+    order: bytes,
+    default: int,
+    answer: int,
+    kept: int,
+    release: int,
+) -> bool:
+    memory = _Memory(block, size, kept, release)
+    names = os.fsdecode(order).split("\n") if order else []
+    _MADE[handle].bind(memory, names, default, answer)
+    return True
+
+
+def _evaluate(tell: Teller, handle: int) -> bool:
+    try:
+        _MADE[handle].evaluate()
+    except BaseException as error:  # noqa: BLE001  (told, whatever a policy raises)
+        _tell_failure(tell, error)
+        return False
+    return True
+
+
+def _switch_context(tell: Teller, handle: int, name: bytes) -> None:
+    try:
+        _MADE[handle].switch_context(name.decode("utf-8", "replace"))
+    except BaseException as error:  # noqa: BLE001  (told, whatever a policy raises)
+        _tell_failure(tell, error)
+
+
+def _tell_failure(tell: Teller, error: BaseException) -> None:
+    text = " ".join(describe_failure(error).split())
+    if isinstance(error, AdviceError):
+        text = text.removeprefix("advice: ")
+    tell("fatal" if getattr(error, "fatal", False) is True else "error", text)
+    trace(error)
+
+
+def _close(tell: Teller, handle: int) -> None:
+    with told_warnings(tell):
+        _MADE.pop(handle).close()
+
+
+def _load(tell: Teller, files: bytes) -> None:
+    with told_warnings(tell):
+        load(files)
+
+
+def _end(_: Teller) -> None:
+    sys.stdout.flush()
+
+
+def connect(address: int, tell: Tell) -> None:
+    """Write the functions into the struct of plugin/c/python_runner.h at an address."""
+    size = c_size_t
+    functions: tuple[Function, ...] = (
+        (_end, None, ()),
+        (_load, None, (TEXT,)),
+        (_make, size, (TEXT, TEXT, c_double, c_bool)),
+        (_bind, c_bool, (size, size, size, TEXT, size, size, size, size)),
+        (_evaluate, c_bool, (size,)),
+        (_switch_context, None, (size, TEXT)),
+        (_close, None, (size,)),
+    )
+    fill(address, tell, functions)
