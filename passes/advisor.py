@@ -109,6 +109,9 @@ class Advisor(ABC):
     _unasked: str
     """Why a runner may never be asked."""
 
+    may_idle: bool = False
+    """Whether a compilation that asks nothing is nothing to warn of: one of many that it advises."""
+
     def __init__(
         self,
         runner: RunnerLike,
@@ -122,8 +125,6 @@ class Advisor(ABC):
         if on_error not in ("fail", "default"):
             msg = f"{self._who}: expected on_error 'fail' or 'default', got {on_error!r}"
             raise UsageError(msg)
-        self.tells_unasked = True
-        """Whether a compilation in which nobody asks is warned of."""
         self._log = log
         self._log_file: OutputFile | None = None
         self._logged = False
@@ -225,6 +226,11 @@ class Advisor(ABC):
     def stats(self) -> Stats:
         """The counts until now."""
 
+    @property
+    def asks(self) -> bool:
+        """Whether there is a runner to ask, or a log to write; else LLVM decides as if it were alone."""
+        return self._core is not None
+
     def report(self) -> str:
         """The counts for people, in the manner of `--stats`."""
         if self._core is None:
@@ -322,7 +328,7 @@ class Advisor(ABC):
     def _complaints(self, core: _core.Advisor) -> Iterator[str]:
         """What the user should know of a compilation that went well."""
         new = self._new_counts()
-        if new["decisions"] == 0 and self.tells_unasked:
+        if new["decisions"] == 0 and not self.may_idle:
             yield f"{self._who}: runner {self.name} was never asked: {self._unasked}"
         if (count := new["fallbacks"]) > 0:
             first = core.first_fallback

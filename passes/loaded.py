@@ -79,7 +79,7 @@ def _start(
 ) -> int:
     policy: OnError = "default" if on_error == b"default" else "fail"
     advisor = _MAKE(point.decode(), os.fsdecode(runner), os.fsdecode(log) or None, policy, timeout, limit)
-    advisor.tells_unasked = False  # the plugin knows whether somebody should have asked
+    advisor.may_idle = True  # the plugin knows whether somebody should have asked
     try:
         core = advisor.start()
         assert core is not None, "where nobody is to be asked, the plugin asks nobody"

@@ -48,7 +48,9 @@ fi
 if [ "$group" = test ]; then
   need "libmlir-$llvm-dev" test -f "/usr/lib/llvm-$llvm/include/mlir/Transforms/Inliner.h"
   need "mlir-$llvm-tools" command -v "mlir-opt-$llvm"
-  need "lld-$llvm" test -x "/usr/lib/llvm-$llvm/bin/ld.lld"
+  need "lld-$llvm" command -v "ld.lld-$llvm"
+  need llvm-14 command -v opt-14 # another LLVM, whose tools the plugin refuses
+  need clang-14 command -v clang-14
   need npm command -v npm
   need csmith command -v csmith
   need libcsmith-dev test -f /usr/include/csmith/csmith.h
