@@ -66,9 +66,7 @@ void removeOutputsAtExit() {
 }
 
 DiagnosticSeverity severityOf(const Message &M) {
-  return M.isError()           ? DS_Error
-         : M.Kind == "warning" ? DS_Warning
-                               : DS_Remark;
+  return M.isError() ? DS_Error : M.Kind == "warning" ? DS_Warning : DS_Remark;
 }
 
 } // namespace

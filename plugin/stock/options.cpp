@@ -24,8 +24,8 @@ class Option {
 public:
   Option(const char *Name, const char *Variable, const char *Value,
          const char *Help)
-      : Variable(Variable), Given(StringRef(Name), cl::value_desc(Value), cl::desc(Help),
-              cl::cat(Category)) {
+      : Variable(Variable), Given(StringRef(Name), cl::value_desc(Value),
+                                  cl::desc(Help), cl::cat(Category)) {
     All.push_back(this);
   }
 
@@ -56,7 +56,7 @@ public:
     return Text ? Text : "";
   }
   std::string name() const {
-    return !Set.empty()     ? shortName().str()
+    return !Set.empty()    ? shortName().str()
            : Given.empty() ? Variable
                            : "-" + Given.ArgStr.str();
   }
@@ -181,8 +181,8 @@ Error setOptions(const std::vector<std::string> &Options) {
       O->forget();
   for (const std::string &Text : Options) {
     const auto [Name, Value] = StringRef(Text).split('=');
-    const auto Found = find_if(
-        Option::All, [&](Option *O) { return O->shortName() == Name; });
+    const auto Found =
+        find_if(Option::All, [&](Option *O) { return O->shortName() == Name; });
     if (Found == Option::All.end() || Value.empty())
       return createStringError("registerAdvisors: expected an option such as "
                                "inline=RUNNER, got '" +

@@ -27,7 +27,7 @@ public:
 private:
   UserPasses Passes;
   llvm::Module *M = nullptr;
-  bool Used = false; ///< there are passes in Python
+  bool Used = false;         ///< there are passes in Python
   llvm::StringSet<> Refused; ///< elements that have been complained about
 
   void find(llvm::StringRef Element);

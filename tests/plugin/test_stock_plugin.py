@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The plugin for stock tools: who starts Python, custom features, profiles, logs, and tools that it refuses."""
+"""The plugin for stock tools: who starts Python, custom features, profiles, logs, tools it refuses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Final
 
 import pytest
 
-import passpilot
 from passpilot.features.log import read_log
 from passpilot.plugin.plugin_path import llvm_plugin
 from tests import stock
@@ -73,7 +72,9 @@ def test_native_runners_start_no_python(source: Path, tmp_path: Path) -> None:
     assert (done.code, done.err) == (0, "")
     before = set(files_in(tmp_path))
     flags = ("-passpilot-inline=python:policy.py", O2, source, "-o", "new.bc")
-    expected = r"error: passpilot: expected libpython3\.\d+\.so\.1\.0 for runners and passes in Python, got none"
+    expected = (
+        r"error: passpilot: expected libpython3\.\d+\.so\.1\.0 for runners and passes in Python, got none"
+    )
     refused(tool("opt", *flags, cwd=tmp_path, plugin=plugin), tmp_path, before, expected)
 
 
@@ -91,7 +92,9 @@ def test_python_without_the_packages(name: str, source: Path, tmp_path: Path) ->
     before = set(files_in(tmp_path))
     env = {f"PASSPILOT_{point.upper()}": "python:policy.py"}
     done = tool(name, *flags, source, "-o", "out", cwd=tmp_path, env=env, plugin=plugin)
-    expected = rf"error: passpilot: expected the packages of .*{program.name}, got ModuleNotFoundError: .*; install"
+    expected = (
+        rf"error: passpilot: expected the packages of .*{program.name}, got ModuleNotFoundError: .*; install"
+    )
     refused(done, tmp_path, before, expected)
 
 
@@ -115,11 +118,19 @@ def test_features_of_the_users(source: Path, tmp_path: Path) -> None:
     logs = []
     for runner in ("python:mine.py:decide", "const:1"):
         log = tmp_path / f"{len(logs)}.log"
-        flags = ("-passpilot-load=mine.py", f"-passpilot-inline={runner}", f"-passpilot-log={log}", O2, source)
+        flags = (
+            "-passpilot-load=mine.py",
+            f"-passpilot-inline={runner}",
+            f"-passpilot-log={log}",
+            O2,
+            source,
+        )
         done = tool("opt", *flags, "-o", "out.bc", cwd=tmp_path)
         assert done.code == 0, done.err
         logs.append(list(read_log(str(log))))
-    decided = {(int(each.tensors["arguments"][0]), int(each.tensors["inlining_decision"][0])) for each in logs[0]}
+    decided = {
+        (int(each.tensors["arguments"][0]), int(each.tensors["inlining_decision"][0])) for each in logs[0]
+    }
     assert decided == {(0, 0), (1, 1), (2, 0)} & decided
     assert len(decided) > 1
     assert all("arguments" in each.tensors for each in logs[1])
@@ -127,7 +138,9 @@ def test_features_of_the_users(source: Path, tmp_path: Path) -> None:
 
 def test_a_log_replays(source: Path, tmp_path: Path) -> None:
     first = made("opt", tmp_path / "a.bc", "-passpilot-inline=random:7", "-passpilot-log=a.log", O2, source)
-    again = made("opt", tmp_path / "b.bc", "-passpilot-inline=replay:a.log", "-passpilot-log=b.log", O2, source)
+    again = made(
+        "opt", tmp_path / "b.bc", "-passpilot-inline=replay:a.log", "-passpilot-log=b.log", O2, source
+    )
     assert first == again
     assert (tmp_path / "a.log").read_bytes() == (tmp_path / "b.log").read_bytes()
 
@@ -141,7 +154,9 @@ def test_a_module_with_a_profile(tmp_path: Path) -> None:
     assert b"ProfileSummary" in stock.run("clang", *sampled, "-S", "-emit-llvm", "-o", "-")
     profile = (*sampled, "-c")
     assert run(bindir() / "clang", *profile, "-o", "stock.o", cwd=tmp_path).code == 0
-    echo = made("clang", tmp_path / "a.o", *profile, env={"PASSPILOT_INLINE": "default", "PASSPILOT_LOG": "a.log"})
+    echo = made(
+        "clang", tmp_path / "a.o", *profile, env={"PASSPILOT_INLINE": "default", "PASSPILOT_LOG": "a.log"}
+    )
     assert echo == (tmp_path / "stock.o").read_bytes()
     random = {"PASSPILOT_INLINE": "random:3", "PASSPILOT_LOG": "b.log"}
     once = made("clang", tmp_path / "b.o", *profile, env=random)
