@@ -129,9 +129,7 @@ def test_an_error_leaves_no_output(objects: list[Path], tmp_path: Path) -> None:
     (tmp_path / "policy.py").write_text("def no(obs):\n    raise ValueError('no luck')\n")
     done = link(objects, tmp_path / "out", env={"PASSPILOT_INLINE": "python:policy.py:no"})
     assert done.code == 1
-    assert re.search(
-        r"ld\.lld: error: inline advisor at decision 0 .*: ValueError: no luck \(.*policy\.py:2\)", done.err
-    )
+    assert re.search(r"ld\.lld: error: inline advisor at decision 0 .*: ValueError: no luck \(.*policy\.py:2\)", done.err)
     assert "Traceback" not in done.err
     assert not (tmp_path / "out").exists()
 
