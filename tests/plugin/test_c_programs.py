@@ -138,6 +138,15 @@ def test_the_header_is_plain_c_and_cpp(tmp_path: Path) -> None:
             run(compiler, *options, "-fsyntax-only", cwd=tmp_path)
 
 
+def test_where_the_library_is() -> None:
+    assert Path(passpilot("plugin-path", "--c", cwd=ROOT).out.decode().strip()) == c_library()
+    two = passpilot("plugin-path", "--c", "--cmakedir", cwd=ROOT)
+    assert (two.code, "expected one of --mlir, --c, --cmakedir, --pkgconfigdir, got 2" in two.err) == (
+        2,
+        True,
+    )
+
+
 def test_a_c_program_asks_a_model(decide: Path) -> None:
     told = run(decide, "onnx:model.onnx", cwd=decide.parent)
     assert told == "square: inline\nprint_table: call\nmain_loop: inline\n"
