@@ -268,6 +268,21 @@ def test_gcc_is_itself_by_default(gcc: Path, tmp_path: Path) -> None:
     assert compiled(gcc, tmp_path)[1] == compiled(gcc, tmp_path, "runner=default")[1]
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_advice_makes_gcc_wrong(gcc: Path, tmp_path: Path, seed: int) -> None:
+    run("csmith", "--seed", str(seed), "-o", "random.c", cwd=tmp_path)
+    command = ("gcc", "-w", "-O2", "-I/usr/include/csmith", "random.c", "-o", "program")
+    run(*command, cwd=tmp_path)
+    checksum = run(tmp_path / "program", cwd=tmp_path)
+    decisions = set()
+    for runner in (f"random:{seed}", "const:2"):
+        plugin = f"-fplugin={gcc / 'advised_inline.so'}"
+        told = run(*command, plugin, f"-fplugin-arg-advised_inline-runner={runner}", cwd=tmp_path)
+        decisions |= {*re.findall(r"note: passpilot: .*: (.*)", told)}
+        assert run(tmp_path / "program", cwd=tmp_path) == checksum
+    assert decisions == {"as GCC decides", "call", "inline"}
+
+
 def test_gccs_decisions_are_logged_and_replayed(gcc: Path, tmp_path: Path) -> None:
     _, assembly = compiled(gcc, tmp_path, "runner=onnx:model.onnx", f"log={tmp_path / 'x.log'}")
     assert "digits" in passpilot("log", "show", tmp_path / "x.log", cwd=tmp_path).out.decode()
