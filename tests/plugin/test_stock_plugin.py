@@ -108,7 +108,7 @@ def test_tools_of_another_llvm(name: str, tmp_path: Path) -> None:
     before = set(files_in(tmp_path))
     command = (f"/usr/bin/{name}", load.format(llvm_plugin()), *flags, text, "-o", "out")
     done = run(*command, cwd=tmp_path, env={"PASSPILOT_INLINE": "const:0", "PASSPILOT_EVICT": "const:32"})
-    expected = r"error: passpilot: expected a tool with libLLVM\.so\.22\.1, such as opt-22, .*, got /usr/lib/llvm-14/"
+    expected = r"error: passpilot: expected a tool with libLLVM\.so\.22\.1, .* got /usr/lib/llvm-14/"
     refused(done, tmp_path, before, expected)
 
 
