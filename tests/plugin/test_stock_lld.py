@@ -54,8 +54,8 @@ def link(
 ) -> Done:
     """Link the program."""
     load = [f"--load-pass-plugin={llvm_plugin()}"] if plugin else []
-    linker = [f"-Wl,{flag}" for flag in (f"--thinlto-jobs={jobs}", *load, *flags)]
-    plain = ("-fuse-ld=lld", "-O2", "-flto", *PROGRAM.libs, "-o", output)
+    linker: list[str] = [f"-Wl,{flag}" for flag in (f"--thinlto-jobs={jobs}", *load, *flags)]
+    plain: tuple[str | Path, ...] = ("-fuse-ld=lld", "-O2", "-flto", *PROGRAM.libs, "-o", output)
     return run(bindir() / "clang", *objects, *plain, *linker, cwd=output.parent, env=env)
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from passpilot.features.log import read_log
+from passpilot.features.log import Observation, read_log
 from passpilot.plugin.plugin_path import llvm_plugin
 from tests import stock
 from tests.command import files_in
@@ -67,8 +67,8 @@ def copied(folder: Path) -> Path:
 
 def test_native_runners_start_no_python(source: Path, tmp_path: Path) -> None:
     plugin = copied(tmp_path / "elsewhere")
-    flags = ("-passpilot-inline=random:1", "-passpilot-log=x.log", O2, source, "-o", "out.bc")
-    done = tool("opt", *flags, cwd=tmp_path, plugin=plugin)
+    logged = ("-passpilot-inline=random:1", "-passpilot-log=x.log", O2, source, "-o", "out.bc")
+    done = tool("opt", *logged, cwd=tmp_path, plugin=plugin)
     assert (done.code, done.err) == (0, "")
     before = set(files_in(tmp_path))
     flags = ("-passpilot-inline=python:policy.py", O2, source, "-o", "new.bc")
@@ -104,9 +104,10 @@ def test_tools_of_another_llvm(name: str, tmp_path: Path) -> None:
     text = tmp_path / "in.ll"
     text.write_text("define i32 @f(i32 %x) {\n  ret i32 %x\n}\n")
     load = {"opt-14": "-load-pass-plugin={}", "clang-14": "-fpass-plugin={}", "llc-14": "-load={}"}[name]
-    flags = {"opt-14": (O2,), "clang-14": ("-O2", "-c"), "llc-14": ("-filetype=obj",)}[name]
+    flags: dict[str, tuple[str, ...]]
+    flags = {"opt-14": (O2,), "clang-14": ("-O2", "-c"), "llc-14": ("-filetype=obj",)}
     before = set(files_in(tmp_path))
-    command = (f"/usr/bin/{name}", load.format(llvm_plugin()), *flags, text, "-o", "out")
+    command = (f"/usr/bin/{name}", load.format(llvm_plugin()), *flags[name], text, "-o", "out")
     done = run(*command, cwd=tmp_path, env={"PASSPILOT_INLINE": "const:0", "PASSPILOT_EVICT": "const:32"})
     expected = r"error: passpilot: expected a tool with libLLVM\.so\.22\.1, .* got /usr/lib/llvm-14/"
     refused(done, tmp_path, before, expected)
@@ -115,7 +116,7 @@ def test_tools_of_another_llvm(name: str, tmp_path: Path) -> None:
 def test_features_of_the_users(source: Path, tmp_path: Path) -> None:
     """They are computed in Python, for runners that are not, and for the log."""
     (tmp_path / "mine.py").write_text(FEATURE)
-    logs = []
+    logs: list[list[Observation]] = []
     for runner in ("python:mine.py:decide", "const:1"):
         log = tmp_path / f"{len(logs)}.log"
         flags = (
