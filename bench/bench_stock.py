@@ -4,7 +4,7 @@
 Prints tables and writes bench/results/stock.json. Processor time of whole commands, in turns: medians of the
 rounds' differences and ratios.
 Targets: 15 ms over the plain tool with aot:, 60 ms with onnx:, 250 ms with python:; on a module of a
-megabyte, 1.05 times the time of the same decisions taken by the core alone (const:0).
+megabyte, 1.05 times the time of the same decisions taken by the core alone (const:0) or by plain opt.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import onnx
 from rich.console import Console
 from rich.table import Table
 
@@ -56,13 +57,26 @@ def in_turns(folder: Path, commands: dict[str, list[str]], rounds: int) -> dict[
     return times
 
 
+def echo() -> onnx.ModelProto:
+    """A model that answers with the default's decision."""
+    make, kind = onnx.helper, onnx.TensorProto.INT64
+    given, answer = (
+        make.make_tensor_value_info(name, kind, [1]) for name in ("inlining_default", "inlining_decision")
+    )
+    node = make.make_node("Identity", [given.name], [answer.name])
+    graph = make.make_graph([node], "echo", [given], [answer])
+    return make.make_model(graph, opset_imports=[make.make_opsetid("", 17)], ir_version=9)
+
+
 def models(folder: Path) -> None:
-    """A model that refuses every call, and a policy that does."""
+    """Models and policies that refuse every call, and that do what the default does."""
     model = small_mlp()
     bias = next(each for each in model.graph.initializer if each.name == "b1")
     bias.raw_data = np.array([1e9, 0], "f4").tobytes()
     (folder / "model.onnx").write_bytes(model.SerializeToString())
-    aot([str(folder / "model.onnx"), "-o", str(folder / "model.so"), "-mcpu=native"])
+    (folder / "echo.onnx").write_bytes(echo().SerializeToString())
+    for name in ("model", "echo"):
+        aot([str(folder / f"{name}.onnx"), "-o", str(folder / f"{name}.so"), "-mcpu=native"])
     (folder / "policy.py").write_text(
         "def no(obs):\n    return False\n\ndef echo(obs):\n    return obs.default()\n"
     )
@@ -95,7 +109,7 @@ def _over(times: dict[str, list[float]], name: str) -> float:
 
 
 def advising(folder: Path) -> dict[str, float]:
-    """Times the same decisions of the built-in path: the model's, by the core alone, and the default's."""
+    """Times the same decisions of a built-in path: the core's const:0, or LLVM's default in plain opt."""
     assert not build([LARGE])
     source = programs()[LARGE].whole("O2")
     commands = {
@@ -104,7 +118,8 @@ def advising(folder: Path) -> dict[str, float]:
         "onnx: of const:0": opt(source, f"-passpilot-inline=onnx:model.onnx?{MODEL}"),
         "python: of const:0": opt(source, "-passpilot-inline=python:policy.py:no"),
         "plain": [str(bindir() / "opt"), PASSES, str(source), "-o", "/dev/null"],
-        "python echo of plain opt": opt(source, "-passpilot-inline=python:policy.py:echo"),
+        "aot: echo of plain opt": opt(source, "-passpilot-inline=aot:echo.so"),
+        "python: echo of plain opt": opt(source, "-passpilot-inline=python:policy.py:echo"),
         "default, logged, of plain opt": opt(source, "-passpilot-inline=default", "-passpilot-log=/dev/null"),
     }
     times = in_turns(folder, commands, LARGE_ROUNDS)

@@ -107,7 +107,14 @@ def test_tools_of_another_llvm(name: str, tmp_path: Path) -> None:
     flags: dict[str, tuple[str, ...]]
     flags = {"opt-14": (O2,), "clang-14": ("-O2", "-c"), "llc-14": ("-filetype=obj",)}
     before = set(files_in(tmp_path))
-    command = (f"/usr/bin/{name}", load.format(llvm_plugin()), *flags[name], text, "-o", "out")
+    command: tuple[str | Path, ...] = (
+        f"/usr/bin/{name}",
+        load.format(llvm_plugin()),
+        *flags[name],
+        text,
+        "-o",
+        "out",
+    )
     done = run(*command, cwd=tmp_path, env={"PASSPILOT_INLINE": "const:0", "PASSPILOT_EVICT": "const:32"})
     expected = r"error: passpilot: expected a tool with libLLVM\.so\.22\.1, .* got /usr/lib/llvm-14/"
     refused(done, tmp_path, before, expected)
