@@ -65,7 +65,6 @@ struct Compiler {
   std::unique_ptr<ModuleAnalysisManager> MAM =
       std::make_unique<ModuleAnalysisManager>();
   std::unique_ptr<PassBuilder> PB;
-  ModulePassManager MPM;
 
   explicit Compiler(const Triple &T) {
     std::string Why;
@@ -73,17 +72,21 @@ struct Compiler {
         T, "", "", TargetOptions(), std::nullopt));
     PB = std::make_unique<PassBuilder>(TM.get());
     if (Error E = passpilot::registerAdvisors(*PB, Options))
-      return fail("error: " + toString(std::move(E)));
+      fail("error: " + toString(std::move(E)));
     PB->registerModuleAnalyses(*MAM);
     PB->registerCGSCCAnalyses(*CGAM);
     PB->registerFunctionAnalyses(*FAM);
     PB->registerLoopAnalyses(*LAM);
     PB->crossRegisterProxies(*LAM, *FAM, *CGAM, *MAM);
-    if (Error E = PB->parsePassPipeline(MPM, Pipeline))
-      fail("error: " + toString(std::move(E)));
   }
 
-  void optimize(Module &M) { MPM.run(M, *MAM); }
+  /// LLVM's pipelines with an inliner run once: it takes them apart.
+  void optimize(Module &M) {
+    ModulePassManager MPM;
+    if (Error E = PB->parsePassPipeline(MPM, Pipeline))
+      fail("error: " + toString(std::move(E)));
+    MPM.run(M, *MAM);
+  }
 
   void forget() {
     MAM->clear();
