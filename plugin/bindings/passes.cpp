@@ -104,6 +104,7 @@ void PyPasses::end() {
     Compiled->end();
   Compiled = nullptr;
   Borrowed.reset();
+  Exception.reset();
 }
 
 namespace {

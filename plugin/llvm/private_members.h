@@ -2,7 +2,8 @@
 //
 // All that depends on the inside of one LLVM version (22) is in this header:
 // the counters of MLInlineAdvisor that LLVM updates only for inlinings which it
-// proposed itself, and who is told of changes of a machine function. The
+// proposed itself, who is told of changes of a machine function, and who watches
+// the passes of a pass builder. The
 // language lets an explicit instantiation name private members; if a later LLVM
 // renames one, this header stops compiling.
 
@@ -13,6 +14,7 @@
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineRegisterInfo.h"
 #include "llvm/Config/llvm-config.h"
+#include "llvm/Passes/PassBuilder.h"
 
 #if LLVM_VERSION_MAJOR != 22
 #error                                                                         \
@@ -60,6 +62,10 @@ struct RegisterDelegatesTag {
       llvm::MachineRegisterInfo::*;
   friend Type member(RegisterDelegatesTag);
 };
+struct InstrumentationTag {
+  using Type = llvm::PassInstrumentationCallbacks *llvm::PassBuilder::*;
+  friend Type member(InstrumentationTag);
+};
 
 template struct Open<NodeCountTag, &llvm::MLInlineAdvisor::NodeCount>;
 template struct Open<EdgeCountTag, &llvm::MLInlineAdvisor::EdgeCount>;
@@ -70,6 +76,7 @@ template struct Open<DeadFunctionsTag, &llvm::MLInlineAdvisor::DeadFunctions>;
 template struct Open<FunctionDelegateTag, &llvm::MachineFunction::TheDelegate>;
 template struct Open<RegisterDelegatesTag,
                      &llvm::MachineRegisterInfo::TheDelegates>;
+template struct Open<InstrumentationTag, &llvm::PassBuilder::PIC>;
 
 /// The member that \p Tag names, of \p Object.
 template <typename Class, typename Tag>

@@ -125,6 +125,8 @@ public:
                                llvm::StringRef Text, bool Changed);
 
   const std::optional<PassFailure> &failure() const { return Failure; }
+  /// The pipeline goes on to another module.
+  void forgetFailure() { Failure.reset(); }
   /// Makes ready for another compilation.
   void restart();
 

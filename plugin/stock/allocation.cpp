@@ -34,8 +34,10 @@ public:
     Allocation.emplace(M.getContext(), Sessions[0], Sessions[1]);
   }
   CodeGeneration(const CodeGeneration &) = delete;
-  /// To be called before LLVM's output counts as good.
+  /// To be called before LLVM's output counts as good. Who generates code from
+  /// the module, or another at its address, after that begins anew.
   void end() {
+    All.erase(&M);
     Messages Told;
     const bool Good = !Failed;
     for (Asked *A : {&Evict, &Priority})
@@ -45,6 +47,9 @@ public:
   }
 
   RegisterAllocation &allocation() { return *Allocation; }
+
+  /// By module, until the end.
+  static thread_local DenseMap<Module *, std::weak_ptr<CodeGeneration>> All;
 
 private:
   struct Asked {
@@ -89,6 +94,9 @@ private:
   }
 };
 
+thread_local DenseMap<Module *, std::weak_ptr<CodeGeneration>>
+    CodeGeneration::All;
+
 /// The modules whose registers are being allocated with advice.
 thread_local DenseSet<const Module *> Begun;
 
@@ -96,9 +104,9 @@ thread_local DenseSet<const Module *> Begun;
 /// that asks it. Code generators run on several threads, each on a module of
 /// its own.
 std::shared_ptr<CodeGeneration> generationOf(Module &M) {
-  static thread_local DenseMap<Module *, std::weak_ptr<CodeGeneration>> All;
   Begun.insert(&M);
-  std::shared_ptr<CodeGeneration> Mine = All[&M].lock();
+  auto &All = CodeGeneration::All;
+  std::shared_ptr<CodeGeneration> Mine = All.lookup(&M).lock();
   if (!Mine)
     All[&M] = Mine = std::make_shared<CodeGeneration>(M);
   return Mine;

@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <mutex>
 
 using namespace llvm;
 
@@ -24,23 +25,28 @@ class Option {
 public:
   Option(const char *Name, const char *Variable, const char *Value,
          const char *Help)
-      : Variable(Variable), Given(StringRef(Name), cl::value_desc(Value),
-                                  cl::desc(Help), cl::cat(Category)) {
+      : Variable(Variable), Given(StringRef(Name), cl::value_desc(Value), cl::desc(Help),
+              cl::cat(Category)) {
     All.push_back(this);
   }
 
   static inline std::vector<Option *> All;
   /// "inline".
   StringRef shortName() const { return Given.ArgStr.drop_front(10); }
-  void set(StringRef Value) { Set.push_back(Value.str()); }
-  void forget() { Set.clear(); }
+  using Values = std::vector<std::string>;
+  /// \p Given are those of each option, in the order of All.
+  static void setAll(std::vector<Values> Given) {
+    std::lock_guard<std::mutex> Lock(Mutex);
+    for (auto [O, Mine] : zip_equal(All, Given))
+      O->Set = std::move(Mine);
+  }
 
   /// Its values; those of the variable are separated by semicolons.
   std::vector<std::string> all() const {
+    if (Values Mine = set(); !Mine.empty())
+      return Mine;
     if (!Given.empty())
       return {Given.begin(), Given.end()};
-    if (!Set.empty())
-      return Set;
     const char *Text = std::getenv(Variable);
     SmallVector<StringRef> Parts;
     StringRef(Text ? Text : "").split(Parts, ';', -1, /*KeepEmpty=*/false);
@@ -48,15 +54,15 @@ public:
   }
   /// The last value; empty if there is none.
   std::string last() const {
+    if (Values Mine = set(); !Mine.empty())
+      return Mine.back();
     if (!Given.empty())
       return Given[Given.size() - 1];
-    if (!Set.empty())
-      return Set.back();
     const char *Text = std::getenv(Variable);
     return Text ? Text : "";
   }
   std::string name() const {
-    return !Set.empty()    ? shortName().str()
+    return !set().empty()  ? shortName().str()
            : Given.empty() ? Variable
                            : "-" + Given.ArgStr.str();
   }
@@ -64,7 +70,13 @@ public:
 private:
   const char *const Variable;
   cl::list<std::string> Given;
-  std::vector<std::string> Set; ///< by the program itself
+  Values Set; ///< by the program itself, on any of its threads
+  static inline std::mutex Mutex;
+
+  Values set() const {
+    std::lock_guard<std::mutex> Lock(Mutex);
+    return Set;
+  }
 };
 
 Option Inline("passpilot-inline", "PASSPILOT_INLINE", "RUNNER",
@@ -176,19 +188,19 @@ const char *unasked(StringRef Point) {
 } // namespace
 
 Error setOptions(const std::vector<std::string> &Options) {
-  if (!Options.empty())
-    for (Option *O : Option::All)
-      O->forget();
+  std::vector<Option::Values> Given(Option::All.size());
   for (const std::string &Text : Options) {
     const auto [Name, Value] = StringRef(Text).split('=');
-    const auto Found =
-        find_if(Option::All, [&](Option *O) { return O->shortName() == Name; });
+    const auto Found = find_if(
+        Option::All, [&](Option *O) { return O->shortName() == Name; });
     if (Found == Option::All.end() || Value.empty())
       return createStringError("registerAdvisors: expected an option such as "
                                "inline=RUNNER, got '" +
                                Text + "'");
-    (*Found)->set(Value);
+    Given[Found - Option::All.begin()].push_back(Value.str());
   }
+  if (!Options.empty())
+    Option::setAll(std::move(Given));
   return Error::success();
 }
 

@@ -2,6 +2,7 @@
 
 #include "passes.h"
 
+#include "../llvm/private_members.h"
 #include "host.h"
 #include "options.h"
 #include "pipeline.h"
@@ -76,19 +77,21 @@ std::string firstElement() {
   return "";
 }
 
-/// Loads the user's files once, however many pipelines there are.
+/// Loads the user's files, each list once, however many pipelines there are.
 Error loadFiles() {
   static std::mutex Mutex;
-  static bool Loaded = false;
+  static StringSet<> Loaded;
   std::lock_guard<std::mutex> Lock(Mutex);
   const std::string Files = filesToLoad();
-  if (Loaded || Files.empty())
+  if (Files.empty() || Loaded.contains(Files))
     return Error::success();
   Messages Told;
   if (const auto *Calls = python<LLVMCalls>(Told))
     Calls->Load(&Told, Files.c_str());
-  Loaded = true;
-  return errorOf(Told);
+  Error E = errorOf(Told);
+  if (!E)
+    Loaded.insert(Files);
+  return E;
 }
 
 } // namespace
@@ -100,6 +103,9 @@ Expected<StockPasses *> StockPasses::registerWith(PassBuilder &PB) {
   S->Passes.First = firstElement();
   S->Passes.Resolve = [S](StringRef Element) { S->find(Element); };
   S->Passes.OnFailure = [S] { S->fail(); };
+  // Compilers may do without; what we do begins and ends with the passes.
+  if (!PB.getPassInstrumentationCallbacks())
+    privateMember(PB, InstrumentationTag()) = &S->Watch;
   S->Passes.registerWith(PB);
   if (Error E = S->place(PB))
     return E;
@@ -132,6 +138,7 @@ Error StockPasses::place(PassBuilder &PB) {
 
 void StockPasses::begin(Module &Begun) {
   M = &Begun;
+  Passes.forgetFailure();
   if (Used)
     advise();
 }

@@ -26,6 +26,7 @@ public:
 
 private:
   UserPasses Passes;
+  llvm::PassInstrumentationCallbacks Watch; ///< of builders that have none
   llvm::Module *M = nullptr;
   bool Used = false;         ///< there are passes in Python
   llvm::StringSet<> Refused; ///< elements that have been complained about

@@ -31,6 +31,26 @@ const Module *moduleOf(const Any &IR) {
   return nullptr;
 }
 
+class Pipeline;
+
+/// Keeps the pipeline alive as long as the managers, which forget its results
+/// with all that they know of a module.
+struct Anchor : AnalysisInfoMixin<Anchor> {
+  explicit Anchor(std::shared_ptr<Pipeline> P) : P(std::move(P)) {}
+  struct Result {
+    std::shared_ptr<void> Lifetime;
+    bool invalidate(Module &, const PreservedAnalyses &,
+                    ModuleAnalysisManager::Invalidator &) {
+      return false;
+    }
+  };
+  Result run(Module &M, ModuleAnalysisManager &);
+  static inline AnalysisKey Key;
+
+private:
+  std::shared_ptr<Pipeline> P;
+};
+
 /// What one set of analysis managers is used for. They own it: what LLVM keeps
 /// in them (its inline advisors) refers to the session.
 class Pipeline {
@@ -45,7 +65,10 @@ public:
     if (Begun == &M)
       return;
     end(); // the managers go on to another module
+    Unused.clear();
+    MAM.getResult<Anchor>(M);
     Begun = &M;
+    Failed = Reached = false;
     Name = M.getModuleIdentifier();
     Context = &M.getContext();
     Passes.begin(M);
@@ -55,15 +78,25 @@ public:
 
   /// Ends the advice: what comes is no pass that asks, or nothing.
   void end() {
-    if (!Begun)
+    const Module *Ended = std::exchange(Begun, nullptr);
+    if (!Ended)
       return;
-    Begun = nullptr;
     Messages Told;
     Entry.reset();
     if (Inline)
-      endAdvice(Told);
+      endAdvice(Ended, Told);
     Passes.end(!failed(), Told);
     tell(*Context, Told);
+  }
+
+  /// The managers have forgotten \p Gone; another module may be at its address.
+  void forget(const void *Gone) {
+    if (Begun == Gone)
+      end();
+    for (auto &[M, A] : Retired)
+      if (M == Gone)
+        Unused.push_back(std::move(A));
+    erase_if(Retired, [&](const auto &Each) { return Each.first == Gone; });
   }
 
   /// The output is about to be written: what has gone wrong has to be known.
@@ -112,7 +145,7 @@ private:
     tell(*Context, Told);
   }
 
-  void endAdvice(Messages &Told) {
+  void endAdvice(const Module *Ended, Messages &Told) {
     if (!Failed) {
       const bool Good = !Passes.failed();
       Inline->finish(Good, Told);
@@ -121,12 +154,17 @@ private:
       if (Good && statsWanted())
         errs() << report(Inline->session(), Options.Runner + " on " + Name);
     }
-    Retired.push_back(std::move(Inline));
+    Retired.emplace_back(Ended, std::move(Inline));
   }
 
-  /// LLVM's advisors may live on with the managers.
-  std::vector<std::unique_ptr<Advisor>> Retired;
+  /// LLVM's advisors live on until the managers have forgotten the module.
+  std::vector<std::pair<const void *, std::unique_ptr<Advisor>>> Retired;
+  std::vector<std::unique_ptr<Advisor>> Unused; ///< once that is done
 };
+
+Anchor::Result Anchor::run(Module &M, ModuleAnalysisManager &) {
+  return {{&M, [P = P](void *Gone) { P->forget(Gone); }}};
+}
 
 /// The analysis that LLVM's inliners ask for their advisor, by its own key.
 class AdvisorAnalysis : public PluginInlineAdvisorAnalysis {
@@ -150,15 +188,6 @@ private:
       return Ours;
     return new DefaultInlineAdvisor(M, FAM, Params, Context);
   }
-};
-
-/// Keeps the pipeline alive as long as the managers.
-struct Anchor : AnalysisInfoMixin<Anchor> {
-  std::shared_ptr<Pipeline> P;
-  explicit Anchor(std::shared_ptr<Pipeline> P) : P(std::move(P)) {}
-  struct Result {};
-  Result run(Module &, ModuleAnalysisManager &) { return {}; }
-  static inline AnalysisKey Key;
 };
 
 /// Passes that write what the pipeline has made.

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A compiler of several modules.
+//
+//   cpp_host again|threads|kept FOLDER PIPELINE INPUT... -- NAME=VALUE...
+//
+// again: one pass builder and one set of managers for all modules, each of
+// which is gone before the next. threads: three threads with all that they need
+// compile all modules. kept: modules are gone before the managers, and code
+// generators live as long as the context. Objects are FOLDER/THREAD-INDEX.o.
+
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IRReader/IRReader.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Target/TargetOptions.h"
+
+#include <passpilot/llvm.h>
+
+#include <atomic>
+#include <thread>
+
+using namespace llvm;
+
+namespace {
+
+std::string Folder, Pipeline;
+std::vector<std::string> Inputs, Options;
+std::atomic<bool> Failed = false;
+
+void fail(const Twine &Text) {
+  errs() << (Text + "\n").str();
+  Failed = true;
+}
+
+struct Diagnostics : DiagnosticHandler {
+  bool handleDiagnostics(const DiagnosticInfo &DI) override {
+    std::string Text;
+    raw_string_ostream OS(Text);
+    DiagnosticPrinterRawOStream Printer(OS);
+    DI.print(Printer);
+    if (DI.getSeverity() == DS_Error)
+      fail("error: " + Text);
+    return true;
+  }
+};
+
+/// What compiles modules, one after the other.
+struct Compiler {
+  std::unique_ptr<TargetMachine> TM;
+  std::unique_ptr<LoopAnalysisManager> LAM =
+      std::make_unique<LoopAnalysisManager>();
+  std::unique_ptr<FunctionAnalysisManager> FAM =
+      std::make_unique<FunctionAnalysisManager>();
+  std::unique_ptr<CGSCCAnalysisManager> CGAM =
+      std::make_unique<CGSCCAnalysisManager>();
+  std::unique_ptr<ModuleAnalysisManager> MAM =
+      std::make_unique<ModuleAnalysisManager>();
+  std::unique_ptr<PassBuilder> PB;
+
+  explicit Compiler(const Triple &T) {
+    std::string Why;
+    TM.reset(TargetRegistry::lookupTarget(T, Why)->createTargetMachine(
+        T, "", "", TargetOptions(), std::nullopt));
+    PB = std::make_unique<PassBuilder>(TM.get());
+    if (Error E = passpilot::registerAdvisors(*PB, Options))
+      fail("error: " + toString(std::move(E)));
+    PB->registerModuleAnalyses(*MAM);
+    PB->registerCGSCCAnalyses(*CGAM);
+    PB->registerFunctionAnalyses(*FAM);
+    PB->registerLoopAnalyses(*LAM);
+    PB->crossRegisterProxies(*LAM, *FAM, *CGAM, *MAM);
+  }
+
+  /// LLVM's pipelines with an inliner run once: it takes them apart.
+  void optimize(Module &M) {
+    ModulePassManager MPM;
+    if (Error E = PB->parsePassPipeline(MPM, Pipeline))
+      fail("error: " + toString(std::move(E)));
+    MPM.run(M, *MAM);
+  }
+
+  void forget() {
+    MAM->clear();
+    CGAM->clear();
+    FAM->clear();
+    LAM->clear();
+  }
+
+  std::unique_ptr<legacy::PassManager> emit(Module &M, const Twine &Name) {
+    std::error_code Ignored;
+    raw_fd_ostream OS((Folder + "/" + Name + ".o").str(), Ignored);
+    auto PM = std::make_unique<legacy::PassManager>();
+    TM->addPassesToEmitFile(*PM, OS, nullptr, CodeGenFileType::ObjectFile);
+    PM->run(M);
+    return PM;
+  }
+};
+
+std::unique_ptr<Module> read(LLVMContext &C, const std::string &Path) {
+  SMDiagnostic Wrong;
+  auto M = parseIRFile(Path, Wrong, C);
+  if (!M)
+    fail("error: " + Wrong.getMessage());
+  return M;
+}
+
+std::unique_ptr<LLVMContext> context() {
+  auto C = std::make_unique<LLVMContext>();
+  C->setDiagnosticHandler(std::make_unique<Diagnostics>());
+  return C;
+}
+
+void again() {
+  std::unique_ptr<Compiler> All;
+  for (size_t I = 0; I < Inputs.size(); ++I) {
+    const auto C = context();
+    const auto M = read(*C, Inputs[I]);
+    if (!All)
+      All = std::make_unique<Compiler>(M->getTargetTriple());
+    M->setDataLayout(All->TM->createDataLayout());
+    All->optimize(*M);
+    All->forget();
+    All->emit(*M, "0-" + Twine(I));
+  }
+}
+
+void thread(int Number) {
+  for (size_t I = 0; I < Inputs.size(); ++I) {
+    const auto C = context();
+    const auto M = read(*C, Inputs[I]);
+    Compiler One(M->getTargetTriple());
+    M->setDataLayout(One.TM->createDataLayout());
+    One.optimize(*M);
+    One.emit(*M, Twine(Number) + "-" + Twine(I));
+  }
+}
+
+void threads() {
+  std::vector<std::thread> All;
+  for (int Number = 0; Number < 3; ++Number)
+    All.emplace_back(thread, Number);
+  for (std::thread &T : All)
+    T.join();
+}
+
+void kept() {
+  const auto C = context();
+  std::vector<std::unique_ptr<Compiler>> Compilers;
+  std::vector<std::unique_ptr<legacy::PassManager>> Emitters;
+  for (size_t I = 0; I < Inputs.size(); ++I) {
+    const auto M = read(*C, Inputs[I]);
+    Compilers.push_back(std::make_unique<Compiler>(M->getTargetTriple()));
+    M->setDataLayout(Compilers.back()->TM->createDataLayout());
+    Compilers.back()->optimize(*M);
+    Emitters.push_back(Compilers.back()->emit(*M, "0-" + Twine(I)));
+  }
+  Emitters.clear();
+}
+
+} // namespace
+
+int main(int Count, char **Words) {
+  InitializeNativeTarget();
+  InitializeNativeTargetAsmPrinter();
+  const std::string Mode = Words[1];
+  Folder = Words[2];
+  Pipeline = Words[3];
+  auto *To = &Inputs;
+  for (int I = 4; I < Count; ++I)
+    if (std::string(Words[I]) == "--")
+      To = &Options;
+    else
+      To->push_back(Words[I]);
+  Mode == "again" ? again() : Mode == "threads" ? threads() : kept();
+  return Failed;
+}
