@@ -20,7 +20,7 @@ from passpilot.passes.pipeline import bind_to, raise_failure
 from passpilot.passes.priority import PriorityAdvisor
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError, UsageError
-from passpilot.plugin.loaded import TEXT, load, told_warnings
+from passpilot.plugin.loaded import TEXT, end, load, told_warnings
 from passpilot.plugin.module import ASKED
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _load(tell: Teller, files: bytes) -> None:  # noqa: ARG001
 
 
 def _end(_: Teller) -> None:
-    sys.stdout.flush()
+    end()
 
 
 def _make(

@@ -23,7 +23,7 @@ from passpilot.passes.decision_point import PointAdvisor
 from passpilot.passes.mlir_request import Request, receive_answer, send_request
 from passpilot.passes.registry import MLIR
 from passpilot.plugin.errors import InputError, PassError
-from passpilot.plugin.loaded import FILES, TEXT, load
+from passpilot.plugin.loaded import FILES, TEXT, end, load
 
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -174,7 +174,7 @@ def _worker() -> _Worker:
 
 
 def _end(_: Teller) -> None:
-    sys.stdout.flush()
+    end()
     if _worker.cache_info().currsize:
         _worker().end()
 

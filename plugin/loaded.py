@@ -7,14 +7,17 @@ there is to say is told to the library: nothing is raised into it.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import gc
+import io
 import os
 import sys
 import threading
 import traceback
 import warnings
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from ctypes import CFUNCTYPE, c_char_p, c_void_p
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -90,11 +93,20 @@ def _telling(function: Callable[..., Any], failed: Any, library: Tell) -> Callab
             tell("error", " ".join(str(error).split()))
             trace(error)
         except BaseException as error:  # noqa: BLE001  (Ctrl-C and sys.exit() in a policy, too)
-            tell("error", f"{type(error).__name__}: {error}")
+            tell("error", " ".join(f"{type(error).__name__}: {error}".split()))
             trace(error)
         return failed
 
     return call
+
+
+def end() -> None:
+    """What an interpreter does at its end, to which this one does not come: exit functions, open files."""
+    atexit._run_exitfuncs()
+    for each in gc.get_objects():
+        if isinstance(each, io.IOBase) and not each.closed:
+            with suppress(OSError, ValueError):
+                each.flush()
 
 
 def trace(error: BaseException) -> None:

@@ -25,9 +25,12 @@ void CallerQuestion::setPlace(const passpilot_place *To) {
 
 std::string CallerQuestion::forbidden(Advice A) {
   std::string Legal;
+  int64_t Count = 0;
   for (int64_t I = 0; I < P.Domain.Count; ++I)
-    if (Mask[I])
+    if (Mask[I] && ++Count <= 10)
       Legal += (Legal.empty() ? "" : ", ") + std::to_string(I);
+  if (Count > 10)
+    Legal += " and " + std::to_string(Count - 10) + " more";
   return "expected one that '" + P.Domain.Mask + "' allows (" +
          (Legal.empty() ? "none" : Legal) + "), got " +
          std::to_string(A.Integer);

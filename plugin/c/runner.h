@@ -6,7 +6,7 @@
 #ifndef PASSPILOT_C_RUNNER_H
 #define PASSPILOT_C_RUNNER_H
 
-#include "log_file.h"
+#include "../runtime/log_file.h"
 #include "point.h"
 #include "python_runner.h"
 

@@ -3,16 +3,18 @@
 #include "advisor.h"
 
 #include "../llvm/host_features.h"
+#include "../runtime/log_file.h"
 #include "../runtime/runner_spec.h"
 
 #include "python.h"
-#include "llvm/Support/FileSystem.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Signals.h"
 
 #include <cstdio>
 #include <filesystem>
 #include <mutex>
 #include <set>
-#include <unistd.h>
 
 using namespace llvm;
 namespace fs = std::filesystem;
@@ -20,56 +22,6 @@ namespace fs = std::filesystem;
 namespace passpilot {
 
 namespace {
-
-/// A decision log that appears when it is complete.
-class LogFile {
-public:
-  bool open(const std::string &Name, const std::vector<TensorSpec> &Specs,
-            Messages &Told) {
-    Path = Name;
-    std::error_code Ignored;
-    int FD = -1;
-    if (fs::exists(Path, Ignored) && !fs::is_regular_file(Path, Ignored)) {
-      if (std::error_code E = sys::fs::openFileForWrite(Path, FD))
-        return fail(E.message(), Told);
-    } else {
-      auto File = sys::fs::TempFile::create(
-          Path + ".%%%%%%", sys::fs::all_read | sys::fs::all_write);
-      if (!File)
-        return fail(toString(File.takeError()), Told);
-      Temporary.emplace(std::move(*File));
-      FD = dup(Temporary->FD);
-    }
-    Log = std::make_unique<DecisionLog>(FD, Specs);
-    return true;
-  }
-
-  DecisionLog *log() { return Log.get(); }
-
-  void close(bool Keep, Messages &Told) {
-    if (!Log)
-      return;
-    if (!Log->close() && Keep)
-      Keep = fail(Log->error(), Told);
-    if (!Temporary)
-      return;
-    if (!Keep)
-      consumeError(Temporary->discard());
-    else if (Error E = Temporary->keep(Path))
-      fail(toString(std::move(E)), Told);
-  }
-
-private:
-  std::string Path;
-  std::optional<sys::fs::TempFile> Temporary;
-  std::unique_ptr<DecisionLog> Log;
-
-  bool fail(const std::string &Why, Messages &Told) {
-    Told.push_back({"error", "decision log " + Path +
-                                 ": expected a file to write, got: " + Why});
-    return false;
-  }
-};
 
 class NativeAdvisor final : public Advisor {
 public:
@@ -81,7 +33,10 @@ public:
   }
 
   bool openLog(const std::string &Path, Messages &Told) {
-    const bool Good = Log.open(Path, TheSession.logSpecs(), Told);
+    const bool Good =
+        telling(Told, [&] { Log.open(Path, TheSession.logSpecs()); });
+    if (!Log.temporary().empty())
+      sys::RemoveFileOnSignal(Log.temporary());
     TheSession.setLog(Log.log());
     return Good;
   }
@@ -91,7 +46,14 @@ public:
 
   void finish(bool Good, Messages &Told) override {
     const Failure &F = TheSession.failure();
-    Log.close(Good && !F, Told);
+    const std::string Temporary = Log.temporary();
+    TheSession.setLog(nullptr);
+    if (Good && !F)
+      telling(Told, [&] { Log.keep(); });
+    else
+      Log.drop();
+    if (!Temporary.empty())
+      sys::DontRemoveFileOnSignal(Temporary);
     if (F)
       Told.push_back({"error", who() + told(F)});
     else if (Good)
@@ -101,6 +63,17 @@ public:
 private:
   Session TheSession;
   LogFile Log;
+
+  /// Does something with the log; false if that fails, which is told.
+  static bool telling(Messages &Told, function_ref<void()> Body) {
+    try {
+      Body();
+      return true;
+    } catch (std::runtime_error &E) {
+      Told.push_back({"error", E.what()});
+      return false;
+    }
+  }
 
   std::string who() const { return TheSession.point().Name + " advisor"; }
 
@@ -183,7 +156,8 @@ bool isFirst(const std::string &Log, Messages &Told) {
     return true;
   Told.push_back({"error", "decision log " + Log +
                                ": expected one compilation per log, got a "
-                               "second; give each module its own run"});
+                               "second; name one for each advisor and each "
+                               "module"});
   return false;
 }
 

@@ -3,9 +3,12 @@
 // The interpreter's library is loaded when it is needed and called by names
 // that all supported versions have, so that native runners need none.
 
+#include <Python.h> // first, as it wants; its types, none of its functions
+
 #include "python.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
@@ -27,14 +30,16 @@ extern "C" void passpilotTell(Messages *Teller, const char *Kind,
 }
 
 /// The program of the interpreter whose packages this plugin is among: it tells
-/// the library where these are.
+/// the library where these are. Those of a user's own are not beside it.
 std::string program() {
   for (fs::path Folder = pluginFolder(); Folder.has_relative_path();
        Folder = Folder.parent_path())
     if (fs::path Program = Folder / "bin" / ("python" + Version);
         fs::exists(Program))
       return Program.string();
-  return "";
+  return (fs::path(PASSPILOT_PYTHON_LIBDIR).parent_path() / "bin" /
+          ("python" + Version))
+      .string();
 }
 
 /// The library of the interpreter at \p Program, which may be a link in a
@@ -84,12 +89,24 @@ public:
     auto *Runs = find<int()>("Py_IsInitialized");
     return Runs && Runs();
   }
-  void start(const std::string &Program) const {
-    auto *Decode = find<wchar_t *(const char *, size_t *)>("Py_DecodeLocale");
-    find<void(const wchar_t *)>("Py_SetProgramName")(
-        Decode(Program.c_str(), nullptr));
-    find<void(int)>("Py_InitializeEx")(/*InstallSignalHandlers=*/0);
+  /// What is wrong with it, if it does not start.
+  std::string start(const std::string &Program) const {
+    PyConfig Config;
+    find<decltype(PyConfig_InitPythonConfig)>("PyConfig_InitPythonConfig")(
+        &Config);
+    Config.install_signal_handlers = 0;
+    PyStatus Status =
+        find<decltype(PyConfig_SetBytesString)>("PyConfig_SetBytesString")(
+            &Config, &Config.program_name, Program.c_str());
+    auto *Failed = find<decltype(PyStatus_Exception)>("PyStatus_Exception");
+    if (!Failed(Status))
+      Status = find<decltype(Py_InitializeFromConfig)>(
+          "Py_InitializeFromConfig")(&Config);
+    find<decltype(PyConfig_Clear)>("PyConfig_Clear")(&Config);
+    if (Failed(Status))
+      return Status.err_msg ? Status.err_msg : "no reason";
     find<void *()>("PyEval_SaveThread")(); // who wants the GIL takes it
+    return "";
   }
   void run(const std::string &Text) const {
     const int State = find<int()>("PyGILState_Ensure")();
@@ -112,7 +129,7 @@ bool start(Messages &Told) {
     return Told.empty();
   }
   const std::string Program = program();
-  void *Library = Program.empty() ? nullptr : openLibrary(Program);
+  void *Library = openLibrary(Program);
   if (!Library) {
     Told.push_back({"error", "passpilot: expected libpython" + Version +
                                  ".so.1.0 for runners and passes in Python, "
@@ -121,12 +138,17 @@ bool start(Messages &Told) {
     return false;
   }
   Interpreter Ours(Library);
-  Ours.start(Program);
+  if (const std::string Why = Ours.start(Program); !Why.empty()) {
+    Told.push_back({"error", "passpilot: expected " + Program +
+                                 " to start, got: " + Why +
+                                 "; look at PYTHONHOME and PYTHONPATH"});
+    return false;
+  }
   Ours.run(connection(Told));
   return Told.empty();
 }
 
-bool Started = false;
+std::atomic<bool> Started = false;
 
 } // namespace
 

@@ -2,9 +2,11 @@
 
 #include "runner_spec.h"
 
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -143,6 +145,9 @@ std::unique_ptr<Runner> modelRunner(std::string_view Scheme,
                          P.Domain, Options, Error, Mismatch);
   }
   const auto Model = contents(Path);
+  if (!Model)
+    Error = "model " + Path + ": expected an ONNX file, got: " +
+            std::strerror(std::filesystem::is_directory(Path) ? EISDIR : errno);
   if (!Model || Host.OnnxLibrary.empty())
     return nullptr;
   return makeOnnxRunner(Path, *Model, Offered, P.Decision, P.Domain, Options,

@@ -118,10 +118,10 @@ public:
   /// The mask of a Choice, int64[Count].
   int64_t *mask() { return Mask; }
   void switchContext(std::string_view Name);
-  /// Fails if what was logged until now cannot be written.
-  void flushLog();
   /// Likewise, unless this compilation is in this context.
   void enterContext(const std::string &Name);
+  /// Fails if what was logged until now cannot be written.
+  void flushLog();
 
   /// Asks the runner, with the point's features in the buffers. Never fails:
   /// after a failure the answers are the default's, or nothing, and failure()

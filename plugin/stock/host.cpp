@@ -6,6 +6,7 @@
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/WithColor.h"
 
@@ -28,10 +29,14 @@ const StringRef LibraryName = "/libLLVM.so." PASSPILOT_TEXT(
 /// In which order the process has loaded libraries; 0 for those it has not.
 struct Loaded {
   int Next = 0, LLVM = 0, Another = 0, Ours = 0;
+  ElfW(Addr) Here = 0; ///< where we are
 };
 
 Loaded libraries() {
   Loaded L;
+  Dl_info Info;
+  dladdr(reinterpret_cast<void *>(&checkTool), &Info);
+  L.Here = reinterpret_cast<ElfW(Addr)>(Info.dli_fbase);
   dl_iterate_phdr(
       [](dl_phdr_info *Info, size_t, void *Data) {
         Loaded &L = *static_cast<Loaded *>(Data);
@@ -41,7 +46,7 @@ Loaded libraries() {
           L.LLVM = L.Next;
         else if (Name.contains("/libLLVM"))
           L.Another = L.Next;
-        if (Name.contains("/libpasspilot.so"))
+        if (Info->dlpi_addr == L.Here)
           L.Ours = L.Next;
         return 0;
       },
@@ -78,6 +83,11 @@ void checkTool(bool Strict) {
   refuse("passpilot: expected a tool with " + LibraryName.drop_front().str() +
          ", such as opt-22, clang-22 or llc-22, got " +
          sys::fs::getMainExecutable(nullptr, nullptr));
+}
+
+bool isLinker() {
+  const std::string Tool = sys::fs::getMainExecutable(nullptr, nullptr);
+  return sys::path::filename(Tool).contains("lld");
 }
 
 void tell(LLVMContext &C, const Messages &Told) {

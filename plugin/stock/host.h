@@ -14,6 +14,9 @@ namespace passpilot {
 /// we do. \p Strict: one without a libLLVM.so, too.
 void checkTool(bool Strict);
 
+/// Whether the tool is lld, which compiles several modules at a time.
+bool isLinker();
+
 /// Reports messages as the tool reports its own: an error ends the compilation
 /// with exit code 1, at once or when the tool comes to it, without an output.
 void tell(llvm::LLVMContext &C, const Messages &Told);

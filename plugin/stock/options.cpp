@@ -3,8 +3,10 @@
 #include "options.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/xxhash.h"
 
@@ -25,8 +27,8 @@ class Option {
 public:
   Option(const char *Name, const char *Variable, const char *Value,
          const char *Help)
-      : Variable(Variable), Given(StringRef(Name), cl::value_desc(Value), cl::desc(Help),
-              cl::cat(Category)) {
+      : Variable(Variable), Given(StringRef(Name), cl::value_desc(Value),
+                                  cl::desc(Help), cl::cat(Category)) {
     All.push_back(this);
   }
 
@@ -61,6 +63,8 @@ public:
     const char *Text = std::getenv(Variable);
     return Text ? Text : "";
   }
+  /// Whether there is a value beside the variable's.
+  bool given() const { return !Given.empty() || !set().empty(); }
   std::string name() const {
     return !set().empty()  ? shortName().str()
            : Given.empty() ? Variable
@@ -133,29 +137,73 @@ bool number(const Option &O, double Least, double &Value, Messages &Told) {
                 Told);
 }
 
+const StringRef Points[] = {"inline", "evict", "priority"};
+
+/// Flags win over variables, whichever of the two options they belong to.
 std::string runnerOf(StringRef Point) {
+  const Option &Own = Point == "inline"  ? Inline
+                      : Point == "evict" ? Evict
+                                         : Priority;
+  if (Own.given() && !Advise.given())
+    return Own.last();
   for (const std::string &Text : Advise.all())
     if (const auto [Name, Runner] = halves(Text); Name == Point)
       return Runner;
-  return Point == "inline"     ? Inline.last()
-         : Point == "evict"    ? Evict.last()
-         : Point == "priority" ? Priority.last()
-                               : "";
+  return Own.last();
 }
 
-const StringRef Points[] = {"inline", "evict", "priority"};
+/// What tells apart two compilations of one source: PASSPILOT_UNIT, or else the
+/// command.
+std::string unit() {
+  if (const char *Unit = std::getenv("PASSPILOT_UNIT"))
+    return Unit;
+  const auto Command = MemoryBuffer::getFileAsStream("/proc/self/cmdline");
+  return Command ? (*Command)->getBuffer().str() : "";
+}
+
+/// What a module is called: clang gives the linker temporary files.
+StringRef nameOf(const Module &M) {
+  SmallString<64> Temporary;
+  sys::path::system_temp_directory(/*ErasedOnReboot=*/true, Temporary);
+  const StringRef Name = M.getModuleIdentifier();
+  return sys::path::parent_path(Name) == Temporary ? M.getSourceFileName()
+                                                   : Name;
+}
+
+/// How often the process has taken this name for a log before: a linker may
+/// compile several modules of one name.
+std::string repeated(const std::string &Stem) {
+  static std::mutex Mutex;
+  static StringMap<unsigned> Taken;
+  std::lock_guard<std::mutex> Lock(Mutex);
+  const unsigned Times = ++Taken[Stem];
+  return Times == 1 ? "" : "-" + std::to_string(Times);
+}
 
 /// The log of \p Point in a folder: the same for the same source and command.
 std::string logIn(StringRef Folder, StringRef Point, const Module &M) {
-  SmallString<128> Whole(M.getModuleIdentifier());
+  SmallString<128> Whole(nameOf(M));
   sys::fs::make_absolute(Whole);
-  const char *Unit = std::getenv("PASSPILOT_UNIT"); // of the command
-  const uint64_t Hash = xxh3_64bits((Whole + (Unit ? Unit : "")).str());
+  const uint64_t Hash = xxh3_64bits((Whole + unit()).str());
   SmallString<128> Path(Folder);
-  sys::path::append(Path, sys::path::filename(M.getModuleIdentifier()) + "-" +
+  sys::path::append(Path, sys::path::filename(nameOf(M)) + "-" +
                               utohexstr(Hash, /*LowerCase=*/true) + "-" +
-                              Point + ".log");
-  return Path.str().str();
+                              Point);
+  return (Path + repeated(Path.str().str()) + ".log").str();
+}
+
+bool isPoint(StringRef Name) {
+  return is_contained(Points, Name) ||
+         any_of(passPoints(),
+                [&](const auto &Pair) { return Pair.first == Name; });
+}
+
+/// Whether there is a log for \p Point.
+bool logged(StringRef Point) {
+  return any_of(Log.all(), [&](const std::string &Text) {
+    const std::string Name = halves(Text).first;
+    return Name == Point || !isPoint(Name);
+  });
 }
 
 /// The log of \p Point; empty if there is none.
@@ -163,8 +211,7 @@ std::string logOf(StringRef Point, const Module &M) {
   std::string Path;
   for (const std::string &Text : Log.all()) {
     const auto [Name, File] = halves(Text);
-    const bool Named = is_contained(Points, Name);
-    if (!Named)
+    if (!isPoint(Name))
       Path = Text;
     else if (Name == Point)
       return File;
@@ -175,14 +222,9 @@ std::string logOf(StringRef Point, const Module &M) {
 const char *unasked(StringRef Point) {
   if (Point == "inline")
     return "the pipeline has no inliner that asks (as default<O2> and "
-           "inliner-wrapper do; a bare inline does not), or the module no call "
-           "that could be inlined";
-  if (Point == "evict")
-    return "the register allocator asks nobody (as at -O0 or with "
-           "-regalloc=fast), or no function of the module has more live values "
-           "than registers";
+           "inliner-wrapper do; a bare inline does not)";
   return "the register allocator asks nobody (as at -O0 or with "
-         "-regalloc=fast), or the module has no value to keep in a register";
+         "-regalloc=fast)";
 }
 
 } // namespace
@@ -191,8 +233,8 @@ Error setOptions(const std::vector<std::string> &Options) {
   std::vector<Option::Values> Given(Option::All.size());
   for (const std::string &Text : Options) {
     const auto [Name, Value] = StringRef(Text).split('=');
-    const auto Found = find_if(
-        Option::All, [&](Option *O) { return O->shortName() == Name; });
+    const auto Found =
+        find_if(Option::All, [&](Option *O) { return O->shortName() == Name; });
     if (Found == Option::All.end() || Value.empty())
       return createStringError("registerAdvisors: expected an option such as "
                                "inline=RUNNER, got '" +
@@ -207,7 +249,7 @@ Error setOptions(const std::vector<std::string> &Options) {
 bool advised(const std::string &Point) {
   const std::string Runner = runnerOf(Point);
   // Where the default decides and nobody wants a log, LLVM stays as it is.
-  return !Runner.empty() && (Runner != "default" || !Log.all().empty());
+  return !Runner.empty() && (Runner != "default" || logged(Point));
 }
 
 bool advisorOptions(const std::string &Point, const Module &M,
@@ -226,7 +268,27 @@ bool advisorOptions(const std::string &Point, const Module &M,
     return false;
   if (Point == "inline")
     return number(SizeBudget, 0, O.Limit, Told);
-  return Point != "evict" || number(EvictionLimit, 0, O.Limit, Told);
+  if (Point != "evict" || !number(EvictionLimit, 0, O.Limit, Told))
+    return Point != "evict";
+  if (O.Limit == std::floor(O.Limit) && O.Limit < 4294967296.0)
+    return true;
+  return refuse(EvictionLimit.name() + ": expected an integer of 0 to " +
+                    "4294967295, got '" + EvictionLimit.last() + "'",
+                Told);
+}
+
+Error checkOptions() {
+  for (const Option *O : {&Advise, &At})
+    for (const std::string &Text : O->all())
+      if (const auto [Name, Value] = halves(Text);
+          Name.empty() || Value.empty())
+        return createStringError(O->name() + ": expected POINT=" +
+                                 (O == &At ? "PIPELINE" : "RUNNER") +
+                                 ", got '" + Text + "'");
+  for (const Option *O : {&Inline, &Evict, &Priority, &Load, &Log})
+    if (O->given() && O->last().empty())
+      return createStringError(O->name() + ": expected a value, got none");
+  return Error::success();
 }
 
 std::string filesToLoad() { return join(Load.all(), ":"); }
@@ -247,7 +309,8 @@ std::vector<std::pair<std::string, std::string>> passPoints() {
 }
 
 bool statsWanted() {
-  return Stats || std::getenv("PASSPILOT_STATS") != nullptr;
+  const StringRef Variable(std::getenv("PASSPILOT_STATS"));
+  return Stats || (!Variable.empty() && Variable != "0");
 }
 
 } // namespace passpilot

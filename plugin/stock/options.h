@@ -14,6 +14,9 @@ namespace passpilot {
 /// Options as NAME=VALUE, which stand in for the flags -passpilot-NAME.
 llvm::Error setOptions(const std::vector<std::string> &Options);
 
+/// What is wrong with the options, wherever they come from.
+llvm::Error checkOptions();
+
 /// Whether anybody is to be asked at LLVM's point \p Name.
 bool advised(const std::string &Point);
 

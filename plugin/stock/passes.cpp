@@ -97,6 +97,8 @@ Error loadFiles() {
 } // namespace
 
 Expected<StockPasses *> StockPasses::registerWith(PassBuilder &PB) {
+  if (Error E = checkOptions())
+    return E;
   if (Error E = loadFiles())
     return E;
   auto *S = new StockPasses;
@@ -164,6 +166,12 @@ void StockPasses::end(bool Good, Messages &Told) {
   for (const std::string &Point : Passes.unreached())
     Told.push_back({"warning", "-passpilot-at=" + Point +
                                    ": the pipeline has no such point"});
+  if (!Used)
+    for (const auto &[Point, Runner] : passPoints())
+      Told.push_back({"warning", "-passpilot-advise=" + Point +
+                                     ": the pipeline has no pass in Python "
+                                     "that could ask " +
+                                     Runner});
   if (Used)
     calls().EndPasses(&Told, address(), Good, statsWanted());
   M = nullptr;

@@ -214,6 +214,18 @@ void watch(PassInstrumentationCallbacks &PIC,
 
 } // namespace
 
+void refusePipeline(PassBuilder &PB, const std::string &Text) {
+  auto *PIC = PB.getPassInstrumentationCallbacks();
+  if (!isLinker() || !PIC)
+    refuse(Text);
+  PIC->registerBeforeNonSkippedPassCallback(
+      [Text, Done = false](StringRef, Any IR) mutable {
+        const Module *M = moduleOf(IR);
+        if (M && !std::exchange(Done, true))
+          tell(M->getContext(), {{"error", Text}});
+      });
+}
+
 Error registerPipeline(PassBuilder &PB) {
   auto Registered = StockPasses::registerWith(PB);
   if (!Registered)

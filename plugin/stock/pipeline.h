@@ -27,6 +27,10 @@ struct LLVMCalls : AdvisorCalls {
   void (*EndPasses)(Messages *Teller, size_t Passes, bool Good, bool Stats);
 };
 
+/// Reports an error where there is no compilation yet: ends the tool, or, where
+/// that runs several at a time, each of them.
+void refusePipeline(llvm::PassBuilder &PB, const std::string &Text);
+
 /// Lets \p PB's pipelines be advised as the options say.
 llvm::Error registerPipeline(llvm::PassBuilder &PB);
 

@@ -47,6 +47,6 @@ llvmGetPassPluginInfo() {
   return {LLVM_PLUGIN_API_VERSION, "passpilot", LLVM_VERSION_STRING,
           [](llvm::PassBuilder &PB) {
             if (llvm::Error E = passpilot::registerPipeline(PB))
-              passpilot::refuse(llvm::toString(std::move(E)));
+              passpilot::refusePipeline(PB, llvm::toString(std::move(E)));
           }};
 }

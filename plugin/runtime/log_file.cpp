@@ -37,7 +37,10 @@ void LogFile::open(const std::string &Name,
   std::error_code Ignored;
   int FD = -1;
   if (fs::exists(Path, Ignored) && !fs::is_regular_file(Path, Ignored)) {
-    FD = ::open(Path.c_str(), O_WRONLY | O_CLOEXEC);
+    // Without waiting for the other end of a FIFO, should there be none.
+    FD = ::open(Path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+    if (FD >= 0)
+      fcntl(FD, F_SETFL, fcntl(FD, F_GETFL) & ~O_NONBLOCK);
   } else {
     Temporary = Path + ".XXXXXX";
     FD = mkostemp(Temporary.data(), O_CLOEXEC);

@@ -2,10 +2,10 @@
 //
 // A decision log that appears when it is complete.
 
-#ifndef PASSPILOT_C_LOG_FILE_H
-#define PASSPILOT_C_LOG_FILE_H
+#ifndef PASSPILOT_RUNTIME_LOG_FILE_H
+#define PASSPILOT_RUNTIME_LOG_FILE_H
 
-#include "../runtime/decision_log.h"
+#include "decision_log.h"
 
 namespace passpilot {
 
@@ -18,6 +18,8 @@ public:
   void open(const std::string &Name, const std::vector<TensorSpec> &Specs);
   /// Null if it is not open.
   DecisionLog *log() { return Log.get(); }
+  /// The file that it is until then; empty if there is none.
+  const std::string &temporary() const { return Temporary; }
   /// Likewise; it is closed in any case.
   void keep();
   void drop();
