@@ -2,10 +2,10 @@
 //
 // All that depends on the inside of one LLVM version (22) is in this header:
 // the counters of MLInlineAdvisor that LLVM updates only for inlinings which it
-// proposed itself, who is told of changes of a machine function, and who watches
-// the passes of a pass builder. The
-// language lets an explicit instantiation name private members; if a later LLVM
-// renames one, this header stops compiling.
+// proposed itself, who is told of changes of a machine function, and who
+// watches the passes of a pass builder. The language lets an explicit
+// instantiation name private members; if a later LLVM renames one, this header
+// stops compiling.
 
 #ifndef PASSPILOT_LLVM_PRIVATE_MEMBERS_H
 #define PASSPILOT_LLVM_PRIVATE_MEMBERS_H

@@ -131,9 +131,8 @@ void replaceConstructor() {
   auto *Info = const_cast<PassInfo *>(
       PassRegistry::getPassRegistry()->getPassInfo(&Analysis::ID));
   Theirs = Info->getNormalCtor();
-  Info->setNormalCtor([] {
-    return wanted() ? createAnalysis<Create>() : Theirs();
-  });
+  Info->setNormalCtor(
+      [] { return wanted() ? createAnalysis<Create>() : Theirs(); });
 }
 
 /// Part of every code generation, and so of those whose register allocator has

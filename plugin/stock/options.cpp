@@ -25,8 +25,8 @@ class Option {
 public:
   Option(const char *Name, const char *Variable, const char *Value,
          const char *Help)
-      : Variable(Variable), Given(StringRef(Name), cl::value_desc(Value), cl::desc(Help),
-              cl::cat(Category)) {
+      : Variable(Variable), Given(StringRef(Name), cl::value_desc(Value),
+                                  cl::desc(Help), cl::cat(Category)) {
     All.push_back(this);
   }
 
@@ -191,8 +191,8 @@ Error setOptions(const std::vector<std::string> &Options) {
   std::vector<Option::Values> Given(Option::All.size());
   for (const std::string &Text : Options) {
     const auto [Name, Value] = StringRef(Text).split('=');
-    const auto Found = find_if(
-        Option::All, [&](Option *O) { return O->shortName() == Name; });
+    const auto Found =
+        find_if(Option::All, [&](Option *O) { return O->shortName() == Name; });
     if (Found == Option::All.end() || Value.empty())
       return createStringError("registerAdvisors: expected an option such as "
                                "inline=RUNNER, got '" +

@@ -28,7 +28,7 @@ private:
   UserPasses Passes;
   llvm::PassInstrumentationCallbacks Watch; ///< of builders that have none
   llvm::Module *M = nullptr;
-  bool Used = false; ///< there are passes in Python
+  bool Used = false;         ///< there are passes in Python
   llvm::StringSet<> Refused; ///< elements that have been complained about
 
   void find(llvm::StringRef Element);
