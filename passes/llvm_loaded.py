@@ -58,7 +58,7 @@ class _Compilation:
         error: BaseException | None = None
         for advisor, core in self._advisors.values():
             if core.failure is not None:
-                error = _raised(lambda advisor=advisor: advisor.finish(None))
+                error = _finished(advisor, None)
                 break
         if error is not None:
             raise error
@@ -74,7 +74,7 @@ class _Compilation:
                 print(advisor.report(), file=sys.stderr)
             if good or core.failure is None:
                 failed = None if good else InputError("the compiler has failed")
-                errors.append(_raised(lambda advisor=advisor, failed=failed: advisor.finish(failed)))
+                errors.append(_finished(advisor, failed))
             advisor.close()
         self._advisors.clear()
         for error in filter(None, errors):
@@ -98,11 +98,12 @@ class _Compilation:
         return body
 
 
-def _raised(call: Callable[[], object]) -> BaseException | None:
+def _finished(advisor: PointAdvisor, error: BaseException | None) -> BaseException | None:
+    """What an advisor raises at its end."""
     try:
-        call()
-    except BaseException as error:  # noqa: BLE001  (told by the caller)
-        return error
+        advisor.finish(error)
+    except BaseException as raised:  # noqa: BLE001  (raised again by the caller)
+        return raised
     return None
 
 

@@ -34,6 +34,13 @@ class Passes:
 
     def __init__(self) -> None: ...
 
+    @staticmethod
+    def of(address: int) -> Passes:
+        """Those of another compiler in this process."""
+
+    def end(self) -> None:
+        """The other compiler has ended."""
+
     def add(self, text: str, name: str, level: str, required: bool, run: object) -> None:
         """Adds what the element `text` of a pipeline means."""
 

@@ -11,9 +11,11 @@ import ctypes
 import os
 import platform
 import shutil
+import subprocess
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
+from subprocess import SubprocessError
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.plugin import mlir
@@ -35,6 +37,8 @@ without it, it is the first of these that is installed."""
 
 TOOLS: Final = ("clang-22", "opt-22", "llc-22", "mlir-opt-22", "ld.lld-22")
 PROBE: Final = "doctor-probe"
+DEADLINE: Final = 60.0
+"""Seconds for a tool that is tried."""
 FUNCTION: Final = "llvm.func @_mlir_ciface_f() { llvm.return }"
 TEXT: Final = "func.func @a(%x: i32) -> i32 { return %x : i32 } func.func @b() { return }"
 
@@ -63,7 +67,7 @@ def _passes(check: _Check) -> bool:
     """Print the line of a check; whether passpilot can do with its result."""
     try:
         state, text = "ok", check.run()
-    except (Error, ImportError, AttributeError, OSError, RuntimeError) as error:
+    except (Error, ImportError, AttributeError, OSError, RuntimeError, SubprocessError) as error:
         state = "FAIL" if check.needed else "-"
         text = " ".join(str(error).split()) or type(error).__name__
     print(f"{state:5}{check.what:20}{text}")
@@ -77,6 +81,25 @@ def _python() -> str:
 def _llvm() -> str:
     lines = import_module("passpilot.plugin._core").version_text().split("\n")
     return ", ".join(each.strip() for each in lines if each.strip())
+
+
+def _stock_plugin() -> str:
+    """The plugin, in stock opt with a policy in Python, which has it start an interpreter."""
+    path = import_module("passpilot.plugin.plugin_path").llvm_plugin()
+    opt = shutil.which("opt-22")
+    if opt is None:
+        raise RuntimeError("expected opt-22 on the PATH, got none; sudo apt-get install llvm-22")
+    asked = ("-passpilot-inline=python:passpilot.plugin.doctor:probe", "-passes=inliner-wrapper")
+    command = [opt, f"-load-pass-plugin={path}", *asked, "-disable-output", os.devnull]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return str(path)
+
+
+def probe(_: object) -> bool:
+    """The policy of that check."""
+    return False
 
 
 def _c_api() -> str:
@@ -144,6 +167,7 @@ CHECKS: Final = (
     _Check("Python", _python),
     _Check("LLVM", _llvm),
     _Check("C API", _c_api),
+    _Check("plugin for opt-22", _stock_plugin, needed=False),
     _Check("onnxruntime", _module("onnxruntime")),
     _Check("onnx", _module("onnx")),
     _Check("grpc", _module("grpc")),

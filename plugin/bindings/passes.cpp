@@ -71,8 +71,8 @@ PassResult runBody(PyPasses &Mine, const nb::object &Run,
     PassAccess Access = accessOf(H, Unit);
     Access.Passes = &Mine.Passes;
     Access.Unit = &Unit;
-    nb::object Answer = nb::steal(
-        PyObject_CallOneArg(Run.ptr(), argumentOf(H, Unit).ptr()));
+    nb::object Answer =
+        nb::steal(PyObject_CallOneArg(Run.ptr(), argumentOf(H, Unit).ptr()));
     if (!Answer.is_valid())
       throw nb::python_error();
     R.Preserved = Access.Preserved;
@@ -89,8 +89,8 @@ PassResult runBody(PyPasses &Mine, const nb::object &Run,
 } // namespace
 
 HostedModule &PyPasses::moduleOf(const PassUnit &Unit) {
-  if (!Own && (!Compiled || Compiled->ended() ||
-               &Compiled->module() != Unit.Module)) {
+  if (!Own &&
+      (!Compiled || Compiled->ended() || &Compiled->module() != Unit.Module)) {
     end();
     auto Lent = HostedModule::borrowed(*Unit.Module);
     Compiled = Lent.get();

@@ -57,6 +57,7 @@ Attribute parseAttribute(FunctionType &T, unsigned Where,
     Source =
         "declare void @f(" + printedType(typeAt(T, Where)) + " " + Text + ")";
   SMDiagnostic D;
+  NamedValues Named(T.getContext());
   auto M = parseAssemblyString(Source, D, T.getContext());
   if (!M)
     Fail(D.getMessage().str());

@@ -227,6 +227,7 @@ static SlotMapping namesOf(const Module &M) {
 Type &typeOf(HostedModule &H, const std::string &Text) {
   SMDiagnostic D;
   const SlotMapping Names = namesOf(H.module());
+  NamedValues Named(H.module().getContext());
   Type *T = parseType(Text, D, H.module(), &Names);
   if (!T)
     refuseText("type", Text, D);
@@ -236,6 +237,7 @@ Type &typeOf(HostedModule &H, const std::string &Text) {
 Constant &constantOf(HostedModule &H, const std::string &Text) {
   SMDiagnostic D;
   const SlotMapping Names = namesOf(H.module());
+  NamedValues Named(H.module().getContext());
   Constant *C = parseConstantValue(Text, D, H.module(), &Names);
   if (!C)
     refuseText("constant", Text, D);

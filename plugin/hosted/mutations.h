@@ -13,6 +13,22 @@
 
 namespace passpilot {
 
+/// Lets a context read assembly while it lives: compilers may have told theirs
+/// to drop the names of values, and LLVM then refuses to.
+class NamedValues {
+public:
+  explicit NamedValues(llvm::LLVMContext &C)
+      : C(C), Before(C.shouldDiscardValueNames()) {
+    C.setDiscardValueNames(false);
+  }
+  ~NamedValues() { C.setDiscardValueNames(Before); }
+  NamedValues(const NamedValues &) = delete;
+
+private:
+  llvm::LLVMContext &C;
+  const bool Before;
+};
+
 /// What a change needs to be allowed to do.
 enum class Extent {
   Attachments,  ///< metadata and attributes of instructions

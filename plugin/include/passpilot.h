@@ -23,7 +23,8 @@
  *
  * Threads: all functions may be called from all threads. Runners are
  * independent of each other; one runner serves one thread at a time: whoever
- * writes its inputs and evaluates has it for himself meanwhile.
+ * writes its inputs and evaluates has it for himself meanwhile. A thread that
+ * holds Python's GIL lets go of it first.
  */
 
 #ifndef PASSPILOT_H

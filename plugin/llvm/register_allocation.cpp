@@ -374,7 +374,8 @@ public:
       : RegAllocEvictionAdvisorAnalysisLegacy(AdvisorMode::Release),
         Host(std::move(Host)) {}
   bool doInitialization(Module &M) override {
-    Provider = std::make_unique<EvictionProvider>(M.getContext(), Host.Begin(M));
+    Provider =
+        std::make_unique<EvictionProvider>(M.getContext(), Host.Begin(M));
     return false;
   }
   bool doFinalization(Module &) override {

@@ -175,7 +175,8 @@ void AdvisedInline::runOnOperation() {
   }
   Messages Told;
   const AdvisorOptions Options{
-      Runner,     Log, OnError, Timeout,
+      Runner,      Log,
+      OnError,     Timeout,
       /*Limit=*/0, "there is no call that may be inlined"};
   auto Advised = makeAdvisor(Options, mlirInlinePoint(), Told);
   if (!emitMessages(Told, Root->getLoc()) || !Advised)

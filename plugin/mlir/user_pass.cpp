@@ -6,8 +6,8 @@
 // with locations.
 
 #include "exchange.h"
-#include "passes.h"
 #include "mlir_calls.h"
+#include "passes.h"
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"

@@ -10,6 +10,7 @@
 #include "llvm/Support/WithColor.h"
 
 #include <cstdlib>
+#include <dlfcn.h>
 #include <link.h>
 #include <mutex>
 
@@ -48,17 +49,24 @@ Loaded libraries() {
   return L;
 }
 
+/// Removes what the tool has begun to write; of a tool with another LLVM, what
+/// that one knows of.
+void removeOutputs() {
+  sys::RunInterruptHandlers();
+  if (void *Theirs =
+          dlsym(RTLD_DEFAULT, "_ZN4llvm3sys20RunInterruptHandlersEv"))
+    reinterpret_cast<void (*)()>(Theirs)();
+}
+
 /// Some tools end the process at an error, and leave what they have begun to
 /// write.
 void removeOutputsAtExit() {
   static std::once_flag Once;
-  std::call_once(Once, [] { std::atexit(sys::RunInterruptHandlers); });
+  std::call_once(Once, [] { std::atexit(removeOutputs); });
 }
 
 DiagnosticSeverity severityOf(const Message &M) {
-  return M.isError()           ? DS_Error
-         : M.Kind == "warning" ? DS_Warning
-                               : DS_Remark;
+  return M.isError() ? DS_Error : M.Kind == "warning" ? DS_Warning : DS_Remark;
 }
 
 } // namespace
@@ -82,7 +90,7 @@ void tell(LLVMContext &C, const Messages &Told) {
 
 void refuse(const std::string &Text) {
   WithColor::error() << Text << "\n";
-  sys::RunInterruptHandlers();
+  removeOutputs();
   std::exit(1);
 }
 

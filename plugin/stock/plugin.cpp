@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What LLVM's stock tools load: `opt -load-pass-plugin=`, `clang -fpass-plugin=`,
-// `llc -load=`, `ld.lld --load-pass-plugin=`.
+// What LLVM's stock tools load: `opt -load-pass-plugin=`, `clang
+// -fpass-plugin=`, `llc -load=`, `ld.lld --load-pass-plugin=`.
 
 #include "../include/passpilot/llvm.h"
 #include "../llvm/tool.h"

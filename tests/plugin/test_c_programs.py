@@ -138,6 +138,15 @@ def test_the_header_is_plain_c_and_cpp(tmp_path: Path) -> None:
             run(compiler, *options, "-fsyntax-only", cwd=tmp_path)
 
 
+def test_where_the_library_is() -> None:
+    assert Path(passpilot("plugin-path", "--c", cwd=ROOT).out.decode().strip()) == c_library()
+    two = passpilot("plugin-path", "--c", "--cmakedir", cwd=ROOT)
+    assert (two.code, "expected one of --mlir, --c, --cmakedir, --pkgconfigdir, got 2" in two.err) == (
+        2,
+        True,
+    )
+
+
 def test_a_c_program_asks_a_model(decide: Path) -> None:
     told = run(decide, "onnx:model.onnx", cwd=decide.parent)
     assert told == "square: inline\nprint_table: call\nmain_loop: inline\n"
@@ -257,6 +266,21 @@ def test_gcc_inlines_as_it_is_advised(gcc: Path, tmp_path: Path, runner: str, ca
 
 def test_gcc_is_itself_by_default(gcc: Path, tmp_path: Path) -> None:
     assert compiled(gcc, tmp_path)[1] == compiled(gcc, tmp_path, "runner=default")[1]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_advice_makes_gcc_wrong(gcc: Path, tmp_path: Path, seed: int) -> None:
+    run("csmith", "--seed", str(seed), "-o", "random.c", cwd=tmp_path)
+    command = ("gcc", "-w", "-O2", "-I/usr/include/csmith", "random.c", "-o", "program")
+    run(*command, cwd=tmp_path)
+    checksum = run(tmp_path / "program", cwd=tmp_path)
+    decisions = set()
+    for runner in (f"random:{seed}", "const:2"):
+        plugin = f"-fplugin={gcc / 'advised_inline.so'}"
+        told = run(*command, plugin, f"-fplugin-arg-advised_inline-runner={runner}", cwd=tmp_path)
+        decisions |= {*re.findall(r"note: passpilot: .*: (.*)", told)}
+        assert run(tmp_path / "program", cwd=tmp_path) == checksum
+    assert decisions == {"as GCC decides", "call", "inline"}
 
 
 def test_gccs_decisions_are_logged_and_replayed(gcc: Path, tmp_path: Path) -> None:

@@ -219,7 +219,9 @@ def test_what_is_wrong_is_said(options: tuple[str, ...], code: int, text: str, h
 def test_errors_are_written_at_once(here: Path) -> None:
     mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)  # which keeps writes apart
     with mine, theirs:
-        subprocess.run([PASSPILOT, "cc", "--inline="], cwd=here, stderr=theirs, check=False, timeout=60)
+        subprocess.run(
+            [PASSPILOT, "cc", "--inline="], cwd=here, stderr=theirs.fileno(), check=False, timeout=60
+        )
         assert mine.recv(4096).endswith(b"`passpilot cc --help`\n")
 
 

@@ -25,6 +25,7 @@ def test_all_is_well(tmp_path: Path) -> None:
     assert rows["passes in Python"].startswith("nested, in ")
     assert rows["LLVM"].startswith("LLVM version 22.1")
     assert rows["C API"].endswith("/libpasspilot_c.so")
+    assert rows["plugin for opt-22"].endswith("/libpasspilot.so")
 
 
 def test_what_is_missing_is_told(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Stock tools with our plugin make the bytes of the stock tool by default, and of our own tools with advice."""
+"""Stock tools with our plugin: their own bytes by default, and those of our tools with advice."""
 
 from __future__ import annotations
 

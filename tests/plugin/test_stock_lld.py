@@ -54,8 +54,8 @@ def link(
 ) -> Done:
     """Link the program."""
     load = [f"--load-pass-plugin={llvm_plugin()}"] if plugin else []
-    linker = [f"-Wl,{flag}" for flag in (f"--thinlto-jobs={jobs}", *load, *flags)]
-    plain = ("-fuse-ld=lld", "-O2", "-flto", *PROGRAM.libs, "-o", output)
+    linker: list[str] = [f"-Wl,{flag}" for flag in (f"--thinlto-jobs={jobs}", *load, *flags)]
+    plain: tuple[str | Path, ...] = ("-fuse-ld=lld", "-O2", "-flto", *PROGRAM.libs, "-o", output)
     return run(bindir() / "clang", *objects, *plain, *linker, cwd=output.parent, env=env)
 
 
@@ -129,7 +129,9 @@ def test_an_error_leaves_no_output(objects: list[Path], tmp_path: Path) -> None:
     (tmp_path / "policy.py").write_text("def no(obs):\n    raise ValueError('no luck')\n")
     done = link(objects, tmp_path / "out", env={"PASSPILOT_INLINE": "python:policy.py:no"})
     assert done.code == 1
-    assert re.search(r"ld\.lld: error: inline advisor at decision 0 .*: ValueError: no luck \(.*policy\.py:2\)", done.err)
+    assert re.search(
+        r"ld\.lld: error: inline advisor at decision 0 .*: ValueError: no luck \(.*policy\.py:2\)", done.err
+    )
     assert "Traceback" not in done.err
     assert not (tmp_path / "out").exists()
 

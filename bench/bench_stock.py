@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The plugin in stock opt: what loading costs on an empty module, and what advice costs on a large one.
+
+Prints tables and writes bench/results/stock.json. Processor time of whole commands, in turns: medians of the
+rounds' differences and ratios.
+Targets: 15 ms over the plain tool with aot:, 60 ms with onnx:, 250 ms with python:; on a module of a
+megabyte, 1.05 times the time of the same decisions taken by the core alone (const:0) or by plain opt.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import onnx
+from rich.console import Console
+from rich.table import Table
+
+ROOT: Final = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+from passpilot.plugin.plugin_path import llvm_plugin  # noqa: E402
+from passpilot.runners.aot.command import main as aot  # noqa: E402
+from tests.corpus.build import bindir, build  # noqa: E402
+from tests.corpus.programs import programs  # noqa: E402
+from tests.runners.aot_models import small_mlp  # noqa: E402
+
+EMPTY_ROUNDS: Final = 31
+LARGE_ROUNDS: Final = 5
+LARGE: Final = "re2"
+"""1.3 MB of bitcode."""
+PASSES: Final = "-passes=default<O2>"
+MODEL: Final = "map=x:*&as=logits"
+
+
+def seconds(folder: Path, command: list[str]) -> float:
+    """Processor time of one run."""
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL) as child:
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == 0, command
+    return used.ru_utime + used.ru_stime
+
+
+def in_turns(folder: Path, commands: dict[str, list[str]], rounds: int) -> dict[str, list[float]]:
+    """The time of each command in each round."""
+    times: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(rounds):
+        for name, command in commands.items():
+            times[name].append(seconds(folder, command))
+    return times
+
+
+def echo() -> onnx.ModelProto:
+    """A model that answers with the default's decision."""
+    make, kind = onnx.helper, onnx.TensorProto.INT64
+    given, answer = (
+        make.make_tensor_value_info(name, kind, [1]) for name in ("inlining_default", "inlining_decision")
+    )
+    node = make.make_node("Identity", [given.name], [answer.name])
+    graph = make.make_graph([node], "echo", [given], [answer])
+    return make.make_model(graph, opset_imports=[make.make_opsetid("", 17)], ir_version=9)
+
+
+def models(folder: Path) -> None:
+    """Models and policies that refuse every call, and that do what the default does."""
+    model = small_mlp()
+    bias = next(each for each in model.graph.initializer if each.name == "b1")
+    bias.raw_data = np.array([1e9, 0], "f4").tobytes()
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    (folder / "echo.onnx").write_bytes(echo().SerializeToString())
+    for name in ("model", "echo"):
+        aot([str(folder / f"{name}.onnx"), "-o", str(folder / f"{name}.so"), "-mcpu=native"])
+    (folder / "policy.py").write_text(
+        "def no(obs):\n    return False\n\ndef echo(obs):\n    return obs.default()\n"
+    )
+
+
+def opt(source: Path, *flags: str) -> list[str]:
+    """A command of stock opt with the plugin."""
+    load = f"-load-pass-plugin={llvm_plugin()}"
+    return [str(bindir() / "opt"), load, *flags, PASSES, str(source), "-o", "/dev/null"]
+
+
+def loading(folder: Path) -> dict[str, float]:
+    """Milliseconds over the plain tool, on an empty module."""
+    source = folder / "empty.ll"
+    source.write_text("")
+    plain = [str(bindir() / "opt"), PASSES, str(source), "-o", "/dev/null"]
+    commands = {
+        "opt": plain,
+        "plugin alone": opt(source),
+        "aot:": opt(source, f"-passpilot-inline=aot:model.so?{MODEL}"),
+        "onnx:": opt(source, f"-passpilot-inline=onnx:model.onnx?{MODEL}"),
+        "python:": opt(source, "-passpilot-inline=python:policy.py:no"),
+    }
+    times = in_turns(folder, commands, EMPTY_ROUNDS)
+    return {name: 1e3 * _over(times, name) for name in commands if name != "opt"}
+
+
+def _over(times: dict[str, list[float]], name: str) -> float:
+    return statistics.median(mine - plain for mine, plain in zip(times[name], times["opt"], strict=True))
+
+
+def advising(folder: Path) -> dict[str, float]:
+    """Times the same decisions of a built-in path: the core's const:0, or LLVM's default in plain opt."""
+    assert not build([LARGE])
+    source = programs()[LARGE].whole("O2")
+    commands = {
+        "no": opt(source, "-passpilot-inline=const:0"),
+        "aot: of const:0": opt(source, f"-passpilot-inline=aot:model.so?{MODEL}"),
+        "onnx: of const:0": opt(source, f"-passpilot-inline=onnx:model.onnx?{MODEL}"),
+        "python: of const:0": opt(source, "-passpilot-inline=python:policy.py:no"),
+        "plain": [str(bindir() / "opt"), PASSES, str(source), "-o", "/dev/null"],
+        "aot: echo of plain opt": opt(source, "-passpilot-inline=aot:echo.so"),
+        "python: echo of plain opt": opt(source, "-passpilot-inline=python:policy.py:echo"),
+        "default, logged, of plain opt": opt(source, "-passpilot-inline=default", "-passpilot-log=/dev/null"),
+    }
+    times = in_turns(folder, commands, LARGE_ROUNDS)
+    ratios = {}
+    for name, mine in times.items():
+        base = times["plain" if name.endswith("plain opt") else "no"]
+        ratios[name] = statistics.median(a / b for a, b in zip(mine, base, strict=True))
+    return {name: ratio for name, ratio in ratios.items() if name not in ("no", "plain")}
+
+
+def main() -> None:
+    """Measure, print, write."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        models(folder)
+        results = {
+            "milliseconds over opt, empty module": loading(folder),
+            f"times, {LARGE}": advising(folder),
+        }
+    console = Console(width=120)
+    for title, rows in results.items():
+        table = Table(title=title)
+        table.add_column("what")
+        table.add_column("median", justify="right")
+        for what, value in rows.items():
+            table.add_row(what, f"{value:.2f}" if value < 10 else f"{value:.0f}")
+        console.print(table)
+    (ROOT / "bench/results").mkdir(exist_ok=True)
+    (ROOT / "bench/results/stock.json").write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
