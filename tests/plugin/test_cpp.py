@@ -79,8 +79,10 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The compiler of examples/cpp, built by its own CMakeLists.txt."""
     folder = shutil.copytree(EXAMPLES / "cpp", tmp_path_factory.mktemp("example") / "cpp")
     cmake = PASSPILOT.with_name("cmake")
-    found = (f"-DLLVM_DIR={shell('llvm-config-22 --cmakedir')[0]}",)
-    found += (f"-Dpasspilot_DIR={shell('passpilot plugin-path --cmakedir')[0]}",)
+    found = (
+        f"-DLLVM_DIR={shell('llvm-config-22 --cmakedir')[0]}",
+        f"-Dpasspilot_DIR={shell('passpilot plugin-path --cmakedir')[0]}",
+    )
     told = told_by(cmake, "-B", "build", *found, f"-DCMAKE_CXX_FLAGS={' '.join(STRICT)}", cwd=folder)
     told += told_by(cmake, "--build", "build", cwd=folder)
     assert "warning" not in told.lower()
