@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A compiler on libLLVM whose decisions passpilot advises: reads LLVM IR, runs a
-// pipeline of its own PassBuilder, and writes an object file.
+// A compiler on libLLVM whose decisions passpilot advises: reads LLVM IR, runs
+// a pipeline of its own PassBuilder, and writes an object file.
 //
 //   compile INPUT OUTPUT.o PIPELINE [NAME=VALUE...]
 //   compile in.ll out.o 'default<O2>' inline=onnx:model.onnx log=decisions.log
@@ -117,8 +117,8 @@ int main(int Count, char **Words) {
     Wrong.print("compile", errs());
     return 1;
   }
-  if (Error E = compile(Context, *M, Words[2], Words[3],
-                        {Words + 4, Words + Count}))
+  if (Error E =
+          compile(Context, *M, Words[2], Words[3], {Words + 4, Words + Count}))
     Context.emitError(toString(std::move(E)));
   return Context.getDiagHandlerPtr()->HasErrors;
 }

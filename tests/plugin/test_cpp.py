@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
@@ -17,8 +16,7 @@ import pytest
 from tests import stock
 from tests.command import PASSPILOT, files_in, passpilot
 from tests.command import run as ran
-from tests.corpus.build import bindir
-from tests.plugin.test_c_programs import EXAMPLES, ENVIRONMENT
+from tests.plugin.test_c_programs import ENVIRONMENT, EXAMPLES
 from tests.plugin.test_c_programs import run as told_by
 
 HOST: Final = Path(__file__).with_name("cpp_host.cpp")
@@ -71,7 +69,9 @@ class Compiled:
 
 def shell(command: str) -> list[str]:
     """The words that a command prints."""
-    return shlex.split(subprocess.check_output(["bash", "-c", command], env=ENVIRONMENT, text=True, cwd=EXAMPLES))
+    return shlex.split(
+        subprocess.check_output(["bash", "-c", command], env=ENVIRONMENT, text=True, cwd=EXAMPLES)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +79,10 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The compiler of examples/cpp, built by its own CMakeLists.txt."""
     folder = shutil.copytree(EXAMPLES / "cpp", tmp_path_factory.mktemp("example") / "cpp")
     cmake = PASSPILOT.with_name("cmake")
-    found = (f"-DLLVM_DIR={shell('llvm-config-22 --cmakedir')[0]}",)
-    found += (f"-Dpasspilot_DIR={shell('passpilot plugin-path --cmakedir')[0]}",)
+    found = (
+        f"-DLLVM_DIR={shell('llvm-config-22 --cmakedir')[0]}",
+        f"-Dpasspilot_DIR={shell('passpilot plugin-path --cmakedir')[0]}",
+    )
     told = told_by(cmake, "-B", "build", *found, f"-DCMAKE_CXX_FLAGS={' '.join(STRICT)}", cwd=folder)
     told += told_by(cmake, "--build", "build", cwd=folder)
     assert "warning" not in told.lower()
@@ -92,8 +94,8 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The compiler of several modules, built by pkg-config's flags, without RTTI."""
     program = tmp_path_factory.mktemp("host") / "host"
     flags = shell(
-        "llvm-config-22 --cxxflags --ldflags --libs && PKG_CONFIG_PATH=$(passpilot plugin-path --pkgconfigdir)"
-        " pkg-config --cflags --libs passpilot-llvm"
+        "llvm-config-22 --cxxflags --ldflags --libs && "
+        "PKG_CONFIG_PATH=$(passpilot plugin-path --pkgconfigdir) pkg-config --cflags --libs passpilot-llvm"
     )
     told_by("c++", HOST, *STRICT, "-fno-rtti", "-pthread", *flags, "-o", program, cwd=program.parent)
     return program
@@ -105,7 +107,9 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "policy.py").write_text(POLICY)
     (tmp_path / "passes.py").write_text(PASSES)
     for index in range(3):
-        more = "".join(f"int more{n}(int x) {{ return pick(x, {n}) + first(x, {n}); }}\n" for n in range(index))
+        more = "".join(
+            f"int more{n}(int x) {{ return pick(x, {n}) + first(x, {n}); }}\n" for n in range(index)
+        )
         stock.clang(stock.MANY_CALLS + more, tmp_path / f"in{index}.bc")
     return tmp_path
 
@@ -186,14 +190,34 @@ def test_pipelines_name_passes_in_python(example: Path, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "pipeline", "why"),
     [
-        (("inlin=const:0",), "default<O2>", r"registerAdvisors: expected an option such as .+, got 'inlin=const:0'"),
+        (
+            ("inlin=const:0",),
+            "default<O2>",
+            r"registerAdvisors: expected an option such as .+, got 'inlin=const:0'",
+        ),
         (("inline",), "default<O2>", r"registerAdvisors: expected an option .+, got 'inline'"),
-        (("on-error=maybe", "inline=const:0"), "default<O2>", r"on-error: expected fail or default, got 'maybe'"),
+        (
+            ("on-error=maybe", "inline=const:0"),
+            "default<O2>",
+            r"on-error: expected fail or default, got 'maybe'",
+        ),
         (("inline=onnx:nobody.onnx",), "default<O2>", r"model nobody.onnx: expected an ONNX file, .+"),
         (("evict=onnx:nobody.onnx",), "default<O2>", r"model nobody.onnx: expected an ONNX file, .+"),
-        (("inline=python:policy.py:breaks",), "default<O2>", r"inline advisor at .+: ValueError: no idea \(.+:8\)"),
-        (("evict=python:policy.py:breaks",), "default<O2>", r"evict advisor at .+: ValueError: no idea \(.+:8\)"),
-        (("inline=const:0", "log=no/where.log"), "default<O2>", r"decision log no/where.log: expected a file .+"),
+        (
+            ("inline=python:policy.py:breaks",),
+            "default<O2>",
+            r"inline advisor at .+: ValueError: no idea \(.+:8\)",
+        ),
+        (
+            ("evict=python:policy.py:breaks",),
+            "default<O2>",
+            r"evict advisor at .+: ValueError: no idea \(.+:8\)",
+        ),
+        (
+            ("inline=const:0", "log=no/where.log"),
+            "default<O2>",
+            r"decision log no/where.log: expected a file .+",
+        ),
         (("load=nobody.py",), "default<O2>", r".*nobody.py.*"),
         (("load=passes.py",), "function(no-luck)", r".*no-luck.*no luck with kept.*"),
         (("load=passes.py",), "function(no-luck),default<O2>", r".*no-luck.*no luck with kept.*"),

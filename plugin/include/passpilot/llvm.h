@@ -25,6 +25,8 @@ namespace passpilot {
 /// flags -passpilot-NAME, where the program has LLVM parse its command line,
 /// and the variables PASSPILOT_NAME.
 ///
+/// Threads: may be called on several at once, each with a builder of its own.
+///
 /// What goes wrong in a compilation is an error of the module's LLVMContext: a
 /// program has to give it a diagnostic handler, or LLVM ends the process. Logs
 /// are complete once the analysis managers are gone, and before the context is.
