@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import sys
 from ctypes import CFUNCTYPE, c_bool, c_double, c_int64, c_size_t, c_void_p
 from typing import TYPE_CHECKING, Final
 
