@@ -49,7 +49,10 @@ def _run(name: str, clang: str, argv: Sequence[str]) -> int:
     if arguments and _names_compiler(arguments[0]):
         clang = arguments.pop(0)
         compiler = _checked(name, clang, compiler)
-    added = _added(name, options, Command(expanded(arguments)), compiler)
+    whole = list(expanded(arguments))
+    added = _added(name, options, Command(whole), compiler)
+    if "-Xlinker" in added:
+        _refuse_cache(name, whole)
     environment = {**os.environ, **options.environment()}
     if added:
         options.make_folder()
@@ -97,6 +100,12 @@ def _link(name: str, options: Options, command: Command, compiler: str, plugin: 
         raise InputError(f"{text}; give -fuse-ld=lld, or --on-error=default to link without advice")
     print(f"passpilot: warning: {text}; the link is not advised", file=sys.stderr)
     return []
+
+
+def _refuse_cache(name: str, arguments: list[str]) -> None:
+    """The linker's cache knows nothing of us: it would return objects of other advice, and ask nobody."""
+    if any("--thinlto-cache-dir" in each for each in arguments):
+        raise InputError(f"{name}: expected an advised link without --thinlto-cache-dir, got one; remove it")
 
 
 def _require_lld(name: str, compiler: str) -> None:

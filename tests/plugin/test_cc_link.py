@@ -83,6 +83,14 @@ def test_the_link_is_as_lld_makes_it_where_the_default_decides(here: Path) -> No
     assert [count for name, count in logs(here).items() if "ld-temp" in name] == [1]
 
 
+def test_the_linkers_cache_is_refused(here: Path) -> None:
+    """It would return objects of other advice."""
+    done = cc(NO, "-flto=thin", "-O2", "-Wl,--thinlto-cache-dir=cache", "calls.c", "main.c", cwd=here)
+    assert done.code == 1
+    assert "expected an advised link without --thinlto-cache-dir, got one; remove it" in done.err
+    good("-flto=thin", "-fuse-ld=lld", "-O2", "-Wl,--thinlto-cache-dir=cache", "calls.c", "main.c", cwd=here)
+
+
 def test_without_lld_the_package_is_named(here: Path) -> None:
     folder = here / "bin"
     folder.mkdir()
