@@ -136,7 +136,7 @@ class Options:
             for value in text.split(";") if name in SEVERAL else [text]:
                 if value:
                     self._put(name, value, variable)
-        self.stats |= "PASSPILOT_STATS" in os.environ
+        self.stats |= os.environ.get("PASSPILOT_STATS", "0") not in ("", "0")
 
     def _check(self, name: str, text: str) -> None:
         where = self._where[name]
@@ -206,8 +206,9 @@ class Options:
         Raises:
             InputError: a file is in the way.
         """
+        points = {*POINTS, *(text.partition("=")[0] for text in self._given.get("advise", []))}
         for text in self._given.get("log", []):
-            if text.partition("=")[0] in POINTS:
+            if text.partition("=")[0] in points:
                 continue
             try:
                 os.makedirs(text, exist_ok=True)

@@ -141,3 +141,13 @@ def test_flags_once_the_plugin_is_loaded(objects: list[Path], tmp_path: Path) ->
     done = link(objects, tmp_path / "out", *(f"-mllvm,{flag}" for flag in flags))
     assert done.code == 0, done.err
     assert "inline advisor const:0 on " in done.err
+
+
+def test_wrong_options_on_several_threads(objects: list[Path], tmp_path: Path) -> None:
+    """Each of the linker's threads finds them; it ends in order, with an error of its own."""
+    for variable in ({"PASSPILOT_AT": "nowhere=dce"}, {"PASSPILOT_LOAD": "nobody.py"}):
+        done = link(objects, tmp_path / "out", env=variable)
+        assert done.code == 1
+        assert re.search(r"ld\.lld: error: .*(nowhere|nobody\.py)", done.err), done.err
+        assert "bug report" not in done.err
+        assert not (tmp_path / "out").exists()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
@@ -246,3 +247,43 @@ def test_hosted_and_loaded_see_the_same(source: Path, tmp_path: Path) -> None:
     assert hosted.code == 0, hosted.err
     assert hosted.out == loaded.out
     assert loaded.out.count(b"\n") > 10
+
+
+def test_flags_win_over_variables_of_other_options(source: Path, tmp_path: Path) -> None:
+    yes = made("opt", tmp_path / "a.bc", "-passpilot-inline=const:1", O2, source)
+    env = {"PASSPILOT_ADVISE": "inline=const:0"}
+    assert made("opt", tmp_path / "b.bc", "-passpilot-inline=const:1", O2, source, env=env) == yes
+    assert made("opt", tmp_path / "c.bc", O2, source, env=env) != yes
+
+
+def test_what_a_policy_writes_is_there(source: Path, tmp_path: Path) -> None:
+    """The interpreter never ends; exit functions run, and files are flushed, all the same."""
+    (tmp_path / "policy.py").write_text(
+        "import atexit\nFILE = open('written.txt', 'w')\natexit.register(lambda: FILE.write('end'))\n"
+        "def no(obs):\n    FILE.write('.')\n    return False\n"
+    )
+    flags = ("-passpilot-inline=python:policy.py:no", O2)
+    assert tool("opt", *flags, source, "-o", "out.bc", cwd=tmp_path).code == 0
+    assert re.fullmatch(r"\.+end", (tmp_path / "written.txt").read_text())
+
+
+def test_a_log_that_nobody_reads(source: Path, tmp_path: Path) -> None:
+    """A FIFO without another end is refused, not waited for."""
+    os.mkfifo(tmp_path / "log")
+    before = set(files_in(tmp_path))
+    flags = ("-passpilot-inline=const:0", "-passpilot-log=log", O2, source, "-o", "out.bc")
+    refused(
+        tool("opt", *flags, cwd=tmp_path),
+        tmp_path,
+        before,
+        "error: decision log log: expected a file to write",
+    )
+
+
+def test_a_default_without_a_log_beside_one_with_a_log(source: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(FEATURE)
+    env = {"PASSPILOT_INLINE": "default", "PASSPILOT_EVICT": "random:1", "PASSPILOT_LOG": "evict=e.log"}
+    flags = ("-O2", "-c", "-x", "ir", source, "-mllvm", "-passpilot-load=mine.py", "-o", "out.o")
+    done = tool("clang", *flags, cwd=tmp_path, env=env)
+    assert done.code == 0, done.err
+    assert (tmp_path / "out.o").exists()
