@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 PY := .venv/bin/python
 JOBS ?= $(shell nproc)
-PACKAGES := plugin features runners passes training
+PACKAGES := plugin features runners passes training cli
 CHECKED := $(sort $(dir $(wildcard tests/*.py examples/*.py bench/*.py tools/*.py)))
 TYPING := build/typing/passpilot
 

@@ -33,8 +33,8 @@ ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 import passpilot  # noqa: E402
-from passpilot.passes.size import SIZE  # noqa: E402
-from passpilot.passes.unroll import UNROLL  # noqa: E402
+from passpilot.passes.shipped.size import SIZE  # noqa: E402
+from passpilot.passes.shipped.unroll import UNROLL  # noqa: E402
 from tests.corpus.build import build  # noqa: E402
 from tests.corpus.programs import Program, programs  # noqa: E402
 

@@ -25,7 +25,7 @@ from rich.progress import track
 from rich.table import Table
 
 from passpilot import Module, emit, optimize
-from passpilot.passes.advised_pipeline import MODULE
+from passpilot.passes.shipped.pipeline import MODULE
 from tests.corpus.build import bindir, build
 from tests.corpus.programs import programs
 from tests.passes.allocated import driver_output

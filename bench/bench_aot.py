@@ -23,15 +23,15 @@ from rich.console import Console
 from rich.table import Table
 
 from passpilot import InlineAdvisor, Module, optimize
-from passpilot.runners.aot.command import INCLUDE
-from passpilot.runners.aot.command import main as aot
+from passpilot.cli.aot import INCLUDE
+from passpilot.cli.aot import main as aot
 from passpilot.runners.native import _library
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from bench.bench_decision import shared_library  # noqa: E402
 from tests.corpus.programs import cache_home  # noqa: E402
-from tests.runners.aot_models import mlp  # noqa: E402
+from tests.runners.aot.models import mlp  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -174,7 +174,7 @@ def timers(folder: Path) -> tuple[ctypes.CDLL, ctypes.CDLL]:
         function.restype = ctypes.c_double
     pointer = c.opened.restype = ctypes.c_void_p
     c.per_call.argtypes = [pointer, pointer, pointer, pointer, ctypes.c_int]
-    sources = [ROOT / "bench/onnx_floor.cpp", ROOT / "plugin/runtime/onnx_api.cpp"]
+    sources = [ROOT / "bench/onnx_floor.cpp", ROOT / "plugin/native/runtime/onnx_api.cpp"]
     floor = shared_library(folder, "floor", ["c++", "-std=c++17", f"-I{ROOT}/plugin/runtime", *sources])
     floor.floor_open.restype = floor.floor_input.restype = pointer
     floor.floor_input.argtypes = [pointer]

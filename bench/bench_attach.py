@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from passpilot.features.point import find_point
-from passpilot.runners.attach import FLAGS, GROWTH
+from passpilot.cli.attach import FLAGS, GROWTH
 from passpilot.runners.base import own_features
-from passpilot.runners.mlgo import Header
+from passpilot.runners.foreign.mlgo import Header
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))

@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 from rich.table import Table
 
-from passpilot.plugin.plugin_path import c_library
-from passpilot.runners.aot.command import main as aot
+from passpilot.cli.plugin_path import c_library
+from passpilot.cli.aot import main as aot
 from passpilot.runners.native import _library
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from bench.bench_decision import shared_library  # noqa: E402
-from tests.plugin.c_client import CRunner  # noqa: E402
-from tests.runners.aot_models import mlp  # noqa: E402
+from tests.plugin.native.c_client import CRunner  # noqa: E402
+from tests.runners.aot.models import mlp  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,7 +113,7 @@ def timers(folder: Path, model: Path) -> dict[str, Callable[[int], float]]:
 
 def floor(folder: Path, model: Path, loop: ctypes.CDLL) -> Callable[[int], float]:
     """What measures the model in onnxruntime without us."""
-    sources = [ROOT / "bench/onnx_floor.cpp", ROOT / "plugin/runtime/onnx_api.cpp"]
+    sources = [ROOT / "bench/onnx_floor.cpp", ROOT / "plugin/native/runtime/onnx_api.cpp"]
     alone = shared_library(folder, "floor", ["c++", "-std=c++17", f"-I{ROOT}/plugin/runtime", *sources])
     alone.floor_open.restype = alone.floor_input.restype = ctypes.c_void_p
     alone.floor_input.argtypes = [ctypes.c_void_p]

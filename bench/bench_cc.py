@@ -24,8 +24,8 @@ from rich.table import Table
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
-from passpilot.runners.aot.command import main as aot  # noqa: E402
-from tests.runners.aot_models import small_mlp  # noqa: E402
+from passpilot.cli.aot import main as aot  # noqa: E402
+from tests.runners.aot.models import small_mlp  # noqa: E402
 
 ROUNDS: Final = 25
 FUNCTIONS: Final = 20

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from passpilot import InlineAdvisor, Module, optimize
-from passpilot.features.inline import DECISION, FEATURES
+from passpilot.features.llvm.inline import DECISION, FEATURES
 from passpilot.runners.native import _library, function_runner
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def build(folder: Path) -> dict[str, Make]:
     decide = shared_library(folder, "decide", ["cc", folder / "decide.c"]).decide
     model = folder / "mlp.onnx"
     mlp(model)
-    sources = [ROOT / "bench/onnx_floor.cpp", ROOT / "plugin/runtime/onnx_api.cpp"]
+    sources = [ROOT / "bench/onnx_floor.cpp", ROOT / "plugin/native/runtime/onnx_api.cpp"]
     floor = shared_library(folder, "floor", ["c++", "-std=c++17", f"-I{ROOT}/plugin/runtime", *sources])
     floor.floor_open.restype = ctypes.c_void_p
     context = floor.floor_open(_library().encode(), str(model).encode(), 38, 2)

@@ -26,7 +26,7 @@ import grpc  # isort: skip  (after ours, which sets how much it says)
 ROUNDS = 30
 QUESTIONS = 100
 FRAME = 38 * 8
-SERVE = "import sys; from passpilot.runners.serve import main; sys.exit(main(sys.argv[1:]))"
+SERVE = "import sys; from passpilot.cli.serve import main; sys.exit(main(sys.argv[1:]))"
 UNARY = """
 import grpc
 from concurrent.futures import ThreadPoolExecutor

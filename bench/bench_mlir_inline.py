@@ -20,9 +20,9 @@ from rich.console import Console
 from rich.table import Table
 
 import passpilot
-from passpilot.features.mlir_call_graph import call_graphs
-from passpilot.features.mlir_inline import observe
-from passpilot.passes.mlir_inline import MLIR_INLINE
+from passpilot.features.mlir.call_graph import call_graphs
+from passpilot.features.mlir.inline import observe
+from passpilot.passes.mlir.inlining.point import MLIR_INLINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -24,7 +24,7 @@ ROUNDS = 100
 QUESTIONS = 500
 FRAME = 38 * 8
 ANSWER = 16
-SERVE = "import sys; from passpilot.runners.serve import main; sys.exit(main(sys.argv[1:]))"
+SERVE = "import sys; from passpilot.cli.serve import main; sys.exit(main(sys.argv[1:]))"
 BARE = f"""
 import os, sys
 read = os.open(sys.argv[1] + ".out", os.O_RDONLY)

@@ -97,7 +97,7 @@ def main() -> None:
     """Measure, print, and write the figures."""
     import onnx
 
-    from tests.runners.aot_models import mlp
+    from tests.runners.aot.models import mlp
 
     table = Table("features", "runner", "ask, µs", "ask_all, µs", "ratio", title=f"{TOGETHER} decisions")
     results = []

@@ -25,11 +25,11 @@ from rich.table import Table
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
-from passpilot.plugin.plugin_path import llvm_plugin  # noqa: E402
-from passpilot.runners.aot.command import main as aot  # noqa: E402
+from passpilot.cli.plugin_path import llvm_plugin  # noqa: E402
+from passpilot.cli.aot import main as aot  # noqa: E402
 from tests.corpus.build import bindir, build  # noqa: E402
 from tests.corpus.programs import programs  # noqa: E402
-from tests.runners.aot_models import small_mlp  # noqa: E402
+from tests.runners.aot.models import small_mlp  # noqa: E402
 
 EMPTY_ROUNDS: Final = 31
 LARGE_ROUNDS: Final = 5

@@ -14,7 +14,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from bench.runner_peers import COMMAND
-from passpilot.features.evict import FEATURES
+from passpilot.features.llvm.evict import FEATURES
 from passpilot.features.point import Choice
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from passpilot.features.point import Point
 
-COMMAND: Final = "import sys; from passpilot.plugin.cli import main; sys.exit(main(sys.argv[1:]))"
+COMMAND: Final = "import sys; from passpilot.cli.main import main; sys.exit(main(sys.argv[1:]))"
 """The command `passpilot`, for `python -c`."""
 
 BRIDGE: Final = """

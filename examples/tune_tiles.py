@@ -27,8 +27,8 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 
 import passpilot
-from passpilot.features.mlir_tile import SIZES
-from passpilot.passes.mlir_tile import MLIR_TILE
+from passpilot.features.mlir.tile import SIZES
+from passpilot.passes.mlir.tile import MLIR_TILE
 
 MLIR: Final = passpilot.mlir.bindings()
 ENGINES: Final = import_module(f"{MLIR.root}.execution_engine")

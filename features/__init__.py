@@ -7,15 +7,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
 
-    from passpilot.features.graph import interference_graph
-    from passpilot.features.ir_graph import call_graph, control_flow_graph
+    from passpilot.features.llvm.interference import interference_graph
+    from passpilot.features.llvm.graphs import call_graph, control_flow_graph
 
 __all__ = ["call_graph", "control_flow_graph", "interference_graph"]
 
 _HOMES: Final = {
-    "call_graph": "ir_graph",
-    "control_flow_graph": "ir_graph",
-    "interference_graph": "graph",
+    "call_graph": "llvm.graphs",
+    "control_flow_graph": "llvm.graphs",
+    "interference_graph": "llvm.interference",
 }
 
 

@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     Tensors: TypeAlias = Mapping[str, NDArray[np.generic]]
 
 POINTS: Final = {
-    "inline": "passpilot.features.inline",
-    "evict": "passpilot.features.evict",
-    "priority": "passpilot.features.priority",
+    "inline": "passpilot.features.llvm.inline",
+    "evict": "passpilot.features.llvm.evict",
+    "priority": "passpilot.features.llvm.priority",
 }
 """LLVM's decision points by name, with the module of each."""
 
 SHIPPED: Final = {
-    "advised-function-pipeline": "passpilot.passes.advised_pipeline",
-    "advised-pipeline": "passpilot.passes.advised_pipeline",
-    "mlir-inline": "passpilot.passes.mlir_inline",
-    "mlir-tile": "passpilot.passes.mlir_tile",
-    "size": "passpilot.passes.size",
-    "unroll": "passpilot.passes.unroll",
+    "advised-function-pipeline": "passpilot.passes.shipped.pipeline",
+    "advised-pipeline": "passpilot.passes.shipped.pipeline",
+    "mlir-inline": "passpilot.passes.mlir.inlining.point",
+    "mlir-tile": "passpilot.passes.mlir.tile",
+    "size": "passpilot.passes.shipped.size",
+    "unroll": "passpilot.passes.shipped.unroll",
 }
 """Those of the passes that come with passpilot, with the module that declares each."""
 
@@ -315,7 +315,7 @@ def is_declared(name: str) -> bool:
     """
     _load_shipped(name)
     if name not in POINTS and name not in _DECLARED:
-        registry = importlib.import_module("passpilot.passes.registry")
+        registry = importlib.import_module("passpilot.passes.python.registry")
         registry.LLVM.known()
         registry.MLIR.known()
     return name in _DECLARED

@@ -37,7 +37,7 @@ from passpilot.features.point import (
 )
 from passpilot.features.spec import TensorSpec, by_name
 from passpilot.passes.advisor import Advisor, Stats
-from passpilot.passes.llvm_names import NAME
+from passpilot.passes.python.names import NAME
 from passpilot.plugin._core import BasicBlock, Function, Instruction, Loop
 from passpilot.plugin.errors import (
     AdviceError,
@@ -46,7 +46,7 @@ from passpilot.plugin.errors import (
     RegistrationError,
     restated,
 )
-from passpilot.plugin.mlir_place import operation_of, place_of, symbol_around
+from passpilot.plugin.mlir.place import operation_of, place_of, symbol_around
 from passpilot.plugin.module import ASKED
 from passpilot.runners.base import own_features
 
@@ -339,7 +339,7 @@ def _question_of(point: Point) -> object:
 
 def _origin(frame: FrameType | None) -> str:
     """File and line of the user's call, which `DecisionPoint[int](...)` and `Phases(...)` pass on."""
-    while frame is not None and frame.f_globals.get("__name__") in ("typing", "passpilot.passes.phases"):
+    while frame is not None and frame.f_globals.get("__name__") in ("typing", "passpilot.passes.shipped.phases"):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""
 

@@ -198,7 +198,7 @@ def optimize(
     options.remarks.format, options.remarks.with_hotness = remarks_format, remarks_with_hotness
     for point, text in at.items():
         _utf8(f"optimize: pipeline at {point!r}", text)
-    python = import_module("passpilot.passes.pipeline")
+    python = import_module("passpilot.passes.python.pipeline")
     passes = python.bind(pipeline, at)
     options.at = list(at.items())
 

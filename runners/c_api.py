@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What Python does for a process that uses the C API: makes and asks the runners that are no native ones.
 
-The library calls the functions here through a struct of C (plugin/c/python_runner.h), as
-`passpilot.plugin.loaded` describes. A decision point comes as lines of text: its name, its domain, then the
+The library calls the functions here through a struct of C (plugin/native/c/python_runner.h), as
+`passpilot.plugin.embedded` describes. A decision point comes as lines of text: its name, its domain, then the
 advice, the default and the features, each as its spec and its name.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 from passpilot.features.point import Choice, Domain, Flag, Number, Point
 from passpilot.features.spec import TensorSpec, layout
 from passpilot.plugin.errors import AdviceError, PeerError, PolicyError
-from passpilot.plugin.loaded import TEXT, end, fill, load, told_warnings, trace
+from passpilot.plugin.embedded import TEXT, end, fill, load, told_warnings, trace
 from passpilot.runners.base import AbsentPeer, Runner, tensor_views
 from passpilot.runners.python import describe_failure
 from passpilot.runners.spec import make_runner
@@ -26,7 +26,7 @@ from passpilot.runners.spec import make_runner
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from passpilot.plugin.loaded import Function, Tell, Teller
+    from passpilot.plugin.embedded import Function, Tell, Teller
     from passpilot.runners.base import Tensor
 
 RELEASE: Final = CFUNCTYPE(None, c_void_p)
@@ -211,7 +211,7 @@ def _end(_: Teller) -> None:
 
 
 def connect(address: int, tell: Tell) -> None:
-    """Write the functions into the struct of plugin/c/python_runner.h at an address."""
+    """Write the functions into the struct of plugin/native/c/python_runner.h at an address."""
     size = c_size_t
     functions: tuple[Function, ...] = (
         (_end, None, ()),

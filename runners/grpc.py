@@ -8,7 +8,7 @@ with the package. A runner is one stream. If nobody listens there yet, it waits 
     tls=no         no TLS, though a token travels to another machine; elsewhere it is what is meant without
     token=TOKEN    sent to the server; @FILE is the text in a file
 
-`protocol=mlbridge` speaks to the servers of ML-Compiler-Bridge instead; see `passpilot.runners.mlbridge`.
+`protocol=mlbridge` speaks to the servers of ML-Compiler-Bridge instead; see `passpilot.runners.foreign.mlbridge`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Final
 from google.protobuf.message import DecodeError
 
 from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError, SpecMismatchError, UsageError
-from passpilot.runners import advisor, wire
-from passpilot.runners.advisor_pb2 import Answer, Question
-from passpilot.runners.peer import RemoteRunner
+from passpilot.runners.remote import grpc_messages as advisor
+from passpilot.runners.remote import wire
+from passpilot.runners.remote.advisor_pb2 import Answer, Question
+from passpilot.runners.remote.peer import RemoteRunner
 from passpilot.runners.spec import runner_keys
-from passpilot.runners.stream import Stream, StreamWatch, connect
+from passpilot.runners.remote.grpc_stream import Stream, StreamWatch, connect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -200,7 +201,7 @@ def grpc_runner(target: str, options: dict[str, str], point: Point, timeout: flo
         expected = f"keys of the protocol {protocol} ({', '.join(_KEYS[protocol])})"
         raise RunnerSpecError(f"{who}: expected {expected}, got {', '.join(unknown)}")
     if protocol == "mlbridge":
-        from passpilot.runners import mlbridge
+        from passpilot.runners.foreign import mlbridge
 
         return mlbridge.grpc_runner(target, options, point, timeout)
     return _passpilot_runner(target, options, point, timeout)

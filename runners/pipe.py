@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`pipe:BASE[?serdes=bitstream|json|protobuf]`: asks a model server on this machine over two FIFOs.
 
-The server is `passpilot serve RUNNER --pipe BASE`. `passpilot.runners.wire` defines the messages,
-`passpilot.runners.fifo` the FIFOs. If the server is not there yet, or serves another client, the client waits
+The server is `passpilot serve RUNNER --pipe BASE`. `passpilot.runners.remote.wire` defines the messages,
+`passpilot.runners.remote.fifo` the FIFOs. If the server is not there yet, or serves another client, the client waits
 for it as long as for any answer. `protocol=mlgo` and `protocol=mlbridge` speak to the agents of others.
 """
 
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Final, cast
 
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError, SpecMismatchError
-from passpilot.runners import wire
-from passpilot.runners.fifo import connect
-from passpilot.runners.peer import PeerRunner
+from passpilot.runners.remote import wire
+from passpilot.runners.remote.fifo import connect
+from passpilot.runners.remote.peer import PeerRunner
 from passpilot.runners.serdes import advice_serdes, check_format, make_serdes
 from passpilot.runners.spec import runner_keys
-from passpilot.runners.watch import PipeWatch
+from passpilot.runners.remote.watch import PipeWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 PROTOCOLS: Final = {
     "passpilot": (("serdes",), "passpilot.runners.pipe:passpilot_runner"),
-    "mlgo": (("default",), "passpilot.runners.mlgo:pipe_runner"),
-    "mlbridge": (("serdes", "features"), "passpilot.runners.mlbridge:pipe_runner"),
+    "mlgo": (("default",), "passpilot.runners.foreign.mlgo:pipe_runner"),
+    "mlbridge": (("serdes", "features"), "passpilot.runners.foreign.mlbridge:pipe_runner"),
 }
 """The protocols by name: the keys that each knows, and its factory, imported when used."""
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from passpilot.features.log import Observation
+    from passpilot.features.log.reader import Observation
     from passpilot.features.point import Point
     from passpilot.runners.base import Host, Tensor
 
@@ -34,7 +34,7 @@ class ReplayRunner(Runner):
     budgeted = False
 
     def __init__(self, path: str, point: Point) -> None:
-        from passpilot.features.log import read_log
+        from passpilot.features.log.reader import read_log
 
         self.path = path
         log = read_log(path)

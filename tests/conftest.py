@@ -10,9 +10,11 @@ import pytest
 
 from passpilot.features.custom import registered
 from passpilot.features.point import POINTS, SHIPPED, point_names
-from passpilot.passes.registry import LLVM, MLIR
+from passpilot.passes.python.registry import LLVM, MLIR
 from tests.corpus.build import build
 from tests.corpus.programs import programs
+
+pytest_plugins = ["tests.fixtures.programs", "tests.fixtures.registry", "tests.fixtures.remote"]
 
 
 @pytest.fixture(scope="session")

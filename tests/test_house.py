@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LAYERS = ("plugin", "features", "runners", "passes", "training")
+LAYERS = ("plugin", "features", "runners", "passes", "training", "cli")
 HEAVY = ("numpy", "networkx", "rich", "onnxruntime", "llvmlite", "torch", "grpc", "importlib.metadata")
 LICENCE = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
 LONGEST = 500
@@ -65,7 +65,7 @@ def test_a_source_file_is_short_and_names_its_licence(file: Path) -> None:
 def test_help_starts_without_the_heavy_packages() -> None:
     script = (
         "import contextlib, io, sys\n"
-        "from passpilot.plugin.cli import main\n"
+        "from passpilot.cli.main import main\n"
         "with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.suppress(SystemExit):\n"
         "    main(['--help'])\n"
         "assert 'passpilot' in out.getvalue()\n"

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 shopt -s nullglob
-for proto in {runners,training}/*.proto; do
+for proto in {runners/remote,training}/*.proto; do
   made=${1:-.}/${proto%.proto}_pb2
   mkdir -p "${made%/*}"
   .venv/bin/python -m grpc_tools.protoc -Ipasspilot=. --descriptor_set_out="$scratch/set" --pyi_out="$scratch" \

@@ -3,11 +3,11 @@
 
 from google.protobuf.descriptor_pool import Default
 from google.protobuf.message_factory import GetMessageClass
-import passpilot.runners.advisor_pb2
+import passpilot.runners.remote.advisor_pb2
 
 DESCRIPTOR = Default().AddSerializedFile(
     b'\n!passpilot/training/compiler.proto\x12\x0cpasspilot.v'
-    b'1\x1a\x1fpasspilot/runners/advisor.proto"s\n\x0cAgentMessa'
+    b'1\x1a\x1fpasspilot/runners/remote/advisor.proto"s\n\x0cAgentMessa'
     b'ge\x12+\n\x05start\x18\x01 \x01(\x0b2\x13.passpilot.v1.StartH\x00R\x05start\x12'
     b'.\n\x06action\x18\x02 \x01(\x0b2\x14.passpilot.v1.ActionH\x00R\x06actionB'
     b'\x06\n\x04kind"\xd1\x01\n\x0fCompilerMessage\x12"\n\x0bobservation\x18\x01 \x01(\x0c'

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Made from the .proto by tools/proto.sh; a test compares the two.
 # mypy: disable-error-code=type-arg
-from passpilot.runners import advisor_pb2 as _advisor_pb2
+from passpilot.runners.remote import advisor_pb2 as _advisor_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 import grpc
 
 from passpilot.plugin.errors import CompilationError, Error, InputError
-from passpilot.runners import advisor
-from passpilot.runners.grpc_server import knows
+from passpilot.runners.remote import grpc_messages as advisor
+from passpilot.runners.serving.grpc_server import knows
 from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage, Start
 from passpilot.training.messages import failure
 from passpilot.training.rewards import improvement

@@ -20,11 +20,11 @@ from google.protobuf.message import DecodeError
 from passpilot.features.point import Choice, Flag, Number
 from passpilot.features.spec import TensorSpec, layout
 from passpilot.plugin.errors import AdviceError, InputError, PeerError
-from passpilot.runners import advisor
+from passpilot.runners.remote import grpc_messages as advisor
 from passpilot.runners.base import tensor_views
 from passpilot.runners.spec import LONGEST_TIMEOUT
-from passpilot.runners.stream import Stream, StreamWatch, connect
-from passpilot.runners.wire import error_class
+from passpilot.runners.remote.grpc_stream import Stream, StreamWatch, connect
+from passpilot.runners.remote.wire import error_class
 from passpilot.training.compiler_pb2 import Action, AgentMessage, CompilerMessage, Episode, Result, Start
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from passpilot.features.point import Domain
-    from passpilot.runners import advisor_pb2
+    from passpilot.runners.remote import advisor_pb2
     from passpilot.runners.base import Tensor
 
     Observation: TypeAlias = Mapping[str, Tensor]

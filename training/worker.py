@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from passpilot.features.point import Domain, Point
     from passpilot.passes.advisor import Advisor
-    from passpilot.runners.advisor_pb2 import TensorSpec
+    from passpilot.runners.remote.advisor_pb2 import TensorSpec
 
 _PARENT_DEATH: Final = 1
 """PR_SET_PDEATHSIG of prctl(2)."""

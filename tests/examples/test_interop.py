@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import PASSPILOT, passpilot
-from tests.runners.serving import process
+from tests.runners.serving.serving import process
 
 PAGE = Path(__file__).parents[2] / "docs" / "interop.md"
 PROGRAM = """\

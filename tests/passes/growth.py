@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from passpilot.features.custom import feature
-from passpilot.features.inline import DECISION
+from passpilot.features.llvm.inline import DECISION
 from passpilot.features.point import find_point
 from passpilot.passes.inline import InlineAdvisor
 from passpilot.plugin import _core

@@ -15,8 +15,8 @@ from passpilot.features.spec import TensorSpec
 from passpilot.passes.decision_point import DecisionPoint, PointAdvisor
 from passpilot.plugin.ir import Function
 from passpilot.plugin.module import Module
-from tests.passes.python_passes import run_once
-from tests.runners.aot_models import FLOAT, mlp, model
+from tests.passes.python.passes import run_once
+from tests.runners.aot.models import FLOAT, mlp, model
 
 NAME: Final = "test-scored"
 FEATURES: Final = (TensorSpec("size", "int64", (1,)), TensorSpec("share", "float64", (1,)))

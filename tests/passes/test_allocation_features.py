@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import passpilot
-from passpilot.features.evict import DO_NOT_EVICT
+from passpilot.features.llvm.evict import DO_NOT_EVICT
 from passpilot.features.point import find_point
 from tests.passes import interactive
 from tests.passes.allocated import emitted, for_target

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import passpilot
-from passpilot.features import evict
-from passpilot.features.evict import DO_NOT_EVICT
+from passpilot.features.llvm import evict
+from passpilot.features.llvm.evict import DO_NOT_EVICT
 from passpilot.plugin.errors import AdviceError, PolicyError, SpecMismatchError
 from tests import stock
-from tests.features import scarce
+from tests.features.llvm import scarce
 from tests.passes.allocated import emitted, for_target, optimized, pressure, random_advisors
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from passpilot.features.log import read_log
+from passpilot.features.log.reader import read_log
 from passpilot.passes.evict import EvictAdvisor
-from passpilot.runners.aot.command import main
+from passpilot.cli.aot import main
 from tests.command import passpilot
 from tests.passes.pressure import allocated
-from tests.runners.aot_models import column_scorer, small_mlp
+from tests.runners.aot.models import column_scorer, small_mlp
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from passpilot.features import custom
 from passpilot.features.point import find_point
-from passpilot.features.unroll import observe
+from passpilot.features.llvm.unroll import observe
 from passpilot.passes.advisor import OnError
 from passpilot.passes.decision_point import DecisionPoint
-from passpilot.passes.size import SIZE
-from passpilot.passes.unroll import UNROLL
+from passpilot.passes.shipped.size import SIZE
+from passpilot.passes.shipped.unroll import UNROLL
 from passpilot.plugin.errors import AdviceError, Error, FeatureError, ModelError, PasspilotWarning, PeerError
 from passpilot.plugin.ir import Function
 from passpilot.plugin.module import Module, optimize
@@ -25,7 +25,7 @@ from passpilot.runners.base import Runner
 from passpilot.runners.python import Observation
 from passpilot.runners.spec import RunnerLike
 from tests.passes.points import MAP, NAME, ROWS, asked, declared, identity, perceptron, row
-from tests.passes.python_passes import define
+from tests.passes.python.passes import define
 
 pytestmark = pytest.mark.usefixtures("restored_registry", "restored_points")
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from passpilot.features import custom
-from passpilot.features.log import read_log
+from passpilot.features.log.reader import read_log
 from passpilot.features.point import (
     POINTS,
     Choice,
@@ -42,8 +42,8 @@ from passpilot.plugin.errors import (
 from passpilot.plugin.ir import Function, Instruction
 from passpilot.plugin.module import Module, emit, optimize
 from passpilot.runners.python import Observation
-from tests.passes.python_passes import define, loops, run_once
-from tests.runners.serving import served
+from tests.passes.python.passes import define, loops, run_once
+from tests.runners.serving.serving import served
 from tests.stock import MANY_CALLS, clang
 
 SIZE: Final = TensorSpec("size", "int64", (1,))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from passpilot.features.custom import feature, unregister
-from passpilot.features.evict import DO_NOT_EVICT, FEATURES
+from passpilot.features.llvm.evict import DO_NOT_EVICT, FEATURES
 from passpilot.features.point import find_point
 from passpilot.passes.evict import EvictAdvisor, EvictStats
 from passpilot.passes.priority import PriorityAdvisor

@@ -14,7 +14,7 @@ import pytest
 from onnx import TensorProto, helper, save
 
 from passpilot.features.custom import feature, unregister
-from passpilot.features.log import read_log
+from passpilot.features.log.reader import read_log
 from passpilot.passes.evict import EvictAdvisor
 from passpilot.plugin.errors import (
     AdviceError,
@@ -28,7 +28,7 @@ from passpilot.plugin.errors import (
 )
 from passpilot.runners.python import Observation
 from tests.passes.pressure import allocated
-from tests.runners.serving import served
+from tests.runners.serving.serving import served
 
 Policy = Callable[[Observation], object]
 PLACE = r"evict advisor at decision \d+ \(function (sums|blend), %\d+\)"

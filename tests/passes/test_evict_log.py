@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from passpilot.features.custom import feature, unregister
-from passpilot.features.evict import FEATURES
-from passpilot.features.log import read_log
-from passpilot.features.log_command import main
+from passpilot.features.llvm.evict import FEATURES
+from passpilot.features.log.reader import read_log
+from passpilot.cli.log import main
 from passpilot.passes.evict import EvictAdvisor
 from passpilot.passes.priority import PriorityAdvisor
 from passpilot.plugin import _core
 from passpilot.plugin.errors import AdviceError, LogError, PasspilotWarning
 from passpilot.runners.python import Observation
-from tests.features import minimal_reader
+from tests.features.log import minimal_reader
 from tests.passes.allocated import optimized
 from tests.passes.pressure import allocated
 
@@ -176,7 +176,7 @@ def test_a_failed_compilation_leaves_no_log(pressed: Path, log: Path) -> None:
 
 
 def test_a_log_of_the_inliner_is_refused(log: Path) -> None:
-    from tests.features.log_writer import inline_log
+    from tests.features.log.log_writer import inline_log
 
     log.write_bytes(inline_log([]))
     with pytest.raises(LogError, match=r"a log with the advice index_to_evict as int64\[1\], got none"):

@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper, save
 
-from passpilot.features.evict import DECISION, DO_NOT_EVICT
-from passpilot.features.log import read_log
+from passpilot.features.llvm.evict import DECISION, DO_NOT_EVICT
+from passpilot.features.log.reader import read_log
 from passpilot.features.point import find_point
 from passpilot.passes.evict import EvictAdvisor
 from passpilot.plugin.errors import ModelError
@@ -21,7 +21,7 @@ from passpilot.runners.native import function_runner
 from passpilot.runners.spec import RunnerLike, make_runner
 from tests import stock
 from tests.passes.pressure import allocated
-from tests.runners.serving import served
+from tests.runners.serving.serving import served
 from tests.runners.test_native import drawn
 
 Arrays = dict[str, NDArray[np.generic]]

@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from tests.command import GENEROUS, PASSPILOT
-from tests.features.test_ir2vec import sections, written
+from tests.features.llvm.test_ir2vec import sections, written
 
 ROOT: Final = Path(__file__).parents[2]
 BEFORE: Final = """\

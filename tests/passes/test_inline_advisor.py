@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from passpilot.features.custom import feature, unregister
-from passpilot.features.inline import FEATURES
-from passpilot.features.log import read_log
+from passpilot.features.llvm.inline import FEATURES
+from passpilot.features.log.reader import read_log
 from passpilot.passes.inline import InlineAdvisor
 from passpilot.plugin import _core
 from passpilot.plugin.errors import (

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from passpilot.features.custom import feature, unregister
-from passpilot.features.inline import FEATURES
-from passpilot.features.log import read_log
+from passpilot.features.llvm.inline import FEATURES
+from passpilot.features.log.reader import read_log
 from passpilot.passes.inline import InlineAdvisor
 from passpilot.plugin import _core
 from passpilot.plugin.errors import AdviceError, InputError, LogError, PasspilotWarning, PolicyError
 from passpilot.plugin.module import Module, emit, optimize
 from passpilot.runners.python import Observation
 from tests import stock
-from tests.features import minimal_reader
+from tests.features.log import minimal_reader
 
 PIPELINE = "default<O2>"
 

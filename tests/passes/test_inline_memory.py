@@ -13,7 +13,7 @@ import pytest
 
 from tests import stock
 from tests.passes.test_inline_runners import perceptron
-from tests.runners.serving import served
+from tests.runners.serving.serving import served
 
 ROOT = Path(__file__).parents[2]
 RUNNERS = ("policy", "const:0", "const:1", "random:3", "native-echo", "onnx", "pipe", "replay", "function")

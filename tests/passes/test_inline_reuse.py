@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from passpilot.features.custom import feature, unregister
-from passpilot.features.log import read_log
+from passpilot.features.log.reader import read_log
 from passpilot.features.point import find_point
 from passpilot.passes.inline import InlineAdvisor
 from passpilot.plugin.errors import PasspilotWarning, PolicyError, RunnerSpecError

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from passpilot.features.custom import feature, unregister
-from passpilot.features.inline import DECISION, FEATURES
-from passpilot.features.log import read_log
+from passpilot.features.llvm.inline import DECISION, FEATURES
+from passpilot.features.log.reader import read_log
 from passpilot.features.point import find_point
 from passpilot.passes.inline import InlineAdvisor
 from passpilot.plugin import _core
@@ -25,7 +25,7 @@ from passpilot.plugin.module import Module, optimize
 from passpilot.runners.base import Runner
 from passpilot.runners.native import function_runner
 from tests import stock
-from tests.runners.serving import served
+from tests.runners.serving.serving import served
 
 PIPELINE = "default<O2>"
 ALL_BITS = (1 << 64) - 1

@@ -19,7 +19,7 @@ from passpilot.plugin.ir import Function
 from passpilot.plugin.module import Module, optimize
 from passpilot.runners.python import Observation
 from tests.passes.points import NAME, Row, declared
-from tests.passes.python_passes import define, loops, run_once
+from tests.passes.python.passes import define, loops, run_once
 
 pytestmark = pytest.mark.usefixtures("restored_registry", "restored_points")
 

@@ -26,15 +26,16 @@ from passpilot.plugin.errors import (
     UsageError,
 )
 from passpilot.plugin.load import load_file
-from passpilot.runners.aot.command import main as aot
+from passpilot.cli.aot import main as aot
 from passpilot.runners.check import check_runner
 from passpilot.runners.native import function_runner
 from passpilot.runners.python import Observation
 from passpilot.runners.spec import RunnerLike
 from tests.command import PASSPILOT
 from tests.passes.points import ADVICE, COLUMNS, FEATURES, MAP, NAME, SOURCE, asked, declared, perceptron, row
-from tests.runners import grpc_serving, serving
-from tests.runners.aot_models import FLOAT, INT64, model
+from tests.runners.serving import grpc_serving
+from tests.runners.serving import serving
+from tests.runners.aot.models import FLOAT, INT64, model
 
 pytestmark = pytest.mark.usefixtures("restored_registry", "restored_points")
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from passpilot.features.custom import feature, unregister
-from passpilot.features.log import read_log
-from passpilot.features.log_command import main
-from passpilot.features.priority import FEATURES
+from passpilot.features.log.reader import read_log
+from passpilot.cli.log import main
+from passpilot.features.llvm.priority import FEATURES
 from passpilot.passes.advisor import Stats
 from passpilot.passes.evict import EvictAdvisor
 from passpilot.passes.priority import PriorityAdvisor

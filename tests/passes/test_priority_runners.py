@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, save
 
-from passpilot.features.log import read_log
+from passpilot.features.log.reader import read_log
 from passpilot.features.point import find_point
-from passpilot.features.priority import DECISION
+from passpilot.features.llvm.priority import DECISION
 from passpilot.passes.priority import PriorityAdvisor
 from passpilot.plugin.errors import (
     AdviceError,
@@ -29,7 +29,7 @@ from passpilot.runners.native import function_runner
 from passpilot.runners.spec import RunnerLike, make_runner
 from tests import stock
 from tests.passes.pressure import allocated
-from tests.runners.serving import served
+from tests.runners.serving.serving import served
 from tests.runners.test_native import drawn
 
 Arrays = dict[str, NDArray[np.generic]]

@@ -20,8 +20,8 @@ from passpilot.plugin import _core
 from passpilot.plugin.errors import CompilationError, InputError, LogError
 from passpilot.plugin.module import FileType, Module, emit, optimize
 from tests import stock
-from tests.plugin.test_llc import NEUTRAL
-from tests.plugin.test_llc_interrupt import LOOP
+from tests.cli.test_llc import NEUTRAL
+from tests.cli.test_llc_interrupt import LOOP
 
 TEXT = 'target triple = "x86_64-pc-linux-gnu"\n' + NEUTRAL
 

@@ -18,8 +18,8 @@ from passpilot.plugin.errors import ConformanceError
 from passpilot.runners.base import Runner, allocate
 from passpilot.runners.check import check_runner
 from passpilot.runners.python import Observation
-from tests.features.log_writer import inline_log
-from tests.runners.serving import served
+from tests.features.log.log_writer import inline_log
+from tests.runners.serving.serving import served
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -20,15 +20,16 @@ from passpilot.passes.inline import InlineAdvisor
 from passpilot.passes.priority import PriorityAdvisor
 from passpilot.plugin.errors import AdviceError, Error, ModelError, PeerError, SpecMismatchError
 from passpilot.plugin.module import Module, optimize
-from passpilot.runners import advisor, wire
-from passpilot.runners.advisor_pb2 import Answer, Done, Failure, Hello, Question, Welcome
+from passpilot.runners.remote import grpc_messages as advisor
+from passpilot.runners.remote import wire
+from passpilot.runners.remote.advisor_pb2 import Answer, Done, Failure, Hello, Question, Welcome
 from passpilot.runners.base import Runner
 from passpilot.runners.python import Observation
 from tests.command import CALLS, program, stock
 from tests.passes import pressure
-from tests.runners.cutter import cutter
-from tests.runners.grpc_serving import advise, client, served, server, target_of
-from tests.runners.serving import GENEROUS, point, spec
+from tests.runners.remote.cutter import cutter
+from tests.runners.serving.grpc_serving import advise, client, served, server, target_of
+from tests.runners.serving.serving import GENEROUS, point, spec
 
 Session = Callable[[Iterator[bytes]], Iterator[bytes]]
 

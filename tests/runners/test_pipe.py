@@ -15,7 +15,7 @@ from passpilot.plugin.errors import PeerError, RunnerSpecError
 from passpilot.runners.base import allocate
 from passpilot.runners.pipe import PipeRunner
 from passpilot.runners.spec import LONGEST_TIMEOUT, make_runner
-from tests.runners.serving import (
+from tests.runners.serving.serving import (
     GENEROUS,
     client,
     names_at,

@@ -16,11 +16,11 @@ import pytest
 
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import ModelError, PeerError, SpecMismatchError
-from passpilot.runners import wire
+from passpilot.runners.remote import wire
 from passpilot.runners.base import allocate
-from passpilot.runners.fifo import connect
+from passpilot.runners.remote.fifo import connect
 from passpilot.runners.pipe import PipeRunner
-from tests.runners.serving import GENEROUS, client, ended, faulty, point, process, served, spec
+from tests.runners.serving.serving import GENEROUS, client, ended, faulty, point, process, served, spec
 
 
 def test_server_that_dies_kills_no_client_by_sigpipe(base: str) -> None:
@@ -28,7 +28,7 @@ def test_server_that_dies_kills_no_client_by_sigpipe(base: str) -> None:
     code = (
         "import signal, sys\n"
         "from passpilot.plugin.errors import PeerError\n"
-        "from tests.runners.serving import client\n"
+        "from tests.runners.serving.serving import client\n"
         "signal.signal(signal.SIGPIPE, signal.SIG_DFL)\n"
         "runner = client(sys.argv[1])\n"
         "print(runner.evaluate(), flush=True)\n"

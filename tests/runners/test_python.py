@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from passpilot.features.custom import feature, unregister
-from passpilot.features.inline import FEATURES
+from passpilot.features.llvm.inline import FEATURES
 from passpilot.features.point import POINTS, find_point
 from passpilot.plugin.errors import InputError, PolicyError, RunnerSpecError, SpecMismatchError
 from passpilot.runners.base import Runner, allocate

@@ -11,8 +11,8 @@ from passpilot.plugin.errors import AdviceError, LogError, PasspilotWarning, Run
 from passpilot.runners.base import allocate
 from passpilot.runners.replay import ReplayRunner
 from passpilot.runners.spec import make_runner
-from tests.features.log_writer import header, inline_log, line, observation, row
-from tests.runners.serving import point, resident_kilobytes
+from tests.features.log.log_writer import header, inline_log, line, observation, row
+from tests.runners.serving.serving import point, resident_kilobytes
 
 POINT = find_point("inline")
 PLACES = [

@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 
 from passpilot import TensorSpec, llvm
-from passpilot.passes.phases import Phases
+from passpilot.passes.shipped.phases import Phases
 
 PLAN = [1, 2, 0]
 

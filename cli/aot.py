@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot aot MODEL.onnx -o policy.so`: compiles a model to native code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from passpilot.features.point import find_point
+from passpilot.cli.parser import Parser
+from passpilot.plugin.errors import UsageError
+from passpilot.plugin.files import write_file
+from passpilot.plugin.load import load_file
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+INCLUDE: Final = Path(__file__).parents[2] / "plugin" / "include"
+"""The folder of `passpilot_model.h`."""
+
+_EPILOG: Final = """\
+examples:
+  passpilot aot model.onnx -o policy.so -mcpu=native
+  passpilot opt in.bc -passes='default<Oz>' --inline='aot:policy.so?map=x:*' -o out.bc
+  passpilot aot model.onnx -o policy.o --symbol=my_policy
+  cc -I$(passpilot aot --include-dir) main.c policy.o
+
+The output's name tells what it is: .so a shared library, for aot: and for dlopen; .o an object to link to any
+program; .ll the optimized LLVM IR.
+"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command; returns its exit code."""
+    options = _parser().parse_args(argv)
+    if options.include_dir:
+        print(INCLUDE)
+        return 0
+    if options.model is None or options.output is None:
+        raise UsageError("aot: expected MODEL.onnx and -o policy.so, .o or .ll; see `passpilot aot --help`")
+    _compile(options)
+    return 0
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        "passpilot aot",
+        description="Compile an ONNX model to native code, for aot:policy.so and for C (passpilot_model.h).",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("model", nargs="?", metavar="MODEL.onnx", help="the model")
+    parser.add_argument("-o", dest="output", metavar="FILE", help="policy.so, policy.o or policy.ll")
+    parser.option("mcpu", default="generic", metavar="CPU", help="native, or a name of LLVM's (generic)")
+    parser.option("point", metavar="NAME", help="fix open dimensions by this point's tensors")
+    parser.option("load", metavar="FILE.py", action="append", default=[], help="run this file first")
+    parser.option(
+        "shape", action="append", default=[], metavar="INPUT:1,38", help="fix the dimensions of an input"
+    )
+    parser.option(
+        "output", dest="outputs", action="append", default=[], metavar="NAME", help="what to answer"
+    )
+    parser.option("symbol", default="", metavar="NAME", help="the symbol (passpilot_policy); not of a .so")
+    parser.option("include-dir", action="store_true", help="print the folder of passpilot_model.h and stop")
+    parser.traceback_option()
+    return parser
+
+
+def _compile(options: argparse.Namespace) -> None:
+    from passpilot.runners.aot import build
+    from passpilot.runners.aot.graph import Choices, read_graph
+
+    for file in options.load:
+        load_file(file)
+    kind = build.file_kind(options.output)
+    symbol = options.symbol or build.SYMBOL
+    if symbol != build.SYMBOL and (kind == "so" or not build.is_symbol(symbol)):
+        raise UsageError(
+            f"aot: expected --symbol with -o policy.o and a name of C's of your own, got {symbol!r}"
+        )
+    processor = build.Processor.find(options.mcpu)
+    point = find_point(options.point) if options.point else None
+    shapes = dict(_shape(each) for each in options.shape)
+    graph = read_graph(options.model, Choices(tuple(options.outputs), shapes, point))
+    module = build.compile_graph(graph, processor, symbol)
+    if kind == "ll":
+        module.write(options.output)
+        return
+    code = build.object_of(module, processor)
+    write_file(options.output, build.link(code) if kind == "so" else code)
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, _, dims = text.rpartition(":")
+    parts = dims.split(",")
+    if not name or not all(part.isascii() and part.isdigit() and int(part) > 0 for part in parts):
+        raise UsageError(f"aot: expected --shape=INPUT:1,38, got {text!r}")
+    return name, tuple(map(int, parts))

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot cc`, `passpilot c++`: clang-22 and clang++-22, in whose compilations passes ask advisors.
+
+The command becomes clang: nothing is left to wait for it. Our options reach the plugin by the environment,
+which compiler and linker share; what clang needs to load it is put before the arguments. A build runs this
+for every file, so that nothing is imported here that takes time: no typing, pathlib or argparse.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from passpilot.cli.cc.clang_arguments import Command, expanded
+from passpilot.cli.cc.options import Options, help_text
+from passpilot.plugin.errors import InputError
+
+TYPE_CHECKING = False  # the name that type checkers take for true
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Final, NoReturn
+
+COMPILERS: Final = ("clang", "clang++", "cc", "c++", "gcc", "g++")
+"""What the name of a compiler ends in, but for its version."""
+
+INSTALL: Final = "sudo apt-get install {}-22"
+
+
+def c(argv: Sequence[str]) -> int:
+    """Run `passpilot cc`; returns only where it does not become clang."""
+    return _run("cc", "clang-22", argv)
+
+
+def cxx(argv: Sequence[str]) -> int:
+    """Run `passpilot c++`; returns only where it does not become clang++."""
+    return _run("c++", "clang++-22", argv)
+
+
+def _run(name: str, clang: str, argv: Sequence[str]) -> int:
+    options = Options(name, argv)
+    if options.help:
+        print(help_text(name, clang))
+        return 0
+    arguments = options.rest
+    compiler = _find(clang)
+    if not compiler:
+        raise InputError(f"{name}: expected {clang} on the PATH, got none; {INSTALL.format('clang')}")
+    if arguments and _names_compiler(arguments[0]):
+        clang = arguments.pop(0)
+        compiler = _checked(name, clang, compiler)
+    whole = list(expanded(arguments))
+    added = _added(name, options, Command(whole), compiler)
+    if "-Xlinker" in added:
+        _refuse_cache(name, whole)
+    environment = {**os.environ, **options.environment()}
+    if added:
+        options.make_folder()
+        environment["PASSPILOT_UNIT"] = _unit(arguments)
+    try:
+        return _become(compiler, [clang, *added, *arguments], environment)
+    except OSError as error:
+        raise InputError(f"{name}: expected to run {compiler}, got: {error.strerror}") from error
+
+
+def _become(compiler: str, arguments: list[str], environment: dict[str, str]) -> NoReturn:
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # which Python ignores, and so would clang
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    os.execve(compiler, arguments, environment)
+
+
+def _added(name: str, options: Options, command: Command, compiler: str) -> list[str]:
+    """What clang needs for this command, before its arguments."""
+    if not command.generates_code or not options.asks(command.is_unoptimized):
+        return []
+    plugin = _plugin(name)
+    link = _link(name, options, command, compiler, plugin) if command.links else []
+    # Warnings of ours are about advice, which is not what -Werror is for.
+    return [
+        "--start-no-unused-arguments",
+        "-Wno-error=backend-plugin",
+        f"-fpass-plugin={plugin}",
+        *link,
+        "--end-no-unused-arguments",
+    ]
+
+
+def _link(name: str, options: Options, command: Command, compiler: str, plugin: str) -> list[str]:
+    """What the linker needs, which compiles where there is bitcode."""
+    load = ["-Xlinker", f"--load-pass-plugin={plugin}"]
+    if command.linker_is_lld:
+        return load
+    if not command.is_lto:
+        return []
+    if not command.linker:
+        _require_lld(name, compiler)
+        return ["-fuse-ld=lld", *load]
+    text = f"{name}: expected lld for link-time optimization, got {command.linker}"
+    if options.value("on-error") != "default":
+        raise InputError(f"{text}; give -fuse-ld=lld, or --on-error=default to link without advice")
+    print(f"passpilot: warning: {text}; the link is not advised", file=sys.stderr)
+    return []
+
+
+def _refuse_cache(name: str, arguments: list[str]) -> None:
+    """The linker's cache knows nothing of us: it would return objects of other advice, and ask nobody."""
+    if any("--thinlto-cache-dir" in each for each in arguments):
+        raise InputError(f"{name}: expected an advised link without --thinlto-cache-dir, got one; remove it")
+
+
+def _require_lld(name: str, compiler: str) -> None:
+    beside = os.path.join(os.path.dirname(os.path.realpath(compiler)), "ld.lld")
+    if not os.path.exists(beside) and not _find("ld.lld"):
+        raise InputError(
+            f"{name}: expected lld for link-time optimization, got none; {INSTALL.format('lld')}"
+        )
+
+
+def _plugin(name: str) -> str:
+    """The plugin for LLVM's tools, found without loading the core."""
+    from passpilot import plugin
+
+    for folder in plugin.__path__:
+        path = os.path.join(folder, "libpasspilot.so")
+        if os.path.exists(path):
+            return path
+    raise InputError(
+        f"{name}: expected libpasspilot.so in {plugin.__path__[0]}, got none; build passpilot again"
+    )
+
+
+def _unit(arguments: list[str]) -> str:
+    """What names the logs of this command: the same for the same arguments in the same folder."""
+    text = "\n".join([os.getcwd(), *arguments])
+    # A remainder as in Rabin and Karp's search; hashlib takes 8 ms to import.
+    return f"{int.from_bytes(os.fsencode(text), 'big') % (2**64 - 59):016x}"
+
+
+def _find(program: str) -> str:
+    """The path of a program on the PATH; empty if there is none."""
+    for folder in os.get_exec_path():
+        path = os.path.join(folder, program)
+        if os.access(path, os.X_OK) and not os.path.isdir(path):
+            return path
+    return ""
+
+
+def _names_compiler(argument: str) -> bool:
+    """Whether the first argument is the compiler itself, as it is for launchers of compilers."""
+    plain = os.path.basename(argument).rstrip("0123456789.").rstrip("-").rsplit("-", 1)[-1]
+    return plain in COMPILERS and (os.access(argument, os.X_OK) if "/" in argument else bool(_find(argument)))
+
+
+def _checked(name: str, given: str, ours: str) -> str:
+    path = given if "/" in given else _find(given)
+    if os.path.realpath(path) != os.path.realpath(ours):
+        raise InputError(f"{name}: expected clang-22, which is {os.path.realpath(ours)}, got {given}")
+    return path

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`Options`: what `passpilot cc` takes for itself, from the command line or else from the environment.
+
+Each option has its variable, `PASSPILOT_` and the name in capitals, which is how it reaches the plugin.
+Variables that take several values separate them by semicolons. A flag replaces its variable.
+"""
+
+from __future__ import annotations
+
+import os
+
+from passpilot.cli.cc.clang_arguments import WITH_VALUE
+from passpilot.plugin.errors import InputError, UsageError
+
+TYPE_CHECKING = False  # the name that type checkers take for true
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Final
+
+POINTS: Final = ("inline", "evict", "priority")
+SEVERAL: Final = ("advise", "load", "at", "log")
+"""Options that may be repeated."""
+
+OPTIONS: Final[Mapping[str, tuple[str, str]]] = {
+    "inline": ("RUNNER", "ask RUNNER about each call site"),
+    "evict": ("RUNNER", "ask RUNNER which live range to evict when registers run out"),
+    "priority": ("RUNNER", "ask RUNNER how early to allocate each live range"),
+    "advise": ("POINT=RUNNER", "the same for any decision point, those of passes in Python too"),
+    "load": ("FILE.py", "register the passes, features, runners and decision points in it"),
+    "at": ("POINT=PIPELINE", "run a pipeline at one of LLVM's extension points"),
+    "log": ("FOLDER", "write every decision to a log in FOLDER, one per translation unit"),
+    "on-error": ("fail|default", "what a failing runner does"),
+    "timeout": ("SECONDS", "how long to wait for another process (10)"),
+    "size-budget": ("FACTOR", "let the default decide once the module is FACTOR times its size (4)"),
+    "eviction-limit": ("COUNT", "how often a live range may be evicted (100)"),
+}
+"""Options with a value."""
+
+FLAGS: Final[Mapping[str, str]] = {
+    "traceback": "show the whole traceback of an error in Python",
+    "stats": "print what the advisors did, and of a runner that was never asked why",
+    "help": "show this text; `passpilot {name} -- --help` shows clang's",
+}
+
+FILES: Final = ("onnx", "aot", "replay", "python")
+"""Schemes of runners that begin with a file."""
+
+_HELP: Final = """\
+usage: passpilot {name} [option ...] [any argument of {clang} ...]
+
+Compile and link as {clang} does, with advisors.
+
+options:
+{rows}
+
+Each is also a variable, such as PASSPILOT_ON_ERROR; flags win. All other arguments are clang's.
+
+RUNNER is scheme:target[?key=value&...]: onnx:MODEL, aot:LIBRARY, python:FILE:NAME, pipe:BASE, grpc:HOST:PORT,
+replay:LOG, random:SEED, const:VALUE, default.
+
+example:
+  make CC="passpilot cc --inline=onnx:$PWD/model.onnx --log=$PWD/logs" """
+
+
+def help_text(name: str, clang: str) -> str:
+    """The text of --help."""
+    rows = [f"  {f'--{each}={value}':26}{text}" for each, (value, text) in OPTIONS.items()]
+    rows += [f"  {f'--{each}':26}{text.format(name=name)}" for each, text in FLAGS.items()]
+    return _HELP.format(name=name, clang=clang, rows="\n".join(rows)).rstrip()
+
+
+class Options:
+    """Our options, and in `rest` the arguments that are clang's.
+
+    Raises:
+        UsageError: an option, or a value of one, is wrong.
+        InputError: a file that an option names is not there.
+    """
+
+    def __init__(self, command: str, argv: Sequence[str]) -> None:
+        self.rest: list[str] = []
+        self.help = self.stats = self.traceback = False
+        self._command = command
+        self._given: dict[str, list[str]] = {}
+        self._where: dict[str, str] = {}
+        self._split(argv)
+        self._take_environment()
+        for name, texts in self._given.items():
+            for text in texts if name in SEVERAL else texts[-1:]:
+                self._check(name, text)
+
+    def _split(self, argv: Sequence[str]) -> None:
+        rest = iter(argv)
+        for argument in rest:
+            if argument == "--":
+                self.rest += rest if not self.rest else ("--", *rest)
+            elif not argument.startswith("--") or not self._is_ours(argument[2:]):
+                self.rest.append(argument)
+                if argument in WITH_VALUE and (value := next(rest, None)) is not None:
+                    self.rest.append(value)
+
+    def _is_ours(self, option: str) -> bool:
+        name, equals, value = option.partition("=")
+        if name in OPTIONS:
+            if not value:
+                raise self._wrong(
+                    f"--{name}", f"--{name}={OPTIONS[name][0]}", "no value" if equals else "no ="
+                )
+            self._put(name, value, f"--{name}")
+        elif option in FLAGS:
+            self.help |= option == "help"
+            self.stats |= option == "stats"
+            self.traceback |= option == "traceback"
+        elif any(each.startswith(name) for each in OPTIONS if len(name) > 2):
+            raise UsageError(f"{self._command}: --{option}: unknown; see `passpilot {self._command} --help`")
+        else:
+            return False
+        return True
+
+    def _put(self, name: str, value: str, where: str) -> None:
+        """Keep a value; advice for one of LLVM's points is the same as that point's own option."""
+        if name == "advise":
+            point, equals, runner = value.partition("=")
+            if not equals or not point or not runner:
+                raise self._wrong(where, "POINT=RUNNER", value)
+            if point in POINTS:
+                name, value = point, runner
+        if where.startswith("-") or not self._where.get(name, "").startswith("-"):
+            self._given.setdefault(name, []).append(value)
+            self._where[name] = where
+
+    def _take_environment(self) -> None:
+        for name in OPTIONS:
+            variable = _variable(name)
+            text = os.environ.get(variable, "")
+            for value in text.split(";") if name in SEVERAL else [text]:
+                if value:
+                    self._put(name, value, variable)
+        self.stats |= os.environ.get("PASSPILOT_STATS", "0") not in ("", "0")
+
+    def _check(self, name: str, text: str) -> None:
+        where = self._where[name]
+        if name in SEVERAL and ";" in text:
+            raise self._wrong(where, "a value without ';' (in the values of a runner it is %3B)", text)
+        if name == "load":
+            self._check_file(where, text)
+        elif name in POINTS or name == "advise":
+            self._check_runner(where, text.partition("=")[2] if name == "advise" else text)
+        elif name == "on-error" and text not in ("fail", "default"):
+            raise self._wrong(where, "fail or default", text)
+        elif name == "at" and "=" not in text:
+            raise self._wrong(where, "POINT=PIPELINE", text)
+        elif name in ("timeout", "size-budget", "eviction-limit"):
+            self._check_number(where, text, positive=name == "timeout")
+
+    def _check_runner(self, where: str, text: str) -> None:
+        scheme, _, target = text.partition("?")[0].partition(":")
+        if scheme == "python":
+            target = target.rpartition(":")[0]
+        if scheme in FILES and (scheme != "python" or target.endswith(".py")):
+            self._check_file(where, target)
+
+    def _check_file(self, where: str, path: str) -> None:
+        if not os.path.isfile(path):
+            raise InputError(f"{self._command}: {where}: expected a file, got {path!r}, which is none")
+
+    def _check_number(self, where: str, text: str, *, positive: bool) -> None:
+        try:
+            number = float(text)
+        except ValueError:
+            number = -1
+        if not number < float("inf") or number < 0 or (positive and not number):
+            raise self._wrong(where, "a number above 0" if positive else "a number of 0 or more", text)
+
+    def _wrong(self, where: str, expected: str, got: str) -> UsageError:
+        help_ = f"see `passpilot {self._command} --help`"
+        return UsageError(f"{self._command}: {where}: expected {expected}, got {got}; {help_}")
+
+    def value(self, name: str) -> str:
+        """The last value of an option; empty if there is none."""
+        return self._given.get(name, [""])[-1]
+
+    def asks(self, unoptimized: bool) -> bool:
+        """Whether a compilation needs the plugin: where the default decides unlogged, it is clang's own."""
+        if "load" in self._given or "at" in self._given or "advise" in self._given:
+            return True
+        points = [self.value(point) for point in POINTS if point in self._given]
+        logged = bool(points) and "log" in self._given
+        return (self.stats or not unoptimized) and (logged or any(each != "default" for each in points))
+
+    def environment(self) -> dict[str, str]:
+        """The variables that tell the plugin; an empty one is none."""
+        told = {_variable(name): ";".join(texts) for name, texts in self._given.items() if name in SEVERAL}
+        told |= {_variable(name): texts[-1] for name, texts in self._given.items() if name not in SEVERAL}
+        if "PASSPILOT_ADVISE" in os.environ:
+            told.setdefault("PASSPILOT_ADVISE", "")
+        if self.stats:
+            told["PASSPILOT_STATS"] = "1"
+        if self.traceback:
+            told["PASSPILOT_TRACEBACK"] = "1"
+        return told
+
+    def make_folder(self) -> None:
+        """Make the folders of the logs.
+
+        Raises:
+            InputError: a file is in the way.
+        """
+        points = {*POINTS, *(text.partition("=")[0] for text in self._given.get("advise", []))}
+        for text in self._given.get("log", []):
+            if text.partition("=")[0] in points:
+                continue
+            try:
+                os.makedirs(text, exist_ok=True)
+            except OSError as error:
+                msg = (
+                    f"{self._command}: {self._where['log']}: expected a folder, got {text}: {error.strerror}"
+                )
+                raise InputError(msg) from error
+
+
+def _variable(option: str) -> str:
+    return "PASSPILOT_" + option.upper().replace("-", "_")

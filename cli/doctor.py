@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot doctor`: which compilers and libraries are used, and what they can do.
+
+Each line is tried, not looked up. What passpilot cannot do without is ``ok`` or ``FAIL``, and one ``FAIL`` is
+exit code 1; of the rest, what is not there is ``-``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import shutil
+import subprocess
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import version
+from subprocess import SubprocessError
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from passpilot.plugin.mlir import bindings as mlir
+from passpilot.cli.parser import Parser
+from passpilot.plugin.errors import Error
+from passpilot.cli.outputs import quiet_pipe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from passpilot.plugin.mlir.protocols import Operation
+
+EPILOG: Final = f"""\
+example:
+  {mlir.VARIABLE}=iree.compiler passpilot doctor
+
+{mlir.VARIABLE} names the package whose MLIR is used: {", ".join(mlir.ROOTS)};
+without it, it is the first of these that is installed."""
+
+TOOLS: Final = ("clang-22", "opt-22", "llc-22", "mlir-opt-22", "ld.lld-22")
+PROBE: Final = "doctor-probe"
+DEADLINE: Final = 60.0
+"""Seconds for a tool that is tried."""
+FUNCTION: Final = "llvm.func @_mlir_ciface_f() { llvm.return }"
+TEXT: Final = "func.func @a(%x: i32) -> i32 { return %x : i32 } func.func @b() { return }"
+
+
+class _Check(NamedTuple):
+    what: str
+    run: Callable[[], str]
+    """What there is in a few words; it raises where there is none."""
+    needed: bool = True
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command; returns its exit code."""
+    parser = Parser(
+        "passpilot doctor", description="Tell which compilers are used, and what they can do.", epilog=EPILOG
+    )
+    parser.parse_args(argv)
+    with quiet_pipe():
+        passed = [_passes(check) for check in CHECKS]
+        if passed[-1]:
+            passed += map(_passes, ABLE)
+        return 0 if all(passed) else 1
+
+
+def _passes(check: _Check) -> bool:
+    """Print the line of a check; whether passpilot can do with its result."""
+    try:
+        state, text = "ok", check.run()
+    except (Error, ImportError, AttributeError, OSError, RuntimeError, SubprocessError) as error:
+        state = "FAIL" if check.needed else "-"
+        text = " ".join(str(error).split()) or type(error).__name__
+    print(f"{state:5}{check.what:20}{text}")
+    return state != "FAIL"
+
+
+def _python() -> str:
+    return f"{platform.python_version()}, passpilot {version('passpilot')}"
+
+
+def _llvm() -> str:
+    lines = import_module("passpilot.plugin._core").version_text().split("\n")
+    return ", ".join(each.strip() for each in lines if each.strip())
+
+
+def _stock_plugin() -> str:
+    """The plugin, in stock opt with a policy in Python, which has it start an interpreter."""
+    path = import_module("passpilot.cli.plugin_path").llvm_plugin()
+    opt = shutil.which("opt-22")
+    if opt is None:
+        raise RuntimeError("expected opt-22 on the PATH, got none; sudo apt-get install llvm-22")
+    asked = ("-passpilot-inline=python:passpilot.cli.doctor:probe", "-passes=inliner-wrapper")
+    command = [opt, f"-load-pass-plugin={path}", *asked, "-disable-output", os.devnull]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return str(path)
+
+
+def probe(_: object) -> bool:
+    """The policy of that check."""
+    return False
+
+
+def _c_api() -> str:
+    path = import_module("passpilot.cli.plugin_path").c_library()
+    ctypes.CDLL(str(path))
+    return str(path)
+
+
+def _bindings() -> str:
+    chosen = f", as {mlir.VARIABLE} says" if os.environ.get(mlir.VARIABLE) else ""
+    return f"{mlir.bindings().root} {mlir.bindings().version} ({mlir.bindings().capi.name}){chosen}"
+
+
+def _passes_in_python() -> str:
+    seen: list[object] = []
+
+    @dataclass(frozen=True)
+    class Probe:
+        def run(self, operation: Operation) -> None:
+            seen.append(operation.name)
+
+    passes = import_module("passpilot.passes.mlir.api")
+    passes.pass_(PROBE, anchor="func.func")(Probe)
+    try:
+        context = mlir.bindings().ir.Context()
+        context.enable_multithreading(True)
+        module = mlir.bindings().ir.Module.parse(TEXT, context)
+        passes.run_pipeline(module, f"builtin.module(func.func({PROBE},cse))")
+    finally:
+        passes.unregister(PROBE)
+    if len(seen) != 2:
+        raise Error(f"expected a pass to run on 2 functions, got {len(seen)}")
+    return f"nested, in {context.get_num_threads()} threads"
+
+
+def _lowering() -> str:
+    text = import_module("passpilot.passes.mlir.lower").lower(TEXT)
+    if "define i32 @a" not in text:
+        raise Error("expected LLVM IR with the function @a, got none")
+    return "func, scf, arith, memref, linalg to LLVM IR"
+
+
+def _engine() -> str:
+    ir = mlir.bindings().ir
+    engine = import_module(f"{mlir.bindings().root}.execution_engine")
+    with ir.Context():
+        engine.ExecutionEngine(ir.Module.parse(FUNCTION)).invoke("f")
+    return "runs what is lowered"
+
+
+def _module(name: str) -> Callable[[], str]:
+    return lambda: str(import_module(name).__version__)
+
+
+def _tool(name: str) -> Callable[[], str]:
+    def run() -> str:
+        if path := shutil.which(name):
+            return path
+        raise FileNotFoundError("not on the PATH")
+
+    return run
+
+
+CHECKS: Final = (
+    _Check("Python", _python),
+    _Check("LLVM", _llvm),
+    _Check("C API", _c_api),
+    _Check("plugin for opt-22", _stock_plugin, needed=False),
+    _Check("onnxruntime", _module("onnxruntime")),
+    _Check("onnx", _module("onnx")),
+    _Check("grpc", _module("grpc")),
+    *(_Check(name, _tool(name), needed=False) for name in TOOLS),
+    _Check("MLIR bindings", _bindings),
+)
+ABLE: Final = (
+    _Check("  passes in Python", _passes_in_python),
+    _Check("  lowering", _lowering, needed=False),
+    _Check("  JIT", _engine, needed=False),
+)
+"""What the bindings may be able to do."""

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot features`: prints the feature table of a decision point."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from passpilot.features.point import find_point, find_table
+from passpilot.cli.parser import Parser
+from passpilot.plugin.load import load_file
+from passpilot.cli.outputs import quiet_pipe
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from passpilot.features.point import Feature
+
+_EXAMPLE = """\
+example:
+  passpilot features --load policy.py --json
+  passpilot features --point evict
+  passpilot features --proto > inline.proto
+"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command on its arguments; returns the exit code, and ends quietly when its reader goes away.
+
+    Raises:
+        InputError: a file to load is missing, or raised.
+        FeatureError: a feature that it registers is refused.
+    """
+    options = _parser().parse_args(argv)
+    for path in options.load:
+        load_file(path)
+    show = _print_json if options.json else _print_proto if options.proto else _print_text
+    with quiet_pipe():
+        show(options.point)
+    return 0
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        "passpilot features",
+        description="Print what a decision point offers to a model: name, type and shape, meaning.",
+        epilog=_EXAMPLE,
+    )
+    parser.option("point", metavar="NAME", default="inline", help="the decision point (inline)")
+    parser.option("json", action="store_true", help="print one JSON object, specs in LLVM's form")
+    parser.option("proto", action="store_true", help="print a .proto file: messages and a service getAdvice")
+    parser.option(
+        "load", metavar="FILE.py", action="append", default=[], help="run this file first, list its features"
+    )
+    parser.traceback_option()
+    return parser
+
+
+def _print_text(name: str) -> None:
+    rows = find_table(name)
+    names = max(len(row.spec.name) for row in rows)
+    types = max(len(str(row.spec)) for row in rows)
+    for row in rows:
+        print(f"{row.spec.name:{names}}  {row.spec!s:{types}}  {_meaning(row)}".rstrip())
+    advice = find_point(name).advice
+    print(f"advice: {advice.name} {advice}")
+
+
+def _meaning(row: Feature) -> str:
+    return f"{row.doc} ({row.origin})".lstrip() if row.origin else row.doc
+
+
+def _print_proto(name: str) -> None:
+    from passpilot.features.proto import proto_text
+
+    print(proto_text(find_point(name)))
+
+
+def _print_json(name: str) -> None:
+    rows = [{**row.spec.to_json(), "doc": row.doc, "origin": row.origin or None} for row in find_table(name)]
+    print(json.dumps({"point": name, "features": rows, "advice": find_point(name).advice.to_json()}))

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot log`: looks into decision logs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Literal
+
+from passpilot.features.llvm import evict
+from passpilot.features.llvm import inline
+from passpilot.features.llvm import priority
+from passpilot.features.log.reader import read_log
+from passpilot.cli.parser import Parser
+from passpilot.cli.outputs import quiet_pipe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from passpilot.features.log.reader import Observation
+
+_EXAMPLE = """\
+example:
+  passpilot opt in.bc -passes='default<Oz>' --inline=random:7 --log decisions.log -o out.bc
+  passpilot log show decisions.log --limit 20
+"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command on its arguments; returns the exit code, and ends quietly when its reader goes away.
+
+    Raises:
+        LogError: the log cannot be read to its end; what came before has been printed.
+    """
+    options = _parser().parse_args(argv)
+    with quiet_pipe():
+        _show(options)
+    return 0
+
+
+def _parser() -> Parser:
+    parser = Parser("passpilot log", description="Look into decision logs.", epilog=_EXAMPLE)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    show = commands.add_parser(
+        "show",
+        help="print one line per decision, and a summary",
+        description="Print one line per decision of a log, and a summary.",
+        epilog=_EXAMPLE,
+    )
+    show.add_argument("file", metavar="LOG", help="a decision log of passpilot or of MLGO")
+    show.option("json", action="store_true", help="print one JSON object per decision, no summary")
+    show.option("limit", type=_count, metavar="N", help="stop after N decisions")
+    show.traceback_option()
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        msg = f"expected a number of decisions, got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)
+
+
+def _show(options: argparse.Namespace) -> None:
+    reader = read_log(options.file)
+    style = _style_of(reader.features[-1].name)
+    decisions = (_Decision(observation, style) for observation in islice(reader, options.limit))
+    if options.json:
+        for decision in decisions:
+            print(decision.to_json())
+    else:
+        _print_table(decisions, style)
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How the decisions of one point are shown: `words` stand for some of its advice."""
+
+    advice: str
+    default: str = ""
+    place: Literal["call", "register"] = "call"
+    width: int = 8
+    words: Mapping[int, str] = field(default_factory=dict)
+    idle: str = ""
+    """The word for doing nothing."""
+    done: str = ""
+    """What the summary says of all other decisions."""
+
+
+_STYLES: Final = (
+    _Style(
+        inline.DECISION.name,
+        inline.DEFAULT.name,
+        words={0: "no", 1: "inline"},
+        idle="no",
+        done="inlined",
+    ),
+    _Style(
+        evict.DECISION.name,
+        evict.DEFAULT.name,
+        "register",
+        words={evict.DO_NOT_EVICT: "keep"},
+        idle="keep",
+        done="evicted",
+    ),
+    _Style(priority.DECISION.name, priority.DEFAULT.name, "register", width=10),
+)
+
+
+def _style_of(advice: str) -> _Style:
+    own = _Style(advice, f"{advice}_default")  # of a pass in Python, or another compiler's
+    return next((style for style in _STYLES if style.advice == advice), own)
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """An observation for people: which tensor is its advice, and what LLVM would have done."""
+
+    observation: Observation
+    style: _Style
+
+    @property
+    def advice(self) -> str:
+        return self._shown(self.style.advice)
+
+    @property
+    def default(self) -> str:
+        return self._shown(self.style.default) if self.style.default in self.observation.tensors else ""
+
+    def __str__(self) -> str:
+        width = self.style.width
+        line = (
+            f"{self.observation.index:8} {self.default or '-':{width}} {self.advice:{width}} {self._place()}"
+        )
+        return line.rstrip()
+
+    def _place(self) -> str:
+        seen = self.observation
+        if self.style.place == "register":
+            return seen.register
+        call = f"{seen.caller or '?'} -> {seen.callee or '?'}" if seen.caller or seen.callee else ""
+        return f"{call}  {seen.location}"
+
+    def to_json(self) -> str:
+        """All of the observation as one JSON object; what is not finite is null."""
+        seen = self.observation
+        names = ("register",) if self.style.place == "register" else ("caller", "callee", "location")
+        fields: dict[str, object] = {
+            "context": seen.context,
+            "observation": seen.index,
+            **{name: getattr(seen, name) for name in names},
+            "tensors": {name: _plain(tensor) for name, tensor in seen.tensors.items()},
+        }
+        if seen.score is not None:
+            fields["score"] = _plain(seen.score)
+        return json.dumps(fields, allow_nan=False)
+
+    def _shown(self, name: str) -> str:
+        value = _plain(self.observation.tensors[name])
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        return self.style.words.get(value, str(value)) if isinstance(value, int) else str(value)
+
+
+def _print_table(decisions: Iterable[_Decision], style: _Style) -> None:
+    print(f"decision {'default':{style.width}} {'advice':{style.width}} {style.place}")
+    advices: Counter[str] = Counter()
+    agreed = compared = 0
+    context = ""
+    for decision in decisions:
+        if decision.observation.context != context:
+            context = decision.observation.context
+            print(f"context {context}:")
+        print(decision)
+        advices[decision.advice] += 1
+        compared += decision.default != ""
+        agreed += decision.default == decision.advice
+    print(_summary(style, advices, agreed, compared))
+
+
+def _summary(style: _Style, advices: Counter[str], agreed: int, compared: int) -> str:
+    total = advices.total()
+    parts = [f"{total} decision{'s' if total != 1 else ''}"]
+    if style.done:
+        parts.append(f"{total - advices[style.idle]} {style.done}")
+    if compared:
+        whose = "LLVM" if style in _STYLES else "the pass"
+        parts.append(f"{agreed} as {whose}'s default ({100 * agreed / compared:.1f} %)")
+    return ", ".join(parts)
+
+
+def _plain(tensor: NDArray[np.generic]) -> object:
+    """A tensor of one element as a number, another as nested lists, with None for what is not finite."""
+    return _finite(tensor.item() if tensor.size == 1 else tensor.tolist())
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The command `passpilot`: finds the subcommand's file, and turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Final
+
+# name -> (module:function, what it does); imported when used
+COMMANDS: Final = {
+    "opt": ("passpilot.cli.opt:main", "optimize LLVM IR, with advisors"),
+    "llc": ("passpilot.cli.llc:main", "generate code, with advisors"),
+    "mlir-opt": ("passpilot.cli.mlir_opt:main", "optimize MLIR, with advisors and passes in Python"),
+    "cc": ("passpilot.cli.cc.main:c", "compile C as clang-22 does, with advisors"),
+    "c++": ("passpilot.cli.cc.main:cxx", "compile C++ as clang++-22 does, with advisors"),
+    "attach": ("passpilot.cli.attach:main", "run an unmodified compiler, and answer its questions"),
+    "serve": ("passpilot.cli.serve:main", "answer for a compiler in another process"),
+    "aot": ("passpilot.cli.aot:main", "compile an ONNX model to native code"),
+    "serve-compiler": ("passpilot.cli.serve_compiler:main", "let agents learn from compilations"),
+    "log": ("passpilot.cli.log:main", "show a decision log"),
+    "features": ("passpilot.cli.features:main", "list what a model can see"),
+    "plugin-path": ("passpilot.cli.plugin_path:main", "tell where the plugin for a stock compiler is"),
+    "doctor": ("passpilot.cli.doctor:main", "tell which compilers are used, and what they can do"),
+}
+
+EXAMPLE: Final = "passpilot opt in.bc -passes='default<Oz>' --inline=python:policy.py:decide -o out.bc"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one subcommand; the exit code is 0, 1 for an error, 2 for a wrong command line, 130 for Ctrl-C."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    traceback = "--traceback" in arguments or "-traceback" in arguments
+    try:
+        return _dispatch(arguments)
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has gone; Python must not complain about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:  # noqa: BLE001  (what is not an error of ours is raised again)
+        return _fail(error, traceback)
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "-help", "--help"):
+        print(usage())
+        return 0 if arguments else 2
+    if arguments[0] in ("-version", "--version"):
+        print(version())
+        return 0
+    name, rest = arguments[0], arguments[1:]
+    if name not in COMMANDS:
+        _say(f"error: expected a command among {', '.join(COMMANDS)}, got {name!r}; see passpilot --help")
+        return 2
+    module, _, function = COMMANDS[name][0].partition(":")
+    run: Callable[[list[str]], int] = getattr(import_module(module), function)
+    code = run(rest)
+    sys.stdout.flush()
+    return code
+
+
+def usage() -> str:
+    """The text of `passpilot --help`."""
+    rows = "\n".join(f"  {name:16}{text}" for name, (_, text) in COMMANDS.items())
+    return (
+        "usage: passpilot COMMAND ...\n\nPython steers a compiler.\n\n"
+        f"commands:\n{rows}\n\n"
+        "  --version  passpilot's version and LLVM's\n\n"
+        f"example:\n  {EXAMPLE}\n\n`passpilot COMMAND --help` tells more."
+    )
+
+
+def version() -> str:
+    """The text of `passpilot --version`."""
+    from importlib.metadata import version as installed
+
+    from passpilot.plugin import _core
+
+    return f"passpilot {installed('passpilot')}\n  {_core.version_text().rstrip()}"
+
+
+def _fail(error: Exception, traceback: bool) -> int:
+    from passpilot.plugin.errors import Error, PipelineError
+
+    if not isinstance(error, Error):
+        raise error
+    if traceback:
+        import traceback as printer
+
+        printer.print_exception(error)
+    # One line, also of what LLVM says in several, as its verifier does.
+    lines = filter(None, map(str.strip, str(error).splitlines()))
+    _say(f"error: {' '.join(lines)}")
+    if isinstance(error, PipelineError):
+        print(*(f"  {line}" for line in error.excerpt.splitlines()), sep="\n", file=sys.stderr)
+    return error.exit_code
+
+
+def _say(text: str) -> None:
+    # Written at once: in a parallel build others write there, too.
+    print(f"passpilot: {text}\n", end="", file=sys.stderr)

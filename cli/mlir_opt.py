@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot mlir-opt`: mlir-opt, with passes in Python and advisors."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from passpilot.cli import advice as tool
+from passpilot.cli.parser import Parser
+from passpilot.plugin.errors import CompilationError, Error, InputError, PassError, UsageError
+from passpilot.plugin.files import write_file
+from passpilot.plugin.interrupt import prompt_interrupt
+from passpilot.plugin.mlir.bindings import bindings
+from passpilot.plugin.mlir.expected import ExpectedDiagnostics
+from passpilot.plugin.mlir.source import SPLIT, read_sources
+from passpilot.plugin.progress import progress
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Sequence
+
+    from passpilot.plugin.mlir.diagnostics import Diagnostic
+    from passpilot.plugin.mlir.source import Source
+    from passpilot.plugin.module import Advisor
+
+EPILOG: Final = f"""\
+example:
+  passpilot mlir-opt in.mlir --pass-pipeline='builtin.module(func.func(cse),inline)' -o out.mlir
+
+MLIR is that of the Python bindings at hand; see `passpilot doctor`.
+{tool.RUNNERS}"""
+
+PRINTS: Final = {
+    "mlir_print_ir_before_all": ("print_before_all", "before each pass"),
+    "mlir_print_ir_after_all": ("print_after_all", "after each pass"),
+    "mlir_print_ir_after_change": ("print_after_change", "after each pass that has changed it"),
+    "mlir_print_ir_after_failure": ("print_after_failure", "after a pass that has failed"),
+}
+"""Our flags, what the bindings call them, and what they mean."""
+
+FAILURES: Final = (InputError, CompilationError, PassError)
+"""What may become of one part of an input."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command; returns its exit code."""
+    tool.prepare()
+    # alone it takes no value, which argparse would look for in what follows
+    flags = [f"{each}=true" if each.lstrip("-") == "verify-each" else each for each in argv]
+    options = make_parser().parse_args(flags)
+    if options.version:
+        tool.print_version()
+        print(f"  MLIR of {bindings().root} {bindings().version}")
+        return 0
+    tool.load_files(options)
+    if options.print_passes:
+        print(import_module("passpilot.passes.mlir.pipeline").listing(), end="")
+        return 0
+    tool.check_text("mlir-opt", options)
+    if options.emit_llvm and (options.emit_bytecode or options.split_input_file):
+        got = "--emit-bytecode" if options.emit_bytecode else "--split-input-file"
+        raise UsageError(f"mlir-opt: --emit-llvm: expected one module of LLVM IR to write, got {got}")
+    tool.check_outputs("mlir-opt", options, ("-o", options.output))
+    sources = read_sources(options.input, split=options.split_input_file)
+    if options.log and len(sources) > 1:
+        raise UsageError(f"mlir-opt: --log: expected one module for one log, got an input of {len(sources)}")
+    advisors = tool.make_advisors("mlir-opt", options)
+    try:
+        return _run(options, sources, advisors)
+    finally:
+        tool.close(advisors)
+
+
+def make_parser() -> Parser:
+    """The parser of the command line; options take one or two dashes."""
+    parser = Parser(
+        "passpilot mlir-opt",
+        description="Run MLIR's passes as mlir-opt does, with passes in Python, and decisions advised.",
+        epilog=EPILOG,
+        add_help=False,
+    )
+    add = parser.option
+    parser.add_argument("input", nargs="?", default="-", metavar="IN", help="MLIR; - (the default) for stdin")
+    add("help", "h", action="help", help="show this text")
+    add("version", action="store_true", help="passpilot's version and that of MLIR's bindings")
+    add("print-passes", action="store_true", help="list the passes in Python")
+    add("o", dest="output", default="-", metavar="OUT", help="output file; - (the default) for stdout")
+    text = "pipeline, such as 'builtin.module(func.func(cse),inline)'"
+    add("pass-pipeline", default="builtin.module()", metavar="TEXT", help=text)
+    add("dump-pass-pipeline", action="store_true", help="print the pipeline with all options to stderr")
+    add("split-input-file", action="store_true", help="take the parts between lines of // ----- one by one")
+    add("verify-diagnostics", action="store_true", help="diagnostics are those of expected-error {{...}}")
+    add("allow-unregistered-dialect", action="store_true", help="take operations of unknown dialects")
+    add("emit-bytecode", action="store_true", help="write bytecode")
+    add("f", dest="force", action="store_true", help="write bytecode to a terminal, too")
+    add("emit-llvm", action="store_true", help="lower what the pipeline leaves to LLVM IR, and write that")
+    _printing_options(parser)
+    _pass_options(parser)
+    parser.set_defaults(pass_remarks_output="")
+    inline, who = "mlir-inline={}".format, "ask RUNNER about each call; as --advise mlir-inline=RUNNER"
+    add("inline", dest="advise", action="append", default=[], type=inline, metavar="RUNNER", help=who)
+    tool.advice_options(parser, "mlir-opt")
+    parser.traceback_option()
+    return parser
+
+
+def _printing_options(parser: Parser) -> None:
+    add = parser.option
+    add("mlir-print-op-generic", action="store_true", help="print operations in the generic form")
+    add("mlir-print-debuginfo", action="store_true", help="print locations")
+    add("mlir-print-local-scope", action="store_true", help="print without aliases")
+    elide = "print ... for element attributes of more than N elements"
+    add("mlir-elide-elementsattrs-if-larger", type=int, metavar="N", help=elide)
+    for flag, (_, when) in PRINTS.items():
+        add(flag.replace("_", "-"), action="store_true", help=f"print the IR {when}")
+    add("mlir-print-ir-module-scope", action="store_true", help="print the whole module there")
+
+
+def _pass_options(parser: Parser) -> None:
+    add = parser.option
+    each = "verify after each pass (the default)"
+    add("verify-each", default="true", choices=BOOLEANS, help=each)
+    add("mlir-timing", action="store_true", help="print how long each pass took")
+    add("mlir-pass-statistics", action="store_true", help="print what passes have counted")
+    add("mlir-disable-threading", action="store_true", help="run in one thread")
+
+
+BOOLEANS: Final = ("true", "1", "false", "0")
+
+
+class _Compilation(NamedTuple):
+    """What all parts of an input have in common."""
+
+    options: argparse.Namespace
+    advisors: Sequence[Advisor]
+    mlir: Any
+    pipeline: Callable[..., Any]
+
+
+def _run(options: argparse.Namespace, sources: Sequence[Source], advisors: Sequence[Advisor]) -> int:
+    pipeline = import_module("passpilot.passes.mlir.pipeline").Pipeline
+    shared = _Compilation(options, advisors, bindings(), pipeline)
+    text = pipeline(options.pass_pipeline, _context(shared))  # or the error in it, before anything is done
+    if options.dump_pass_pipeline:
+        print(text, file=sys.stderr)
+    if options.verify_diagnostics:
+        return _verify(shared, sources)
+    made: list[bytes] = []
+    failed: list[Error] = []
+    for source in sources:  # all of them, so that all errors are told
+        try:
+            made.append(_compiled(shared, source, partial(_print_diagnostic, source)))
+        except FAILURES as error:
+            failed.append(error)
+    if failed:
+        raise failed[0]
+    tool.close(advisors)  # what fails here must fail before anything is written
+    _write(options, made)
+    if options.stats:
+        for advisor in advisors:
+            print(advisor.report(), file=sys.stderr)
+    return 0
+
+
+def _print_diagnostic(source: Source, diagnostic: Diagnostic) -> None:
+    print(source.shown(diagnostic), end="", file=sys.stderr, flush=True)
+
+
+def _verify(shared: _Compilation, sources: Sequence[Source]) -> int:
+    """Compile all parts, of which any may fail as its comments say, and complain where they say otherwise."""
+    complaints: list[str] = []
+    made: list[bytes] = []
+    for source in sources:
+        expected = ExpectedDiagnostics(source)
+        with contextlib.suppress(*FAILURES):  # what the comments say of it is checked
+            made.append(_compiled(shared, source, expected.meet))
+        complaints += [*expected.complaints, *expected.missing()]
+    print(*complaints, sep="\n", end="\n" if complaints else "", file=sys.stderr)
+    if complaints:
+        return 1
+    tool.close(shared.advisors)
+    _write(shared.options, made)
+    return 0
+
+
+def _compiled(shared: _Compilation, source: Source, tell: Callable[[Diagnostic], None]) -> bytes:
+    """What becomes of a source."""
+    context = _context(shared)
+    pipeline = _pipeline(shared, context)
+    module = source.parse(shared.mlir, context, tell)
+    with progress(f"{source.name} {shared.options.pass_pipeline}"), prompt_interrupt():
+        pipeline.run(module.operation, shared.advisors, tell=tell)
+    return _rendered(shared.options, module.operation)
+
+
+def _context(shared: _Compilation) -> Any:
+    context = shared.mlir.ir.Context()
+    context.allow_unregistered_dialects = shared.options.allow_unregistered_dialect
+    one_thread = shared.options.mlir_disable_threading or _prints(shared.options)
+    context.enable_multithreading(not one_thread)  # MLIR prints from one thread only
+    return context
+
+
+def _prints(options: argparse.Namespace) -> dict[str, bool]:
+    """Which IR is to be printed, by the words of the bindings; empty if none."""
+    wanted = {word: bool(getattr(options, flag)) for flag, (word, _) in PRINTS.items()}
+    if wanted["print_after_change"] or wanted["print_after_failure"]:
+        wanted["print_after_all"] = True  # of which these are a part
+    return wanted if any(wanted.values()) else {}
+
+
+def _pipeline(shared: _Compilation, context: Any) -> Any:
+    options = shared.options
+    pipeline = shared.pipeline(options.pass_pipeline, context)
+    pipeline.manager.enable_verifier(options.verify_each in ("true", "1"))
+    if prints := _prints(options):
+        pipeline.manager.enable_ir_printing(print_module_scope=options.mlir_print_ir_module_scope, **prints)
+    if options.mlir_timing:
+        pipeline.manager.enable_timing()
+    if options.mlir_pass_statistics:
+        pipeline.manager.enable_statistics()
+    return pipeline
+
+
+def _rendered(options: argparse.Namespace, operation: Any) -> bytes:
+    if options.emit_llvm:
+        lowered: str = import_module("passpilot.passes.mlir.lower").lower(operation)
+        return lowered.encode("utf-8", "surrogateescape")
+    file = io.BytesIO()
+    if options.emit_bytecode:
+        operation.write_bytecode(file)
+        return file.getvalue()
+    operation.print(
+        file=file,
+        binary=True,
+        print_generic_op_form=options.mlir_print_op_generic,
+        enable_debug_info=options.mlir_print_debuginfo,
+        use_local_scope=options.mlir_print_local_scope,
+        large_elements_limit=options.mlir_elide_elementsattrs_if_larger,
+    )
+    return file.getvalue().rstrip(b"\n") + b"\n"
+
+
+def _write(options: argparse.Namespace, made: Sequence[bytes]) -> None:
+    binary = options.emit_bytecode and not options.force
+    if binary and tool.refuses_terminal(options.output, "bytecode", "-o OUT, or -f"):
+        return
+    write_file(options.output, (SPLIT + b"\n").join(made))

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot opt`: opt, with advisors."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from passpilot.cli import advice as tool
+from passpilot.cli.parser import Parser
+from passpilot.plugin.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+    from passpilot.plugin.module import Advisor, Module
+
+LEVELS: Final = ("O0", "O1", "O2", "O3", "Os", "Oz")
+
+EPILOG: Final = f"""\
+example:
+  passpilot opt in.bc -passes='default<Oz>' --inline=python:policy.py:decide --stats -o out.bc
+
+All other options are LLVM's own, as in opt: -inline-threshold=50, -pass-remarks=inline, -mcpu=znver4, ...
+{tool.RUNNERS}"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command; returns its exit code."""
+    tool.prepare()
+    parser = make_parser()
+    ours, llvm = tool.split_options(argv, parser)
+    return _run(parser.parse_args(ours), llvm)
+
+
+def make_parser() -> Parser:
+    """The parser of our options and of those that opt itself has; each with one or two dashes."""
+    parser = Parser(
+        "passpilot opt",
+        description="Optimize LLVM IR as opt does, with the decisions of its passes advised.",
+        epilog=EPILOG,
+        add_help=False,
+    )
+    add = parser.option
+    tool.input_options(parser)
+    add("passes", "p", metavar="PIPELINE", help="textual pipeline, such as 'default<Oz>'")
+    for level in LEVELS:
+        add(level, dest="levels", action="append_const", const=level, help=f"as -passes='default<{level}>'")
+    add("o", dest="output", metavar="OUT", help="output file; - (the default) for stdout")
+    add("S", dest="assembly", action="store_true", help="write LLVM assembly")
+    add("f", dest="force", action="store_true", help="write bitcode to a terminal, too")
+    add("disable-output", action="store_true", help="write no module")
+    add("verify-each", action="store_true", help="verify after each pass")
+    add("strip-debug", action="store_true", help="drop debug information first")
+    add("data-layout", default="", metavar="LAYOUT", help="override the data layout")
+    add("aa-pipeline", default="default", metavar="PIPELINE", help="alias analyses to use")
+    add("debug-pass-manager", action="store_true", help="print each pass and analysis that runs")
+    add("load-pass-plugin", action="append", default=[], metavar="SO", help="load passes of an LLVM plugin")
+    add("print-passes", action="store_true", help="list LLVM's passes, and those in Python")
+    points = "run a pipeline at one of LLVM's extension points"
+    add("at", action="append", default=[], metavar="POINT=PIPELINE", help=points)
+    tool.remark_options(parser)
+    tool.advice_options(parser, "opt")
+    budget = "let the default decide once the module is FACTOR times its size (4); 0: no limit"
+    add("size-budget", type=float, metavar="FACTOR", help=budget)
+    parser.traceback_option()
+    return parser
+
+
+def _run(options: argparse.Namespace, llvm: list[str]) -> int:
+    if options.version:
+        tool.print_version()
+        return 0
+    if options.print_passes:
+        _print_passes(options)
+        return 0
+    pipeline, at = _pipeline(options), _at(options)
+    tool.check_text("opt", options)
+    tool.load_files(options)
+    tool.check_outputs("opt", options, ("-o", None if options.disable_output else options.output or "-"))
+    tool.set_llvm_options("opt", llvm)
+    advisors = tool.make_advisors("opt", options)
+    try:
+        _compile(options, pipeline, at, advisors)
+    finally:
+        tool.close(advisors)
+    return 0
+
+
+def _pipeline(options: argparse.Namespace) -> str:
+    levels: list[str] = options.levels or []
+    if len(levels) > 1:
+        raise UsageError(f"opt: expected one optimization level, got -{' -'.join(levels)}")
+    if levels and options.passes is not None:
+        raise UsageError(f"opt: expected -{levels[0]} or -passes, got both; use 'default<{levels[0]}>,...'")
+    return f"default<{levels[0]}>" if levels else options.passes or ""
+
+
+def _at(options: argparse.Namespace) -> dict[str, str]:
+    """The pipeline text of each extension point that has one."""
+    texts: dict[str, str] = {}
+    for given in options.at:
+        point, equals, text = given.partition("=")
+        if not (point and equals and text):
+            raise UsageError(f"opt: --at: expected POINT=PIPELINE, got {given!r}")
+        if point in texts:
+            raise UsageError(f"opt: --at: expected one pipeline for {point}, got two; join them by a comma")
+        texts[point] = text
+    return texts
+
+
+def _print_passes(options: argparse.Namespace) -> None:
+    from passpilot.plugin import _core
+
+    tool.load_files(options)
+    print(_core.pass_names(), import_module("passpilot.passes.python.pipeline").listing(), sep="", end="")
+
+
+def _compile(
+    options: argparse.Namespace, pipeline: str, at: Mapping[str, str], advisors: Sequence[Advisor]
+) -> None:
+    from passpilot.plugin.module import Module, optimize
+    from passpilot.plugin.progress import progress
+
+    module = Module.read(
+        options.input,
+        mtriple=options.mtriple,
+        data_layout=options.data_layout,
+        verify=not options.disable_verify,
+        strip_debug=options.strip_debug,
+    )
+    with progress(f"{options.input} {pipeline}"):
+        optimize(
+            module,
+            pipeline,
+            advisors,
+            at=at,
+            aa_pipeline=options.aa_pipeline,
+            verify=not options.disable_verify,
+            verify_each=options.verify_each,
+            debug_pass_manager=options.debug_pass_manager,
+            pass_plugins=options.load_pass_plugin,
+            remarks_output=options.pass_remarks_output,
+            remarks_filter=options.pass_remarks_filter,
+            remarks_format=options.pass_remarks_format,
+            remarks_with_hotness=options.pass_remarks_with_hotness,
+        )
+    tool.close(advisors)  # what fails here must fail before anything is written
+    _write(options, module)
+    if options.stats:
+        tool.print_reports(advisors)
+
+
+def _write(options: argparse.Namespace, module: Module) -> None:
+    if options.disable_output or _prints_pipeline():
+        return
+    from passpilot.plugin.files import write_file
+
+    output = options.output or "-"
+    wanted = options.assembly or options.force
+    if not wanted and tool.refuses_terminal(output, "bitcode", "-o OUT, -S for assembly, or -f"):
+        return
+    write_file(output, module.assembly() if options.assembly else module.bitcode())
+
+
+def _prints_pipeline() -> bool:
+    from passpilot.plugin import _core
+
+    return _core.prints_pipeline()

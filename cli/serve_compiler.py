@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot serve-compiler --grpc HOST:PORT`: the command."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import os
+import signal
+from typing import TYPE_CHECKING, Final
+
+from passpilot.runners.serving.grpc_server import OPTIONS, announce, listen, read_guard  # before grpc: see there
+
+import grpc  # isort: skip
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from passpilot.cli.parser import Parser
+from passpilot.plugin.errors import UsageError
+from passpilot.training.compiler_service import SERVICE, CompilerService, Corpus
+from passpilot.training.pool import GRACE, Pool
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        "passpilot serve-compiler",
+        description="Let agents take the decisions of compilations, episode by episode, over gRPC.",
+        epilog="example:\n  passpilot serve-compiler --grpc :5005 --corpus modules/\n\n"
+        "In Python, passpilot.training.episode.CompilerClient is an agent's end; for other languages,\n"
+        "compiler.proto in the package defines it.",
+    )
+    add = parser.option
+    where = "listen there; only to this machine without HOST; 0 for a free port"
+    add("grpc", metavar="[HOST:]PORT", required=True, help=where)
+    add("corpus", metavar="DIR", help="let agents name modules in this folder")
+    add("load", metavar="FILE.py", action="append", default=[], help="register the features in this file")
+    add("timeout", metavar="S", type=float, default=60.0, help="seconds for each action of an agent (60)")
+    add("compile-timeout", metavar="S", type=float, default=300.0, help="seconds for each step of LLVM (300)")
+    most = max(8, 2 * (os.cpu_count() or 1))
+    add("episodes", metavar="N", type=int, default=most, help=f"at most so many at a time ({most})")
+    add("token", metavar="TEXT|@FILE", help="answer only agents that send this")
+    add("tls-cert", metavar="FILE", help="speak TLS, with this certificate (PEM)")
+    add("tls-key", metavar="FILE", help="the private key of the certificate (PEM)")
+    parser.traceback_option()
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; ends with 0 on SIGINT and SIGTERM."""
+    args = _parser().parse_args(argv)
+    for name in ("timeout", "compile_timeout", "episodes"):
+        value = getattr(args, name)
+        if not 0 < value < math.inf:
+            flag = f"--{name.replace('_', '-')}"
+            raise UsageError(f"serve-compiler: {flag}: expected a number of more than 0, got {value}")
+    with contextlib.suppress(asyncio.CancelledError):
+        asyncio.run(_serve(args))
+    return 0
+
+
+async def _serve(args: argparse.Namespace) -> None:
+    loop, serving = asyncio.get_running_loop(), asyncio.current_task()
+    assert serving is not None, "it runs"
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, serving.cancel)
+    token, tls = read_guard(args, "serve-compiler")
+    corpus = Corpus(args.corpus)
+    pool = Pool(args.load, args.episodes)
+    service = CompilerService(pool, corpus, args.timeout, args.compile_timeout, token)
+    server = grpc.aio.server(options=OPTIONS)
+    try:
+        port = listen(server, args.grpc, f"serve-compiler --grpc {args.grpc}", tls)
+        await pool.warm()
+        await _offer(server, service)
+        await server.start()
+        announce(args.grpc, port)
+        await asyncio.Event().wait()  # for a signal
+    finally:
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, int)  # what follows is the clean-up, which is to be complete
+        await server.stop(None)
+        pool.close()
+        await _settle()
+
+
+async def _settle() -> None:
+    """Let grpc's tasks end by themselves: those that the end of the loop cancels print tracebacks."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    if others:
+        await asyncio.wait(others, timeout=GRACE)
+
+
+async def _offer(server: grpc.aio.Server, service: CompilerService) -> None:
+    server.add_generic_rpc_handlers((service.handler(),))
+    state = health.aio.HealthServicer()
+    health_pb2_grpc.add_HealthServicer_to_server(state, server)
+    for name in ("", SERVICE):
+        await state.set(name, health_pb2.HealthCheckResponse.SERVING)
+    reflection.enable_server_reflection((SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), server)

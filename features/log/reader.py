@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reads decision logs: the files of LLVM's TrainingLogger, ours and MLGO's alike, as numpy arrays.
+
+The last feature of our own logs is the advice; the one before it is LLVM's own decision (`inlining_default`,
+`evict_default`, `priority_default`). The docstring of `log_stream.py` describes the format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import accumulate, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from passpilot.features.log.stream import Stream, read_header
+from passpilot.features.spec import by_name
+from passpilot.plugin.errors import LogError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from passpilot.features.log.stream import Event
+    from passpilot.features.spec import TensorSpec
+
+_CHUNK: Final = 1024
+
+
+def read_log(path: str | os.PathLike[str]) -> LogReader:
+    """The reader of the decision log at `path`.
+
+    Raises:
+        LogError: the file cannot be read, or does not start like a decision log.
+    """
+    return LogReader(path)
+
+
+class Tensors(Mapping[str, "NDArray[np.generic]"]):
+    """The tensors of one observation by name: read-only arrays, made when they are asked for."""
+
+    __slots__ = ("_record", "_table")
+
+    def __init__(self, table: _Table, record: bytes) -> None:
+        self._table = table
+        self._record = record
+
+    def __getitem__(self, name: str) -> NDArray[np.generic]:
+        return self._table.tensor(name, self._record)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table.specs)
+
+    def __len__(self) -> int:
+        return len(self._table.specs)
+
+
+@dataclass(slots=True, eq=False)  # not frozen: that would double the cost of reading
+class Observation:
+    """One decision of a log; the texts are empty where the log does not name them.
+
+    Of `inline`, the log names caller, callee and location; where registers are allocated, the function is the
+    context, and `register` the candidate.
+    """
+
+    context: str
+    index: int
+    caller: str
+    callee: str
+    location: str
+    register: str
+    tensors: Tensors
+    score: NDArray[np.generic] | None
+
+
+class LogReader:
+    """A decision log: `features` and `score` from its header, and the decisions, streamed at each iteration.
+
+    Iterating holds one decision in memory. It raises `LogError`, naming file and offset, where the log is cut
+    off or is not one.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path: Final = Path(path)
+        with Stream(self.path) as stream:
+            features, score = read_header(stream)
+        self.features: Final = features
+        self.score: Final = score
+        self._table: Final = _Table(features)
+        self._score_table: Final = _Table((score,) if score else ())
+
+    def __iter__(self) -> Iterator[Observation]:
+        for record in self._records():
+            event = record.event
+            score = self._score_table.tensor(self.score.name, record.score) if self.score else None
+            yield Observation(
+                record.context,
+                event.number("observation"),
+                event.text("caller"),
+                event.text("callee"),
+                event.text("location"),
+                event.text("register"),
+                Tensors(self._table, record.tensors),
+                score,
+            )
+
+    def to_arrays(self, names: Iterable[str] | None = None) -> dict[str, NDArray[np.generic]]:
+        """The named tensors of all decisions, each as one array of N x shape; None means all and the score.
+
+        Raises:
+            LogError: the log has no tensor of one of the names, is cut off, or is not one.
+        """
+        import numpy as np
+
+        table = _Table((*self.features, *self._score_table.specs.values()))
+        wanted = tuple(table.specs if names is None else dict.fromkeys(names))
+        if unknown := [name for name in wanted if name not in table.specs]:
+            msg = f"log {self.path}: expected names among {', '.join(table.specs)}, got {', '.join(unknown)}"
+            raise LogError(msg)
+        parts = {name: [np.empty(0, table.dtype)[name]] for name in wanted}
+        records = self._records()
+        while chunk := list(islice(records, _CHUNK)):
+            rows = np.frombuffer(b"".join([r.tensors + r.score for r in chunk]), table.dtype)
+            for name, part in parts.items():
+                part.append(rows[name].copy())
+        return {name: np.concatenate(parts.pop(name)) for name in wanted}
+
+    def _records(self) -> Iterator[_Record]:
+        context = ""
+        with Stream(self.path) as stream:
+            stream.event()
+            while event := stream.event():
+                if not event.is_observation:
+                    context = event.text("context", None)
+                    continue
+                tensors = stream.block(self._table.nbytes)
+                yield _Record(context, event, tensors, self._read_score(stream, event))
+
+    def _read_score(self, stream: Stream, event: Event) -> bytes:
+        if self.score is None:
+            return b""
+        outcome = stream.event()
+        if outcome is None:
+            raise stream.cut()
+        if outcome.number("outcome") != event.number("observation"):
+            raise outcome.error("the outcome of the observation before it")
+        return stream.block(self.score.nbytes)
+
+
+class _Record(NamedTuple):
+    context: str
+    event: Event
+    tensors: bytes
+    score: bytes
+
+
+class _Table:
+    """Where each tensor lies in a packed record."""
+
+    def __init__(self, specs: Iterable[TensorSpec]) -> None:
+        import numpy as np
+
+        self.specs = by_name(specs)
+        self.dtype = np.dtype([(name, spec.numpy_dtype, spec.shape) for name, spec in self.specs.items()])
+        self.nbytes = self.dtype.itemsize
+        self._places = {
+            name: (spec.numpy_dtype, spec.size, offset, spec.shape)
+            for (name, spec), offset in zip(self.specs.items(), self._offsets(), strict=False)
+        }
+
+    def tensor(self, name: str, record: bytes) -> NDArray[np.generic]:
+        import numpy as np
+
+        dtype, size, offset, shape = self._places[name]
+        return np.frombuffer(record, dtype, size, offset).reshape(shape)
+
+    def _offsets(self) -> Iterator[int]:
+        return accumulate((spec.nbytes for spec in self.specs.values()), initial=0)

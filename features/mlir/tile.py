@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a model sees of a loop of a structured operation of linalg that may be tiled.
+
+An operation is asked about loop by loop, the outermost first: what has been decided on it until then is in
+`sizes`. What is known at run time only is 0, and flagged. Operations have as many rows as `MOST_LOOPS` and
+`OPERANDS` tell; further operands are not told of.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from passpilot.features.mlir.call_graph import LOOPS
+from passpilot.features.mlir.structured import MOST_LOOPS
+from passpilot.features.point import row
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from passpilot.features.mlir.structured import IterationLoop, Operand, Structured
+    from passpilot.plugin.mlir.protocols import Operation
+
+SIZES: Final = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+"""The tile size of each choice; 0 does not tile the loop."""
+
+OPERANDS: Final = 4
+RANK: Final = 6
+"""How many operands are told of, and how many dimensions of each."""
+
+_DIVISIONS: Final = frozenset(
+    f"arith.{name}"
+    for name in ("divf", "divsi", "divui", "remf", "remsi", "remui", "floordivsi", "ceildivsi")
+)
+_MULTIPLICATIONS: Final = frozenset({"arith.mulf", "arith.muli"})
+_FREE: Final = frozenset(
+    f"arith.{name}"
+    for name in (
+        *("constant", "bitcast", "extf", "extsi", "extui", "truncf", "trunci"),
+        *("fptosi", "fptoui", "sitofp", "uitofp", "index_cast", "index_castui"),
+    )
+)
+"""Operations of arith that compute nothing."""
+
+
+FEATURES: Final = (
+    row("loop", "the loop that is asked about, 0 for the outermost"),
+    row("extent", "iterations of the loop"),
+    row("is_dynamic", "1 if the extent of the loop is known at run time only"),
+    row("is_reduction", "1 if iterations of the loop meet in one element of an output"),
+    row("operands_indexed", "operands that the loop indexes"),
+    row("operands_contiguous", "operands of which the loop alone indexes the last dimension"),
+    row("loops", "loops of the operation"),
+    row("parallel_loops", "loops whose iterations meet in no element of an output"),
+    row("extents", "iterations of each loop", shape=(MOST_LOOPS,)),
+    row("dynamic", "1 for each loop whose extent is known at run time only", shape=(MOST_LOOPS,)),
+    row("reductions", "1 for each loop whose iterations meet in one element", shape=(MOST_LOOPS,)),
+    row("sizes", "the tile size of each loop that is decided on; 0 for others", shape=(MOST_LOOPS,)),
+    row("inputs", "operands that are inputs"),
+    row("outputs", "operands that are outputs"),
+    row("ranks", "dimensions of each operand, inputs first; 0 for a scalar", shape=(OPERANDS,)),
+    row("shapes", "sizes of each operand", shape=(OPERANDS, RANK)),
+    row("element_bits", "bits of an element of each operand", shape=(OPERANDS,)),
+    row("element_is_float", "1 for each operand of floating-point numbers", shape=(OPERANDS,)),
+    row("is_tensor", "1 if the operation is on tensors, 0 if on memrefs"),
+    row("is_contraction", "1 for products that are summed up: matmul, matvec, dot, ..."),
+    row("is_convolution", "1 for convolutions and pooling"),
+    row("iterations", "iterations of all loops", "float64"),
+    row("flops", "arithmetic operations of all iterations", "float64"),
+    row("bytes", "memory of all operands", "float64"),
+    row("intensity", "arithmetic operations per byte", "float64"),
+    row("body_operations", "operations of the body"),
+    row("body_arithmetic", "arithmetic operations of the body, those of math included"),
+    row("body_multiplications", "multiplications in the body"),
+    row("body_divisions", "divisions and remainders in the body"),
+    row("body_math", "operations of math in the body, such as math.exp"),
+    row("body_indices", "reads of the loops' numbers in the body"),
+    row("loop_depth", "loops of scf and affine around the operation"),
+    row("producers", "operands that another operation of linalg gives"),
+    row("consumers", "uses of the results by other operations of linalg"),
+    row("mask", "1 for each size that is allowed", shape=(1, len(SIZES))),
+)
+
+
+def may_tile(loop: IterationLoop) -> bool:
+    """Whether there is a size to choose besides 0."""
+    return not loop.is_fixed and loop.extent != 1
+
+
+def observe_operation(op: Structured) -> Mapping[str, object]:
+    """The values that are the same for all loops of an operation."""
+    kinds = [loop.is_reduction for loop in op.loops]
+    return {
+        "loops": len(op.loops),
+        "parallel_loops": kinds.count(False),
+        "extents": _padded([loop.extent for loop in op.loops], MOST_LOOPS),
+        "dynamic": _padded([loop.is_dynamic for loop in op.loops], MOST_LOOPS),
+        "reductions": _padded(kinds, MOST_LOOPS),
+        **_operand_rows(op),
+        **_body_rows(op),
+        **_place_rows(op.operation),
+    }
+
+
+def observe_loop(op: Structured, number: int, sizes: Sequence[int]) -> Mapping[str, object]:
+    """The values for one loop of an operation, of which `sizes` are decided on."""
+    loop, only = op.loops[number], (frozenset((number,)),)
+    return {
+        "loop": number,
+        "extent": loop.extent,
+        "is_dynamic": loop.is_dynamic,
+        "is_reduction": loop.is_reduction,
+        "operands_indexed": sum(any(number in each for each in operand.loops) for operand in op.operands),
+        "operands_contiguous": sum(operand.loops[-1:] == only for operand in op.operands),
+        "sizes": _padded(sizes, MOST_LOOPS),
+        "mask": [[loop.is_dynamic or size < loop.extent for size in SIZES]],
+    }
+
+
+def _operand_rows(op: Structured) -> Mapping[str, object]:
+    told = op.operands[:OPERANDS]
+    return {
+        "inputs": op.inputs,
+        "outputs": len(op.operands) - op.inputs,
+        "ranks": _padded([len(operand.shape) for operand in told], OPERANDS),
+        "shapes": [_shape(told, place) for place in range(OPERANDS)],
+        "element_bits": _padded([operand.bits for operand in told], OPERANDS),
+        "element_is_float": _padded([operand.is_float for operand in told], OPERANDS),
+        "bytes": op.bytes,
+    }
+
+
+def _shape(operands: Sequence[Operand], place: int) -> list[int]:
+    return _padded(operands[place].shape[:RANK] if place < len(operands) else (), RANK)
+
+
+def _padded(values: Sequence[int], count: int) -> list[int]:
+    return [*values, *[0] * (count - len(values))]
+
+
+def _body_rows(op: Structured) -> Mapping[str, object]:
+    names = op.body
+    math = sum(count for name, count in names.items() if name.startswith("math."))
+    plain = sum(count for name, count in names.items() if name.startswith("arith.") and name not in _FREE)
+    flops = op.iterations * (plain + math)
+    return {
+        "is_contraction": op.is_contraction,
+        "is_convolution": op.is_convolution,
+        "iterations": op.iterations,
+        "flops": flops,
+        "intensity": flops / op.bytes if op.bytes else 0.0,
+        "body_operations": names.total(),
+        "body_arithmetic": plain + math,
+        "body_multiplications": sum(names[name] for name in _MULTIPLICATIONS),
+        "body_divisions": sum(names[name] for name in _DIVISIONS),
+        "body_math": math,
+        "body_indices": names["linalg.index"],
+    }
+
+
+def _place_rows(operation: Operation) -> Mapping[str, object]:
+    return {
+        "is_tensor": bool(operation.results),
+        "loop_depth": _depth(operation),
+        "producers": sum(map(_is_structured, (value.owner for value in operation.operands))),
+        "consumers": sum(_is_structured(use.owner) for result in operation.results for use in result.uses),
+    }
+
+
+def _depth(operation: Operation) -> int:
+    depth, around = 0, operation.parent
+    while around is not None:
+        depth += around.name in LOOPS
+        around = around.parent
+    return depth
+
+
+def _is_structured(owner: object) -> bool:
+    operation = getattr(owner, "operation", None)
+    return operation is not None and operation.name.startswith("linalg.")

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`optimize` and `emit` for modules of llvmlite: over to LLVM 22, and back."""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal
+
+from passpilot.plugin import module as own
+from passpilot.plugin.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from llvmlite import ir
+    from llvmlite.binding import ContextRef, ModuleRef
+
+    from passpilot.plugin.module import Advisor
+
+OURS: Final = 22
+"""The major version of the LLVM that passpilot runs in."""
+OLDEST: Final = 20
+"""The oldest that `passpilot.passes.llvmlite.downgrade` writes for."""
+UNSET: Final = "unknown-unknown-unknown"
+"""What llvmlite.ir writes for the triple of a module that was given none."""
+
+
+def optimize(
+    module: ir.Module | ModuleRef,
+    pipeline: str = "default<O2>",
+    advisors: Sequence[Advisor] = (),
+    *,
+    at: Mapping[str, str] = MappingProxyType({}),
+    mcpu: str = "",
+    mattr: str = "",
+    aa_pipeline: str = "default",
+    verify: bool = True,
+    verify_each: bool = False,
+    debug_pass_manager: bool = False,
+    pass_plugins: Sequence[str] = (),
+    remarks_output: str = "",
+    remarks_filter: str = "",
+    remarks_format: str = "yaml",
+    remarks_with_hotness: bool = False,
+) -> ModuleRef:
+    """What `passpilot.optimize` makes of a module of llvmlite, as a module of llvmlite.
+
+    Args:
+        module: left as it is. Give it the triple of the machine, else LLVM knows no costs of instructions.
+        pipeline: text of LLVM's new pass manager, with passes in Python as well.
+        advisors: who takes decisions, at most one per point.
+        at: as all that follow, of `passpilot.optimize`.
+        mcpu: likewise.
+        mattr: likewise.
+        aa_pipeline: likewise.
+        verify: likewise.
+        verify_each: likewise.
+        debug_pass_manager: likewise.
+        pass_plugins: likewise.
+        remarks_output: likewise.
+        remarks_filter: likewise.
+        remarks_format: likewise.
+        remarks_with_hotness: likewise.
+
+    Returns:
+        A new module of the same name, triple and data layout, in the context of a `ModuleRef` and in
+        llvmlite's global context for an `llvmlite.ir.Module`.
+
+    Raises:
+        InputError: the module is not llvmlite's or not valid, or llvmlite's LLVM cannot read the result.
+        Error: as `passpilot.optimize`.
+    """
+    _check_version()
+    read = _read("optimize", module)
+    own.optimize(
+        read,
+        pipeline,
+        advisors,
+        at=at,
+        mcpu=mcpu,
+        mattr=mattr,
+        aa_pipeline=aa_pipeline,
+        verify=verify,
+        verify_each=verify_each,
+        debug_pass_manager=debug_pass_manager,
+        pass_plugins=pass_plugins,
+        remarks_output=remarks_output,
+        remarks_filter=remarks_filter,
+        remarks_format=remarks_format,
+        remarks_with_hotness=remarks_with_hotness,
+    )
+    return _given(read, getattr(module, "_context", None))
+
+
+def emit(
+    module: ir.Module | ModuleRef,
+    filetype: Literal["obj", "asm"] = "obj",
+    *,
+    advisors: Sequence[Advisor] = (),
+    mcpu: str = "",
+    mattr: str = "",
+    opt_level: int = 2,
+    relocation_model: str = "pic",
+) -> bytes:
+    """What `passpilot.emit` makes of a module of llvmlite: an object file that llvmlite's JIT compilers load.
+
+    Args:
+        module: left as it is; without a triple it is compiled for the host.
+        filetype: ``obj`` or ``asm``.
+        advisors: of the points evict and priority, at most one each.
+        mcpu: as in `passpilot.emit`; ``llvmlite.binding.get_host_cpu_name()`` for this machine.
+        mattr: as in `passpilot.emit`.
+        opt_level: 0 to 3.
+        relocation_model: what MCJIT and ORC place anywhere is ``pic``.
+
+    Raises:
+        InputError: the module is not llvmlite's or not valid, or an argument is wrong.
+        Error: as `passpilot.emit`.
+    """
+    read = _read("emit", module, for_codegen=True)
+    return own.emit(
+        read,
+        filetype,
+        advisors=advisors,
+        mcpu=mcpu,
+        mattr=mattr,
+        opt_level=opt_level,
+        relocation_model=relocation_model,
+    )
+
+
+def _read(who: str, module: ir.Module | ModuleRef, *, for_codegen: bool = False) -> own.Module:
+    """A module of ours with what is in one of llvmlite's."""
+    from llvmlite import ir
+    from llvmlite.binding import ModuleRef, get_process_triple
+
+    if not isinstance(module, (ir.Module, ModuleRef)):
+        kind = type(module).__name__
+        raise InputError(f"llvmlite.{who}: expected an llvmlite.ir.Module or a ModuleRef, got {kind}")
+    if getattr(module, "closed", False):
+        raise InputError(f"llvmlite.{who}: expected an open module, got one that has been closed")
+    unset = for_codegen and module.triple in ("", UNSET)
+    triple = get_process_triple() if unset else ""
+    return own.Module.read(module, for_codegen=for_codegen, mtriple=triple)
+
+
+def _given(module: own.Module, context: ContextRef | None) -> ModuleRef:
+    """The module as llvmlite's LLVM reads it."""
+    from llvmlite import binding
+
+    try:
+        if _version() >= OURS:
+            parsed = binding.parse_bitcode(module.bitcode(), context)
+        else:
+            from passpilot.passes.llvmlite.downgrade import assembly
+
+            parsed = binding.parse_assembly(assembly(module), context)
+        parsed.verify()
+    except RuntimeError as error:
+        raise _unreadable(module.name, str(error)) from error
+    parsed.name = module.name
+    return parsed
+
+
+def _unreadable(name: str, told: str) -> InputError:
+    """The error that names what llvmlite's LLVM does not know: its message, and the line if it shows one."""
+    from llvmlite.binding import llvm_version_info
+
+    lines = [line.strip() for line in told.splitlines() if line.strip(" ^")]
+    place = r"^<string>:\d+:\d+: error: "
+    said = " in ".join(re.sub(place, "", line) for line in lines if not line.endswith("parsing error"))
+    version = ".".join(map(str, llvm_version_info))
+    return InputError(
+        f"llvmlite.optimize at {name}: expected IR that llvmlite's LLVM {version} reads, got: "
+        f"{said}; take a llvmlite of LLVM {OURS} (llvmlite>=0.48)"
+    )
+
+
+def _version() -> int:
+    from llvmlite.binding import llvm_version_info
+
+    return int(llvm_version_info[0])
+
+
+def _check_version() -> None:
+    if (version := _version()) < OLDEST:
+        raise InputError(
+            f"llvmlite.optimize: expected a llvmlite of LLVM {OLDEST} or newer, got one of LLVM {version}; "
+            'run: pip install "llvmlite>=0.48"'
+        )

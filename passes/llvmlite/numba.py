@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`advised_numba`: what Numba compiles in a `with` block is optimized by LLVM 22, with advisors.
+
+Numba's CPU target makes a code library per function, of the class that its codegen names. While a block is
+active somewhere, that class is ours: one that hands the linked module of the library over, where Numba would
+run its -O3. The context (`contextvars`) in which a library is compiled decides whether it is advised, so that
+other threads get Numba as it is.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+import warnings
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
+
+from passpilot.passes.advisor import Advisor as Idler
+from passpilot.passes.llvmlite.module import emit, optimize
+from passpilot.plugin.errors import InputError, PasspilotWarning
+from passpilot.plugin.module import POINTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from llvmlite.binding import ModuleRef
+
+    from passpilot.plugin.module import Advisor
+
+_LOCK: Final = threading.Lock()
+
+
+@dataclass(frozen=True)
+class _Advised:
+    """What one block asks for."""
+
+    pipeline: str
+    advisors: tuple[Advisor, ...]
+    at: Mapping[str, str]
+    key: str = field(default_factory=lambda: uuid.uuid4().hex)
+    """For Numba's cache on disk: no function that is in it was compiled for this block."""
+
+    def of(self, function: Literal["optimize", "emit"]) -> list[Advisor]:
+        """The advisors that `function` takes: `optimize` all that `emit` does not."""
+        emitted = POINTS["emit"]
+        return [each for each in self.advisors if (each.point in emitted) == (function == "emit")]
+
+
+_ACTIVE: Final[ContextVar[_Advised | None]] = ContextVar("_ACTIVE", default=None)
+"""The innermost block of this context; None also while one of its libraries is being compiled."""
+
+
+class _PassManager(Protocol):
+    def add_refprune_pass(self, flags: int) -> None: ...
+
+    def run(self, module: ModuleRef, builder: object) -> None: ...
+
+
+class _Codegen(Protocol):
+    """What we use of `numba.core.codegen.JITCPUCodegen`."""
+
+    _library_class: type
+    _tm_features: str
+    _loopvect: bool
+    _opt_level: int
+
+    def _get_host_cpu_name(self) -> str: ...
+
+    def _module_pass_manager(self, **options: object) -> tuple[_PassManager, object]: ...
+
+    def magic_tuple(self) -> tuple[object, ...]: ...
+
+
+@contextmanager
+def advised_numba(
+    pipeline: str = "default<O3>",
+    advisors: Sequence[Advisor] = (),
+    *,
+    at: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[None]:
+    """Compile what Numba compiles in the ``with`` block, or in the decorated function, with advisors.
+
+    A function is compiled when it is first called with arguments of new types, so call it in the block. It
+    stays compiled afterwards. Numba's own pruning of reference counts runs before and after; what a function
+    with ``cache=True`` has in the cache is not used, and what is stored there is never found again.
+
+    Args:
+        pipeline: what runs in place of Numba's -O3, for the processor that Numba compiles for.
+        advisors: who takes decisions, at most one per point. With one of evict or priority, passpilot
+            generates the code as well.
+        at: as in `passpilot.optimize`.
+
+    Raises:
+        InputError: Numba is missing, or is not one of those that passpilot knows.
+        Error: as `passpilot.optimize` and `passpilot.emit`, out of the call that had a function compiled.
+    """
+    codegen = _codegen()
+    with _idling(advisors) as idle:
+        with _LOCK:
+            _enter(codegen)
+        token = _ACTIVE.set(_Advised(pipeline, tuple(advisors), at))
+        try:
+            yield
+        finally:
+            _ACTIVE.reset(token)
+            with _LOCK:
+                _leave(codegen)
+    for who in idle:
+        told = (
+            f"{who} was never asked: Numba compiled nothing in the block, or nothing that needs the decision"
+        )
+        warnings.warn(f"{told}; first call the function inside it", PasspilotWarning, stacklevel=3)
+
+
+@contextmanager
+def _idling(advisors: Sequence[Advisor]) -> Iterator[list[str]]:
+    """Let the advisors be asked nothing in a library; gives the points of those asked in none, at the end."""
+    known = [each for each in advisors if isinstance(each, Idler)]
+    before = [(each.may_idle, each.stats.decisions) for each in known]
+    idle: list[str] = []
+    for each in known:
+        each.may_idle = True
+    try:
+        yield idle
+    finally:
+        for each, (may_idle, decisions) in zip(known, before, strict=True):
+            each.may_idle = may_idle
+            if each.asks and each.stats.decisions == decisions:
+                idle.append(f"{each.point} advisor: runner {each.name}")
+
+
+_blocks = 0
+
+
+def _enter(codegen: _Codegen) -> None:
+    """Put our class into the codegen, for the first of all blocks."""
+    global _blocks
+    if _blocks == 0:
+        original = codegen.magic_tuple
+
+        def magic_tuple() -> tuple[object, ...]:
+            """The key of Numba's cache on disk."""
+            active = _ACTIVE.get()
+            return original() if active is None else (*original(), active.key)
+
+        codegen._library_class = _library_class()
+        codegen.magic_tuple = magic_tuple  # type: ignore[method-assign]
+    _blocks += 1
+
+
+def _leave(codegen: _Codegen) -> None:
+    """Take it out again, after the last."""
+    global _blocks
+    _blocks -= 1
+    if _blocks == 0:
+        del codegen._library_class, codegen.magic_tuple  # the class of the codegen has its own
+
+
+def _codegen() -> _Codegen:
+    """The codegen of Numba's CPU target.
+
+    Raises:
+        InputError: there is none that we know.
+    """
+    try:
+        registry = import_module("numba.core.registry")
+    except ImportError as error:
+        told = " ".join(str(error).split())
+        raise InputError(
+            f'advised_numba: expected Numba, got: {told}; run: pip install "passpilot[numba]"'
+        ) from error
+    context = registry.cpu_target.target_context
+    codegen = context.codegen()
+    needed = ("_library_class", "_module_pass_manager", "_get_host_cpu_name", "magic_tuple")
+    if missing := [name for name in needed if not hasattr(codegen, name)]:
+        version = import_module("numba").__version__
+        raise InputError(
+            f"advised_numba: expected a Numba whose codegen has {', '.join(missing)}, got Numba {version}; "
+            'run: pip install "passpilot[numba]"'
+        )
+    with import_module("numba.core.compiler_lock").global_compiler_lock:
+        context.refresh()  # compiles Numba's own run time, once per process, which is nobody's decision
+    return cast("_Codegen", codegen)
+
+
+class _Library(Protocol):
+    """What we use of `numba.core.codegen.JITCodeLibrary`."""
+
+    _codegen: _Codegen
+    _final_module: ModuleRef
+    _object_caching_enabled: bool
+    _disable_inspection: bool
+    _compiled: bool
+    _compiled_object: bytes | None
+
+    def enable_object_caching(self) -> None: ...
+
+    def _set_compiled_object(self, value: bytes) -> None: ...
+
+
+@cache
+def _library_class() -> type:
+    """A class of code libraries that asks; made only once Numba is there."""
+    from numba.core.codegen import JITCodeLibrary
+
+    class AdvisedCodeLibrary(JITCodeLibrary):
+        def _optimize_final_module(self) -> None:
+            if (active := _ACTIVE.get()) is None:
+                super()._optimize_final_module()  # type: ignore[no-untyped-call]
+                return
+            with _alone():
+                _optimize(cast("_Library", self), active)
+
+        def _finalize_final_module(self) -> None:
+            finalize = super()._finalize_final_module
+            active = _ACTIVE.get()
+            if active is None or not (advisors := active.of("emit")):
+                finalize()  # type: ignore[no-untyped-call]
+                return
+            library = cast("_Library", self)
+            with _alone():
+                code = _emit(library, advisors)
+            _load(library, code, finalize)
+
+    return AdvisedCodeLibrary
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """While passpilot compiles: what a policy in Numba needs compiled is compiled by Numba alone."""
+    token = _ACTIVE.set(None)
+    try:
+        yield
+    finally:
+        _ACTIVE.reset(token)
+
+
+def _optimize(library: _Library, active: _Advised) -> None:
+    """What Numba does, with our pipeline for its -O3.
+
+    Source: CPUCodeLibrary._optimize_final_module of Numba 0.68.
+    """
+    codegen = library._codegen
+    for_pruning = {"loop_vectorize": codegen._loopvect, "slp_vectorize": False, "opt": codegen._opt_level}
+    _run(library, cost="cheap", **for_pruning)
+    library._final_module = optimize(
+        library._final_module,
+        active.pipeline,
+        active.of("optimize"),
+        at=active.at,
+        mcpu=codegen._get_host_cpu_name(),
+        mattr=codegen._tm_features,
+    )
+    _run(library, loop_vectorize=False, slp_vectorize=False, opt=0)  # for the pruning that comes with it
+
+
+def _run(library: _Library, **options: object) -> None:
+    manager, builder = library._codegen._module_pass_manager(**options)
+    manager.run(library._final_module, builder)
+
+
+def _emit(library: _Library, advisors: Sequence[Advisor]) -> bytes:
+    codegen = library._codegen
+    return emit(
+        library._final_module,
+        advisors=advisors,
+        mcpu=codegen._get_host_cpu_name(),
+        mattr=codegen._tm_features,
+        opt_level=int(import_module("numba.core.config").OPT),
+    )
+
+
+def _load(library: _Library, code: bytes, finalize: Callable[[], None]) -> None:
+    """Finalize a library with `code` for what Numba's LLVM would generate.
+
+    Numba's JIT takes it for an object from the cache on disk, where it may go afterwards.
+    """
+    cached = library._object_caching_enabled
+    library.enable_object_caching()
+    library._set_compiled_object(code)
+    library._disable_inspection = False  # the module is there
+    finalize()
+    library._compiled, library._compiled_object = True, code
+    library._object_caching_enabled = cached

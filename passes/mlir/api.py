@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot.mlir`: passes written in Python, for MLIR's pipelines.
+
+    @passpilot.mlir.pass_("double-constants", anchor="func.func")
+    @dataclass(frozen=True)
+    class DoubleConstants:
+        limit: int = 3
+
+        def run(self, operation):
+            ...
+
+The fields are its options, as in ``builtin.module(func.func(double-constants{limit=5},cse),inline)``.
+`run` gets the operation, an ``ir.Operation`` of the bindings at hand, and returns nothing. It fails by an
+exception, or by `signal_pass_failure`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from passpilot.features.mlir.call_graph import register_call, unregister_call
+from passpilot.passes.mlir.lower import lower, to_llvm_dialect
+from passpilot.passes.mlir.pipeline import run_pipeline, signal_pass_failure
+from passpilot.passes.mlir.rewrite import rewrite_greedily
+from passpilot.passes.python.registry import MLIR, check_name
+from passpilot.plugin.errors import RegistrationError
+from passpilot.plugin.mlir.bindings import bindings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "bindings",
+    "lower",
+    "pass_",
+    "register",
+    "register_call",
+    "rewrite_greedily",
+    "run_pipeline",
+    "signal_pass_failure",
+    "to_llvm_dialect",
+    "unregister",
+    "unregister_call",
+]
+
+Pass = TypeVar("Pass", bound=type)
+
+_OPERATION: Final = re.compile(r"[A-Za-z_][\w$.-]*")
+
+
+def pass_(name: str, *, anchor: str = "") -> Callable[[Pass], Pass]:
+    """Register the decorated class as a pass.
+
+    Args:
+        name: what pipeline text calls it, in kebab-case.
+        anchor: the operation it runs on, such as ``func.func``; empty for any.
+
+    Raises:
+        RegistrationError: the name is taken, or the class is no frozen dataclass with
+            ``run(self, operation)`` and fields that can be options.
+    """
+    caller = sys._getframe(1)
+    origin = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+    check_name(name, origin)
+    if anchor and not _OPERATION.fullmatch(anchor):
+        who = f"pass {name!r} at {origin}"
+        raise RegistrationError(f"{who}: expected an operation such as func.func as anchor, got {anchor!r}")
+
+    def decorate(kind: Pass) -> Pass:
+        MLIR.define(kind, name, anchor, origin)
+        return kind
+
+    return decorate
+
+
+register = MLIR.register
+unregister = MLIR.unregister

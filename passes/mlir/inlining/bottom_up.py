@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""MLIR's inliner in Python: callees before callers, one decision after the other on the IR as it is by then.
+
+The order, what is inlined at all, and what is erased are those of MLIR's own pass ``inline``: the functions
+of a component are simplified, then their calls are looked at, those that come with inlined bodies too, and so
+on until nothing is inlined any more, four times at most. Where all that was asked about is refused, the
+module stays as it was.
+
+Source: mlir/lib/Transforms/Utils/Inliner.cpp.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from passpilot.features.mlir.call_graph import call_graphs, contents_of
+from passpilot.passes.mlir.inlining.isolated import inline_in_place, pass_manager
+from passpilot.passes.mlir.inlining.legality import Legality
+from passpilot.passes.mlir.inlining.splice import Splices
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from passpilot.features.mlir.call_graph import Call, CallGraph, CallGraphNode
+    from passpilot.plugin.mlir.protocols import Operation, PassManager
+
+    Ask = Callable[[Call, CallGraphNode, CallGraphNode, CallGraph, Callable[[], None]], bool]
+    """Decides on a call, by its caller, its callee, the graph, and what makes the IR whole to look at it."""
+
+ITERATIONS: Final = 4
+"""How often the functions of a component are simplified, and their calls looked at."""
+
+
+class _Question(NamedTuple):
+    call: Call
+    caller: CallGraphNode
+    callee: CallGraphNode
+    history: _History | None
+
+
+class _History(NamedTuple):
+    """The functions whose bodies a call has come with, the last first."""
+
+    inlined: CallGraphNode
+    before: _History | None
+
+
+def inline_bottom_up(root: Operation, pipeline: str, ask: Ask) -> None:
+    """Inline the calls in and below `root` that `ask` says yes to.
+
+    Args:
+        root: a module.
+        pipeline: the passes that simplify a function, such as ``canonicalize``; none if empty.
+        ask: decides.
+
+    Raises:
+        InputError: the passes cannot be parsed.
+    """
+    simplify = _Simplifier(pipeline)
+    before = root.clone(ip=False).operation
+    answers: set[bool] = set()
+    for graph in call_graphs(root):
+        inliner = _Inliner(graph, root, simplify, ask, answers)
+        try:
+            for component in graph.components():
+                inliner.run(component)
+        finally:
+            inliner.close()
+    if answers == {False}:
+        _restore(root, before)
+
+
+def _restore(root: Operation, before: Operation) -> None:
+    """Give a module the contents of another."""
+    ((block,), (old,)) = root.regions[0], before.regions[0]
+    for each in list(block.operations):
+        each.operation.erase()
+    for each in list(old.operations):
+        block.append(each)
+
+
+class _Simplifier:
+    """Runs a pipeline on functions, one at a time."""
+
+    def __init__(self, pipeline: str) -> None:
+        self._pipeline = pipeline
+        self._managers: dict[str, PassManager] = {}
+
+    def __call__(self, node: CallGraphNode) -> bool:
+        """Simplify a function, unless the pipeline is empty; tells whether it may have changed."""
+        name, context = node.kind.function, node.operation.context
+        if not (self._pipeline and context.is_registered_operation(name)):
+            return False
+        if name not in self._managers:
+            self._managers[name] = pass_manager(f"{name}({self._pipeline})", context)
+        self._managers[name].run(node.operation)
+        return True
+
+
+class _Inliner:
+    """Inlines the calls of one graph."""
+
+    def __init__(
+        self,
+        graph: CallGraph,
+        root: Operation,
+        simplify: Callable[[CallGraphNode], bool],
+        ask: Ask,
+        answers: set[bool],
+    ) -> None:
+        self._graph = graph
+        self._simplify = simplify
+        self._ask = ask
+        self._answers = answers
+        self._legality = Legality()
+        self._splices = Splices(root)
+
+    def close(self) -> None:
+        self._splices.close()
+
+    def run(self, component: Sequence[CallGraphNode]) -> None:
+        """Simplify the functions of a component, and inline calls in them, until there are none to inline."""
+        for _ in range(ITERATIONS):
+            for node in component:
+                if not node.erased and (self._simplify(node) or node.grown):
+                    self._graph.recount(node)
+            if not self._inline_calls(component):
+                return
+
+    def _inline_calls(self, component: Sequence[CallGraphNode]) -> bool:
+        """Look at each call once, those that appear meanwhile included; tells whether any was inlined."""
+        questions: list[_Question] = []
+        for node in component:
+            if node.is_dead:
+                self._graph.erase(node)
+            elif not node.erased and node.mentions:
+                questions += self._questions(node, node.contents.calls, None)
+        inlined = False
+        try:
+            for each in questions:  # which grow
+                if not each.caller.erased and self._is_wanted(each):
+                    questions += self._inline(each)
+                    inlined = True
+        finally:
+            self._splices.finish()
+        return inlined
+
+    def _questions(
+        self, caller: CallGraphNode, calls: Sequence[Call], history: _History | None
+    ) -> Iterator[_Question]:
+        for call in calls:
+            if callee := self._graph.target(call):
+                yield _Question(call, caller, callee, history)
+
+    def _is_wanted(self, question: _Question) -> bool:
+        call, caller, callee, history = question
+        if callee.erased or callee in callee.targets or caller in callee.targets:
+            return False
+        while history is not None:
+            if history.inlined is callee:
+                return False
+            history = history.before
+        if callee.grown:  # of the same component
+            self._splices.finish()
+            self._graph.recount(callee)
+        if callee is caller or not self._legality.allows(call, caller, callee):
+            return False
+        answer = self._ask(call, caller, callee, self._graph, self._splices.finish)
+        self._answers.add(answer)
+        return answer
+
+    def _inline(self, question: _Question) -> Iterator[_Question]:
+        """Replace a call by its callee's body; gives the calls in that."""
+        call, caller, callee, history = question
+        last = callee.discardable and callee.uses == 1
+        if callee.kind.by_mlir:
+            inner = inline_in_place(call.operation, caller, callee)
+        else:
+            inner = self._splice(call.operation, callee, last=last)
+        self._graph.merge(callee, caller, moved=last)
+        return self._questions(caller, inner, _History(callee, history))
+
+    def _splice(self, call: Operation, callee: CallGraphNode, *, last: bool) -> Sequence[Call]:
+        """Replace a call by its callee's body, a copy of it unless it is the last; gives the calls in it."""
+        body = callee.operation if last else callee.operation.clone(ip=False).operation
+        inner = contents_of(body).calls if callee.contents.calls else []
+        self._splices.inline(call, callee.kind, body, straight=callee.is_straight)
+        return inner

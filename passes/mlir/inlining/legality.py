@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whether MLIR's inliner would inline a call: what its dialects say, which the bindings do not offer.
+
+So MLIR itself is asked: its pass `inline` is run on copies of caller and callee in a module of their own.
+What it has inlined once, it is known to inline again: operations of these names, into regions of operations
+of that name. Where operations of affine or calls of llvm are, of which more than the names counts, it is
+asked each time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from passpilot.passes.mlir.inlining.isolated import is_inlined
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Set
+
+    from passpilot.features.mlir.call_graph import Call, CallGraphNode
+    from passpilot.plugin.mlir.protocols import Operation, Value
+
+_Place = tuple[str, bool]
+"""The name of the operation around a call, and whether the callee is straight."""
+
+
+class Legality:
+    """What MLIR allows, learnt call by call."""
+
+    def __init__(self) -> None:
+        self._allowed: dict[_Place, set[str]] = {}
+        self._refused: set[tuple[_Place, frozenset[str]]] = set()
+
+    def allows(self, call: Call, caller: CallGraphNode, callee: CallGraphNode) -> bool:
+        """Whether the call may be replaced by the callee's body, whatever their places in the call graph."""
+        if not callee.kind.upstream:
+            there = callee.is_straight or call.operation.parent == caller.operation
+            return there and _fits(call.operation, callee)
+        if call.refuses or callee.refuses:
+            return False
+        if callee.kind.by_mlir:
+            return is_inlined(call.operation, caller, callee)
+        around = caller.kind.function if caller.is_flat else _around(call.operation)
+        known = callee.contents.places.get(around)
+        return self._ask(call, caller, callee, around) if known is None else known
+
+    def _ask(self, call: Call, caller: CallGraphNode, callee: CallGraphNode, around: str) -> bool:
+        place, names = (around, callee.is_straight), callee.contents.names.keys()
+        if names <= self._allowed.setdefault(place, set()):
+            allowed = True
+        elif (place, frozenset(names)) in self._refused:
+            allowed = False
+        else:
+            allowed = is_inlined(call.operation, caller, callee)
+            if any(name.startswith("affine.") for name in (around, *names)):
+                return allowed  # of one call there is nothing to learn for another
+            self._learn(place, names, allowed=allowed)
+        callee.contents.places[around] = allowed
+        return allowed
+
+    def _learn(self, place: _Place, names: Set[str], *, allowed: bool) -> None:
+        if allowed:
+            self._allowed[place].update(names)
+        else:
+            self._refused.add((place, frozenset(names)))
+
+
+def _around(call: Operation) -> str:
+    parent = call.parent
+    assert parent is not None, "a call is in a function"
+    return parent.name
+
+
+def _fits(call: Operation, callee: CallGraphNode) -> bool:
+    """Whether a call that no verifier knows has the types of its callee, which ends where it returns."""
+    blocks = list(callee.operation.regions[0])
+    ends = [list(block.operations)[-1].operation for block in blocks if len(block.operations)]
+    returns = [end for end in ends if end.name == callee.kind.terminator]
+    if len(ends) < len(blocks) or len(returns) != callee.contents.names[callee.kind.terminator]:
+        return False
+    wanted = _types(call.operands), *(_types(call.results) for _ in returns)
+    return wanted == (_types(blocks[0].arguments), *(_types(each.operands) for each in returns))
+
+
+def _types(values: Iterable[Value]) -> list[object]:
+    return [value.type for value in values]

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Decides on all calls beforehand, marks those that are to stay, and lets MLIR's own pass `inline` run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from passpilot.features.mlir.call_graph import NO_INLINE, call_graphs, contents_of
+from passpilot.passes.mlir.inlining.isolated import pass_manager
+from passpilot.passes.mlir.inlining.legality import Legality
+from passpilot.plugin.mlir.bindings import bindings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from passpilot.features.mlir.call_graph import Call, CallGraph, CallGraphNode
+    from passpilot.plugin.mlir.protocols import Operation
+
+    Question = tuple[Call, CallGraphNode, CallGraphNode, CallGraph]
+    AskAll = Callable[[Sequence[Question]], Sequence[bool]]
+    """Decides on calls, each with its caller, its callee and the graph."""
+
+
+OURS: Final = "passpilot.no_inline"
+"""The attribute of calls that we have marked, so that no mark of the program's own is taken away."""
+
+
+def mark_and_inline(root: Operation, pipeline: str, ask_all: AskAll) -> None:
+    """Inline the calls in and below `root` that `ask_all` says yes to, by MLIR's inliner.
+
+    Where it says no to all that there are, nothing is changed.
+
+    Raises:
+        InputError: MLIR does not take the pipeline.
+    """
+    inliner = pass_manager(f"{root.name}(inline{{default-pipeline={pipeline}}})", root.context)
+    questions = [each for graph in call_graphs(root) for each in _questions(graph)]
+    for name in {callee.kind.function for _, _, callee, _ in questions if pipeline}:
+        pass_manager(f"{name}({pipeline})", root.context)  # MLIR's pass would go on without it
+    answers = ask_all(questions)
+    refused = [call.operation for (call, *_), answer in zip(questions, answers, strict=True) if not answer]
+    if refused and not any(answers):
+        return
+    try:
+        _mark(refused)
+        inliner.run(root)
+    finally:
+        if refused:
+            _unmark(call.operation for call in contents_of(root).calls)
+
+
+def _questions(graph: CallGraph) -> Iterator[Question]:
+    """The calls that MLIR's inliner may inline, in its order of functions."""
+    legality = Legality()
+    for component in graph.components():
+        for caller in component:
+            for call in caller.contents.calls:
+                callee = graph.target(call)
+                if callee and _is_open(caller, callee) and legality.allows(call, caller, callee):
+                    yield call, caller, callee, graph
+
+
+def _is_open(caller: CallGraphNode, callee: CallGraphNode) -> bool:
+    recursive = callee is caller or callee in callee.targets or caller in callee.targets
+    return callee.kind.upstream and not recursive
+
+
+def _mark(calls: Sequence[Operation]) -> None:
+    for call in calls:
+        call.attributes[NO_INLINE] = call.attributes[OURS] = bindings().ir.UnitAttr.get(call.context)
+
+
+def _unmark(calls: Iterable[Operation]) -> None:
+    for call in calls:
+        if OURS in call.attributes:
+            del call.attributes[NO_INLINE], call.attributes[OURS]

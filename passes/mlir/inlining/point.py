@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`mlir-inline`: which calls MLIR's inliner is to inline, by the advice of a runner.
+
+Two engines ask the same question. ``bottom-up`` is MLIR's inliner in Python: each decision is on the IR as it
+is by then. ``mark-and-run`` asks about all calls first and leaves the work to MLIR's own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+from passpilot.features.mlir.inline import FEATURES, CallSite, observe
+from passpilot.features.spec import TensorSpec
+from passpilot.passes.decision_point import DecisionPoint, PointAdvisor
+from passpilot.passes.mlir.inlining.bottom_up import inline_bottom_up
+from passpilot.passes.mlir.inlining.mark import mark_and_inline
+from passpilot.plugin.module import ASKED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from passpilot.features.mlir.call_graph import Call, CallGraph, CallGraphNode
+    from passpilot.passes.mlir.inlining.mark import Question
+    from passpilot.plugin.mlir.protocols import Operation
+    from passpilot.plugin.module import Advisor
+
+_UNREAD: Final = {row.spec.name: 0 for row in FEATURES}
+"""What an advisor is told that does not look."""
+
+Engine = Literal["bottom-up", "mark-and-run"]
+
+MLIR_INLINE: Final = DecisionPoint[bool](
+    "mlir-inline",
+    features=FEATURES,
+    advice=TensorSpec("inlining_decision", "int64", (1,)),
+    default=lambda _: True,
+)
+"""The question: whether to inline a call; MLIR itself inlines all that it may."""
+
+
+def inline(root: Operation, *, engine: Engine = "bottom-up", pipeline: str = "canonicalize") -> None:
+    """Inline calls in a module as the advisor of `mlir-inline` advises; without one, as MLIR itself does.
+
+    Args:
+        root: a module.
+        engine: who inlines.
+        pipeline: what simplifies each function before its calls are looked at; nothing if empty.
+
+    Raises:
+        InputError: MLIR does not take the pipeline.
+        Error: the advisor has failed.
+    """
+    if engine == "bottom-up":
+        inline_bottom_up(root, pipeline, _ask)
+    else:
+        mark_and_inline(root, pipeline, _ask_all)
+
+
+def _ask(
+    call: Call,
+    caller: CallGraphNode,
+    callee: CallGraphNode,
+    graph: CallGraph,
+    settle: Callable[[], None],
+) -> bool:
+    advisor = ASKED.get().get(MLIR_INLINE.name)
+    if advisor is None:
+        return True
+    site = CallSite(call, caller, callee, settle)
+    try:
+        values = observe(call, caller, callee, graph) if _reads(advisor) else _UNREAD
+        return MLIR_INLINE.ask(values, site)
+    finally:
+        site.end()
+
+
+def _ask_all(questions: Sequence[Question]) -> Sequence[bool]:
+    advisor = ASKED.get().get(MLIR_INLINE.name)
+    if advisor is None:
+        return [True] * len(questions)
+    sites = [CallSite(call, caller, callee) for call, caller, callee, _ in questions]
+    try:
+        reads = _reads(advisor)
+        values = [observe(*question) if reads else _UNREAD for question in questions]
+        return MLIR_INLINE.ask_all(values, sites)
+    finally:
+        for site in sites:
+            site.end()
+
+
+def _reads(advisor: Advisor) -> bool:
+    """Whether somebody looks at the features: the runner, or the log."""
+    return not isinstance(advisor, PointAdvisor) or advisor.reads

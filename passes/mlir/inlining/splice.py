@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Puts the body of a function in the place of a call of it.
+
+A body of one block is spliced into the block of the call by the C API's rewriter, at once. One of several
+blocks has the call's block split first, for which MLIR has no such call: operations are moved one by one, and
+so each only once, when `Splices.finish` is called, from the last call to the first.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from passpilot.plugin.mlir.bindings import bindings
+from passpilot.plugin.mlir.capi import pointer_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from passpilot.features.mlir.call_graph import CallKind
+    from passpilot.plugin.mlir.protocols import Block, Operation
+
+_POINTER: Final = ctypes.c_void_p
+"""Each of the C API's handles is a struct of one pointer, which is passed as that pointer is."""
+
+_FUNCTIONS: Final = {
+    "mlirBlockAppendOwnedOperation": (None, _POINTER, _POINTER),
+    "mlirBlockGetFirstOperation": (_POINTER, _POINTER),
+    "mlirBlockGetTerminator": (_POINTER, _POINTER),
+    "mlirIRRewriterCreate": (_POINTER, _POINTER),
+    "mlirIRRewriterDestroy": (None, _POINTER),
+    "mlirOperationDestroy": (None, _POINTER),
+    "mlirOperationGetContext": (_POINTER, _POINTER),
+    "mlirOperationGetNextInBlock": (_POINTER, _POINTER),
+    "mlirOperationGetOperand": (_POINTER, _POINTER, ctypes.c_ssize_t),
+    "mlirOperationGetRegion": (_POINTER, _POINTER, ctypes.c_ssize_t),
+    "mlirOperationMoveAfter": (None, _POINTER, _POINTER),
+    "mlirOperationRemoveFromParent": (None, _POINTER),
+    "mlirRegionGetFirstBlock": (_POINTER, _POINTER),
+    "mlirRewriterBaseInlineBlockBefore": (None, _POINTER, _POINTER, _POINTER, ctypes.c_ssize_t, _POINTER),
+    "mlirRewriterBaseReplaceOpWithValues": (None, _POINTER, _POINTER, ctypes.c_ssize_t, _POINTER),
+}
+"""What is used of the C API: the type of the result, then those of the parameters."""
+
+
+class _Split(NamedTuple):
+    """A call, and the body that is to replace it."""
+
+    call: Operation
+    entry: Block
+    returns: Sequence[Operation]
+
+
+class Splices:
+    """Inlines calls in one context; `finish` must be called before anybody else reads the IR."""
+
+    def __init__(self, root: Operation) -> None:
+        self._api = _api()
+        self._rewriter = self._api.mlirIRRewriterCreate(self._api.mlirOperationGetContext(pointer_of(root)))
+        self._splits: list[_Split] = []
+
+    def inline(self, call: Operation, kind: CallKind, body: Operation, *, straight: bool) -> None:
+        """Replace a call by the body of a function, which is left without one.
+
+        Args:
+            call: a call; its operands and results are of the types of the function's.
+            kind: what kind of call it is.
+            body: the function, or a copy of it.
+            straight: whether the body is one block, which returns.
+        """
+        if straight:
+            self._splice(pointer_of(call), pointer_of(body), len(call.operands), len(call.results))
+            return
+        blocks = list(body.regions[0])
+        ends = [list(block.operations)[-1].operation for block in blocks]
+        region = call.block.region
+        for block in blocks:
+            block.append_to(region)
+        # The handles of blocks are of no use once `body` is gone; those of operations are.
+        returns = [end for end in ends if end.name == kind.terminator]
+        self._splits.append(_Split(call, ends[0].block, returns))
+
+    def _splice(self, call: int, body: int, arguments: int, results: int) -> None:
+        api = self._api
+        block = api.mlirRegionGetFirstBlock(api.mlirOperationGetRegion(body, 0))
+        end = api.mlirBlockGetTerminator(block) or self._last(block)
+        values = self._operands(call, arguments)
+        api.mlirRewriterBaseInlineBlockBefore(self._rewriter, block, call, arguments, values)
+        values = self._operands(end, results)
+        api.mlirRewriterBaseReplaceOpWithValues(self._rewriter, call, results, values)
+        api.mlirOperationDestroy(end)
+
+    def _last(self, block: int) -> int:
+        """The last operation of a block, which MLIR does not know for a terminator."""
+        last: int = self._api.mlirBlockGetFirstOperation(block)
+        while following := self._api.mlirOperationGetNextInBlock(last):
+            last = following
+        return last
+
+    def _operands(self, operation: int, count: int) -> ctypes.Array[ctypes.c_void_p]:
+        get = self._api.mlirOperationGetOperand
+        return (_POINTER * count)(*[get(operation, index) for index in range(count)])
+
+    def finish(self) -> None:
+        """Replace the calls whose callees have several blocks."""
+        for split in reversed(self._splits):
+            self._finish(split)
+        self._splits.clear()
+
+    def _finish(self, split: _Split) -> None:
+        """End the block of a call with a branch into the body; what returns from there goes on behind it."""
+        call = split.call
+        types = [result.type for result in call.results]
+        after = call.block.create_after(*types, arg_locs=[call.location] * len(types))
+        self._move_what_follows(call, after)
+        for result, argument in zip(call.results, after.arguments, strict=True):
+            result.replace_all_uses_with(argument)
+        for each in split.returns:
+            _branch(each, after)
+        _branch(call, split.entry)
+
+    def _move_what_follows(self, call: Operation, after: Block) -> None:
+        api, last = self._api, None
+        while moved := api.mlirOperationGetNextInBlock(pointer_of(call)):
+            if last is None:
+                api.mlirOperationRemoveFromParent(moved)
+                api.mlirBlockAppendOwnedOperation(pointer_of(after), moved)
+            else:
+                api.mlirOperationMoveAfter(moved, last)
+            last = moved
+
+    def close(self) -> None:
+        """Let go of what the C API has made. Idempotent."""
+        if self._rewriter:
+            self._api.mlirIRRewriterDestroy(self._rewriter)
+        self._rewriter = None
+
+
+def _branch(old: Operation, target: Block) -> None:
+    """Replace an operation by a branch with its operands."""
+    ir = bindings().ir
+    with ir.InsertionPoint(old):
+        ir.Operation.create("cf.br", operands=list(old.operands), successors=[target], loc=old.location)
+    old.erase()
+
+
+@cache
+def _api() -> ctypes.PyDLL:
+    """The C API of the bindings in use, called with the GIL: each call is short."""
+    library = ctypes.PyDLL(str(bindings().capi))
+    for name, (result, *parameters) in _FUNCTIONS.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, parameters
+    return library

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`lower`: from func, scf, arith, memref, tensor, linalg and the like to LLVM IR.
+
+    text = passpilot.mlir.lower(module)
+    llvm = passpilot.Module.read(text.encode(), for_codegen=True)
+    passpilot.optimize(llvm, "default<O2>", [passpilot.InlineAdvisor(decide)])
+
+Tensors become buffers first, which are freed where they are of no more use; what a function returns is its
+caller's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from passpilot.passes.mlir.pipeline import WHO, run_pipeline
+from passpilot.passes.mlir.translate import translate
+from passpilot.plugin.errors import CompilationError, InputError, restated
+from passpilot.plugin.mlir.bindings import bindings, operations_in
+from passpilot.plugin.mlir.source import Source
+
+if TYPE_CHECKING:
+    from passpilot.plugin.mlir.protocols import Operation
+
+BUFFERIZE: Final = (
+    "builtin.module(eliminate-empty-tensors,"
+    "one-shot-bufferize{bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map},"
+    "ownership-based-buffer-deallocation,canonicalize,buffer-deallocation-simplification,"
+    "bufferization-lower-deallocations,convert-bufferization-to-memref,cse,canonicalize)"
+)
+"""From tensors to memrefs; copies of a buffer to itself are gone afterwards."""
+
+LOWER: Final = (
+    "builtin.module(convert-linalg-to-loops,lower-affine,expand-strided-metadata,lower-affine,"
+    "convert-scf-to-cf,arith-expand,convert-math-to-llvm,convert-math-to-libm,convert-to-llvm,"
+    "reconcile-unrealized-casts,canonicalize,cse)"
+)
+"""From memrefs and loops to the llvm dialect."""
+
+
+def lower(module: object) -> str:
+    """The LLVM IR of a module, which stays as it is.
+
+    Args:
+        module: a module of the bindings at hand, or its text or bytecode.
+
+    Raises:
+        InputError: it is none.
+        CompilationError: something in it cannot be lowered.
+    """
+    mlir = bindings()
+    if isinstance(module, (str, bytes)):
+        data = module if isinstance(module, bytes) else module.encode("utf-8", "surrogateescape")
+        return _lower(Source("lower", data, whole=False).parse(mlir, mlir.ir.Context(), _ignore))
+    operation = getattr(module, "operation", None)
+    if not isinstance(operation, mlir.ir.Operation) or operation.name != "builtin.module":
+        got = f"{type(module).__module__}.{type(module).__name__}"
+        raise InputError(f"lower: expected a module of {mlir.root}.ir or its text, got {got}")
+    return _lower(operation.clone(ip=False))
+
+
+def to_llvm_dialect(module: Operation) -> None:
+    """Lower a module to the llvm dialect, in place, as MLIR's ExecutionEngine takes it.
+
+    Raises:
+        CompilationError: a pass has failed.
+    """
+    try:
+        if _has_tensors(module.operation):
+            run_pipeline(module, BUFFERIZE)
+        _replace_copies(module.operation)
+        run_pipeline(module, LOWER)
+    except CompilationError as error:
+        raise restated(error, f"lower: {str(error).removeprefix(f'{WHO}: ')}") from error
+
+
+def _ignore(_: object) -> None:
+    """What is worth telling is told by the error."""
+
+
+def _lower(module: Operation) -> str:
+    to_llvm_dialect(module)
+    return translate(module)
+
+
+def _has_tensors(root: Operation) -> bool:
+    return any(map(_is_of_tensors, operations_in(root)))
+
+
+def _is_of_tensors(operation: Operation) -> bool:
+    ir = bindings().ir
+    values = (*operation.operands, *operation.results)
+    if any(isinstance(value.type, (ir.RankedTensorType, ir.UnrankedTensorType)) for value in values):
+        return True
+    signature = operation.attributes.get("function_type")
+    return "tensor<" in str(signature)
+
+
+def _replace_copies(root: Operation) -> None:
+    """Make loops of copies: of those with strides MLIR makes calls of its run-time library."""
+    mlir = bindings()
+    for copy in operations_in(root):
+        if copy.name == "memref.copy" and all(
+            isinstance(value.type, mlir.ir.MemRefType) for value in copy.operands
+        ):
+            source, target = copy.operands
+            location: Any = copy.location
+            with mlir.ir.InsertionPoint(copy), location:
+                mlir.dialect("linalg").copy(source, outs=[target])
+            copy.erase()

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`Pipeline`: MLIR's pass manager with passes in Python anywhere in it, and what comes of a run.
+
+A pass that fails makes its run a pass failure of MLIR's, with a diagnostic where its operation comes from;
+what it raised is raised again once MLIR has stopped. MLIR runs without the GIL, each pass in Python with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from passpilot.passes.python.element import described, make_pass, raise_again
+from passpilot.passes.mlir.text import parse, refused
+from passpilot.passes.python.registry import MLIR
+from passpilot.plugin.mlir import capi as mlir_capi
+from passpilot.plugin.errors import CompilationError, InputError, PassError
+from passpilot.plugin.mlir.bindings import bindings
+from passpilot.plugin.mlir.diagnostics import diagnosed
+from passpilot.plugin.mlir.place import operation_of, place_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from passpilot.passes.python.element import Pass
+    from passpilot.passes.mlir.text import Element
+    from passpilot.passes.python.registry import PassDefinition
+    from passpilot.plugin.errors import PipelineError
+    from passpilot.plugin.mlir.diagnostics import Diagnostic
+    from passpilot.plugin.mlir.protocols import Operation
+    from passpilot.plugin.module import Advisor
+
+WHO = "--pass-pipeline"
+
+
+class _Failure(NamedTuple):
+    """What ended a run: the pass and where its operation comes from, and what it raised, if it did."""
+
+    who: str
+    raised: BaseException | None
+
+
+@dataclass(slots=True)
+class _Run:
+    """A pass in Python while it runs."""
+
+    address: int
+    failed: bool = False
+
+
+class _Running(threading.local):
+    """The passes in Python that run in this thread, the innermost last."""
+
+    def __init__(self) -> None:
+        self.runs: list[_Run] = []
+
+
+_RUNNING = _Running()
+
+
+def signal_pass_failure() -> None:
+    """Make the run of the pass in Python that calls this a failure; the pass goes on until it returns.
+
+    Raises:
+        InputError: no pass runs in this thread.
+    """
+    if not _RUNNING.runs:
+        raise InputError("signal_pass_failure: expected to be called by a pass that runs, got no such pass")
+    run = _RUNNING.runs[-1]
+    run.failed = True
+    mlir_capi.signal_failure(run.address)
+
+
+class Pipeline:
+    """A pipeline that can run on operations of a context; `manager` is the bindings' own pass manager of it.
+
+    Raises:
+        PipelineError: the text is wrong.
+        Error: a pass of another distribution cannot be used.
+    """
+
+    def __init__(self, text: str, context: Any) -> None:
+        self._text, self._context = text, context
+        element = parse(WHO, text)
+        self.manager = bindings().passmanager.PassManager(element.name, context)
+        self._kept: list[object] = []
+        self._failures: list[_Failure] = []
+        assert element.inner is not None, "parse() made sure"
+        self._fill(mlir_capi.PassManager(self.manager), element.name, element.inner)
+
+    def __str__(self) -> str:
+        return str(self.manager).strip()
+
+    def run(
+        self,
+        operation: Operation,
+        advisors: Sequence[Advisor] = (),
+        *,
+        tell: Callable[[Diagnostic], None] | None = None,
+    ) -> None:
+        """Run on an operation, in place.
+
+        `tell` gets each diagnostic; without it, what is no error goes where MLIR sends it.
+
+        Raises:
+            CompilationError: a pass of MLIR's failed.
+            PassError: a pass in Python raised or failed.
+            Error: an advisor failed and its `on_error` is ``fail``.
+        """
+        if not advisors:
+            self._run(operation, tell)
+            return
+        from passpilot.plugin.module import advised
+
+        with _one_thread(self._context):  # so that decisions come in one order
+            advised("run_pipeline", advisors, lambda: self._run(operation, tell))
+
+    def _run(self, operation: Operation, tell: Callable[[Diagnostic], None] | None) -> None:
+        errors: list[Diagnostic] = []
+
+        def told(diagnostic: Diagnostic) -> bool:
+            if diagnostic.severity == "error":
+                errors.append(diagnostic)
+            if tell is not None:
+                tell(diagnostic)
+            return tell is not None or diagnostic.severity == "error"
+
+        self._failures.clear()
+        with diagnosed(self._context, told):
+            succeeded = mlir_capi.run_on(self.manager, operation)
+        if self._failures:
+            _raise(self._failures[0], errors)
+        if not succeeded:
+            got = f"{errors[0].message} ({errors[0].place})" if errors else "a failure without a word"
+            raise CompilationError(f"{WHO}: expected passes that succeed, got: {got}")
+
+    def _fill(self, manager: mlir_capi.PassManager, anchor: str, elements: Iterable[Element]) -> None:
+        for element in elements:
+            if element.inner is not None:
+                self._fill(manager.nested_under(element.name), element.name, element.inner)
+            elif definition := MLIR.find(element.name):
+                self._add(manager, anchor, element, definition)
+            elif told := manager.add_pipeline(str(element)):
+                raise self._refused(element.name, _expected(element, told), element.start, _end(element))
+
+    def _add(
+        self, manager: mlir_capi.PassManager, anchor: str, element: Element, definition: PassDefinition
+    ) -> None:
+        level = definition.level
+        error = partial(self._refused, definition.name)
+        if level and anchor not in (level, "any"):
+            told = f"expected to be in {level}(...), got {anchor}(...)"
+            raise error(told, element.start, _end(element))
+        place = element.start, _end(element)
+        made = make_pass(definition, element.options or "", element.options_start, place, error)
+        run = mlir_capi.RunPass(partial(self._call, definition.name, made))
+        self._kept.append(
+            manager.add_pass(definition.kind.__name__, str(element), definition.doc, level, run)
+        )
+
+    def _refused(self, name: str, told: str, start: int, end: int) -> PipelineError:
+        return refused(WHO, self._text, f"pass {name}: {told}", start, end)
+
+    def _call(self, name: str, made: Pass, address: int, pass_: int, _: object) -> None:
+        """One run of a pass; nothing may be raised into MLIR."""
+        location: Any = None
+        try:
+            if self._failures:  # in another thread
+                mlir_capi.signal_failure(pass_)
+                return
+            operation = mlir_capi.operation_at(address)
+            location = operation.location  # the operation may be gone after a pass that erases it
+            run = _Run(pass_)
+            _RUNNING.runs.append(run)
+            try:
+                answer = made.run(operation)
+            finally:
+                _RUNNING.runs.pop()
+                _stop_if_erased(name, location, operation)
+            if answer is not None:
+                got = type(answer).__name__
+                raise PassError(f"expected None of run(), got {got}; return nothing, also after a change")
+            if run.failed:
+                self._failures.append(_Failure(_who(name, location), None))
+        except BaseException as raised:  # noqa: BLE001  (raised again by run())
+            self._failures.append(_Failure(_who(name, location), raised))
+            mlir_capi.signal_failure(pass_)
+            if isinstance(raised, Exception) and location is not None:
+                location.emit_error(f"pass {name}: {described(raised)}")
+
+
+def listing() -> str:
+    """All passes in Python as text, by the operation that they run on."""
+    rows = MLIR.known()
+    lines: list[str] = []
+    for anchor in sorted({row.level for row in rows}):
+        lines.append(f"Passes in Python on {anchor or 'any operation'}:")
+        lines += [f"  {row}  {row.doc}".rstrip() for row in rows if row.level == anchor]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def run_pipeline(module: Operation, pipeline: str, advisors: Sequence[Advisor] = ()) -> None:
+    """Run a textual pipeline of MLIR's on a module, or on another operation, in place.
+
+    The text may name passes in Python anywhere, see `passpilot.mlir.pass_`. The advisors take the decisions
+    of their points; with them, MLIR runs in one thread. After an error the module may be half changed.
+
+    Raises:
+        InputError: the pipeline is wrong, or `module` is none of the bindings that are used.
+        StaleViewError: `module` has been erased.
+        CompilationError: a pass of MLIR's failed.
+        PassError: a pass in Python raised or failed.
+        Error: an advisor failed and its `on_error` is ``fail``.
+    """
+    mlir = bindings()
+    operation = operation_of(module)
+    if operation is None or not isinstance(operation, mlir.ir.Operation):
+        got = f"{type(module).__module__}.{type(module).__name__}"
+        raise InputError(f"run_pipeline: expected an operation of {mlir.root}.ir, got {got}")
+    Pipeline(pipeline, operation.context).run(operation, advisors)
+
+
+@contextlib.contextmanager
+def _one_thread(context: Any) -> Iterator[None]:
+    """Let MLIR work in this thread alone.
+
+    Raises:
+        InputError: it is at work in several.
+    """
+    several = context.get_num_threads() > 1
+    if several and _RUNNING.runs:
+        told = "expected no pass around it where MLIR has several threads, got one; disable multithreading"
+        raise InputError(f"run_pipeline with advisors: {told}")
+    context.enable_multithreading(False)
+    try:
+        yield
+    finally:
+        if several:
+            context.enable_multithreading(True)
+
+
+def _end(element: Element) -> int:
+    if element.options is None:
+        return element.start + len(element.name)
+    return element.options_start + len(element.options) + 1
+
+
+def _expected(element: Element, told: str) -> str:
+    """What is wrong with an element, in one line of MLIR's several."""
+    if f"'{element.name}' does not refer to a registered pass" in told:
+        return "expected a pass of MLIR's or one in Python, got a name that nobody has registered"
+    line = next(line for line in told.splitlines() if line.strip())
+    line = line.rpartition("error: ")[2].removeprefix("<Pass-Options-Parser>").strip(": ")
+    return f"expected what MLIR takes, got: {line}"
+
+
+def _stop_if_erased(name: str, location: object, operation: Operation) -> None:
+    """End the process if a pass has erased what it ran on: MLIR has no way to go on, nor to fail."""
+    try:
+        operation._CAPIPtr  # noqa: B018  (an attribute of what is alive only)
+    except RuntimeError:
+        told = "expected the operation to outlive the pass, got it erased; erase it in a pass around it"
+        line = f"passpilot: error: {_who(name, location)}: {told}\n"
+        os.write(2, line.encode("utf-8", "backslashreplace"))  # at once: other threads may be here, too
+        os._exit(1)
+
+
+def _who(name: str, location: object) -> str:
+    file, line, column = place_of(location)
+    return f"pass {name} at {file}:{line}:{column}" if line else f"pass {name} at an unknown place"
+
+
+def _raise(failure: _Failure, errors: Sequence[Diagnostic]) -> None:
+    """Raise what ended a run."""
+    who, raised = failure
+    if raised is None:
+        raise PassError(f"{who}: {errors[0].message if errors else 'it signalled a failure'}")
+    raise_again(who, raised)

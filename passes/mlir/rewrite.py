@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`rewrite_greedily`: rewrite patterns that are Python functions, applied until none fits any more.
+
+The bindings' rewrite drivers call patterns out of code without exceptions, where one that is raised would be
+the end of the process: here it waits until the driver has returned.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from passpilot.plugin.errors import PassError
+from passpilot.plugin.mlir.bindings import bindings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from passpilot.plugin.mlir.protocols import Operation
+
+    Pattern = Callable[[Any, Any], object]
+
+
+def rewrite_greedily(
+    operation: Operation, patterns: Mapping[str, Pattern], *, limit: int = 1_000_000
+) -> None:
+    """Apply patterns to all operations inside one, and fold, until nothing changes.
+
+    Args:
+        operation: whose inside is rewritten.
+        patterns: for the name of an operation, such as ``arith.addi``, a function of such an operation and of
+            the bindings' ``PatternRewriter``; it returns whether it has rewritten, True or False.
+        limit: how often patterns may rewrite before they count as endless.
+
+    Raises:
+        Exception: what a pattern raised; no pattern has been applied after it.
+        PassError: a pattern returned something else, or they never come to an end.
+    """
+    rewriting = _Rewriting(limit)
+    mlir = bindings()
+    pattern_set = mlir.rewrite.RewritePatternSet(operation.context)
+    for name, pattern in patterns.items():
+        pattern_set.add(name, partial(rewriting.misfits, name, pattern))
+    try:
+        mlir.rewrite.apply_patterns_and_fold_greedily(operation, pattern_set.freeze())
+    except RuntimeError as error:
+        rewriting.raised = rewriting.raised or _endless(str(error))
+    if rewriting.raised is not None:
+        raise rewriting.raised
+
+
+class _Rewriting:
+    """One run of patterns; `raised` is what ended it."""
+
+    def __init__(self, limit: int) -> None:
+        self.raised: BaseException | None = None
+        self._limit = self._left = limit
+
+    def misfits(self, name: str, pattern: Pattern, operation: Any, rewriter: Any) -> bool:
+        """Whether the pattern has not rewritten the operation, which is what the bindings want to know."""
+        if self.raised is not None:
+            return True
+        try:
+            return not self._rewrites(name, pattern(operation, rewriter))
+        except BaseException as error:  # noqa: BLE001  (raised again above)
+            self.raised = error
+            return True
+
+    def _rewrites(self, name: str, answer: object) -> bool:
+        if not isinstance(answer, bool):
+            got = type(answer).__name__
+            raise PassError(
+                f"pattern for {name}: expected True or False, whether it has rewritten, got {got}"
+            )
+        self._left -= answer
+        if self._left < 0:
+            raise _endless(f"{self._limit} rewrites")
+        return answer
+
+
+def _endless(got: str) -> PassError:
+    told = f"expected patterns that come to an end, got {got} and some that still fit"
+    return PassError(f"rewrite_greedily: {told}")

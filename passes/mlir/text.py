@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`parse`: the text of an MLIR pipeline, as MLIR reads it.
+
+    pipeline ::= operation "(" [elements] ")"
+    elements ::= element ("," element)*
+    element  ::= operation "(" elements ")" | pass ["{" options "}"]
+
+An operation is ``any`` or a name such as ``func.func``; options may have braces in them, in pairs, and so
+whole pipelines. Spaces may be around each word. Source: parsePipelineText in mlir/lib/Pass/PassRegistry.cpp.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from passpilot.passes.python.element import refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from passpilot.plugin.errors import PipelineError
+
+DEEPEST: Final = 100
+"""How many pipelines may be inside each other."""
+
+_WORD: Final = re.compile(r"[^,(){}]*")
+_BRACE: Final = re.compile(r"[{}]")
+_SPACE: Final = re.compile(r"\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """A pass with its options, or a pipeline of an operation with the elements in it.
+
+    `start` is the place of its name in the text, `options_start` that of its options.
+    """
+
+    name: str
+    start: int
+    options: str | None = None
+    options_start: int = 0
+    inner: tuple[Element, ...] | None = None
+
+    def __str__(self) -> str:
+        if self.inner is not None:
+            return f"{self.name}({','.join(map(str, self.inner))})"
+        return self.name if self.options is None else f"{self.name}{{{self.options}}}"
+
+
+def parse(who: str, text: str) -> Element:
+    """The pipeline that a text means.
+
+    Raises:
+        PipelineError: it is none; `who` is told to be wrong, and the place is shown.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise refused(who, ascii(text)[1:-1], "expected UTF-8", error.start, error.end) from None
+    elements = _Parser(who, text).elements()
+    if len(elements) != 1 or elements[0].inner is None:
+        told = "expected a pipeline with the operation it runs on around it, such as 'builtin.module(...)'"
+        start = elements[-1].start if len(elements) > 1 else 0
+        raise refused(who, text, told, start, len(text))
+    return elements[0]
+
+
+def refused(who: str, text: str, told: str, start: int, end: int) -> PipelineError:
+    """The error that names a place in a text, and shows it."""
+    return refusal(f"{who} at column {start + 1}: {told}", text, start, end)
+
+
+class _Parser:
+    def __init__(self, who: str, text: str) -> None:
+        self._who, self._text, self._at = who, text, 0
+
+    def elements(self) -> Sequence[Element]:
+        """All of the text; what is open is on a stack, so that no depth is too much for Python."""
+        open_: list[tuple[str, int]] = []
+        lists: list[list[Element]] = [[]]
+        while True:
+            name, start = self._word()
+            if self._take("("):
+                self._check_depth(len(open_) + 1)
+                open_.append((self._named(name, start), start))
+                lists.append([])
+                if len(open_) > 1 or not self._peek(")"):
+                    continue
+            else:
+                lists[-1].append(self._pass(self._named(name, start), start))
+            while self._take(")"):
+                if not open_:
+                    raise self._refused("expected the end of the pipeline, got a ')' too many", self._at - 1)
+                inner = tuple(lists.pop())
+                lists[-1].append(Element(*open_.pop(), inner=inner))
+            if self._at == len(self._text):
+                break
+            if not self._take(","):
+                raise self._refused(f"expected ',' or ')', got {self._text[self._at]!r}", self._at)
+        if open_:
+            name, start = open_[-1]
+            raise self._refused(f"expected ')' for the '(' of {name}, got the end", start)
+        return lists[0]
+
+    def _check_depth(self, depth: int) -> None:
+        if depth > DEEPEST:
+            raise self._refused(
+                f"expected at most {DEEPEST} pipelines inside each other, got more", self._at - 1
+            )
+
+    def _pass(self, name: str, start: int) -> Element:
+        if not self._peek("{"):
+            return Element(name, start)
+        first = self._at + 1
+        depth = 0
+        for brace in _BRACE.finditer(self._text, self._at):
+            depth += 1 if brace[0] == "{" else -1
+            if not depth:
+                self._at = _end(_SPACE, self._text, brace.end())
+                return Element(name, start, self._text[first : brace.start()], first)
+        raise self._refused(f"expected '}}' after the options of {name}, got the end", first - 1)
+
+    def _word(self) -> tuple[str, int]:
+        """The next word and its place; empty where there is none."""
+        start = _end(_SPACE, self._text, self._at)
+        self._at = _end(_WORD, self._text, start)
+        return self._text[start : self._at].rstrip(), start
+
+    def _named(self, name: str, start: int) -> str:
+        if not name:
+            got = repr(self._text[start]) if start < len(self._text) else "the end"
+            raise self._refused(f"expected the name of a pass or an operation, got {got}", start)
+        return name
+
+    def _peek(self, mark: str) -> bool:
+        return self._text.startswith(mark, _end(_SPACE, self._text, self._at))
+
+    def _take(self, mark: str) -> bool:
+        if not self._peek(mark):
+            return False
+        self._at = _end(_SPACE, self._text, _end(_SPACE, self._text, self._at) + 1)
+        return True
+
+    def _refused(self, told: str, start: int) -> PipelineError:
+        return refused(self._who, self._text, told, start, start + 1)
+
+
+def _end(pattern: re.Pattern[str], text: str, start: int) -> int:
+    match = pattern.match(text, start)
+    return match.end() if match else start

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""An element of pipeline text that names a pass in Python: the pass it means, or the place that is wrong."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol
+
+from passpilot.plugin.errors import Error, PassError, PipelineError, restated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from passpilot.passes.python.registry import PassDefinition
+
+SHOWN: Final = 60
+"""How many characters of a pipeline are shown to either side of what is wrong."""
+
+
+class Pass(Protocol):
+    """An instance of a class that has been registered."""
+
+    run: Callable[..., object]
+
+
+def make_pass(
+    definition: PassDefinition,
+    options: str,
+    start: int,
+    place: tuple[int, int],
+    refused: Callable[[str, int, int], PipelineError],
+) -> Pass:
+    """The pass with the options that stand at `start`; `place` is that of the whole element.
+
+    `refused` makes the error that tells what is wrong between two places.
+
+    Raises:
+        PipelineError: the options are wrong.
+    """
+    from passpilot.passes.python.options import OptionError, parse_options
+
+    try:
+        made: Pass = definition.kind(**parse_options(definition.options, options))
+        return made
+    except OptionError as error:
+        raise refused(str(error), start + error.start, start + error.end) from None
+    except Exception as error:
+        told = f"expected options that {definition.kind.__name__} takes, got {type(error).__name__}: {error}"
+        raise refused(told, *place) from error
+
+
+def refusal(told: str, text: str, start: int, end: int) -> PipelineError:
+    """The error that shows what is between two places of a text."""
+    end = max(end, start + 1)
+    first = max(start - SHOWN, 0)
+    shown = re.sub(r"\s", " ", text[first : min(end, start + SHOWN) + SHOWN])
+    return PipelineError(told, f"{shown}\n{' ' * (start - first)}{'^' * min(end - start, SHOWN)}")
+
+
+def raise_again(who: str, raised: BaseException) -> NoReturn:
+    """Raise what a pass has raised, as an error that says which pass.
+
+    Raises:
+        PassError: the pass raised an error of its own.
+        Error: it raised one of passpilot's.
+    """
+    if not isinstance(raised, Exception):  # Ctrl-C, sys.exit()
+        raise raised
+    told = f"{who}: {described(raised)}"
+    if isinstance(raised, Error):
+        raise restated(raised, told)
+    raise PassError(told) from raised
+
+
+def described(raised: Exception) -> str:
+    """What a pass has raised, in one line with the place."""
+    from passpilot.runners.python import describe_failure
+
+    return describe_failure(raised).encode("utf-8", "backslashreplace").decode()

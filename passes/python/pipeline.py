@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Passes in Python where pipeline text names them: found, made with their options, and handed to the core.
+
+LLVM's grammar splits a text at ``,()``; what stands between is an element. One that begins with the name of a
+pass in Python is ours, with its options in braces. The core tells LLVM's parser what each such element means;
+everything else is LLVM's.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from passpilot.passes.python.element import make_pass, raise_again, refusal
+from passpilot.passes.python.names import is_llvm_name
+from passpilot.plugin.errors import InputError, PassError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from passpilot.passes.python.element import Pass
+    from passpilot.passes.python.registry import PassDefinition
+    from passpilot.plugin import _core
+    from passpilot.plugin.errors import PipelineError
+
+_ELEMENT: Final = re.compile(r"[^,()]+")
+
+
+def bind(pipeline: str, at: Mapping[str, str]) -> _core.Passes | None:
+    """What the core has to know of the passes in Python that the texts name; None if there are none.
+
+    Args:
+        pipeline: the pipeline text.
+        at: pipeline texts by LLVM's extension points.
+
+    Raises:
+        PipelineError: an option of a pass is wrong.
+        InputError: there is no such extension point.
+        Error: a pass of another distribution cannot be used.
+    """
+    _check_points(at)
+    texts = {"-passes": pipeline, **{f"--at {point}": text for point, text in at.items()}}
+    runs = {}
+    for who, text in texts.items():
+        for match in _ELEMENT.finditer(text):
+            if definition := _find(match[0]):
+                runs[match[0]] = (definition, _made(definition, who, text, match))
+    return _core_passes(runs) if runs else None
+
+
+def bind_to(
+    passes: _core.Passes, element: str, body: Callable[[Callable[..., object]], Callable[..., object]]
+) -> None:
+    """Tell the core what one element means, if it names a pass in Python, whose run() goes through `body`.
+
+    Raises:
+        PipelineError: an option of the pass is wrong.
+        Error: a pass of another distribution cannot be used.
+    """
+    match = _ELEMENT.fullmatch(element)
+    if match and (definition := _find(element)):
+        made = _made(definition, "-passes", element, match)
+        passes.add(element, definition.name, definition.level, definition.required, body(made.run))
+
+
+def _find(element: str) -> PassDefinition | None:
+    """The pass in Python that an element names; what only it needs is imported here."""
+    name = re.split("[<{]", element, maxsplit=1)[0]
+    if is_llvm_name(name):
+        return None
+    from passpilot.passes.python.registry import LLVM
+
+    return LLVM.find(element.partition("{")[0])
+
+
+def _core_passes(runs: Mapping[str, tuple[PassDefinition, Pass]]) -> _core.Passes:
+    from passpilot.plugin import _core
+
+    passes = _core.Passes()
+    for element, (definition, made) in runs.items():
+        passes.add(element, definition.name, definition.level, definition.required, made.run)
+    return passes
+
+
+def raise_failure(passes: _core.Passes) -> None:
+    """Raise what ended the compilation, if a pass did.
+
+    Raises:
+        PassError: a pass raised, answered wrongly, or left IR that is not valid.
+        Error: a pass raised an error of passpilot's.
+    """
+    if passes.failure is None:
+        return
+    name, unit, text, exception = passes.failure
+    who = f"pass {name} at {unit}"
+    if exception is None:
+        raise PassError(f"{who}: {text}")
+    raise_again(who, exception)
+
+
+def listing() -> str:
+    """All passes in Python as text, by level, in the manner of ``opt --print-passes``."""
+    from passpilot.passes.python.registry import LLVM
+
+    rows = LLVM.known()
+    lines: list[str] = []
+    for level in ("module", "cgscc", "function", "loop"):
+        if mine := [row for row in rows if row.level == level]:
+            title = "CGSCC" if level == "cgscc" else level.capitalize()
+            lines.append(f"{title} passes in Python:")
+            lines += [f"  {row}  {row.doc}".rstrip() for row in mine]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _check_points(at: Mapping[str, str]) -> None:
+    if not at:
+        return
+    from passpilot.plugin import _core
+
+    known = [name for name, _ in _core.extension_points()]
+    for point in at:
+        if point not in known:
+            raise InputError(f"--at {point}: expected a point among {', '.join(known)}, got {point!r}")
+
+
+def _made(definition: PassDefinition, who: str, text: str, match: re.Match[str]) -> Pass:
+    """The pass that an element means, with its options."""
+    name, brace, rest = match[0].partition("{")
+    start = match.start() + len(name) + len(brace)
+    refused = partial(_refused, definition, who, text)
+    if brace and not rest.endswith("}"):
+        told = "expected '}' before any of ',()'; options are separated by spaces"
+        raise refused(told, match.end(), match.end() + 1)
+    inner = rest.removesuffix("}")
+    if brace and (place := re.search("[{}]", inner)):
+        told = f"expected options in one pair of braces, got another {place[0]!r}"
+        raise refused(told, start + place.start(), start + place.end())
+    return make_pass(definition, inner, start, match.span(), refused)
+
+
+def _refused(
+    definition: PassDefinition, who: str, text: str, told: str, start: int, end: int
+) -> PipelineError:
+    return refusal(f"{who}: pass {definition.name}: {told}", text, start, end)

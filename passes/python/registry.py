@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which passes in Python there are: those that a decorator of `passpilot.llvm` or `passpilot.mlir` has
+registered, and those of other distributions, found by their entry points when they are named.
+
+What does not fit is refused at registration: a name that the compiler or another pass has, a class that is no
+frozen dataclass, a field that cannot be an option, a `run` that cannot be called with one unit of IR.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from passpilot.passes.python.names import NAME, is_llvm_name
+from passpilot.passes.python.options import Option, options_of
+from passpilot.plugin.errors import Error, RegistrationError
+from passpilot.plugin.mlir.bindings import is_mlir_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from importlib.metadata import EntryPoint, EntryPoints
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PassDefinition:
+    """A pass in Python: its class, and what the compiler has to know of it.
+
+    `level` is what it runs on: ``module``, ``cgscc``, ``function`` or ``loop`` in LLVM, the name of an
+    operation, or empty for any, in MLIR.
+    """
+
+    name: str
+    level: str
+    kind: type
+    required: bool
+    options: tuple[Option, ...]
+    doc: str
+    origin: str
+
+    def __str__(self) -> str:
+        options = " ".join(map(str, self.options))
+        return f"{self.name}{{{options}}}" if options else self.name
+
+
+class Registry:
+    """The passes in Python for one compiler.
+
+    Args:
+        api: the public module whose decorators register here.
+        group: the entry-point group for other distributions; an entry is ``NAME = "module:Class"``.
+        own: the passes that come with passpilot, as such entries.
+        compiler: who owns the names that are native.
+        is_native: whether the compiler means something by a name.
+    """
+
+    def __init__(
+        self,
+        api: str,
+        group: str,
+        own: Mapping[str, str],
+        compiler: str,
+        is_native: Callable[[str], bool],
+    ) -> None:
+        self.api, self.own = api, own
+        self._group, self._compiler = group, compiler
+        self.is_native = is_native
+        self._mark = f"__{api.replace('.', '_')}_pass__"
+        self._passes: dict[str, PassDefinition] = {}
+
+    def define(self, kind: type, name: str, level: str, origin: str, *, required: bool = False) -> None:
+        """Register a class as a pass; what a decorator at `origin` does.
+
+        Raises:
+            RegistrationError: name or class do not fit, or the name is taken.
+        """
+        definition = _defined(kind, name, level, origin, required=required)
+        self.add(definition)
+        setattr(kind, self._mark, definition)
+
+    def add(self, definition: PassDefinition) -> None:
+        """Register a definition; nothing happens if it is registered.
+
+        Raises:
+            RegistrationError: the compiler, another pass or another distribution owns the name.
+        """
+        if self._passes.get(definition.name) is definition:
+            return
+        if owner := self._owner(definition):
+            who = f"pass {definition.name!r} at {definition.origin}"
+            raise RegistrationError(f"{who}: expected a new name, got one that {owner} owns")
+        self._passes[definition.name] = definition
+
+    def register(self, kind: object) -> None:
+        """Register a class that a decorator has defined; nothing happens if it is registered.
+
+        Raises:
+            RegistrationError: no decorator has defined it, or its name is taken.
+        """
+        definition = self._definition_of(kind)
+        if definition is None:
+            raise RegistrationError(f"{self.api}.register: expected a class under a decorator, got {kind!r}")
+        self.add(definition)
+
+    def unregister(self, name: str) -> None:
+        """Take a pass back, so that its name is free again; for notebooks and tests.
+
+        Raises:
+            RegistrationError: there is no pass of this name.
+        """
+        if self._passes.pop(name, None) is None:
+            raise RegistrationError(f"pass {name!r}: expected a registered pass, got none of this name")
+
+    def find(self, name: str) -> PassDefinition | None:
+        """The pass of this name; None if it is native, or nobody's.
+
+        Raises:
+            Error: the entry point of this name cannot be used.
+        """
+        if name not in self._passes and NAME.fullmatch(name) and not self.is_native(name):
+            self._load(name)
+        return self._passes.get(name)
+
+    def known(self) -> list[PassDefinition]:
+        """All passes by name, those of entry points included.
+
+        Raises:
+            Error: an entry point cannot be used.
+        """
+        for name in sorted(self._offered().names):
+            self.find(name)
+        return [self._passes[name] for name in sorted(self._passes)]
+
+    def added(self) -> set[str]:
+        """The names of those that are registered and do not come with passpilot."""
+        return self._passes.keys() - self.own.keys()
+
+    def _definition_of(self, kind: object) -> PassDefinition | None:
+        return kind.__dict__.get(self._mark) if isinstance(kind, type) else None
+
+    def _owner(self, definition: PassDefinition) -> str | None:
+        """Who has the name already."""
+        if self.is_native(definition.name):
+            return f"{self._compiler} itself"
+        if taken := self._passes.get(definition.name):
+            return f"the pass at {taken.origin}"
+        package = definition.kind.__module__.partition(".")[0]
+        foreign = (e for e in self._offered().select(name=definition.name) if _package(e) != package)
+        return next((f"the entry point {entry.value}" for entry in foreign), None)
+
+    def _offered(self) -> EntryPoints:
+        return _entries(self._group, tuple(self.own.items()))
+
+    def _load(self, name: str) -> None:
+        """Import the entry point of this name, if there is one, and register the pass that it names.
+
+        Its module does that, too, but only where it is imported for the first time.
+        """
+        found = {entry.value: entry for entry in self._offered().select(name=name)}
+        if not found:
+            return
+        who = f"pass {name!r} of entry point {' and '.join(found)}"
+        if len(found) > 1:
+            raise RegistrationError(f"{who}: expected one distribution that has the name, got {len(found)}")
+        (entry,) = found.values()
+        kind = _loaded(who, entry)
+        definition = self._definition_of(kind)
+        if definition is None or definition.name != name:
+            expected = f"a class that a decorator of {self.api} names {name!r}"
+            raise RegistrationError(f"{who}: expected {expected}, got {kind!r}")
+        self.add(definition)
+
+
+LLVM: Final = Registry(
+    "passpilot.llvm",
+    "passpilot.passes",
+    {
+        "advised-function-pipeline": "passpilot.passes.shipped.pipeline:AdvisedFunctionPipeline",
+        "advised-pipeline": "passpilot.passes.shipped.pipeline:AdvisedPipeline",
+        "advised-size": "passpilot.passes.shipped.size:AdvisedSize",
+        "advised-unroll": "passpilot.passes.shipped.unroll:AdvisedUnroll",
+    },
+    "LLVM",
+    is_llvm_name,
+)
+
+MLIR: Final = Registry(
+    "passpilot.mlir",
+    "passpilot.mlir_passes",
+    {
+        "advised-inline": "passpilot.passes.mlir.inlining.pass_:AdvisedInline",
+        "advised-tile": "passpilot.passes.mlir.tile:AdvisedTile",
+    },
+    "MLIR",
+    is_mlir_name,
+)
+
+
+@cache
+def _entries(group: str, own: tuple[tuple[str, str], ...]) -> EntryPoints:
+    from importlib.metadata import EntryPoint, EntryPoints, entry_points  # which few compilations need
+
+    ours = (EntryPoint(name, value, group) for name, value in own)
+    return EntryPoints((*ours, *entry_points(group=group)))
+
+
+def check_name(name: object, origin: str) -> None:
+    """Make sure that a pass can have this name.
+
+    Raises:
+        RegistrationError: it is none; a decorator without parentheses gets the class for one.
+    """
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        who = f"pass {name!r} at {origin}"
+        raise RegistrationError(f"{who}: expected a name in kebab-case, such as 'my-pass', got {name!r}")
+
+
+def _defined(kind: object, name: str, level: str, origin: str, *, required: bool) -> PassDefinition:
+    """The definition of a pass class, checked but not registered yet.
+
+    Raises:
+        RegistrationError: the class does not fit.
+    """
+    who = f"pass {name!r} at {origin}"
+    for problem in _problems(kind):
+        raise RegistrationError(f"{who}: expected {problem}")
+    assert isinstance(kind, type), "checked above"
+    try:
+        options = options_of(kind)
+    except TypeError as error:
+        raise RegistrationError(f"{who}: expected {error}") from error
+    doc = (kind.__dict__.get("__doc__") or "").partition("\n")[0]
+    if doc.startswith(f"{kind.__name__}("):  # what dataclass writes of itself
+        doc = ""
+    return PassDefinition(name, level, kind, required, options, doc, origin)
+
+
+def _package(entry: EntryPoint) -> str:
+    return entry.module.partition(".")[0]
+
+
+def _loaded(who: str, entry: EntryPoint) -> object:
+    try:
+        return entry.load()
+    except Error:
+        raise
+    except Exception as error:
+        got = f"{type(error).__name__}: {error}"
+        raise RegistrationError(f"{who}: expected it to be imported, got {got}") from error
+
+
+def _problems(kind: object) -> Iterator[str]:
+    """What is wrong with a class, the worst first."""
+    if not isinstance(kind, type):
+        yield f"a class, got {kind!r}"
+        return
+    parameters = kind.__dict__.get("__dataclass_params__")
+    if parameters is None or not parameters.frozen:
+        got = "a dataclass that is not frozen" if parameters else "a plain class"
+        yield f"a frozen dataclass, got {got}, {kind.__name__}; write @dataclass(frozen=True) below"
+    run = getattr(kind, "run", None)
+    if not inspect.isfunction(run) or inspect.iscoroutinefunction(run) or inspect.isgeneratorfunction(run):
+        yield f"a method run(self, unit), got {'none' if run is None else repr(run)}"
+        return
+    signature = inspect.signature(run)
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        yield f"a method run(self, unit), got run{signature}"

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What an advised register allocation costs, function by function, beside LLVM's default.
+
+The costs are the core's, taken at the end of each function's allocation: counts of spills, reloads, folded
+spills and reloads, copies and rematerialisations, each with the sum of its block frequencies, and their sum
+by the weights of LLVM's RegAllocScore, which itself counts all loads and stores of a function.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, TypedDict
+
+from passpilot.plugin import _core
+from passpilot.plugin.module import Module, file_type, generate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from passpilot.plugin.module import Advisor
+
+    Cost = tuple[str, dict[str, tuple[int, float]], float]
+
+
+class Side(TypedDict, total=False):
+    """One allocation of one function; `cycles` where llvm-mca was asked."""
+
+    cost: float
+    counts: dict[str, int]
+    frequencies: dict[str, float]
+    cycles: float | None
+
+
+class Row(TypedDict):
+    """One function: both allocations, and the cost of the first by that of the second."""
+
+    name: str
+    advised: Side
+    default: Side
+    ratio: float | None
+
+
+def allocation_report(
+    before: Module,
+    wanted: _core.EmitOptions,
+    advised: Iterable[Cost],
+    replaying: Sequence[Advisor] | None,
+    llvm: Sequence[str],
+) -> bytes:
+    """The report as JSON; compiles `before` again with LLVM's default.
+
+    Args:
+        before: the module as it was before code generation.
+        wanted: the options of the advised code generation; its file type is changed.
+        advised: the costs of the advised code generation.
+        replaying: advisors that take its decisions again, if llvm-mca is to be asked.
+        llvm: LLVM's own options of the command line.
+
+    Raises:
+        InputError: llvm-mca cannot be asked.
+    """
+    default = before.copy()
+    wanted.filetype, wanted.remarks.file, wanted.output_asm_variant = file_type("null"), "", None
+    rows = _rows(advised, generate(default, wanted, ()).costs)
+    if replaying is not None:
+        for side, advisors in (("advised", replaying), ("default", ())):
+            cycles = _cycles(before.copy(), wanted, advisors, llvm)
+            for row in rows:
+                row[side]["cycles"] = cycles.get(row["name"])  # type: ignore[literal-required]
+    total = {"advised": _sum(rows, "advised"), "default": _sum(rows, "default")}
+    whole = {**total, "ratio": _ratio(*total.values())}
+    report = {"module": before.name, "triple": before.triple, "total": whole, "functions": rows}
+    return json.dumps(report, indent=1).encode() + b"\n"
+
+
+def _rows(advised: Iterable[Cost], default: Iterable[Cost]) -> list[Row]:
+    others = {cost[0]: cost for cost in default}
+    return [_row(cost, others.get(cost[0], (cost[0], {}, 0.0))) for cost in advised]
+
+
+def _row(advised: Cost, default: Cost) -> Row:
+    ratio = _ratio(advised[2], default[2])
+    return {"name": advised[0], "advised": _side(advised), "default": _side(default), "ratio": ratio}
+
+
+def _side(cost: Cost) -> Side:
+    _, kinds, total = cost
+    return {
+        "cost": total,
+        "counts": {kind: count for kind, (count, _) in kinds.items()},
+        "frequencies": {kind: frequency for kind, (_, frequency) in kinds.items()},
+    }
+
+
+def _sum(rows: Iterable[Row], side: str) -> float:
+    sides: list[Mapping[str, float]] = [row[side] for row in rows]  # type: ignore[literal-required]
+    return sum(each["cost"] for each in sides)
+
+
+def _ratio(advised: float, default: float) -> float | None:
+    """None where the default costs nothing."""
+    return advised / default if default else None
+
+
+def _cycles(
+    module: Module, wanted: _core.EmitOptions, advisors: Sequence[Advisor], llvm: Sequence[str]
+) -> dict[str, float]:
+    """llvm-mca's cycles per call of each function, in the assembly that these advisors lead to."""
+    from passpilot.passes.report.throughput import block_throughput
+
+    triple = module.triple
+    wanted.filetype, wanted.frequencies, wanted.asm_verbose = file_type("asm"), True, True
+    emitted = generate(module, wanted, advisors)
+    flags = [f"-mtriple={triple}", *_processor(triple, llvm)]
+    return block_throughput(emitted.code.decode("utf-8", "replace"), flags, emitted.frequencies)
+
+
+def _processor(triple: str, llvm: Sequence[str]) -> list[str]:
+    """llvm-mca's flags of the processor: those of the command line, or the one that LLVM compiles for."""
+    given: list[str] = []
+    for each in llvm:  # a value may be an argument of its own
+        if given and given[-1] in ("-mcpu", "-mattr"):
+            given[-1] += f"={each}"
+        else:
+            given.append("-" + each.lstrip("-"))
+    named = [each for each in given if each.startswith(("-mcpu=", "-mattr="))]
+    if any(each.startswith("-mcpu=") for each in named):
+        return named
+    return [f"-mcpu={'x86-64' if triple.startswith('x86_64') else 'generic'}", *named]

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`advised-size`: which functions of a fast program are compiled for size, by the advice of a runner.
+
+Most of a program hardly ever runs. The pass gives such functions the attribute `optsize` or `minsize`, which
+LLVM's inliner, loop passes and code generator heed, so it belongs in front of them:
+``--at pipeline-early-simplification=advised-size``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from passpilot.features.point import Choice
+from passpilot.features.llvm.size import FEATURES, GOALS, calls_by_callee, observe
+from passpilot.features.spec import TensorSpec
+from passpilot.passes.decision_point import DecisionPoint
+from passpilot.passes.python.api import module_pass
+
+if TYPE_CHECKING:
+    from passpilot.plugin.ir import Function
+    from passpilot.plugin.module import Module
+
+SIZE: Final = DecisionPoint[int](
+    "size",
+    features=FEATURES,
+    advice=TensorSpec("size_choice", "int64", (1,)),
+    domain=Choice(len(GOALS), "mask"),
+    default=lambda _: GOALS.index(""),
+)
+"""The question: one of `GOALS`, by its place."""
+
+
+@module_pass("advised-size")
+@dataclass(frozen=True)
+class AdvisedSize:
+    """Makes functions optsize or minsize as the runner of `size` advises; none by default."""
+
+    def run(self, module: Module) -> bool:
+        """Ask about each function with a body that is not minsize or optnone."""
+        calls = calls_by_callee(module.functions)
+        asked = [function for function in module.functions if _is_open(function)]
+        observed = [observe(function, calls.get(function, ())) for function in asked]
+        advice = SIZE.ask_all(observed, asked)
+        for function, choice in zip(asked, advice, strict=True):
+            if goal := GOALS[choice]:
+                function.add_attribute(goal)
+        return any(advice)
+
+
+def _is_open(function: Function) -> bool:
+    """Whether there is something to decide."""
+    return not function.is_declaration and not {"minsize", "optnone"} & set(function.attributes)

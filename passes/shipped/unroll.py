@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`advised-unroll`: the unroll factor of each innermost loop, by the advice of a runner.
+
+The pass says it to LLVM in the loop's metadata, so it belongs in front of LLVM's unroller and vectorizer:
+``--at vectorizer-start=advised-unroll``. LLVM itself decides whether the loop can be unrolled so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from passpilot.features.point import Choice
+from passpilot.features.spec import TensorSpec
+from passpilot.features.llvm.unroll import FACTORS, FEATURES, observe
+from passpilot.passes.decision_point import DecisionPoint
+from passpilot.passes.python.api import PreservedAnalyses, function_pass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from passpilot.plugin.ir import Function, Loop
+
+UNROLL: Final = DecisionPoint[int](
+    "unroll",
+    features=FEATURES,
+    advice=TensorSpec("unroll_choice", "int64", (1,)),
+    domain=Choice(len(FACTORS), "mask"),
+    default=lambda _: FACTORS.index(0),
+)
+"""The question: one of `FACTORS`, by its place."""
+
+_PREFIX: Final = "llvm.loop.unroll."
+
+
+@function_pass("advised-unroll")
+@dataclass(frozen=True)
+class AdvisedUnroll:
+    """Sets the unroll factor of innermost loops as the runner of `unroll` advises; LLVM's own by default."""
+
+    def run(self, function: Function) -> PreservedAnalyses:
+        """Ask about each innermost loop whose factor the source does not say."""
+        asked = [loop for loop in function.loops if not (loop.subloops or _is_decided(_hints(loop)))]
+        choices = UNROLL.ask_all(map(observe, asked), asked)
+        for loop, choice in zip(asked, choices, strict=True):
+            if factor := FACTORS[choice]:
+                loop.set_metadata((*_hints(loop), _hint(factor)))
+        return PreservedAnalyses.cfg() if any(choices) else PreservedAnalyses.all()
+
+
+def _hints(loop: Loop) -> tuple[object, ...]:
+    return loop.metadata or (...,)
+
+
+def _is_decided(hints: Iterable[object]) -> bool:
+    """Whether the loop's metadata has a word on unrolling, as of ``#pragma unroll``."""
+    words = (hint[0] for hint in hints if isinstance(hint, tuple) and hint)
+    return any(isinstance(word, str) and word.startswith(_PREFIX) for word in words)
+
+
+def _hint(factor: int) -> tuple[object, ...]:
+    return (f"{_PREFIX}disable",) if factor == 1 else (f"{_PREFIX}count", factor)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The advisors of a compiler that has loaded a plugin of ours: plugin/native/loaded/advisor.h calls what is here."""
+
+from __future__ import annotations
+
+import os
+from ctypes import c_bool, c_double, c_size_t
+from typing import TYPE_CHECKING, Final
+
+from passpilot.passes.python.registry import MLIR
+from passpilot.plugin.errors import InputError
+from passpilot.plugin.embedded import TEXT, Teller, fill, told_warnings
+from passpilot.plugin.mlir.bindings import enter_foreign_tool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from passpilot.passes.advisor import Advisor, OnError
+    from passpilot.plugin import _core
+    from passpilot.plugin.embedded import Function, Tell
+
+    MakeAdvisor = Callable[[str, str, str | None, OnError, float, float], Advisor]
+    """By point, runner, log, what a failing runner does, timeout and limit."""
+
+
+_MAKE: MakeAdvisor
+
+_STARTED: Final[dict[int, tuple[Advisor, _core.Advisor]]] = {}
+"""The advisors in use, by the address of the session."""
+
+
+def _start(
+    tell: Teller,  # noqa: ARG001
+    point: bytes,
+    runner: bytes,
+    log: bytes,
+    on_error: bytes,
+    timeout: float,
+    limit: float,
+) -> int:
+    policy: OnError = "default" if on_error == b"default" else "fail"
+    advisor = _MAKE(point.decode(), os.fsdecode(runner), os.fsdecode(log) or None, policy, timeout, limit)
+    advisor.may_idle = True  # the plugin knows whether somebody should have asked
+    try:
+        core = advisor.start()
+        assert core is not None, "where nobody is to be asked, the plugin asks nobody"
+        core.begin()
+    except BaseException:
+        advisor.close()
+        raise
+    _STARTED[core.session] = (advisor, core)
+    return core.session
+
+
+def _finish(tell: Teller, address: int, good: bool) -> None:
+    advisor, core = _STARTED[address]
+    with told_warnings(tell):
+        core.end()
+        try:
+            advisor.finish(None if good else InputError("the compiler has failed"))
+        finally:
+            advisor.close()
+
+
+def _drop(tell: Teller, address: int) -> None:  # noqa: ARG001
+    del _STARTED[address]
+
+
+def connect(
+    address: int,
+    tell: Tell,
+    *,
+    load: Callable[[Teller, bytes], None],
+    end: Callable[[Teller], None],
+    make: MakeAdvisor,
+    more: Sequence[Function],
+) -> None:
+    """Write the functions into the struct at an address.
+
+    Args:
+        address: of `AdvisorCalls` or what extends it.
+        tell: the plugin's.
+        load: runs files and tells the passes that they register.
+        end: the process ends.
+        make: makes an advisor.
+        more: further members of the struct.
+    """
+    global _MAKE
+    _MAKE = make
+    enter_foreign_tool()
+    MLIR.is_native = lambda _: False  # the plugin asks the MLIR at hand, if there is one
+    functions: tuple[Function, ...] = (
+        (end, None, ()),
+        (load, None, (TEXT,)),
+        (_start, c_size_t, (TEXT, TEXT, TEXT, TEXT, c_double, c_double)),
+        (_finish, None, (c_size_t, c_bool)),
+        (_drop, None, (c_size_t,)),
+        *more,
+    )
+    fill(address, tell, functions)

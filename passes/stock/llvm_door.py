@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What Python does for a stock compiler of LLVM's that has loaded our plugin and started this interpreter.
+
+Its passes run here: the core that they are written against uses the one libLLVM of the process.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from ctypes import c_bool, c_double, c_size_t
+from typing import TYPE_CHECKING, Any, Final
+
+from passpilot.passes.stock import advisors as loaded
+from passpilot.passes.decision_point import PointAdvisor
+from passpilot.passes.evict import EvictAdvisor
+from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.python.pipeline import bind_to, raise_failure
+from passpilot.passes.priority import PriorityAdvisor
+from passpilot.plugin import _core
+from passpilot.plugin.errors import InputError, UsageError
+from passpilot.plugin.embedded import TEXT, end, load, told_warnings
+from passpilot.plugin.module import ASKED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from passpilot.passes.advisor import Advisor, OnError
+    from passpilot.plugin.embedded import Tell, Teller
+
+
+class _Compilation:
+    """The passes of one pipeline, and those who advise them."""
+
+    def __init__(self, address: int) -> None:
+        self.passes = _core.Passes.of(address)
+        self._advisors: dict[str, tuple[PointAdvisor, _core.Advisor]] = {}
+
+    def find(self, element: str) -> None:
+        """Add the pass that an element of pipeline text names, if it is one in Python."""
+        bind_to(self.passes, element, self._advised)
+
+    def advise(self, advisor: PointAdvisor) -> None:
+        """Let an advisor take the decisions of its point."""
+        if advisor.point in self._advisors:
+            advisor.close()
+            raise UsageError(f"-passpilot-advise: expected one advisor of the point {advisor.point}, got two")
+        core = advisor.start()
+        if core is None:
+            advisor.close()
+            return
+        core.begin()
+        self._advisors[advisor.point] = (advisor, core)
+
+    def explain(self) -> None:
+        """Raise what has gone wrong."""
+        error: BaseException | None = None
+        for advisor, core in self._advisors.values():
+            if core.failure is not None:
+                error = _finished(advisor, None)
+                break
+        if error is not None:
+            raise error
+        raise_failure(self.passes)
+
+    def end(self, *, good: bool, stats: bool) -> None:
+        """The compilation has ended."""
+        self.passes.end()
+        errors = []
+        for advisor, core in self._advisors.values():
+            core.end()
+            if stats and good:
+                print(advisor.report(), file=sys.stderr)
+            if good or core.failure is None:
+                failed = None if good else InputError("the compiler has failed")
+                errors.append(_finished(advisor, failed))
+            advisor.close()
+        self._advisors.clear()
+        for error in filter(None, errors):
+            raise error
+
+    @contextmanager
+    def _asked(self) -> Iterator[None]:
+        token = ASKED.set({point: advisor for point, (advisor, _) in self._advisors.items()})
+        try:
+            yield
+        finally:
+            ASKED.reset(token)
+
+    def _advised(self, run: Callable[..., object]) -> Callable[..., object]:
+        """The body of a pass: its questions go to the advisors of this compilation."""
+
+        def body(unit: object) -> object:
+            with self._asked():
+                return run(unit)
+
+        return body
+
+
+def _finished(advisor: PointAdvisor, error: BaseException | None) -> BaseException | None:
+    """What an advisor raises at its end."""
+    try:
+        advisor.finish(error)
+    except BaseException as raised:  # noqa: BLE001  (raised again by the caller)
+        return raised
+    return None
+
+
+_COMPILATIONS: Final[dict[int, _Compilation]] = {}
+"""By the address of the plugin's passes, which is never used twice."""
+
+
+def _compilation(address: int) -> _Compilation:
+    if address not in _COMPILATIONS:
+        _COMPILATIONS[address] = _Compilation(address)
+    return _COMPILATIONS[address]
+
+
+def _find(tell: Teller, address: int, element: bytes) -> None:  # noqa: ARG001
+    _compilation(address).find(os.fsdecode(element))
+
+
+def _advise(
+    tell: Teller,  # noqa: ARG001
+    address: int,
+    point: bytes,
+    runner: bytes,
+    log: bytes,
+    on_error: bytes,
+    timeout: float,
+) -> None:
+    policy: OnError = "default" if on_error == b"default" else "fail"
+    made = PointAdvisor(
+        os.fsdecode(point),
+        os.fsdecode(runner),
+        log=os.fsdecode(log) or None,
+        on_error=policy,
+        timeout=timeout,
+    )
+    _compilation(address).advise(made)
+
+
+def _explain(tell: Teller, address: int) -> None:  # noqa: ARG001
+    _compilation(address).explain()
+
+
+def _end_passes(tell: Teller, address: int, good: bool, stats: bool) -> None:
+    with told_warnings(tell):
+        _compilation(address).end(good=good, stats=stats)
+
+
+def _load(tell: Teller, files: bytes) -> None:  # noqa: ARG001
+    load(files)
+
+
+def _end(_: Teller) -> None:
+    end()
+
+
+def _make(
+    point: str, runner: str, log: str | None, on_error: OnError, timeout: float, limit: float
+) -> Advisor:
+    common: dict[str, Any] = {"log": log, "on_error": on_error, "timeout": timeout}
+    if point == "inline":
+        return InlineAdvisor(runner, size_budget=limit, **common)
+    if point == "evict":
+        return EvictAdvisor(runner, eviction_limit=int(limit), **common)
+    return PriorityAdvisor(runner, **common)
+
+
+def connect(address: int, tell: Tell) -> None:
+    """Write the functions into the struct of plugin/native/stock/pipeline.h at an address."""
+    more = (
+        (_find, None, (c_size_t, TEXT)),
+        (_advise, None, (c_size_t, TEXT, TEXT, TEXT, TEXT, c_double)),
+        (_explain, None, (c_size_t,)),
+        (_end_passes, None, (c_size_t, c_bool, c_bool)),
+    )
+    loaded.connect(address, tell, load=_load, end=_end, make=_make, more=more)

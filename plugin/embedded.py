@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions for a library of ours that is in somebody else's process and has started this interpreter.
+
+The library calls them through a struct of C (plugin/native/loaded/python.h) and ctypes, which takes the GIL. What
+there is to say is told to the library: nothing is raised into it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import gc
+import io
+import os
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Callable
+from contextlib import contextmanager, suppress
+from ctypes import CFUNCTYPE, c_char_p, c_void_p
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from passpilot.plugin.errors import Error
+from passpilot.plugin.load import load_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+Tell: TypeAlias = Callable[[int, bytes, bytes, int, bytes, int, int], None]
+"""The library's."""
+Function: TypeAlias = tuple[Callable[..., Any], Any, tuple[Any, ...]]
+"""A member of the struct: the function, what it returns, what it takes after the teller."""
+
+TEXT: Final = c_char_p
+FILES: Final[list[str]] = []
+"""Those that have been loaded."""
+_KEPT: Final[list[object]] = []
+_WARNINGS: Final = threading.RLock()
+
+
+class Teller:
+    """Tells the library."""
+
+    __slots__ = ("_address", "_tell")
+
+    def __init__(self, tell: Tell, address: int) -> None:
+        self._tell = tell
+        self._address = address
+
+    def __call__(self, kind: str, text: str, place: tuple[str, int, int] = ("", 0, 0)) -> None:
+        """Tell something: ``error``, ``warning``, or an answer of another kind."""
+        data = text.encode("utf-8", "surrogateescape")
+        file, line, column = place
+        self._tell(self._address, kind.encode(), data, len(data), os.fsencode(file), line, column)
+
+
+def load(files: bytes) -> None:
+    """Run files, which register what they define.
+
+    Raises:
+        Error: one of them cannot be loaded.
+    """
+    for path in os.fsdecode(files).split(os.pathsep):
+        load_file(path)
+        FILES.append(path)
+
+
+@contextmanager
+def told_warnings(tell: Teller) -> Iterator[None]:
+    """Tell the library the warnings of what runs inside."""
+    # One thread at a time: Python's filters are those of the process.
+    with _WARNINGS, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        finally:
+            for each in caught:
+                tell("warning", str(each.message))
+            sys.stdout.flush()
+
+
+def _telling(function: Callable[..., Any], failed: Any, library: Tell) -> Callable[..., Any]:
+    """The function for the library: what it raises is told, and `failed` returned."""
+
+    @wraps(function)
+    def call(teller: int, *arguments: Any) -> Any:
+        tell = Teller(library, teller)
+        try:
+            return function(tell, *arguments)
+        except Error as error:
+            tell("error", " ".join(str(error).split()))
+            trace(error)
+        except BaseException as error:  # noqa: BLE001  (Ctrl-C and sys.exit() in a policy, too)
+            tell("error", " ".join(f"{type(error).__name__}: {error}".split()))
+            trace(error)
+        return failed
+
+    return call
+
+
+def end() -> None:
+    """What an interpreter does at its end, to which this one does not come: exit functions, open files."""
+    atexit._run_exitfuncs()
+    for each in gc.get_objects():
+        if isinstance(each, io.IOBase) and not each.closed:
+            with suppress(OSError, ValueError):
+                each.flush()
+
+
+def trace(error: BaseException) -> None:
+    """What ``--traceback`` shows elsewhere: a compiler has no such flag for us."""
+    if os.environ.get("PASSPILOT_TRACEBACK"):
+        traceback.print_exception(error)
+
+
+def fill(address: int, tell: Tell, functions: Sequence[Function]) -> None:
+    """Write functions into a struct at an address, each of which gets a teller first."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    table = (c_void_p * len(functions)).from_address(address)
+    for index, (function, result, arguments) in enumerate(functions):
+        telling = _telling(function, 0 if result else None, tell)
+        made = CFUNCTYPE(result, c_void_p, *arguments)(telling)
+        _KEPT.append(made)
+        table[index] = ctypes.cast(made, c_void_p).value

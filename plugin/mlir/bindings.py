@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`bindings()`: MLIR's Python bindings, from whichever package has them.
+
+All of them have the modules and the C API of upstream's; what differs is the name of the package around them,
+and this is the one module that knows it. Nothing is imported before it is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import ModuleType
+
+    from passpilot.plugin.mlir.protocols import Operation
+
+VARIABLE: Final = "PASSPILOT_MLIR"
+"""The environment variable that names the package to use."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Package:
+    distribution: str
+    library: str
+
+
+_PACKAGES: Final[Mapping[str, _Package]] = {
+    "mlir": _Package("mlir-python-bindings", "libMLIRPythonCAPI.so*"),
+    "torch_mlir": _Package("torch-mlir", "libTorchMLIRAggregateCAPI.so*"),
+    "iree.compiler": _Package("iree-base-compiler", "libIREECompiler.so*"),
+}
+
+ROOTS: Final = tuple(_PACKAGES)
+"""The packages that have the bindings; the first that is installed is used."""
+
+
+@dataclass(frozen=True)
+class Bindings:
+    """MLIR's Python bindings: the package that has them, and their modules."""
+
+    root: str
+    ir: ModuleType
+    passmanager: ModuleType
+
+    @cached_property
+    def rewrite(self) -> ModuleType:
+        """The module of rewrite patterns."""
+        return import_module(f"{self.root}.rewrite")
+
+    def dialect(self, name: str) -> ModuleType:
+        """The module of a dialect, such as ``func``."""
+        return import_module(f"{self.root}.dialects.{name}")
+
+    @cached_property
+    def version(self) -> str:
+        """The version of the installed package."""
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return version(_PACKAGES[self.root].distribution)
+        except PackageNotFoundError:  # built, but not installed
+            return "unknown"
+
+    @cached_property
+    def capi(self) -> Path:
+        """The shared library with MLIR's C API that the modules above use.
+
+        Raises:
+            InputError: the package has none.
+        """
+        folder = _folder(self.root)
+        pattern = _PACKAGES[self.root].library
+        if found := sorted((folder / "_mlir_libs").glob(pattern)):
+            return found[0]
+        raise InputError(f"{self.root}: expected _mlir_libs/{pattern} in {folder}, got none; {_INSTALL}")
+
+
+_INSTALL: Final = "install one: pip install torch-mlir==20261001"
+
+
+_foreign = False
+
+
+def enter_foreign_tool() -> None:
+    """Note that this interpreter runs in a compiler that has loaded us: the bindings cannot be there, too."""
+    global _foreign
+    _foreign = True
+
+
+@cache
+def bindings() -> Bindings:
+    """The bindings to use: of the package that PASSPILOT_MLIR names, else of the first that is installed.
+
+    Raises:
+        InputError: there is none, it cannot be imported, or the process is another compiler's.
+    """
+    if _foreign:
+        told = "expected a process of Python's own, got a compiler's, whose LLVM would clash with theirs"
+        raise InputError(f"MLIR's Python bindings: {told}; use `passpilot mlir-opt`")
+    root = _chosen()
+    try:
+        return Bindings(root, import_module(f"{root}.ir"), import_module(f"{root}.passmanager"))
+    except ImportError as error:
+        raise InputError(f"{root}: expected MLIR's Python bindings, got: {error}; {_INSTALL}") from error
+
+
+def operations_in(root: Operation) -> Sequence[Operation]:
+    """An operation and those in it, each before those in it."""
+    ir = bindings().ir
+    found: list[Operation] = []
+
+    def see(operation: Operation) -> object:
+        found.append(operation)
+        return ir.WalkResult.ADVANCE
+
+    root.walk(see, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+def _chosen() -> str:
+    wanted = os.environ.get(VARIABLE)
+    if wanted and wanted not in ROOTS:
+        raise InputError(f"{VARIABLE}: expected a package among {', '.join(ROOTS)}, got {wanted!r}")
+    for root in [wanted] if wanted else ROOTS:
+        if _is_there(root):
+            return root
+    missing = wanted or f"one of {', '.join(ROOTS)}"
+    raise InputError(f"MLIR's Python bindings: expected the package {missing}, got none; {_INSTALL}")
+
+
+def _is_there(root: str) -> bool:
+    """Whether the package has bindings; PyPI has placeholders of the name ``mlir``, which have none."""
+    try:
+        return find_spec(f"{root}.ir") is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _folder(root: str) -> Path:
+    spec = find_spec(root)
+    assert spec is not None, "its modules have been imported"
+    assert spec.submodule_search_locations, "it is a package"
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def is_mlir_name(name: str) -> bool:
+    """Whether MLIR has a pass or a pipeline of this name, or its grammar of pipelines means something by it.
+
+    Raises:
+        InputError: there are no bindings.
+    """
+    from passpilot.plugin.mlir.capi import is_pass
+
+    return name == "any" or is_pass(name)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`Diagnostic` and `diagnosed`: what MLIR tells of an operation, and who is told."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from passpilot.plugin.mlir.capi import handled, location_of, message_of, notes_of, severity_of
+from passpilot.plugin.mlir.place import place_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_SEVERITIES: Final = ("error", "warning", "note", "remark")
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One message: ``error``, ``warning``, ``remark`` or ``note``; line and column are 0 where unknown."""
+
+    severity: str
+    file: str
+    line: int
+    column: int
+    message: str
+    notes: tuple[Diagnostic, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """The place in MLIR's manner: ``in.mlir:3:5``."""
+        return f"{self.file}:{self.line}:{self.column}" if self.line else "<unknown>:0"
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.severity}: {self.message}"
+
+
+@contextlib.contextmanager
+def diagnosed(context: Any, tell: Callable[[Diagnostic], bool]) -> Iterator[None]:
+    """Tell of everything that the passes and parsers of a context say within.
+
+    `tell` says whether that is all; otherwise MLIR tells whoever was there before, or the standard error.
+    What it raises is raised at the end.
+    """
+    raised: list[BaseException] = []
+
+    def handle(diagnostic: int) -> bool:
+        try:
+            return tell(_copied(diagnostic))
+        except BaseException as error:  # noqa: BLE001  (raised below)
+            raised.append(error)
+            return True
+
+    with handled(context, handle):
+        yield
+    if raised:
+        raise raised[0]
+
+
+def _copied(given: int) -> Diagnostic:
+    """A diagnostic that outlives the call."""
+    file, line, column = place_of(location_of(given))
+    notes = tuple(map(_copied, notes_of(given)))
+    return Diagnostic(_SEVERITIES[severity_of(given)], file, line, column, message_of(given), notes)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What is an operation of MLIR's, and where: the place in its source, and the symbol around it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.errors import StaleViewError
+
+if TYPE_CHECKING:
+    from passpilot.plugin.mlir.protocols import Operation
+
+_PLACE: Final = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
+_ESCAPE: Final = re.compile(rb"\\([0-9A-Fa-f]{2}|.)")
+_SYMBOL: Final = "sym_name"
+
+
+def operation_of(made: object) -> Operation | None:
+    """The operation that an object of any bindings is; None if it is none.
+
+    Raises:
+        StaleViewError: it has been erased.
+    """
+    try:
+        operation: Operation | None = getattr(made, "operation", None)
+        return operation if hasattr(operation, "_CAPIPtr") else None
+    except RuntimeError as error:
+        raise StaleViewError("expected an operation that is there, got one that was erased") from error
+
+
+def place_of(location: object) -> tuple[str, int, int]:
+    """File, line and column of a location: of the first of them where it is made of several."""
+    found = _PLACE.search(str(location))
+    if found is None:
+        return "", 0, 0
+    file = _ESCAPE.sub(_unescaped, found[1].encode()).decode("utf-8", "surrogateescape")
+    return file, int(found[2]), int(found[3])
+
+
+def _unescaped(match: re.Match[bytes]) -> bytes:
+    return bytes.fromhex(match[1].decode()) if len(match[1]) == 2 else match[1]
+
+
+def symbol_around(operation: Operation) -> str:
+    """The name of the innermost symbol that an operation is in, or is itself; empty if there is none."""
+    around: Operation | None = operation
+    while around is not None:
+        if _SYMBOL in around.attributes:
+            return around.attributes[_SYMBOL].value
+        around = around.parent
+    return ""

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The decision point `mlir-inline`, as features/mlir/inline.py declares it, and
+// the values of its features for a call.
+
+#ifndef PASSPILOT_MLIR_INLINE_POINT_H
+#define PASSPILOT_MLIR_INLINE_POINT_H
+
+#include "../runtime/session.h"
+
+#include "call_graph_summary.h"
+
+namespace passpilot {
+
+const Point &mlirInlinePoint();
+
+/// A call that may be inlined.
+struct CallSite {
+  mlir::CallOpInterface Call;
+  FunctionSummary &Caller, &Callee;
+};
+
+/// Writes the features into the session's buffers.
+void observe(const CallSite &Site, CallGraphSummary &Graph, Session &S);
+
+/// The question whether to inline a call; MLIR itself inlines all it may.
+class InlineQuestion final : public Question {
+public:
+  explicit InlineQuestion(const CallSite &Site) : Site(Site) {}
+  Advice defaultAdvice() override { return {1}; }
+  DecisionPlace place() override;
+
+private:
+  const CallSite &Site;
+};
+
+} // namespace passpilot
+
+#endif

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Passes in Python under their names. The bindings that such a pass is written
+// against have an MLIR of their own, of another version, and so another
+// process: an operation goes there and comes back as text, in the generic form,
+// with locations.
+
+#include "exchange.h"
+#include "mlir_calls.h"
+#include "passes.h"
+
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassRegistry.h"
+
+#include <deque>
+
+using namespace mlir;
+
+namespace passpilot {
+
+namespace {
+
+struct Definition {
+  std::string Name, Anchor, Doc;
+};
+
+class UserPass final : public Pass {
+public:
+  explicit UserPass(const Definition &D)
+      : Pass(TypeID::get<UserPass>(), D.Anchor.empty()
+                                          ? std::nullopt
+                                          : std::optional<StringRef>(D.Anchor)),
+        D(D) {}
+
+  StringRef getName() const override { return D.Name; }
+  StringRef getArgument() const override { return D.Name; }
+  StringRef getDescription() const override { return D.Doc; }
+  bool canScheduleOn(RegisteredOperationName Name) const override {
+    return D.Anchor.empty() || Name.getStringRef() == D.Anchor;
+  }
+  std::unique_ptr<Pass> clonePass() const override {
+    return std::make_unique<UserPass>(*this);
+  }
+  LogicalResult
+  initializeOptions(StringRef Text,
+                    function_ref<LogicalResult(const Twine &)> Refuse) override;
+  LogicalResult initialize(MLIRContext *Context) override;
+  void runOnOperation() override;
+
+private:
+  const Definition &D;
+  std::string Options;
+};
+
+LogicalResult
+UserPass::initializeOptions(StringRef Text,
+                            function_ref<LogicalResult(const Twine &)> Refuse) {
+  Options = Text.str();
+  Messages Told;
+  if (const auto *Calls = python<MLIRCalls>(Told))
+    Calls->Check(&Told, D.Name.c_str(), Options.c_str());
+  for (const Message &M : Told)
+    if (M.isError())
+      return Refuse(M.Text);
+  return success();
+}
+
+/// The pass may add operations of any dialect, and none may be loaded any more
+/// once passes run.
+LogicalResult UserPass::initialize(MLIRContext *Context) {
+  Context->loadAllAvailableDialects();
+  return success();
+}
+
+void UserPass::runOnOperation() {
+  Operation *Op = getOperation();
+  auto Refuse = [&](const Twine &Text) {
+    emitError(Op->getLoc()) << "pass " << D.Name << ": expected " << Text;
+    signalPassFailure();
+  };
+  std::string Why;
+  const std::optional<std::string> Text = textOf(Op, Why);
+  if (!Text)
+    return Refuse("an operation that can be handed to Python, got " + Why +
+                  "; run it on the module");
+  Messages Told;
+  if (const auto *Calls = python<MLIRCalls>(Told))
+    Calls->Run(&Told, Op->getName().getStringRef().str().c_str(),
+               D.Name.c_str(), Options.c_str(), Text->c_str(),
+               /*Inside=*/Op->getParentOp());
+  std::string Result;
+  llvm::erase_if(Told, [&Result](const Message &M) {
+    if (M.Kind == "result")
+      Result = M.Text;
+    return M.Kind == "result";
+  });
+  if (!emitMessages(Told, Op->getLoc()))
+    return signalPassFailure();
+  if (Result.empty())
+    return markAllAnalysesPreserved();
+  if (!replaceBy(Op, Result, Why))
+    Refuse(Op->getName().getStringRef() + " that this MLIR reads, got: " + Why);
+}
+
+MLIRCalls TheCalls{};
+
+} // namespace
+
+const PythonModule TheModule = {"passpilot.passes.mlir.stock.door", &TheCalls};
+
+bool registerUserPasses(const std::string &Files, Messages &Told) {
+  // MLIR keeps references to them.
+  static std::deque<Definition> Definitions;
+  const auto *Calls = python<MLIRCalls>(Told);
+  if (!Calls)
+    return false;
+  Calls->Load(&Told, Files.c_str());
+  const Messages Passes = std::move(Told);
+  Told.clear();
+  for (const Message &M : Passes) {
+    if (M.isError()) {
+      Told.push_back(M);
+      return false;
+    }
+    if (M.Kind != "pass")
+      continue;
+    auto [Name, Rest] = StringRef(M.Text).split('\n');
+    auto [Anchor, Doc] = Rest.split('\n');
+    if (PassInfo::lookup(Name) || PassPipelineInfo::lookup(Name)) {
+      Told.push_back({"error", "pass '" + Name.str() +
+                                   "': expected a new name, got one that MLIR "
+                                   "itself owns"});
+      return false;
+    }
+    const Definition &D = Definitions.emplace_back(
+        Definition{Name.str(), Anchor.str(), Doc.str()});
+    registerPass([&D] { return std::make_unique<UserPass>(D); });
+  }
+  return true;
+}
+
+} // namespace passpilot

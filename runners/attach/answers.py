@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`Answers`: a runner's answers to the questions of LLVM's interactive mode, as the bytes that LLVM reads.
+
+LLVM's tensors come packed, and a runner wants those that it reads in the places of
+`passpilot.features.spec.layout`: `bind` says where each piece of a message is to be read to, so that nothing
+is copied. LLVM sends its own table, and at `inline` its own decision; a newer LLVM may send more.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from passpilot.features.point import Choice, find_point
+from passpilot.features.spec import layout
+from passpilot.plugin.errors import Error, PeerError, PolicyError, SpecMismatchError, restated
+from passpilot.runners.base import AbsentPeer, own_features, tensor_views
+from passpilot.runners.python import describe_failure
+from passpilot.runners.spec import make_runner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from passpilot.features.point import Point
+    from passpilot.features.spec import TensorSpec
+    from passpilot.runners.base import Runner, Tensor
+    from passpilot.runners.foreign.mlgo import Header
+
+LARGEST_PRIORITY: Final = 4294967040.0
+"""LLVM takes a float32 and makes an unsigned integer of 32 bits of it: the largest that is both."""
+
+
+class Answers:
+    """One decision point of a compiler in another process, and the runner that `spec` names for it.
+
+    A runner that wants tensors unknown to LLVM 22 is made when the compiler has told what it sends.
+
+    Raises:
+        RunnerError: the runner cannot be made, or wants what the protocol does not send.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        spec: str,
+        *,
+        default_on_error: bool = False,
+        timeout: float = 10.0,
+        timed: bool = False,
+    ) -> None:
+        point = find_point(name)
+        own = own_features(point)
+        self.point: Point = replace(point, features=(*own, point.default) if name == "inline" else own)
+        self.sessions = self.decisions = self.fallbacks = 0
+        self._spec = spec
+        self._seconds = 0.0
+        self._context = ""
+        self._first_failure = ""
+        self._default_on_error = default_on_error
+        self._timeout = timeout
+        self._timed = timed
+        self._runner: Runner | None
+        try:
+            self._runner = self._make(self.point)
+        except SpecMismatchError as error:
+            self._refuse_hosted(point, error)
+            self._runner = None
+
+    def _make(self, point: Point) -> Runner:
+        try:
+            return make_runner(self._spec, point, timeout=self._timeout)
+        except PeerError as error:
+            if not self._default_on_error:
+                raise
+            return AbsentPeer(error, point.advice)
+
+    def _refuse_hosted(self, point: Point, error: SpecMismatchError) -> None:
+        """Refuse a runner that only a compiler in our own process can serve."""
+        try:
+            self._make(point).close()
+        except SpecMismatchError:
+            return
+        tool = "opt" if point.name == "inline" else "llc"
+        msg = (
+            f"--{point.name}={self._spec}: {error}; LLVM's interactive protocol has no custom features and "
+            f"no default of evict and priority: use `passpilot {tool}`"
+        )
+        raise SpecMismatchError(msg) from error
+
+    @property
+    def wants_default(self) -> bool:
+        """Whether the compiler is to send its own decision."""
+        default = self.point.default
+        wanted = self._runner is None or default in self._runner.inputs or self._default_on_error
+        return wanted and default in self.point.features
+
+    @property
+    def where(self) -> str:
+        """The present decision, for messages."""
+        context = f" ({self._context})" if self._context else ""
+        return f"{self.point.name} advisor at decision {self.decisions - 1}{context}"
+
+    def bind(self, header: Header) -> list[memoryview]:
+        """Where the tensors of each message are to be read to, piece after piece.
+
+        Raises:
+            SpecMismatchError: the compiler does not send what is wanted, or wants another advice.
+        """
+        offered = replace(self.point, features=header.features)
+        self._check_advice(header.advice)
+        runner = self._runner = self._runner or self._make(offered)
+        try:
+            offered.check((*runner.inputs, *self._needed()))
+        except SpecMismatchError as error:
+            raise SpecMismatchError(f"runner {self._spec} at this compiler's {error}") from None
+        wanted = runner.inputs
+        names = {spec.name for spec in wanted}
+        spare = tuple(spec for spec in header.features if spec.name not in names)
+        frame, rest = (np.zeros(layout(specs)[1], np.uint8) for specs in (wanted, spare))
+        tensors = tensor_views(wanted, frame)
+        self._tensors: Mapping[str, Tensor] = {**tensor_views(spare, rest), **tensors}
+        runner.bind(tensors, frame)
+        self._evaluate = self._clocked(runner.evaluate) if self._timed else runner.evaluate
+        self._accept = self.point.domain.accept
+        self._encode = self._encoder(header)
+        return _pieces(header.features, (wanted, frame.data), (spare, rest.data))
+
+    def _check_advice(self, advice: TensorSpec) -> None:
+        ours = self.point.advice
+        expected = replace(ours, dtype="float32") if ours.dtype == "float64" else ours
+        if advice != expected:
+            wanted = f"{expected.name} as {expected}"
+            msg = f"{self.point.name} channel: expected a compiler that wants {wanted}, got one that wants "
+            raise SpecMismatchError(f"{msg}{advice.name} as {advice}; use LLVM 22")
+
+    def _needed(self) -> Iterator[TensorSpec]:
+        """The tensors that we read ourselves."""
+        if isinstance(self.point.domain, Choice):
+            yield from self.point.select([self.point.domain.mask])
+        if self._default_on_error:
+            yield self.point.default
+
+    def _encoder(self, header: Header) -> Callable[[int | float], bytes]:
+        """What turns accepted advice into bytes."""
+        pack, count = header.advice_struct.pack, self.point.domain.row[1]
+        if count:
+            return [pack(choice) for choice in range(count)].__getitem__  # type: ignore[return-value]
+        return lambda number: pack(min(number, LARGEST_PRIORITY))
+
+    def _clocked(self, evaluate: Callable[[], object]) -> Callable[[], object]:
+        def asking() -> object:
+            start = time.perf_counter()
+            try:
+                return evaluate()
+            finally:
+                self._seconds += time.perf_counter() - start
+
+        return asking
+
+    def answer(self) -> bytes:
+        """The answer to the question that the tensors hold.
+
+        Raises:
+            RunnerError: there is none, or none that is legal, and no default is to stand in.
+        """
+        self.decisions += 1
+        try:
+            return self._encode(self._accept(self._evaluate(), self._tensors))
+        except (Exception, SystemExit) as error:  # noqa: BLE001  (whatever a policy raises)
+            return self._default_for(error)
+
+    def _default_for(self, error: BaseException) -> bytes:
+        self._record(error)
+        self.fallbacks += 1
+        return self._tensors[self.point.default.name].tobytes()
+
+    def switch_context(self, name: str) -> None:
+        """The questions that follow belong to the context `name`: of registers, a function."""
+        self._context = name
+        assert self._runner is not None, "a context comes after the header, which was bound"
+        try:
+            self._runner.switch_context(name)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  (whatever a policy raises)
+            self._record(error)
+
+    def _record(self, error: BaseException) -> None:
+        """Raise what the runner raised, unless the default is to stand in."""
+        told = f"{self.where}: {describe_failure(error)}"
+        if not self._default_on_error:
+            raise restated(error, told) if isinstance(error, Error) else PolicyError(told) from error
+        self._first_failure = self._first_failure or told
+
+    def close(self) -> None:
+        """Let go of the runner."""
+        if self._runner is not None:
+            self._runner.close()
+
+    def complaints(self) -> Iterator[str]:
+        """What the user should know of a compilation that went well."""
+        who = f"{self.point.name} advisor: "
+        if not self.decisions:
+            yield f"{who}runner {self._spec} was never asked: the compiler came to no such decision"
+        if self.fallbacks:
+            counts = f"{self.fallbacks} of {self.decisions} decisions fell back to the default"
+            yield f"{who}{counts}; the first: {self._first_failure}"
+
+    def report(self) -> str:
+        """The counts for people, as of `passpilot opt --stats`."""
+        mean = 1e6 * self._seconds / self.decisions if self.decisions else 0.0
+        return (
+            f"{self.point.name} advisor {self._spec}:\n{self.decisions:10d} decisions\n"
+            f"{self.sessions:10d} sessions\n{self.fallbacks:10d} fallbacks to the default\n"
+            f"{mean:10.2f} microseconds per decision"
+        )
+
+
+def _pieces(
+    features: Sequence[TensorSpec], *blocks: tuple[Sequence[TensorSpec], memoryview]
+) -> list[memoryview]:
+    """The memory of each of the features, in their order, in the blocks laid out for some of them each.
+
+    Neighbours are one piece.
+    """
+    places = {
+        spec.name: (block, start)
+        for specs, block in blocks
+        for spec, start in zip(specs, layout(specs)[0], strict=True)
+    }
+    runs: list[tuple[memoryview, int, int]] = []
+    for spec in features:
+        block, start = places[spec.name]
+        if runs and runs[-1][0] is block and runs[-1][2] == start:
+            start = runs.pop()[1]
+            end = places[spec.name][1] + spec.nbytes
+        else:
+            end = start + spec.nbytes
+        runs.append((block, start, end))
+    return [block[start:end] for block, start, end in runs]

@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`Interactive`: answers an unmodified compiler in LLVM's interactive mode, over a pair of FIFOs.
+
+    BASE.in     answers, which the compiler opens first         BASE.out    its questions
+
+`passpilot.runners.foreign.mlgo` defines the messages. A compiler opens the two names anew for each session, of which
+there may be none, or one after the other: a second inliner of a pipeline, the next file of a clang. As LLVM
+spins or hangs when the other end goes away, we hold both FIFOs until it is dead. BASE.in is open for reading,
+too, so that opening and writing it never waits; of BASE.out we hold only the reading end, so that the end of
+a session shows.
+
+One thread per channel blocks in the read, so that a question costs two system calls: what arrives is read
+where the runner wants it. Whoever watches the compiler looks at `overdue` now and then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import sys
+import termios
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.errors import ModelError, PeerError
+from passpilot.runners.foreign import mlgo
+from passpilot.runners.remote.wire import MAX_LINE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from passpilot.runners.attach.answers import Answers
+
+_CHUNK: Final = 1 << 16
+_HEADER: Final = b'{"features"'
+_NEWLINE: Final = ord("\n")
+_STOP: Final = b"\0"
+"""What we write into BASE.out ourselves to end a read; no message begins with it."""
+_PARTING: Final = 1.0
+"""Seconds that the thread may take to end; one in a policy that does not return is left behind."""
+
+
+class Interactive:
+    """One decision point's channel to a compiler, from before its start until after its end.
+
+    `wake` is called when the thread ends. `timeout` in seconds bounds a message, from its first byte on; an
+    answer may take twice as long, so that a runner's own deadlines come first.
+    """
+
+    def __init__(self, base: str, answers: Answers, timeout: float, wake: Callable[[], object]) -> None:
+        self.failure: BaseException | None = None
+        """What ended the thread."""
+        self.cut: PeerError | None = None
+        """What is wrong if a session ended within a message; the compiler's exit code may tell more."""
+        self._out = f"{base}.out"
+        self._who = f"{answers.point.name} channel"
+        self._answers = answers
+        self._timeout = timeout
+        self._wake = wake
+        self._header: mlgo.Header | None = None
+        self._context = ""
+        self._numbers: dict[str, int] = {}
+        """The next observation of each context but the present one, which `_number` has."""
+        self._pieces: list[memoryview] = []
+        self._buffers: list[bytearray | memoryview] = []
+        """A message: its first line, then the pieces."""
+        self._line = bytearray()
+        self._question = False
+        """Whether the pieces hold one."""
+        self._steps, self._partial, self._seen = 0, 0, (0, 0.0)
+        self._stopping, self._released = False, threading.Event()
+        for name in (f"{base}.in", self._out):
+            os.mkfifo(name, 0o600)
+        self._write_fd = os.open(f"{base}.in", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._read_fd = self._opened()
+        self._thread = threading.Thread(target=self._run, name=f"passpilot-{self._who}", daemon=True)
+        self.start = self._thread.start
+        """Begin to answer; the compiler may have started before, and should: forks and threads do not mix."""
+
+    def _opened(self) -> int:
+        return os.open(self._out, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def overdue(self) -> Exception | None:
+        """The error of whoever should have done something by now; to be asked again and again.
+
+        Odd steps are those within which somebody is awaited: the compiler with the rest of a message, or our
+        runner with an answer.
+        """
+        steps, since = self._seen
+        now = time.monotonic()
+        if self._steps != steps or steps % 2 == 0:
+            self._seen = (self._steps, now)
+            return None
+        waited = now - since
+        if self._partial and waited >= self._timeout:
+            return PeerError(
+                f"{self._who}: expected the rest of a message within {self._timeout:g} s, got "
+                f"{self._partial} bytes of it; see whether the compiler hangs, or raise --timeout"
+            )
+        if not self._partial and waited >= 2 * self._timeout:
+            return ModelError(
+                f"{self._answers.where}: expected an answer within {2 * self._timeout:g} s, got none; "
+                "see whether the policy ends, or raise --timeout"
+            )
+        return None
+
+    def stop(self) -> None:
+        """Answer no more; the compiler is dead, and the names still exist."""
+        self._stopping = True
+        with contextlib.suppress(OSError):  # stopped before, or full, so that nobody waits for more
+            writer = os.open(self._out, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                os.write(writer, _STOP)
+            finally:
+                os.close(writer)
+        self._released.set()
+        if self._thread.ident is None:
+            self._close()
+        else:
+            self._thread.join(_PARTING)
+
+    def _run(self) -> None:
+        try:
+            self._serve()
+        except BaseException as error:  # noqa: BLE001  (raised by the thread that waits)
+            self.failure = error
+        if not self._released.is_set():
+            self._wake()
+            self._released.wait()
+        self._close()
+
+    def _close(self) -> None:
+        for descriptor in (self._read_fd, self._write_fd):
+            with contextlib.suppress(OSError):  # closed before
+                os.close(descriptor)
+        self._read_fd = self._write_fd = -1
+
+    def _serve(self) -> None:
+        while not self._is_over():
+            self._await_session()
+            pending = bytearray()
+            while self._asked(pending):
+                pending = self._answer_all()
+
+    def _await_session(self) -> None:
+        """Wait for the next one who opens BASE.out, the last having closed it.
+
+        Only a new descriptor does not tell of the one who has gone, and there must always be one.
+        """
+        before, self._read_fd = self._read_fd, self._opened()
+        os.close(before)
+        select.select([self._read_fd], [], [])
+        os.set_blocking(self._read_fd, True)
+
+    def _is_over(self) -> bool:
+        """Whether the compiler is dead, and has been read to its last byte and our `_STOP`."""
+        return self._stopping and not _unread(self._read_fd)
+
+    def _asked(self, pending: bytearray) -> bool:
+        """Take messages, of which `pending` have been read, up to a question; False if there is none."""
+        over = False
+        while True:
+            if not over and (over := self._is_over()) and pending.endswith(_STOP):
+                del pending[-1:]
+            if pending and self._take(pending):
+                self._partial = 0
+                if self._question:
+                    break
+                continue
+            self._partial = len(pending)
+            if over:
+                break
+            self._steps += bool(pending) != self._steps % 2
+            more = os.read(self._read_fd, _CHUNK)
+            if not more:
+                break
+            pending += more
+        if self._partial:
+            msg = f"{self._who}: expected a whole message, got its end after {self._partial} bytes"
+            self.cut = PeerError(msg)
+        self._partial = 0
+        self._steps += self._steps % 2
+        asked, self._question = self._question, False
+        return asked
+
+    def _take(self, pending: bytearray) -> bool:
+        """Take one message off the front; False if it is not complete."""
+        end = pending.find(b"\n") + 1
+        if not pending.startswith(b"{") or (not end and len(pending) > MAX_LINE):
+            raise PeerError(f"{self._who}: expected LLVM's interactive protocol, got {bytes(pending[:80])!r}")
+        if not end:
+            return False
+        line = bytes(pending[:end])
+        if line.startswith(_HEADER) or self._header is None:
+            self._begin_session(mlgo.read_header(line, self._who))
+        elif isinstance(event := mlgo.read_event(line, self._who), str):
+            self._switch_context(event)
+        else:
+            end += self._header.nbytes + 1
+            if len(pending) < end:
+                return False
+            self._take_question(event, bytes(pending[len(line) :]))
+        del pending[:end]
+        return True
+
+    def _expect(self, number: int) -> None:
+        """The next message is expected to be the observation of this number."""
+        self._number = number
+        self._expected = mlgo.observation_line(number)
+        if len(self._line) != len(self._expected):
+            self._line = bytearray(len(self._expected))
+            self._buffers = [self._line, *self._pieces]
+            self._size = sum(map(len, self._buffers))
+
+    def _begin_session(self, header: mlgo.Header) -> None:
+        if self._header is None:
+            self._pieces = [*self._answers.bind(header), memoryview(bytearray(1))]
+        elif header != self._header:
+            msg = f"{self._who}: expected the header of the sessions before, got another one"
+            raise PeerError(msg)
+        elif _opened_elsewhere(self._out) > 1:
+            raise self._two_sessions("a second header before the end of the first session")
+        self._header = header
+        with contextlib.suppress(BlockingIOError):  # a session that died may have left an answer
+            os.read(self._write_fd, _CHUNK)
+        self._answers.sessions += 1
+        self._numbers = {}
+        self._context = ""
+        self._expect(0)
+
+    def _switch_context(self, name: str) -> None:
+        self._numbers[self._context] = self._number
+        self._context = name
+        self._partial = 0
+        self._steps += 1 + self._steps % 2  # back to even in _asked
+        self._answers.switch_context(name)
+        self._expect(self._numbers.get(name, 0))
+
+    def _take_question(self, number: int, block: bytes) -> None:
+        """Put the tensors of a question where they are wanted."""
+        if number != self._number:
+            raise self._two_sessions(f"observation {number} instead of {self._number}")
+        size = sum(map(len, self._pieces))
+        if block[size - 1] != _NEWLINE or len(block) > size:
+            msg = f"{self._who}: expected a newline after the tensors, then a wait for the answer, got "
+            raise PeerError(f"{msg}{block[size - 1 :][:80]!r}")
+        start = 0
+        for piece in self._pieces:
+            piece[:] = block[start : start + len(piece)]
+            start += len(piece)
+        self._question = True
+
+    def _answer_all(self) -> bytearray:
+        """Answer the question that the pieces hold, and all that come as expected; returns what else came."""
+        read, write, answer, end = os.readv, os.write, self._answers.answer, self._pieces[-1]
+        reader, writer = self._read_fd, self._write_fd
+        try:
+            while True:
+                self._steps += 1
+                write(writer, answer())  # so few bytes are written at once or not at all
+                self._steps += 1
+                self._expect(self._number + 1)
+                got = read(reader, self._buffers)
+                if got != self._size or self._line != self._expected or end[0] != _NEWLINE:
+                    return bytearray(b"".join(self._buffers)[:got])
+        except BlockingIOError:
+            msg = f"{self._who}: expected a compiler that reads its answers, got one that only asks"
+            raise PeerError(msg) from None
+
+    def _two_sessions(self, got: str) -> PeerError:
+        return PeerError(
+            f"{self._who}: expected one session after the other, got {got}; LLVM has one channel per "
+            "process: compile on one thread (--thinlto-jobs=1)"
+        )
+
+
+def _unread(descriptor: int) -> int:
+    """How many bytes a FIFO holds."""
+    return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+def _opened_elsewhere(path: str) -> int:
+    """How many descriptors of `path` other processes have."""
+    count = 0
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        folder = f"/proc/{process}/fd"
+        with contextlib.suppress(OSError):  # another user's, or it has ended
+            if int(process) != os.getpid():
+                count += sum(_target(f"{folder}/{name}") == path for name in os.listdir(folder))
+    return count
+
+
+def _target(link: str) -> str:
+    try:
+        return os.readlink(link)
+    except OSError:
+        return ""

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+r"""The protocols of ML-Compiler-Bridge, to models whose Python end is its `CompilerInterface`.
+
+`pipe:BASE?protocol=mlbridge[&serdes=bitstream|json][&features=a,b]`, where the model makes the FIFOs. Every
+message, both ways, is a u64 length and so many bytes:
+
+    bitstream   compiler  {"features":[SPEC...]}\n, the tensors packed, \n       the specs with every message
+                model     the bare advice: 4 bytes of a Python int or float, 8 of a ctypes.c_long or c_double
+    json        compiler  a flat object of the tensors, as `passpilot.runners.serdes.json` writes it
+                model     {"out": advice}
+
+`grpc:HOST:PORT?protocol=mlbridge[&proto=FILE.proto][&features=a,b]`: one unary call `getAdvice` per decision.
+The messages are those that `passpilot features --proto` prints, or those of the one service in FILE.proto
+that has a `getAdvice`: its request has a field per tensor, by name, repeated or, for one element, single; the
+advice is the first field of the reply.
+
+Neither protocol tells errors apart from silence over a pipe, names the types of an advice, or knows contexts.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import time
+from typing import TYPE_CHECKING, Final
+
+from passpilot.features.spec import layout
+from passpilot.plugin.errors import PeerError, RunnerSpecError, UsageError
+from passpilot.runners.remote import wire
+from passpilot.runners.base import Runner, own_features
+from passpilot.runners.remote.fifo import join
+from passpilot.runners.remote.peer import PeerRunner
+from passpilot.runners.python import split_names
+from passpilot.runners.serdes import check_format
+from passpilot.runners.serdes.bitstream import Bitstream
+from passpilot.runners.serdes.json import Json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from passpilot.features.point import Point
+    from passpilot.features.spec import TensorSpec
+    from passpilot.runners.base import Host, Tensor
+
+FORMATS: Final = ("bitstream", "json")
+_ADVICE: Final = {
+    ("float", 4): struct.Struct("=f"),
+    ("float", 8): struct.Struct("=d"),
+    ("int", 4): struct.Struct("=i"),
+    ("int", 8): struct.Struct("=q"),
+}
+_SMALLEST: Final = 2.0**-126
+"""The least normal float32: what is smaller is an integer that was taken for a float."""
+
+
+class BridgePipeRunner(PeerRunner):
+    """A session over the FIFOs of a `PipeCompilerInterface`, in the format `serdes`.
+
+    Raises:
+        PeerError: the model is absent, dead, silent or incoherent.
+    """
+
+    def __init__(
+        self, base: str, point: Point, timeout: float, serdes: str, inputs: tuple[TensorSpec, ...]
+    ) -> None:
+        deadline = time.monotonic() + timeout
+        super().__init__(join(base, deadline, "a model of ML-Compiler-Bridge"), timeout)
+        self._channel.widen(layout(inputs)[1])
+        self.inputs = inputs
+        self.output = point.advice
+        self._tensors = Json(inputs) if serdes == "json" else Bitstream(inputs, packed=True)
+        self._before = self._after = b""
+        if serdes == "bitstream":
+            specs = [spec.to_json() for spec in inputs]
+            self._before = json.dumps({"features": specs}, separators=(",", ":")).encode() + b"\n"
+            self._after = b"\n"
+
+    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
+        super().bind(tensors, frame, host)
+        self._tensors.bind(tensors, frame)
+
+    def _ask(self, deadline: float) -> object:
+        message = b"".join((self._before, self._tensors.encode(), self._after))
+        self._channel.write(wire.WORD.pack(len(message)) + message, deadline, "an observation")
+        (size,) = wire.WORD.unpack(self._channel.read(wire.WORD.size, deadline, "the length of an advice"))
+        if not 0 < size <= wire.MAX_TEXT:
+            self._refuse(f"an advice of 1 to {wire.MAX_TEXT} bytes", size)
+        data = self._channel.read_only(size, deadline, "an advice")
+        return self._read_out(self._tensors, data) if isinstance(self._tensors, Json) else self._read(data)
+
+    def _read_out(self, serdes: Json, data: bytes) -> object:
+        try:
+            row = serdes.read_object(data)
+        except PeerError as error:
+            raise PeerError(f"{self._who}: {error}") from error
+        if row.keys() != {"out"}:
+            self._refuse('the object {"out": advice}', data[:80])
+        out = row["out"]
+        return out[0] if isinstance(out, list) and len(out) == 1 else out
+
+    def _read(self, data: bytes) -> int | float:
+        kind = "float" if self.output.dtype.startswith("float") else "int"
+        if (kind, len(data)) not in _ADVICE:
+            self._refuse(f"an advice of one {kind}, which is 4 or 8 bytes", data[:80])
+        (advice,) = _ADVICE[kind, len(data)].unpack(data)
+        if kind == "float" and 0 < abs(advice) < _SMALLEST:
+            self._refuse("an advice of one float", f"{data!r}, which looks like an int; answer float(...)")
+        return advice  # type: ignore[no-any-return]
+
+
+def pipe_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> BridgePipeRunner:
+    """The runner of `pipe:BASE?protocol=mlbridge`.
+
+    Raises:
+        RunnerSpecError: the format is not one that the protocol has over pipes.
+        SpecMismatchError: `features` names a tensor that is not offered.
+    """
+    serdes = options.get("serdes", "bitstream")
+    check_format(serdes, FORMATS)
+    return BridgePipeRunner(target, point, timeout, serdes, _wanted(options, point))
+
+
+def grpc_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> Runner:
+    """The runner of `grpc:HOST:PORT?protocol=mlbridge`.
+
+    Raises:
+        RunnerSpecError: the target is no address, or `proto` no file with the service.
+        SpecMismatchError: `features`, or a field of the request, is a tensor that is not offered.
+        PeerError: there is no server.
+    """
+    from passpilot.runners.remote.grpc_messages import split_address
+    from passpilot.runners.foreign.mlbridge_grpc import BridgeGrpcRunner, compiled_service, point_service
+
+    try:
+        host, port = split_address(target, f"runner grpc:{target}")
+    except UsageError as error:
+        raise RunnerSpecError(str(error)) from None
+    service = compiled_service(options["proto"]) if "proto" in options else point_service(point)
+    if "proto" in options and "features" not in options:
+        inputs = point.select(field.name for field in service.request.field)
+    else:
+        inputs = _wanted(options, point)
+    return BridgeGrpcRunner(f"{host}:{port}", service, inputs, point.advice, timeout)
+
+
+def _wanted(options: dict[str, str], point: Point) -> tuple[TensorSpec, ...]:
+    return point.select(split_names(options["features"])) if "features" in options else own_features(point)

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`grpc:HOST:PORT?protocol=mlbridge`: a unary call per decision, as `passpilot.runners.foreign.mlbridge` says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import grpc
+from google.protobuf.descriptor_pb2 import (
+    DescriptorProto,
+    FieldDescriptorProto,
+    FileDescriptorProto,
+    FileDescriptorSet,
+)
+
+from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError, SpecMismatchError
+from passpilot.runners.remote.peer import RemoteRunner
+from passpilot.runners.serdes.protobuf import message_classes, point_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import NoReturn
+
+    import numpy as np
+    from google.protobuf.message import Message
+    from numpy.typing import NDArray
+
+    from passpilot.features.point import Point
+    from passpilot.features.spec import TensorSpec
+    from passpilot.runners.base import Host, Tensor
+
+METHOD: Final = "getAdvice"
+_PATIENCE: Final = 60.0
+_OPTIONS: Final = (
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.enable_http_proxy", 0),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service that gives advice: the path of its method, and the two messages."""
+
+    path: str
+    request: DescriptorProto
+    reply: DescriptorProto
+    classes: Mapping[str, type[Message]]
+    package: str
+
+    def make(self, message: DescriptorProto) -> type[Message]:
+        """The class of one of the messages."""
+        return self.classes[f"{self.package}.{message.name}".lstrip(".")]
+
+
+class BridgeGrpcRunner(RemoteRunner):
+    """Asks a server of ML-Compiler-Bridge, or any other that has the service.
+
+    Raises:
+        PeerError: no server took the connection before the deadline.
+        SpecMismatchError: the request has no field for one of the inputs, or the reply no field at all.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        service: Service,
+        inputs: tuple[TensorSpec, ...],
+        output: TensorSpec,
+        timeout: float,
+    ) -> None:
+        self.inputs = inputs
+        self.output = output
+        self._path = service.path
+        self._request = service.make(service.request)
+        who = f"grpc:{address}"
+        fields = {field.name: field for field in service.request.field}
+        self._single = {spec.name: _is_single(fields.get(spec.name), spec, who) for spec in inputs}
+        self._advice = _first_field(service.reply, who)
+        self._channel = grpc.insecure_channel(address, options=_OPTIONS)
+        super().__init__(who, timeout)
+        try:
+            self._connect()
+        except BaseException as error:
+            self.abandon(error)
+            raise
+        self._call = self._channel.unary_unary(
+            service.path,
+            request_serializer=self._request.SerializeToString,
+            response_deserializer=service.make(service.reply).FromString,
+        )
+
+    def _connect(self) -> None:
+        try:
+            grpc.channel_ready_future(self._channel).result(self._timeout)
+        except grpc.FutureTimeoutError:
+            msg = f"{self._who}: expected a server, got none before the deadline; start the model"
+            raise PeerError(msg) from None
+
+    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
+        super().bind(tensors, frame, host)
+        self._fields = [(spec, tensors[spec.name], self._single[spec.name]) for spec in self.inputs]
+
+    def _ask(self, deadline: float) -> object:
+        request = self._message()
+        try:
+            reply = self._call(request, timeout=deadline - time.monotonic())
+        except grpc.RpcError as error:
+            self._fail(error)
+        advice: object = getattr(reply, self._advice.name)
+        if not _is_repeated(self._advice):
+            return advice
+        if len(advice) != 1:  # type: ignore[arg-type]
+            self._refuse("an advice of one value", str(reply)[:80])
+        return advice[0]  # type: ignore[index]
+
+    def _message(self) -> Message:
+        try:
+            return self._request(
+                **{
+                    spec.name: tensor.item() if single else tensor.ravel().tolist()
+                    for spec, tensor, single in self._fields
+                }
+            )
+        except (ValueError, TypeError) as error:
+            msg = f"{self._who}: expected tensors that fit the fields of {self._request.DESCRIPTOR.full_name}"
+            raise SpecMismatchError(f"{msg}, got: {error}") from error
+
+    def _fail(self, error: grpc.RpcError) -> NoReturn:
+        code, details = error.code(), " ".join(str(error.details()).split())
+        if code is grpc.StatusCode.UNKNOWN:  # what a Python server answers when the model raises
+            raise ModelError(f"{self._who}: {details}") from error
+        expected, got = {
+            grpc.StatusCode.DEADLINE_EXCEEDED: (
+                "an advice",
+                f"nothing within {self._timeout:g} s; see whether it hangs, or raise --timeout",
+            ),
+            grpc.StatusCode.UNAVAILABLE: ("an advice", f"nothing, and the server is gone: {details}"),
+            grpc.StatusCode.UNIMPLEMENTED: (
+                f"a server of {self._path}",
+                "one without it; give its messages by proto=FILE.proto",
+            ),
+        }.get(code, ("an advice", f"{code.name}: {details}"))
+        raise PeerError(f"{self._who}: expected {expected}, got {got}") from error
+
+    def release(self) -> None:
+        self._channel.close()
+
+
+def point_service(point: Point) -> Service:
+    """The service that `passpilot features --proto` prints."""
+    return _service([point_file(point)], "passpilot features --proto")
+
+
+def compiled_service(path: str) -> Service:
+    """The service of a user's .proto file.
+
+    Raises:
+        RunnerSpecError: grpcio-tools are missing, the file cannot be compiled, or has no such service.
+    """
+    if find_spec("grpc_tools") is None:
+        msg = f"proto {path}: expected grpcio-tools, which compile it; run `pip install grpcio-tools`"
+        raise RunnerSpecError(msg)
+    file = Path(path).resolve()
+    if not file.is_file():
+        raise RunnerSpecError(f"proto {path}: expected a file, got none")
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "set")
+        told = _compile(file, out)
+        if told:
+            raise RunnerSpecError(f"proto {path}: expected a file that protoc compiles, got: {told[-400:]}")
+        return _service(FileDescriptorSet.FromString(out.read_bytes()).file, f"proto {path}")
+
+
+def _compile(file: Path, out: Path) -> str:
+    """Let protoc describe `file`, and all that it imports, in `out`; what it says if it cannot."""
+    command = [sys.executable, "-P", "-m", "grpc_tools.protoc", f"-I{file.parent}", "--include_imports"]
+    try:
+        done = subprocess.run(
+            [*command, f"--descriptor_set_out={out}", str(file)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_PATIENCE,
+        )
+    except subprocess.TimeoutExpired:
+        return f"nothing within {_PATIENCE:g} s"
+    return " ".join((done.stderr or done.stdout or "nothing").split()) if done.returncode else ""
+
+
+def _service(files: Sequence[FileDescriptorProto], who: str) -> Service:
+    file = files[-1]
+    found = [
+        (service, method) for service in file.service for method in service.method if method.name == METHOD
+    ]
+    if len(found) != 1 or found[0][1].client_streaming or found[0][1].server_streaming:
+        raise RunnerSpecError(f"{who}: expected one service with a unary {METHOD}, got {len(found)}")
+    service, method = found[0]
+    prefix = f"{file.package}." if file.package else ""
+    messages = {f".{prefix}{message.name}": message for message in file.message_type}
+    if not {method.input_type, method.output_type} <= messages.keys():
+        raise RunnerSpecError(f"{who}: expected the messages of {METHOD} in the same file, got others")
+    return Service(
+        f"/{prefix}{service.name}/{METHOD}",
+        messages[method.input_type],
+        messages[method.output_type],
+        message_classes(*files),
+        file.package,
+    )
+
+
+def _is_repeated(field: FieldDescriptorProto) -> bool:
+    return field.label == FieldDescriptorProto.LABEL_REPEATED
+
+
+def _is_single(field: FieldDescriptorProto | None, spec: TensorSpec, who: str) -> bool:
+    if field is None or (spec.size != 1 and not _is_repeated(field)):
+        got = "none" if field is None else "a single one"
+        msg = f"{who}: expected a field for {spec.name} ({spec}) in the request, got {got}"
+        raise SpecMismatchError(msg)
+    return not _is_repeated(field)
+
+
+def _first_field(reply: DescriptorProto, who: str) -> FieldDescriptorProto:
+    if not reply.field:
+        raise SpecMismatchError(f"{who}: expected a field for the advice in {reply.name}, got none")
+    return reply.field[0]

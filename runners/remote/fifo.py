@@ -1,0 +1,364 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A pair of FIFOs between a compiler and a model server, with a deadline on every wait.
+
+    BASE.out    compiler -> server          BASE.in     server -> compiler          BASE.lock   the server's
+
+The server makes a pair for each session (mode 0600). A client claims it by a lock on BASE.in, opens both
+ends and unlinks the names, so that nobody else can get between the two: when either end dies, the other reads
+an end of file, whatever other clients do meanwhile, and bytes of a dead client never reach the next session.
+While a session lasts there are no names, and other clients wait for the next pair. The server holds a lock on
+BASE.lock for its life; names without that lock are left-overs of a server that was killed.
+
+The client also keeps a reading end of BASE.out, so that writing to a dead server raises no SIGPIPE in a
+compiler that may not ignore it; the server's death shows as the end of file on BASE.in, at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import math
+import os
+import select
+import stat
+import time
+from io import FileIO
+from pathlib import Path
+from typing import Final
+
+from passpilot.plugin.errors import PeerError
+from passpilot.runners.remote.wire import MAX_LINE
+
+_LONGEST_NAP: Final = 0.02
+_LARGEST_READ: Final = 1 << 20
+_USUAL_CAPACITY: Final = 1 << 16
+_LARGEST_CAPACITY: Final = 1 << 20
+"""What Linux lets anyone ask for; a system may set it lower."""
+
+
+class Channel:
+    """Two open descriptors, one to read from, which blocks, and one to write to, which does not.
+
+    `who` names the channel in errors. Its methods keep their deadlines; who uses `reader` itself, which is
+    cheaper, has to see to that. The other descriptors are only kept open.
+    """
+
+    def __init__(self, who: str, read_fd: int, write_fd: int, *others: int) -> None:
+        self.who = who
+        self.reader = FileIO(read_fd, "rb")
+        self.writer = FileIO(write_fd, "wb")
+        self._others = others
+        self._readable = _poll(read_fd, select.POLLIN)
+        self._writable = _poll(write_fd, select.POLLOUT)
+        self._writable.register(read_fd, 0)  # for the peer's death
+        os.set_blocking(read_fd, True)  # it had to be opened without
+
+    def close(self) -> None:
+        """Close both directions; idempotent."""
+        self.reader.close()
+        self.writer.close()
+        others, self._others = self._others, ()
+        for descriptor in others:
+            os.close(descriptor)
+
+    def wait(self) -> None:
+        """Wait until the peer has written something, or opened its end and left; without a deadline."""
+        self._readable.poll()
+
+    def write(self, data: bytes | memoryview, deadline: float, what: str) -> None:
+        """Write all of `data`.
+
+        Raises:
+            PeerError: the peer is gone, or did not take it before the deadline.
+        """
+        rest = memoryview(data)
+        while rest:
+            try:
+                written = self.writer.write(rest)
+            except BrokenPipeError:
+                raise self.gone(f"it to read {what}") from None
+            rest = rest[written or 0 :]
+            if written is None:
+                events = self._writable.poll(_milliseconds(deadline))
+                if not events:
+                    raise self.silent(f"it to read {what}")
+                if any(event & (select.POLLHUP | select.POLLERR) for _, event in events):
+                    raise self.gone(f"it to read {what}")
+
+    def read(self, size: int, deadline: float, what: str, begun: bytes = b"") -> bytes:
+        """`size` bytes, of which `begun` have been read.
+
+        Raises:
+            PeerError: the peer is gone, or did not send them before the deadline.
+        """
+        data = bytearray(begun)
+        while len(data) < size:
+            data += self.read_some(size - len(data), deadline, f"{what} of {size} bytes", len(data))
+        return bytes(data)
+
+    def read_only(self, size: int, deadline: float, what: str) -> bytes:
+        """`size` bytes, which are all that the peer may have sent.
+
+        Raises:
+            PeerError: the peer is gone, did not send them before the deadline, or sent more.
+        """
+        what = f"{what} of {size} bytes"
+        data = bytearray()
+        while len(data) < size:
+            data += self.read_some(size + 1 - len(data), deadline, what, len(data))
+        if len(data) > size:
+            raise PeerError(f"{self.who}: expected {what}, got more")
+        return bytes(data)
+
+    def read_line(self, deadline: float, what: str) -> bytes:
+        """Bytes up to a newline, which is the last thing that the peer sends before it waits for us.
+
+        Raises:
+            PeerError: the peer is gone, did not send them before the deadline, or sends something else.
+        """
+        data = bytearray()
+        while not data.endswith(b"\n"):
+            data += self.read_some(MAX_LINE, deadline, what, len(data))
+            if len(data) > MAX_LINE or b"\n" in data[:-1]:
+                raise PeerError(f"{self.who}: expected {what} of one line, got {bytes(data[:80])!r}")
+        return bytes(data)
+
+    def fill(self, buffer: memoryview, deadline: float, what: str) -> None:
+        """Read into all of `buffer`.
+
+        Raises:
+            PeerError: the peer is gone, or did not send it before the deadline.
+        """
+        got, size = 0, len(buffer)
+        while got < size:
+            if not self._readable.poll(_milliseconds(deadline)):
+                raise self.silent(what, got)
+            more = self.reader.readinto(buffer[got:])
+            if not more:
+                raise self.gone(what, got)
+            got += more
+
+    def widen(self, size: int) -> None:
+        """Let messages of `size` bytes fit the way to the peer, as far as the system permits."""
+        if size > _USUAL_CAPACITY:
+            with contextlib.suppress(OSError):  # the user has too many large pipes already
+                fcntl.fcntl(self.writer.fileno(), fcntl.F_SETPIPE_SZ, min(2 * size, _LARGEST_CAPACITY))
+
+    def read_some(self, limit: int, deadline: float, what: str, got: int = 0) -> bytes:
+        """Some bytes, `limit` at most, of which it had sent `got` before.
+
+        Raises:
+            PeerError: the peer is gone, or did not send any before the deadline.
+        """
+        if not self._readable.poll(_milliseconds(deadline)):
+            raise self.silent(what, got)
+        data = self.reader.read(min(limit, _LARGEST_READ))
+        if not data:
+            raise self.gone(what, got)
+        return data
+
+    def silent(self, what: str, got: int = 0) -> PeerError:
+        """The error of a peer that did not answer in time."""
+        hint = "see whether it hangs, or raise --timeout"
+        return PeerError(f"{self.who}: expected {what}, got {_nothing(got)} before the deadline; {hint}")
+
+    def gone(self, what: str, got: int = 0) -> PeerError:
+        """The error of a peer that has closed its end."""
+        return PeerError(
+            f"{self.who}: expected {what}, got {_nothing(got)}, and the peer is gone; see its own output"
+        )
+
+
+def _nothing(got: int) -> str:
+    return f"{got} bytes" if got else "nothing"
+
+
+def _poll(descriptor: int, events: int) -> select.poll:
+    poll = select.poll()
+    poll.register(descriptor, events)
+    return poll
+
+
+def _milliseconds(deadline: float) -> int:
+    return max(0, math.ceil((deadline - time.monotonic()) * 1000))
+
+
+def connect(base: str, deadline: float) -> Channel:
+    """The client's end of the next free pair of a server at `base`.
+
+    Raises:
+        PeerError: there was no free pair before the deadline, or the names cannot be opened.
+    """
+    return _await(
+        base, deadline, "a model server", f"start `passpilot serve RUNNER --pipe {base}`", unlink=True
+    )
+
+
+def join(base: str, deadline: float, peer: str) -> Channel:
+    """The compiler's end of a pair that another's program made, such as `peer`, and whose names it keeps.
+
+    BASE.in is opened first. Which of the two the peer opens first does not matter.
+
+    Raises:
+        PeerError: the peer did not open its ends before the deadline, or the names cannot be opened.
+    """
+    hint = f"start a program that makes {base}.in and {base}.out, and opens them"
+    return _await(base, deadline, peer, hint, unlink=False)
+
+
+def _await(base: str, deadline: float, peer: str, hint: str, *, unlink: bool) -> Channel:
+    nap = 0.001
+    while True:
+        got = _claim(base, unlink=unlink)
+        if isinstance(got, Channel):
+            return got
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise PeerError(f"pipe:{base}: expected {peer}, got {got}; {hint}")
+        time.sleep(min(nap, left))
+        nap = min(nap * 1.5, _LONGEST_NAP)
+
+
+def _claim(base: str, *, unlink: bool) -> Channel | str:
+    """The client's end of a pair, or why there is none now."""
+    inward, outward = _names(base)
+    opened: list[int] = []
+    try:
+        opened.append(_open(inward, os.O_RDONLY))
+        fcntl.flock(opened[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not os.path.samestat(inward.stat(), os.fstat(opened[0])):
+            raise FileNotFoundError
+        opened.append(_open(outward, os.O_WRONLY))
+        opened.append(_open(outward, os.O_RDONLY))
+        if unlink:
+            inward.unlink()
+            outward.unlink()
+        channel = Channel(f"pipe:{base}", *opened)
+        opened.clear()
+        return channel
+    except FileNotFoundError:
+        return "one that is serving another client" if _served(base) else "none"
+    except BlockingIOError:
+        return "one that another client is about to use"
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            return "the FIFOs of one that is gone"
+        msg = f"pipe:{base}: expected FIFOs that can be opened, got: {error.strerror} ({error.filename})"
+        raise PeerError(msg) from error
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+
+
+def _names(base: str) -> tuple[Path, Path]:
+    return Path(f"{base}.in"), Path(f"{base}.out")
+
+
+def _open(path: Path, mode: int) -> int:
+    descriptor = os.open(path, mode | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a FIFO", str(path))
+    return descriptor
+
+
+def _served(base: str) -> bool:
+    """Whether a live server holds the lock."""
+    try:
+        descriptor = os.open(f"{base}.lock", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+class Listener:
+    """The server's claim to `base`, from which it makes one pair after the other.
+
+    Raises:
+        PeerError: another server is there, or the names cannot be made.
+    """
+
+    def __init__(self, base: str) -> None:
+        self.base = base
+        self._paths = (*_names(base), Path(f"{base}.in.new"))
+        self._lock = Path(f"{base}.lock")
+        self._held = -1
+
+    def __enter__(self) -> Listener:
+        try:
+            self._held = self._locked()
+        except OSError as error:
+            raise self._refused(error) from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._held >= 0:
+            for path in self._paths:
+                if path.is_fifo():
+                    path.unlink(missing_ok=True)
+            self._lock.unlink(missing_ok=True)
+            os.close(self._held)
+            self._held = -1
+
+    def _locked(self) -> int:
+        while True:
+            descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.path.samestat(self._lock.stat(), os.fstat(descriptor)):
+                    return descriptor
+            except FileNotFoundError:
+                pass  # its owner has just removed it
+            except BlockingIOError as error:
+                os.close(descriptor)
+                msg = f"serve --pipe {self.base}: expected no server there yet, got one; choose another base"
+                raise PeerError(msg) from error
+            os.close(descriptor)
+
+    def offer(self) -> Channel:
+        """The server's end of a new pair; a client can claim the other once this returns.
+
+        The pair is complete before BASE.in gets its name, and a client opens BASE.in first.
+        """
+        inward, outward, unfinished = self._paths
+        opened: list[int] = []
+        try:
+            self._remove_left_overs()
+            os.mkfifo(outward, 0o600)
+            opened.append(_open(outward, os.O_RDONLY))
+            os.mkfifo(unfinished, 0o600)
+            reader = _open(unfinished, os.O_RDONLY)  # a FIFO cannot be opened for writing without one
+            try:
+                opened.append(_open(unfinished, os.O_WRONLY))
+            finally:
+                os.close(reader)
+            unfinished.rename(inward)
+            channel = Channel(f"serve --pipe {self.base}", *opened)
+            opened.clear()
+            return channel
+        except OSError as error:
+            raise self._refused(error) from error
+        finally:
+            for descriptor in opened:
+                with contextlib.suppress(OSError):  # a signal came while the channel took it over
+                    os.close(descriptor)
+
+    def _remove_left_overs(self) -> None:
+        for path in self._paths:
+            if path.is_fifo():
+                path.unlink()
+            elif path.is_symlink() or path.exists():
+                raise OSError(errno.EEXIST, "not a FIFO", str(path))
+
+    def _refused(self, error: OSError) -> PeerError:
+        return PeerError(
+            f"serve --pipe {self.base}: expected to make FIFOs, got: {error.strerror} ({error.filename}); "
+            "choose a base in a folder of your own"
+        )

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`Stream`: a bidirectional gRPC stream of byte strings, on which one thread asks and waits for the answer.
+
+grpcio's public calls hand each question and each answer to threads of their own, which costs half as much
+again as the rest of a round trip. It also has calls that need no other thread, and offers them for one
+question and many answers only. A `Stream` drives the same calls; all that we know of grpcio's inside is in
+this file.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import grpc
+from grpc._cython import cygrpc  # type: ignore[attr-defined]
+
+from passpilot.plugin.errors import PeerError
+from passpilot.runners.remote.watch import Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+KNOWN: Final = "1.66 to 1.85"
+"""The versions of grpcio that were tried."""
+
+_CODES: Final = {code.value[0]: code.name for code in grpc.StatusCode}
+_ENDED: Final = 1
+_ANSWERED: Final = 2
+_CANCELLED: Final = grpc.StatusCode.CANCELLED.value[0]
+
+
+def connect(target: str, certificates: bytes | None, options: Sequence[tuple[str, int]]) -> grpc.Channel:
+    """A channel to `target`, with TLS if there are certificates; nothing is sent yet."""
+    if certificates is None:
+        return grpc.insecure_channel(target, options)
+    return grpc.secure_channel(target, grpc.ssl_channel_credentials(certificates), options)
+
+
+class Stream:
+    """A stream of `method` on a channel of its own; `metadata` goes with its opening.
+
+    One thread opens, asks and closes; `cancel` may be called by any.
+    """
+
+    status = ""
+    """Why the stream has ended: gRPC's name of the reason, and its text."""
+
+    def __init__(self, channel: grpc.Channel, method: str, metadata: Sequence[tuple[str, str]]) -> None:
+        self._channel = channel
+        self._method = method.encode()
+        self._metadata = tuple(metadata)
+        self._call: cygrpc.SegregatedCall = None
+        self._due = 0
+        self._cancelled = False
+
+    def open(self, question: bytes) -> bytes | None:
+        """The answer to the first question; may be tried again when the stream has ended.
+
+        Raises:
+            PeerError: this grpcio has other calls inside.
+        """
+        self.status = ""
+        try:
+            self._call = self._start(question)
+        except (AttributeError, TypeError) as error:
+            msg = f"grpcio {grpc.__version__}: expected the calls that {KNOWN} have inside, got: {error}"
+            raise PeerError(f"{msg}; install one of these") from error
+        self._due = 2
+        if self._cancelled:
+            self.cancel()
+        return self._answer()
+
+    def _start(self, question: bytes) -> cygrpc.SegregatedCall:
+        ending = (cygrpc.ReceiveStatusOnClientOperation(0),)
+        asking = (
+            cygrpc.SendInitialMetadataOperation(self._metadata, 0),
+            cygrpc.ReceiveInitialMetadataOperation(0),
+            cygrpc.SendMessageOperation(question, 0),
+            cygrpc.ReceiveMessageOperation(0),
+        )
+        return self._channel._channel.segregated_call(  # type: ignore[attr-defined]
+            0, self._method, None, None, self._metadata, None, ((ending, _ENDED), (asking, _ANSWERED)), None
+        )
+
+    def ask(self, question: bytes) -> bytes | None:
+        """The answer to the next question, or None if the stream has ended; `status` then tells why."""
+        asking = (cygrpc.SendMessageOperation(question, 0), cygrpc.ReceiveMessageOperation(0))
+        if not self._call.operate(asking, _ANSWERED):
+            return None
+        self._due += 1
+        return self._answer()
+
+    def _answer(self) -> bytes | None:
+        event = self._next()
+        if event.tag == _ENDED:
+            event = self._next()
+        answer: bytes | None = event.batch_operations[-1].message()
+        if answer is None and not self.status:
+            self._next()
+        return answer
+
+    def _next(self) -> cygrpc.BaseEvent:
+        due, self._due = self._due, 0  # an interruption makes cygrpc let go of the call
+        event = self._call.next_event()
+        self._due = due - 1
+        if event.tag == _ENDED:
+            (end,) = event.batch_operations
+            self.status = f"{_CODES.get(end.code(), end.code())}: {end.details()}"
+        return event
+
+    def cancel(self) -> None:
+        """End the stream: whoever waits for an answer gets none."""
+        self._cancelled = True
+        if self._call is not None:
+            self._call.cancel(_CANCELLED, "cancelled")
+
+    def close(self) -> None:
+        """End the stream, and let go of what it holds. Idempotent."""
+        self.cancel()
+        while self._due:
+            self._next()
+        self._channel.close()
+
+
+class StreamWatch(Watch):
+    """Ends a stream whose question takes too long."""
+
+    __slots__ = ("_stream",)
+
+    def __init__(self, stream: Stream, who: str, timeout: float) -> None:
+        self._stream = stream
+        super().__init__(who, timeout)
+
+    def _wake(self) -> None:
+        self._stream.cancel()

@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot serve RUNNER --grpc HOST:PORT`: a model server for many compilers, the other end of `grpc:`.
+
+advisor.proto defines the messages. Every session has a thread and a runner of its own, so that a slow policy
+holds up no other compiler. So a policy that is a class is an object per compiler, and one that is a function
+may be called by several threads at once. A compiler that dies costs no more than its session; a runner's
+error goes back to it as text, and the session goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from passpilot.runners.remote import grpc_messages as advisor  # before grpc: it sets how much grpc says
+from passpilot.runners.remote import wire  # before grpc: it sets how much grpc says
+
+import grpc  # isort: skip
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from passpilot.features.point import Flag
+from passpilot.plugin.errors import InputError, PeerError
+from passpilot.runners.remote.advisor_pb2 import Answer, Done, Question, Welcome
+from passpilot.runners.base import tensor_views
+from passpilot.runners.serving.pipe_session import LONGEST_NOTICE, described
+from passpilot.runners.serving.supply import Supply
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable, Iterator
+
+    from passpilot.features.point import Point
+    from passpilot.runners.base import Runner
+    from passpilot.runners.spec import RunnerLike
+
+    Notice = Callable[[str], object]
+
+MOST: Final = 1000
+"""Sessions at a time; one more is refused rather than kept waiting."""
+
+_PATIENCE: Final = 1.0
+OPTIONS: Final = (
+    *advisor.OPTIONS,
+    ("grpc.so_reuseport", 0),  # a port that is taken is an error
+)
+"""Of a server."""
+
+_DONE: Final = Answer(done=Done()).SerializeToString()
+
+
+class GrpcServer:
+    """Serves the runner that `spec` names at `address`, HOST:PORT, from the `with` statement on.
+
+    `timeout` in seconds bounds the wait for a handshake; a connected compiler may be silent between its
+    questions for as long as it likes. `notice` is called with a line about each session that did not go well.
+    With a `token`, a client has to send it; `tls` is the certificate chain and its private key, as PEM.
+
+    Raises:
+        Error: whatever making the runner raises.
+        PeerError: the port cannot be had.
+    """
+
+    def __init__(
+        self,
+        spec: RunnerLike,
+        address: str,
+        *,
+        point: str = "inline",
+        timeout: float = 10.0,
+        notice: Notice = lambda _: None,
+        token: str = "",
+        tls: tuple[bytes, bytes] | None = None,
+    ) -> None:
+        self._who = f"serve --grpc {address}"
+        self._timeout = timeout
+        self._notice = notice
+        self._wanted = f"Bearer {token}".encode() if token else b""
+        self._sessions = 0
+        self._changed = threading.Condition()
+        self.ended = threading.Event()
+        self._supply = Supply(spec, point, timeout)
+        self._threads = ThreadPoolExecutor(MOST, "passpilot-serve")
+        self._server = grpc.server(self._threads, options=OPTIONS, maximum_concurrent_rpcs=MOST)
+        self._offer()
+        try:
+            self.port = listen(self._server, address, self._who, tls)
+        except BaseException:
+            self._supply.close()
+            raise
+
+    def _offer(self) -> None:
+        handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(self._advise)
+        service = grpc.method_handlers_generic_handler(advisor.SERVICE, {advisor.METHOD: handler})
+        self._server.add_generic_rpc_handlers((service,))
+        state = health.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(state, self._server)
+        state.set(advisor.SERVICE, health_pb2.HealthCheckResponse.SERVING)
+        names = (advisor.SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, self._server)
+
+    def __enter__(self) -> GrpcServer:
+        self._server.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> bool:
+        """End all sessions, and tell whether they did end; a policy that never returns cannot be made to."""
+        stopped = self._server.stop(None)
+        self._supply.close()
+        with self._changed:
+            done = self._changed.wait_for(lambda: not self._sessions, _PATIENCE)
+        done = stopped.wait(_PATIENCE) and done
+        self._threads.shutdown(wait=False)
+        return done
+
+    @property
+    def sessions(self) -> int:
+        """The clients that are being served now."""
+        return self._sessions
+
+    def _advise(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
+        if not knows(context.invocation_metadata(), self._wanted):
+            context.set_code(grpc.StatusCode.UNAUTHENTICATED)
+            context.set_details("expected the token of this server in `authorization: Bearer TOKEN`")
+            return
+        self._count(1)
+        try:
+            yield from self._session(requests, context)
+        except grpc.RpcError:
+            pass  # the client is gone
+        except (Exception, SystemExit) as error:  # noqa: BLE001  (it costs one session)
+            self._notice(described(error)[:LONGEST_NOTICE])
+        finally:
+            self._count(-1)
+            if not context.add_callback(self.ended.set):  # else when the client has been told all
+                self.ended.set()
+
+    def _count(self, change: int) -> None:
+        with self._changed:
+            self._sessions += change
+            self._changed.notify_all()
+
+    def _session(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
+        hello = self._first(requests, context)
+        with contextlib.ExitStack() as stack:
+            try:
+                point = _read_hello(hello)
+                runner = stack.enter_context(self._supply.runner_for(point))
+                session = _Session(runner, point, self._notice)
+            except (Exception, SystemExit) as error:  # noqa: BLE001  (it costs one session)
+                text = described(error)
+                self._notice(f"{self._who}: refused a client at {context.peer()}: {text}"[:LONGEST_NOTICE])
+                yield advisor.failure(text, type(error).__name__)
+                return
+            names = [spec.name for spec in runner.inputs]
+            yield Answer(welcome=Welcome(inputs=names, runner=self._supply.name)).SerializeToString()
+            yield from map(session.answer, requests)
+
+    def _first(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> bytes:
+        timer = threading.Timer(self._timeout, context.cancel)
+        timer.daemon = True
+        timer.start()
+        try:
+            return next(requests, b"")
+        finally:
+            timer.cancel()
+
+
+def _read_hello(data: bytes) -> Point:
+    if len(data) > wire.MAX_LINE:
+        raise PeerError(f"handshake: expected at most {wire.MAX_LINE} bytes, got {len(data)}")
+    try:
+        question = Question.FromString(data)
+    except DecodeError as error:
+        raise PeerError(f"handshake: expected a Question of advisor.proto, got {data[:80]!r}") from error
+    if question.WhichOneof("kind") != "hello":
+        raise PeerError(f"handshake: expected a hello, got {data[:80]!r}")
+    return wire.read_hello(advisor.as_json(question.hello))
+
+
+class _Session:
+    """The questions of one client after the handshake."""
+
+    def __init__(self, runner: Runner, point: Point, notice: Notice) -> None:
+        self._runner = runner
+        self._domain = point.domain
+        code = advisor.AdviceCode(point.advice)
+        self._pack = code.pack
+        self._yes = code.pack(1) if isinstance(point.domain, Flag) else b""
+        self._notice: Notice | None = notice
+        size = wire.frame_size(runner.inputs)
+        self._head = advisor.frame_head(size)
+        self._size = len(self._head) + size
+        frame = np.zeros(size, np.uint8)
+        self._frame = frame.data
+        self._tensors = tensor_views(runner.inputs, frame)
+        runner.bind(self._tensors, frame)
+
+    def answer(self, request: bytes) -> bytes:
+        """The answer to one question."""
+        try:
+            if len(request) != self._size or not request.startswith(self._head):
+                return self._other(request)
+            self._frame[:] = memoryview(request)[len(self._head) :]
+            advice = self._runner.evaluate()
+            return (advice is True and self._yes) or self._pack(self._domain.accept(advice, self._tensors))
+        except BaseException as error:  # noqa: BLE001  (it goes back to the compiler)
+            return self._failure(error)
+
+    def _other(self, request: bytes) -> bytes:
+        try:
+            question = Question.FromString(request)
+        except DecodeError:
+            question = Question()
+        kind = question.WhichOneof("kind")
+        if kind == "context":
+            self._runner.switch_context(question.context)
+            return _DONE
+        size = self._size - len(self._head)
+        got = f"one of {len(question.frame)}" if kind == "frame" else f"{request[:80]!r}"
+        raise PeerError(f"question: expected a frame of {size} bytes, or a context, got {got}")
+
+    def _failure(self, error: BaseException) -> bytes:
+        text = described(error)
+        if self._notice is not None:
+            self._notice(text[:LONGEST_NOTICE])
+            self._notice = None  # the client has them all
+        return advisor.failure(text, type(error).__name__)
+
+
+def listen(
+    server: grpc.Server | grpc.aio.Server, address: str, who: str, tls: tuple[bytes, bytes] | None
+) -> int:
+    """Let the server listen at HOST:PORT; returns the port.
+
+    Raises:
+        UsageError: the address is none.
+        PeerError: the port cannot be had, or the certificate and key are no such things.
+    """
+    host, port = advisor.split_address(address, who)
+    if host == "localhost":  # gRPC is content with one of its addresses, be the port of the other taken
+        host = "127.0.0.1"
+    try:
+        if tls is None:
+            return server.add_insecure_port(f"{host}:{port}")
+        chain, key = tls
+        return server.add_secure_port(f"{host}:{port}", grpc.ssl_server_credentials([(key, chain)]))
+    except RuntimeError as error:
+        hint = "see whether another server has it" + (", and the certificate and key" if tls else "")
+        raise PeerError(f"{who}: expected to listen there, got: {error}; {hint}") from error
+
+
+def knows(metadata: Iterable[tuple[str, str | bytes]] | None, wanted: bytes) -> bool:
+    """Whether a client sends what is wanted as `authorization`; without a token that is nothing."""
+    given = dict(metadata or ()).get("authorization", "")
+    said = given if isinstance(given, bytes) else given.encode()
+    return not wanted or hmac.compare_digest(said, wanted)
+
+
+def read_tls(certificate: str | None, key: str | None, who: str) -> tuple[bytes, bytes] | None:
+    """What the flags --tls-cert and --tls-key name.
+
+    Raises:
+        InputError: a file cannot be read, or one of the two is missing.
+    """
+    if certificate is None and key is None:
+        return None
+    if certificate is None or key is None:
+        raise InputError(f"{who}: expected --tls-cert and --tls-key, got one of them")
+    chain = advisor.read_file(certificate, f"{who}: --tls-cert", "a certificate")
+    return chain, advisor.read_file(key, f"{who}: --tls-key", "its private key")
+
+
+def read_guard(args: argparse.Namespace, who: str) -> tuple[str, tuple[bytes, bytes] | None]:
+    """Token and TLS by the flags of a command; the user is told if others can read the token.
+
+    Raises:
+        Error: a flag is not as its help says.
+    """
+    host, _ = advisor.split_address(args.grpc, f"{who}: --grpc")
+    token = "" if args.token is None else advisor.read_token(args.token, f"{who}: --token")
+    tls = read_tls(args.tls_cert, args.tls_key, who)
+    if token and tls is None and not advisor.is_loopback(host):
+        told = f"passpilot {who}: --grpc {args.grpc}: without TLS, whoever reads the network reads the token"
+        print(told, file=sys.stderr, flush=True)
+    return token, tls
+
+
+def announce(address: str, port: int) -> None:
+    """Print the port that the server has, if its address leaves the choice to it."""
+    if advisor.split_address(address, "address")[1] == 0:
+        print(port, flush=True)

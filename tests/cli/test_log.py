@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from passpilot.cli.log import main
+from passpilot.plugin.errors import LogError, UsageError
+from tests.features.log.log_writer import header, inline_log, line, observation, outcome, row
+
+DECISIONS: list[tuple[int, int, int, dict[str, str]]] = [
+    (3, 1, 1, {"caller": "main", "callee": "helper", "location": "a.c:3:7"}),
+    (1, 0, 1, {"caller": "main", "callee": "free"}),
+    (2, 0, 0, {}),
+]
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> str:
+    path = tmp_path / "decisions.log"
+    path.write_bytes(inline_log(DECISIONS))
+    return str(path)
+
+
+def test_show(log: str, capsys: Capture) -> None:
+    assert main(["show", log]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "decision default  advice   call",
+        "       0 inline   inline   main -> helper  a.c:3:7",
+        "       1 no       inline   main -> free",
+        "       2 no       no",
+        "3 decisions, 2 inlined, 2 as LLVM's default (66.7 %)",
+    ]
+
+
+def test_show_limit(log: str, capsys: Capture) -> None:
+    assert main(["show", log, "--limit", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:] == [
+        "       0 inline   inline   main -> helper  a.c:3:7",
+        "1 decision, 1 inlined, 1 as LLVM's default (100.0 %)",
+    ]
+
+
+def test_show_nothing(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(inline_log([]))
+    assert main(["show", str(path)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "0 decisions, 0 inlined"
+
+
+def test_show_json(log: str, capsys: Capture) -> None:
+    assert main(["show", "-json", log, "-limit=2", "-traceback"]) == 0
+    lines = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
+    assert lines == [
+        {
+            "context": "",
+            "observation": number,
+            "caller": "main",
+            "callee": place["callee"],
+            "location": place.get("location", ""),
+            "tensors": {"callee_users": users, "inlining_default": default, "inlining_decision": advice},
+        }
+        for number, (users, default, advice, place) in enumerate(DECISIONS[:2])
+    ]
+
+
+def allocator_log(advice: str, llvm: str, decisions: Sequence[tuple[str, str, float, float]]) -> bytes:
+    """A log as the core writes it of register allocation: context, register, default, advice."""
+    default = {"index_to_evict": "evict_default", "priority": "priority_default"}[advice]
+    rows = [row("size"), row(default, llvm), row(advice, llvm)]
+    parts, context = [header(rows)], ""
+    for number, (function, register, by_llvm, answer) in enumerate(decisions):
+        if function != context:
+            parts.append(line(context=function))
+            context = function
+        parts.append(observation(rows, number, [16, by_llvm, answer], register=register))
+    return b"".join(parts)
+
+
+@pytest.fixture
+def evictions(tmp_path: Path) -> str:
+    path = tmp_path / "evict.log"
+    decisions = [("main", "%12", 3, 3), ("main", "%7", 32, 0), ("other", "%12", 32, 32)]
+    path.write_bytes(allocator_log("index_to_evict", "int64_t", decisions))
+    return str(path)
+
+
+def test_show_evictions(evictions: str, capsys: Capture) -> None:
+    assert main(["show", evictions]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "decision default  advice   register",
+        "context main:",
+        "       0 3        3        %12",
+        "       1 keep     0        %7",
+        "context other:",
+        "       2 keep     keep     %12",
+        "3 decisions, 2 evicted, 2 as LLVM's default (66.7 %)",
+    ]
+
+
+def test_show_priorities(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "log"
+    decisions = [("f", "%0", 3221225984.0, 3221225984.0), ("f", "%1", 16.0, 0.25)]
+    path.write_bytes(allocator_log("priority", "double", decisions))
+    assert main(["show", str(path)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "decision default    advice     register",
+        "context f:",
+        "       0 3221225984 3221225984 %0",
+        "       1 16         0.25       %1",
+        "2 decisions, 1 as LLVM's default (50.0 %)",
+    ]
+
+
+def test_json_of_evictions(evictions: str, capsys: Capture) -> None:
+    assert main(["show", "--json", "--limit=1", evictions]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "context": "main",
+        "observation": 0,
+        "register": "%12",
+        "tensors": {"size": 16, "evict_default": 3, "index_to_evict": 3},
+    }
+
+
+@pytest.fixture
+def eviction_log(tmp_path: Path) -> str:
+    rows, score = [row("density", "float", (1, 2)), row("index_to_evict")], row("reward", "float")
+    path = tmp_path / "evict.log"
+    path.write_bytes(
+        header(rows, score)
+        + line(context="f")
+        + observation(rows, 0, [[float("nan"), 0.5], 32])
+        + outcome(score, 0, float("inf"))
+        + line(context="g")
+        + observation(rows, 0, [[1.0, 2.0], 4])
+        + outcome(score, 0, 1.5)
+    )
+    return str(path)
+
+
+def test_show_log_of_mlgo(eviction_log: str, capsys: Capture) -> None:
+    assert main(["show", eviction_log]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "context f:",
+        "       0 -        keep",
+        "context g:",
+        "       0 -        4",
+        "2 decisions, 1 evicted",
+    ]
+
+
+def test_show_log_of_another_decision(tmp_path: Path, capsys: Capture) -> None:
+    rows = [row("size"), row("unroll_count")]
+    path = tmp_path / "log"
+    path.write_bytes(header(rows) + observation(rows, 0, [3, 8]))
+    assert main(["show", str(path)]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["       0 -        8", "1 decision"]
+
+
+def test_json_has_null_for_what_is_not_finite(eviction_log: str, capsys: Capture) -> None:
+    assert main(["show", "--json", eviction_log]) == 0
+    first, second = (json.loads(text) for text in capsys.readouterr().out.splitlines())
+    assert first["tensors"] == {"density": [[None, 0.5]], "index_to_evict": 32}
+    assert (first["score"], second["score"]) == (None, 1.5)
+
+
+def test_truncated_log_shows_what_is_there_and_raises(log: str, capsys: Capture) -> None:
+    data = Path(log).read_bytes()
+    Path(log).write_bytes(data[:-3])
+    with pytest.raises(LogError, match=f"at byte {len(data) - 3}: expected more of the log"):
+        main(["show", log])
+    assert capsys.readouterr().out.count("\n") == 3
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["show"], ["show", "x", "--limit", "-1"], ["show", "x", "--limit=a"], ["hide"]]
+)
+def test_usage_errors_exit_with_2(arguments: list[str]) -> None:
+    with pytest.raises(UsageError, match=r"^log.*; see `passpilot log( show)? --help`$") as caught:
+        main(arguments)
+    assert caught.value.exit_code == 2
+
+
+def test_help_has_an_example(capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["show", "--help"])
+    assert caught.value.code == 0
+    assert "passpilot log show decisions.log --limit 20" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_closed_pipe_ends_quietly(options: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(inline_log([DECISIONS[0]] * 20_000))
+    code = "import sys; from passpilot.cli.log import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, "show", str(path), *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        assert child.stdout.readline()
+        child.stdout.close()
+        assert child.stderr.read() == b""
+    assert child.returncode == 0

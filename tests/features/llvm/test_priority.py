@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+from passpilot.features.llvm import priority
+from passpilot.features.spec import TensorSpec
+from passpilot.plugin import _core
+
+
+def test_table_is_that_of_the_core() -> None:
+    features, default, advice = _core.point("priority")
+    assert features == [(row.spec.name, row.spec.dtype, list(row.spec.shape)) for row in priority.FEATURES]
+    assert default == ("priority_default", "float64", [1])
+    assert advice == ("priority", "float64", [1])
+
+
+def test_every_row_is_documented() -> None:
+    docs = [row.doc for row in priority.FEATURES]
+    assert all(len(doc) > 15 for doc in docs)
+    assert len(set(docs)) == 3
+
+
+def test_point_offers_the_table_and_then_the_default() -> None:
+    point = priority.point()
+    assert point.name == "priority"
+    assert point.features[:4] == (*(row.spec for row in priority.FEATURES), priority.DEFAULT)
+    assert point.advice == TensorSpec("priority", "float64", (1,))
+    assert point.domain.accept(2**32 - 1) == 2**32 - 1

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from passpilot.features.llvm.unroll import FACTORS, FEATURES
+from passpilot.passes.shipped.unroll import UNROLL
+from passpilot.plugin.errors import AdviceError
+from passpilot.plugin.module import Module, optimize
+from passpilot.runners.python import Observation
+
+ADVISED: Final = Path(__file__).parents[3] / "lit_tests" / "passes" / "Inputs" / "advised.ll"
+
+Seen = dict[str, list[float]]
+
+
+def observed(pipeline: str = "advised-unroll") -> list[Seen]:
+    """What a policy sees of the loops of the input, each value as numpy's `tolist` gives it."""
+    seen: list[Seen] = []
+
+    def keep(obs: Observation) -> int:
+        seen.append({row.spec.name: obs[row.spec.name].reshape(-1).tolist() for row in FEATURES})
+        return 0
+
+    optimize(Module.read(ADVISED), pipeline, [UNROLL.advisor(keep)])
+    return seen
+
+
+def test_features_of_a_loop() -> None:
+    (loop,) = observed()
+    costs = [loop.pop(name)[0] for name in ("size", "throughput", "latency")]
+    assert 0 < costs[0] < costs[2], "a division is slow"
+    assert costs[1] > 0
+    assert loop.pop("iterations") == pytest.approx([32.0], rel=0.01), "as branch probabilities have it"
+    assert loop.pop("frequency")[0] > 7
+    assert loop == {
+        "trip_count": [7],
+        "max_trip_count": [7],
+        "trip_multiple": [7],
+        "is_countable": [1],
+        "depth": [2],
+        "blocks": [1],
+        "exits": [1],
+        "latch_exits": [1],
+        "phis": [2],
+        "instructions": [8],
+        "loads": [1],
+        "stores": [0],
+        "calls": [0],
+        "branches": [1],
+        "floating_point": [0],
+        "divisions": [1],
+        "function_instructions": [18],
+        "for_size": [0],
+        "mask": [1, 1, 1, 1, 0],
+    }
+
+
+def test_every_row_is_told_and_documented() -> None:
+    (loop,) = observed()
+    assert list(loop) == [row.spec.name for row in FEATURES]
+    assert all(len(row.doc) > 4 for row in FEATURES)
+    assert [FACTORS[place] for place in (0, 1)] == [0, 1]
+
+
+def test_what_the_metadata_says_already_is_not_asked() -> None:
+    def four(obs: Observation) -> int:
+        assert obs.site is not None
+        return FACTORS.index(4)
+
+    module = Module.read(ADVISED)
+    with UNROLL.advisor(four) as advisor:
+        optimize(module, "advised-unroll,advised-unroll", [advisor])
+        assert advisor.stats.decisions == 1
+    function = module.function("nest")
+    assert function is not None
+    outer, inner = function.loops
+    assert outer.metadata is None
+    assert inner.metadata == (..., ("llvm.loop.unroll.count", module.constant("i32 4")))
+
+
+def test_more_copies_than_iterations_are_refused() -> None:
+    with pytest.raises(AdviceError, match=r"nest.*expected a column that mask allows, got 4"):
+        optimize(Module.read(ADVISED), "advised-unroll", [UNROLL.advisor("const:4")])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_factors_leave_valid_code(seed: int) -> None:
+    module = Module.read(ADVISED)
+    at = {"vectorizer-start": "advised-unroll"}
+    optimize(module, "default<O2>", [UNROLL.advisor(f"random:{seed}")], at=at, verify_each=True)

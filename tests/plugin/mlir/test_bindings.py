@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which MLIR bindings are used, and that others than the default's do the same."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from passpilot.plugin.mlir.bindings import ROOTS, VARIABLE, bindings
+from tests.command import ERROR, GENEROUS, PASSPILOT
+from tests.passes.mlir.passes import TEXT
+
+PASSES: Final = """\
+from dataclasses import dataclass
+from passpilot import mlir
+
+@mlir.pass_("shift", anchor="func.func")
+@dataclass(frozen=True)
+class Shift:
+    by: int = 1
+
+    def run(self, function):
+        ir, arith = mlir.bindings().ir, mlir.bindings().dialect("arith")
+
+        def rewrite(operation, rewriter):
+            with rewriter.ip, operation.location:
+                by = arith.constant(operation.operands[0].type, self.by)
+                new = arith.shli(operation.operands[0], by)
+            rewriter.replace_op(operation, [new])
+            return True
+
+        mlir.rewrite_greedily(function, {"arith.addi": rewrite})
+
+@mlir.pass_("fail", anchor="func.func")
+@dataclass(frozen=True)
+class Fail:
+    def run(self, function):
+        raise ValueError("no luck")
+"""
+
+INSTALLED: Final = [
+    pytest.param(
+        root, marks=pytest.mark.skipif(not find_spec(root.partition(".")[0]), reason="not installed")
+    )
+    for root in ROOTS[1:]
+]
+
+
+def mlir_opt(
+    folder: Path, pipeline: str, root: str = "", path: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    (folder / "in.mlir").write_text(TEXT)
+    (folder / "passes.py").write_text(PASSES)
+    more: Mapping[str, str] = {VARIABLE: root, **({"PYTHONPATH": str(path)} if path else {})}
+    return subprocess.run(
+        [PASSPILOT, "mlir-opt", "in.mlir", "--load=passes.py", f"--pass-pipeline={pipeline}"],
+        cwd=folder,
+        env={**os.environ, **more},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=GENEROUS,
+    )
+
+
+@pytest.mark.parametrize("root", INSTALLED)
+def test_each_package_runs_pipelines_with_passes_in_python(root: str, tmp_path: Path) -> None:
+    done = mlir_opt(tmp_path, "builtin.module(func.func(shift{by=3},cse),inline,symbol-dce)", root)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "call" not in done.stdout
+    assert "arith.constant 3 : i32" in done.stdout
+    done = mlir_opt(tmp_path, "builtin.module(func.func(fail))", root)
+    assert done.returncode == 1
+    assert "in.mlir:1:1: error: pass fail: ValueError: no luck (" in done.stderr
+    done = mlir_opt(tmp_path, "builtin.module(inline,no-such-pass)", root)
+    assert "at column 23: pass no-such-pass: expected a pass of MLIR's or one in Python" in done.stderr
+
+
+def test_a_placeholder_of_the_name_mlir_is_no_package(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    (site / "mlir").mkdir(parents=True)
+    (site / "mlir" / "__init__.py").write_text("__version__ = '0.0.1'\n")
+    done = mlir_opt(tmp_path, "builtin.module(inline)", path=site)
+    assert (done.returncode, done.stderr) == (0, "")
+    done = mlir_opt(tmp_path, "builtin.module(inline)", "mlir", path=site)
+    assert done.returncode == 1
+    assert ERROR.fullmatch(done.stderr)
+    assert "expected the package mlir, got none; install one: pip install torch-mlir==" in done.stderr
+
+
+def test_bindings_that_are_broken(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    (site / "mlir").mkdir(parents=True)
+    (site / "mlir" / "__init__.py").touch()
+    (site / "mlir" / "ir.py").write_text("raise ImportError('undefined symbol: mlirContextCreate')\n")
+    done = mlir_opt(tmp_path, "builtin.module(inline)", path=site)
+    assert done.returncode == 1
+    assert ERROR.fullmatch(done.stderr)
+    assert (
+        "mlir: expected MLIR's Python bindings, got: undefined symbol: mlirContextCreate; inst" in done.stderr
+    )
+
+
+def test_an_unknown_package(tmp_path: Path) -> None:
+    done = mlir_opt(tmp_path, "builtin.module(inline)", "xdsl")
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        f"passpilot: error: {VARIABLE}: expected a package among {', '.join(ROOTS)}, "
+    )
+
+
+def test_the_version_and_the_library_of_the_bindings() -> None:
+    found = bindings()
+    assert found.version[0].isdigit()
+    assert found.capi.is_file()
+    assert found.rewrite.RewritePatternSet
+    assert found.dialect("func").FuncOp

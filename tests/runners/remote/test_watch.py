@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import threading
+
+import pytest
+
+from passpilot.plugin.errors import PeerError
+from passpilot.runners.remote.fifo import Channel
+from passpilot.runners.remote.watch import LATE, PipeWatch, Watch
+from tests.runners.serving.serving import GENEROUS
+
+
+class Woken(Watch):
+    """Cannot wake the reader at first."""
+
+    def __init__(self) -> None:
+        self.tries = 0
+        self.woken = threading.Event()
+        super().__init__("x", 0.05)
+
+    def _wake(self) -> None:
+        self.tries += 1
+        if self.tries < 3:
+            raise OSError(errno.EMFILE, "Too many open files")
+        self.woken.set()
+
+
+def test_a_reader_that_cannot_be_woken_at_first_is_woken_later() -> None:
+    watch = Woken()
+    watch.steps += 1
+    try:
+        assert watch.woken.wait(GENEROUS)
+    finally:
+        watch.stop()
+    assert (watch.tries, watch.fired) == (3, True)
+
+
+def test_a_late_question_ends_by_what_the_watch_writes() -> None:
+    channel = Channel("pipe:x", *os.pipe())
+    watch = PipeWatch(channel, 0.05)
+    watch.steps += 1
+    try:
+        assert channel.reader.read(100) == LATE
+    finally:
+        watch.stop()
+        channel.close()
+
+
+def test_an_end_that_cannot_be_written_to_is_refused_at_once() -> None:
+    ours, theirs = socket.socketpair()
+    channel = Channel("pipe:x", ours.detach(), os.open(os.devnull, os.O_WRONLY))
+    with theirs, pytest.raises(PeerError, match=r"pipe:x: expected /proc/self/fd/\d+ to write to, got: "):
+        PipeWatch(channel, GENEROUS)
+    channel.close()

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Model servers over gRPC, in this process and in others, for the tests of `grpc:`."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from passpilot.features.point import Point
+from passpilot.runners.remote import grpc_messages as advisor
+from passpilot.runners.base import Runner
+from passpilot.runners.serving.grpc_server import GrpcServer
+from passpilot.runners.spec import RunnerLike
+from tests.runners.serving.serving import GENEROUS, SERVE, process, reached
+
+if TYPE_CHECKING:
+    import grpc
+
+
+@contextlib.contextmanager
+def served(spec: str, *flags: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """`passpilot serve --grpc 0` as a child, and the target of its clients."""
+    with process(sys.executable, "-c", SERVE, spec, "--grpc", "0", *flags) as child:
+        assert child.stdout is not None
+        yield child, f"127.0.0.1:{int(child.stdout.readline())}"
+
+
+@contextlib.contextmanager
+def server(runner: RunnerLike, point: str = "inline", timeout: float = GENEROUS) -> Iterator[GrpcServer]:
+    """A server in this process; no session is left in the end."""
+    with GrpcServer(runner, "0", point=point, timeout=timeout) as made:
+        yield made
+        assert made.close()
+    assert made.sessions == 0
+
+
+def target_of(server: GrpcServer) -> str:
+    """What its clients call it."""
+    return f"127.0.0.1:{server.port}"
+
+
+def client(target: str, keys: str = "", *, offered: Point | None = None, timeout: float = GENEROUS) -> Runner:
+    """A client that has buffers."""
+    return reached(f"grpc:{target}{keys}", offered, timeout)
+
+
+def advise(channel: grpc.Channel) -> grpc.StreamStreamMultiCallable[bytes, bytes]:
+    """The service's method for a client that sends what it likes."""
+    return channel.stream_stream(f"/{advisor.SERVICE}/{advisor.METHOD}")

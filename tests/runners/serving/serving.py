@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Model servers in processes of their own, real and faulty ones, and their clients."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from passpilot.features.point import Point, find_point
+from passpilot.features.spec import TensorSpec
+from passpilot.runners.base import Runner, allocate
+from passpilot.runners.pipe import PipeRunner
+from passpilot.runners.spec import make_runner
+
+SERVE = "import sys; from passpilot.cli.serve import main; sys.exit(main(sys.argv[1:]))"
+CLIENT = (
+    "import sys; from tests.runners.serving.serving import reached; runner = reached(sys.argv[1])\n"
+    "print(runner.evaluate(), flush=True); sys.stdin.read()"
+)
+FAULTY = Path(__file__).with_name("faulty_server.py")
+GENEROUS = 60.0
+"""Seconds that no test comes near unless something is broken."""
+
+
+def point(*more: TensorSpec) -> Point:
+    """The inliner's decision point, which may offer more tensors."""
+    found = find_point("inline")
+    return replace(found, features=(*found.features, *more))
+
+
+def spec(base: str, name: str) -> str:
+    """The policy `name` in the file beside `base`."""
+    return f"python:{Path(base).parent / 'policy.py'}:{name}"
+
+
+def names_at(base: str) -> list[str]:
+    """What is left of a server's files."""
+    return sorted(path.name for path in Path(base).parent.glob(f"{Path(base).name}.*"))
+
+
+@contextlib.contextmanager
+def process(*command: str) -> Iterator[subprocess.Popen[str]]:
+    """A child that is killed and reaped in the end, whatever happens."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as child:
+        try:
+            yield child
+        finally:
+            child.kill()
+            child.wait()
+
+
+def ended(server: subprocess.Popen[str]) -> tuple[int, str]:
+    """The exit code and what was said on stderr."""
+    _, said = server.communicate(timeout=GENEROUS)
+    return server.returncode, said
+
+
+@contextlib.contextmanager
+def served(spec: str, base: str, *flags: str) -> Iterator[subprocess.Popen[str]]:
+    """`passpilot serve` as a child."""
+    with process(sys.executable, "-c", SERVE, spec, "--pipe", base, *flags) as child:
+        yield child
+
+
+@contextlib.contextmanager
+def faulty(base: str, fault: str, size: int = 0) -> Iterator[subprocess.Popen[str]]:
+    """A server with a fault, ready for its client; see `faulty_server.py`."""
+    with process(sys.executable, str(FAULTY), base, fault, str(size)) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        yield child
+
+
+def reached(address: str, offered: Point | None = None, timeout: float = GENEROUS) -> Runner:
+    """The client of a server by its spec, with buffers."""
+    return allocate(make_runner(address, offered or point(), timeout=timeout))
+
+
+@contextlib.contextmanager
+def other_client(address: str) -> Iterator[subprocess.Popen[str]]:
+    """A client in a process of its own, in the middle of a session."""
+    with process(sys.executable, "-c", CLIENT, address) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "1\n"
+        yield child
+
+
+def client(base: str, timeout: float = GENEROUS) -> PipeRunner:
+    """A client that has buffers."""
+    return allocate(PipeRunner(base, point(), timeout))
+
+
+def interrupt_once_asked(server: subprocess.Popen[str], runner: Runner) -> None:
+    """Ctrl-C, as it were, while the policy, which has just printed a line, is at work on the answer."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    def interrupt_when_asked() -> None:
+        assert server.stdout is not None
+        server.stdout.readline()
+        signal.pthread_kill(main, signal.SIGUSR1)
+
+    main = threading.get_ident()
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    other = threading.Thread(target=interrupt_when_asked)
+    try:
+        other.start()
+        with pytest.raises(KeyboardInterrupt):
+            runner.evaluate()
+    finally:
+        other.join()
+        signal.signal(signal.SIGUSR1, before)
+
+
+def resident_kilobytes(pid: int | str = "self") -> int:
+    """The memory of a process now."""
+    pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE") // 1024
