@@ -23,8 +23,8 @@ from rich.console import Console
 from rich.table import Table
 
 from passpilot import InlineAdvisor, Module, optimize
-from passpilot.cli.aot import INCLUDE
 from passpilot.cli.aot import main as aot
+from passpilot.plugin.toolchain import include_folder
 from passpilot.runners.native import _library
 
 ROOT: Final = Path(__file__).parents[1]
@@ -169,13 +169,16 @@ def compiling(folder: Path, made: onnx.ModelProto) -> dict[str, list[float]]:
 def timers(folder: Path) -> tuple[ctypes.CDLL, ctypes.CDLL]:
     """The C loop, and onnxruntime's C API alone."""
     (folder / "timer.c").write_text(TIMER)
-    c = shared_library(folder, "timer", ["cc", f"-I{INCLUDE}", folder / "timer.c"])
+    c = shared_library(folder, "timer", ["cc", f"-I{include_folder()}", folder / "timer.c"])
     for function in (c.per_call, c.first_answer):
         function.restype = ctypes.c_double
     pointer = c.opened.restype = ctypes.c_void_p
     c.per_call.argtypes = [pointer, pointer, pointer, pointer, ctypes.c_int]
-    sources = [ROOT / "bench/onnx_floor.cpp", ROOT / "plugin/native/runtime/onnx_api.cpp"]
-    floor = shared_library(folder, "floor", ["c++", "-std=c++17", f"-I{ROOT}/plugin/runtime", *sources])
+    runtime = ROOT / "plugin/native/runtime"
+    sources = [ROOT / "bench/onnx_floor.cpp", runtime / "onnx_api.cpp"]
+    floor = shared_library(
+        folder, "floor", ["c++", "-std=c++17", f"-I{runtime}", *sources]
+    )
     floor.floor_open.restype = floor.floor_input.restype = pointer
     floor.floor_input.argtypes = [pointer]
     return c, floor

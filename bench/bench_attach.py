@@ -21,8 +21,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from passpilot.features.point import find_point
 from passpilot.cli.attach import FLAGS, GROWTH
+from passpilot.features.point import find_point
 from passpilot.runners.base import own_features
 from passpilot.runners.foreign.mlgo import Header
 

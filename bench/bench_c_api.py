@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 from rich.table import Table
 
-from passpilot.cli.plugin_path import c_library
 from passpilot.cli.aot import main as aot
+from passpilot.plugin.toolchain import c_library
 from passpilot.runners.native import _library
 
 ROOT: Final = Path(__file__).parents[1]
@@ -113,8 +113,11 @@ def timers(folder: Path, model: Path) -> dict[str, Callable[[int], float]]:
 
 def floor(folder: Path, model: Path, loop: ctypes.CDLL) -> Callable[[int], float]:
     """What measures the model in onnxruntime without us."""
-    sources = [ROOT / "bench/onnx_floor.cpp", ROOT / "plugin/native/runtime/onnx_api.cpp"]
-    alone = shared_library(folder, "floor", ["c++", "-std=c++17", f"-I{ROOT}/plugin/runtime", *sources])
+    runtime = ROOT / "plugin/native/runtime"
+    sources = [ROOT / "bench/onnx_floor.cpp", runtime / "onnx_api.cpp"]
+    alone = shared_library(
+        folder, "floor", ["c++", "-std=c++17", f"-I{runtime}", *sources]
+    )
     alone.floor_open.restype = alone.floor_input.restype = ctypes.c_void_p
     alone.floor_input.argtypes = [ctypes.c_void_p]
     context = alone.floor_open(_library().encode(), str(model).encode(), 38, 2)

@@ -20,7 +20,7 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from passpilot.cli.plugin_path import mlir_plugin
+from passpilot.plugin.toolchain import mlir_plugin
 
 ROOT: Final = Path(__file__).parents[1]
 ROUNDS: Final = {2000: 9, 20000: 5}

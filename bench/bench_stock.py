@@ -25,8 +25,8 @@ from rich.table import Table
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
-from passpilot.cli.plugin_path import llvm_plugin  # noqa: E402
 from passpilot.cli.aot import main as aot  # noqa: E402
+from passpilot.plugin.toolchain import llvm_plugin  # noqa: E402
 from tests.corpus.build import bindir, build  # noqa: E402
 from tests.corpus.programs import programs  # noqa: E402
 from tests.runners.aot.models import small_mlp  # noqa: E402

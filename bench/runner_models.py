@@ -14,8 +14,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from bench.runner_peers import COMMAND
+from passpilot.features.domain import Choice
 from passpilot.features.llvm.evict import FEATURES
-from passpilot.features.point import Choice
 
 if TYPE_CHECKING:
     from passpilot.features.point import Point

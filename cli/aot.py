@@ -3,21 +3,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.point import find_point
 from passpilot.cli.parser import Parser
+from passpilot.features.point import find_point
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.load import load_file
+from passpilot.plugin.toolchain import include_folder
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
-
-INCLUDE: Final = Path(__file__).parents[2] / "plugin" / "include"
-"""The folder of `passpilot_model.h`."""
 
 _EPILOG: Final = """\
 examples:
@@ -35,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code."""
     options = _parser().parse_args(argv)
     if options.include_dir:
-        print(INCLUDE)
+        print(include_folder())
         return 0
     if options.model is None or options.output is None:
         raise UsageError("aot: expected MODEL.onnx and -o policy.so, .o or .ll; see `passpilot aot --help`")

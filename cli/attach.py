@@ -18,10 +18,11 @@ from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Final
 
+from passpilot.cli.advice import QUESTIONS, RUNNERS
+from passpilot.cli.outputs import prepare
 from passpilot.cli.parser import Parser
 from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
 from passpilot.plugin.load import load_file
-from passpilot.cli.advice import QUESTIONS, RUNNERS, prepare
 from passpilot.runners.attach.child import Child, waking
 
 if TYPE_CHECKING:

@@ -18,10 +18,11 @@ from importlib.metadata import version
 from subprocess import SubprocessError
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from passpilot.plugin.mlir import bindings as mlir
+from passpilot.cli.outputs import quiet_pipe
 from passpilot.cli.parser import Parser
 from passpilot.plugin.errors import Error
-from passpilot.cli.outputs import quiet_pipe
+from passpilot.plugin.mlir import bindings as mlir
+from passpilot.plugin.toolchain import c_library, llvm_plugin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,13 +80,15 @@ def _python() -> str:
 
 
 def _llvm() -> str:
-    lines = import_module("passpilot.plugin._core").version_text().split("\n")
+    from passpilot.plugin import _core
+
+    lines = _core.version_text().split("\n")
     return ", ".join(each.strip() for each in lines if each.strip())
 
 
 def _stock_plugin() -> str:
     """The plugin, in stock opt with a policy in Python, which has it start an interpreter."""
-    path = import_module("passpilot.cli.plugin_path").llvm_plugin()
+    path = llvm_plugin()
     opt = shutil.which("opt-22")
     if opt is None:
         raise RuntimeError("expected opt-22 on the PATH, got none; sudo apt-get install llvm-22")
@@ -103,7 +106,7 @@ def probe(_: object) -> bool:
 
 
 def _c_api() -> str:
-    path = import_module("passpilot.cli.plugin_path").c_library()
+    path = c_library()
     ctypes.CDLL(str(path))
     return str(path)
 
@@ -121,7 +124,8 @@ def _passes_in_python() -> str:
         def run(self, operation: Operation) -> None:
             seen.append(operation.name)
 
-    passes = import_module("passpilot.passes.mlir.api")
+    from passpilot.passes.mlir import api as passes
+
     passes.pass_(PROBE, anchor="func.func")(Probe)
     try:
         context = mlir.bindings().ir.Context()
@@ -136,7 +140,9 @@ def _passes_in_python() -> str:
 
 
 def _lowering() -> str:
-    text = import_module("passpilot.passes.mlir.lower").lower(TEXT)
+    from passpilot.passes.mlir.lower import lower
+
+    text = lower(TEXT)
     if "define i32 @a" not in text:
         raise Error("expected LLVM IR with the function @a, got none")
     return "func, scf, arith, memref, linalg to LLVM IR"

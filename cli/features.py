@@ -6,10 +6,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from passpilot.features.point import find_point, find_table
-from passpilot.cli.parser import Parser
-from passpilot.plugin.load import load_file
 from passpilot.cli.outputs import quiet_pipe
+from passpilot.cli.parser import Parser
+from passpilot.features.point import find_point, find_table
+from passpilot.plugin.load import load_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

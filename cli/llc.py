@@ -10,7 +10,17 @@ import tempfile
 import warnings
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from passpilot.cli import advice as tool
+from passpilot.cli.advice import (
+    RUNNERS,
+    advice_options,
+    close_advisors,
+    log_paths,
+    make_advisors,
+    runner_specs,
+)
+from passpilot.cli.llvm_options import check_text, set_llvm_options, split_options
+from passpilot.cli.options_table import input_options, remark_options
+from passpilot.cli.outputs import check_outputs, prepare, print_reports, print_version, refuses_terminal
 from passpilot.cli.parser import Parser
 from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
 
@@ -18,7 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from passpilot.plugin import _core
-    from passpilot.plugin.module import Advisor, Module
+    from passpilot.plugin.asking import Advisor
+    from passpilot.plugin.module import Module
 
 LEVELS: Final = ("O0", "O1", "O2", "O3")
 
@@ -35,14 +46,14 @@ example:
 
 All other options are LLVM's own, as in llc: -mcpu=znver4, -mattr=+avx2, -march=, -relocation-model=pic,
 -stop-after=finalize-isel, -pass-remarks=regalloc, ...
-{tool.RUNNERS}"""
+{RUNNERS}"""
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code."""
-    tool.prepare()
+    prepare()
     parser = make_parser()
-    ours, llvm = tool.split_options(_checked(argv), parser)
+    ours, llvm = split_options(_checked(argv), parser)
     return _run(parser.parse_args(ours), llvm)
 
 
@@ -66,7 +77,7 @@ def make_parser() -> Parser:
         add_help=False,
     )
     add = parser.option
-    tool.input_options(parser)
+    input_options(parser)
     for level in LEVELS:
         add(level, dest="levels", action="append_const", const=level, help="how hard to optimize (-O2)")
     add("o", dest="output", metavar="OUT", help="output file; - for stdout")
@@ -82,8 +93,8 @@ def make_parser() -> Parser:
     add("split-dwarf-file", default="", metavar="F", help="name of the .dwo file in the DWARF")
     add("split-dwarf-output", default="", metavar="F", help="write the .dwo file")
     _assembly_options(parser)
-    tool.remark_options(parser)
-    tool.advice_options(parser, "llc")
+    remark_options(parser)
+    advice_options(parser, "llc")
     limit = "once a live range has been evicted N times (100), only the default may evict it; 0: no limit"
     add("eviction-limit", type=int, metavar="N", help=limit)
     report = "write what the allocation costs, function by function, beside LLVM's default"
@@ -118,11 +129,11 @@ def _run(options: argparse.Namespace, llvm: list[str]) -> int:
     from passpilot.plugin.module import Module
 
     if options.version:
-        tool.print_version()
+        print_version()
         return 0
     level = _level(options)
-    tool.check_text("llc", options)
-    tool.set_llvm_options("llc", llvm)
+    check_text("llc", options)
+    set_llvm_options("llc", llvm)
     if _core.target_help(options.mtriple):
         return 0
     if options.input.endswith(".mir") and options.x != "ir":
@@ -147,25 +158,25 @@ def _run(options: argparse.Namespace, llvm: list[str]) -> int:
 
 
 def _advised(options: argparse.Namespace, module: Module, level: int, measuring: _Measuring) -> None:
-    advisors = tool.make_advisors("llc", options)
+    advisors = make_advisors("llc", options)
     try:
         _compile(options, module, _emit_options(options, level), advisors, measuring)
     finally:
-        tool.close(advisors)
+        close_advisors(advisors)
 
 
 def _check(options: argparse.Namespace) -> None:
     others = (("-split-dwarf-output", options.split_dwarf_output), ("--report", options.report))
     output = None if _prints_nothing(options) else options.output
-    tool.check_outputs("llc", options, ("-o", output), *others)
+    check_outputs("llc", options, ("-o", output), *others)
     if options.report_mca and not options.report:
         raise UsageError("llc: --report-mca: expected a report to add to, got none; add --report=F.json")
 
 
 def _log_for_replay(options: argparse.Namespace, folder: str) -> argparse.Namespace:
     """Let every advisor write a log; returns the options under which these logs answer again."""
-    runners = tool.runners("llc", options)
-    logs = tool.logs("llc", options, runners)
+    runners = runner_specs("llc", options)
+    logs = log_paths("llc", options, runners)
     logs = {point: logs.get(point) or f"{folder}/{point}.log" for point in runners}
     for path in logs.values():
         if "?" in path or (os.path.exists(path) and not os.path.isfile(path)):
@@ -203,7 +214,7 @@ def _default_output(options: argparse.Namespace, module: Module) -> str:
 
 def _emit_options(options: argparse.Namespace, level: int) -> _core.EmitOptions:
     from passpilot.plugin import _core
-    from passpilot.plugin.module import file_type
+    from passpilot.plugin.compile import file_type
 
     made = _core.EmitOptions()
     made.filetype, made.opt_level = file_type(options.filetype), level
@@ -230,7 +241,7 @@ def _compile(
     advisors: Sequence[Advisor],
     measuring: _Measuring,
 ) -> None:
-    from passpilot.plugin.module import generate
+    from passpilot.plugin.compile import generate
     from passpilot.plugin.progress import progress
 
     before = module.copy() if options.report else None
@@ -240,27 +251,26 @@ def _compile(
         emitted = generate(module, wanted, advisors)
         if before is not None:
             files[options.report] = _report(before, wanted, emitted, measuring)
-    tool.close(advisors)  # what fails here must fail before anything is written
+    close_advisors(advisors)  # what fails here must fail before anything is written
     _write(options, emitted, files)
     if options.stats:
-        tool.print_reports(advisors)
+        print_reports(advisors)
 
 
 def _report(
     before: Module, wanted: _core.EmitOptions, emitted: _core.Emitted, measuring: _Measuring
 ) -> bytes:
     """The report on an advised compilation of `before`."""
-    from importlib import import_module
+    from passpilot.passes.report.allocation import allocation_report
 
     if not emitted.costs:
         msg = "--report: no function was allocated by the greedy allocator (as at -O0): the report is empty"
         warnings.warn(msg, PasspilotWarning, stacklevel=2)
-    report = import_module("passpilot.passes.report.allocation")
-    replaying = tool.make_advisors("llc", measuring.replay) if measuring.replay is not None else None
+    replaying = make_advisors("llc", measuring.replay) if measuring.replay is not None else None
     try:
-        data: bytes = report.allocation_report(before, wanted, emitted.costs, replaying, measuring.llvm)
+        data = allocation_report(before, wanted, emitted.costs, replaying, measuring.llvm)
     finally:
-        tool.close(replaying or [])
+        close_advisors(replaying or [])
     return data
 
 
@@ -273,7 +283,7 @@ def _write(options: argparse.Namespace, emitted: _core.Emitted, files: dict[str,
     from passpilot.plugin.files import write_files
 
     binary = options.filetype == "obj"
-    refused = binary and tool.refuses_terminal(options.output, "an object", "-o OUT, or -filetype=asm")
+    refused = binary and refuses_terminal(options.output, "an object", "-o OUT, or -filetype=asm")
     if not refused and not _prints_nothing(options):
         files[options.output] = emitted.code
     if options.split_dwarf_output:

@@ -11,12 +11,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal
 
-from passpilot.features.llvm import evict
-from passpilot.features.llvm import inline
-from passpilot.features.llvm import priority
-from passpilot.features.log.reader import read_log
-from passpilot.cli.parser import Parser
 from passpilot.cli.outputs import quiet_pipe
+from passpilot.cli.parser import Parser
+from passpilot.features.llvm import evict, inline, priority
+from passpilot.features.log.reader import read_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -7,10 +7,11 @@ import contextlib
 import io
 import sys
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from passpilot.cli import advice as tool
+from passpilot.cli.advice import RUNNERS, advice_options, close_advisors, load_files, make_advisors
+from passpilot.cli.llvm_options import check_text
+from passpilot.cli.outputs import check_outputs, prepare, print_version, refuses_terminal
 from passpilot.cli.parser import Parser
 from passpilot.plugin.errors import CompilationError, Error, InputError, PassError, UsageError
 from passpilot.plugin.files import write_file
@@ -24,16 +25,16 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
+    from passpilot.plugin.asking import Advisor
     from passpilot.plugin.mlir.diagnostics import Diagnostic
     from passpilot.plugin.mlir.source import Source
-    from passpilot.plugin.module import Advisor
 
 EPILOG: Final = f"""\
 example:
   passpilot mlir-opt in.mlir --pass-pipeline='builtin.module(func.func(cse),inline)' -o out.mlir
 
 MLIR is that of the Python bindings at hand; see `passpilot doctor`.
-{tool.RUNNERS}"""
+{RUNNERS}"""
 
 PRINTS: Final = {
     "mlir_print_ir_before_all": ("print_before_all", "before each pass"),
@@ -49,31 +50,33 @@ FAILURES: Final = (InputError, CompilationError, PassError)
 
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code."""
-    tool.prepare()
+    prepare()
     # alone it takes no value, which argparse would look for in what follows
     flags = [f"{each}=true" if each.lstrip("-") == "verify-each" else each for each in argv]
     options = make_parser().parse_args(flags)
     if options.version:
-        tool.print_version()
+        print_version()
         print(f"  MLIR of {bindings().root} {bindings().version}")
         return 0
-    tool.load_files(options)
+    load_files(options)
     if options.print_passes:
-        print(import_module("passpilot.passes.mlir.pipeline").listing(), end="")
+        from passpilot.passes.mlir.pipeline import listing
+
+        print(listing(), end="")
         return 0
-    tool.check_text("mlir-opt", options)
+    check_text("mlir-opt", options)
     if options.emit_llvm and (options.emit_bytecode or options.split_input_file):
         got = "--emit-bytecode" if options.emit_bytecode else "--split-input-file"
         raise UsageError(f"mlir-opt: --emit-llvm: expected one module of LLVM IR to write, got {got}")
-    tool.check_outputs("mlir-opt", options, ("-o", options.output))
+    check_outputs("mlir-opt", options, ("-o", options.output))
     sources = read_sources(options.input, split=options.split_input_file)
     if options.log and len(sources) > 1:
         raise UsageError(f"mlir-opt: --log: expected one module for one log, got an input of {len(sources)}")
-    advisors = tool.make_advisors("mlir-opt", options)
+    advisors = make_advisors("mlir-opt", options)
     try:
         return _run(options, sources, advisors)
     finally:
-        tool.close(advisors)
+        close_advisors(advisors)
 
 
 def make_parser() -> Parser:
@@ -104,7 +107,7 @@ def make_parser() -> Parser:
     parser.set_defaults(pass_remarks_output="")
     inline, who = "mlir-inline={}".format, "ask RUNNER about each call; as --advise mlir-inline=RUNNER"
     add("inline", dest="advise", action="append", default=[], type=inline, metavar="RUNNER", help=who)
-    tool.advice_options(parser, "mlir-opt")
+    advice_options(parser, "mlir-opt")
     parser.traceback_option()
     return parser
 
@@ -143,9 +146,10 @@ class _Compilation(NamedTuple):
 
 
 def _run(options: argparse.Namespace, sources: Sequence[Source], advisors: Sequence[Advisor]) -> int:
-    pipeline = import_module("passpilot.passes.mlir.pipeline").Pipeline
-    shared = _Compilation(options, advisors, bindings(), pipeline)
-    text = pipeline(options.pass_pipeline, _context(shared))  # or the error in it, before anything is done
+    from passpilot.passes.mlir.pipeline import Pipeline
+
+    shared = _Compilation(options, advisors, bindings(), Pipeline)
+    text = Pipeline(options.pass_pipeline, _context(shared))  # or the error in it, before anything is done
     if options.dump_pass_pipeline:
         print(text, file=sys.stderr)
     if options.verify_diagnostics:
@@ -159,7 +163,7 @@ def _run(options: argparse.Namespace, sources: Sequence[Source], advisors: Seque
             failed.append(error)
     if failed:
         raise failed[0]
-    tool.close(advisors)  # what fails here must fail before anything is written
+    close_advisors(advisors)  # what fails here must fail before anything is written
     _write(options, made)
     if options.stats:
         for advisor in advisors:
@@ -183,7 +187,7 @@ def _verify(shared: _Compilation, sources: Sequence[Source]) -> int:
     print(*complaints, sep="\n", end="\n" if complaints else "", file=sys.stderr)
     if complaints:
         return 1
-    tool.close(shared.advisors)
+    close_advisors(shared.advisors)
     _write(shared.options, made)
     return 0
 
@@ -229,8 +233,9 @@ def _pipeline(shared: _Compilation, context: Any) -> Any:
 
 def _rendered(options: argparse.Namespace, operation: Any) -> bytes:
     if options.emit_llvm:
-        lowered: str = import_module("passpilot.passes.mlir.lower").lower(operation)
-        return lowered.encode("utf-8", "surrogateescape")
+        from passpilot.passes.mlir.lower import lower
+
+        return lower(operation).encode("utf-8", "surrogateescape")
     file = io.BytesIO()
     if options.emit_bytecode:
         operation.write_bytecode(file)
@@ -248,6 +253,6 @@ def _rendered(options: argparse.Namespace, operation: Any) -> bytes:
 
 def _write(options: argparse.Namespace, made: Sequence[bytes]) -> None:
     binary = options.emit_bytecode and not options.force
-    if binary and tool.refuses_terminal(options.output, "bytecode", "-o OUT, or -f"):
+    if binary and refuses_terminal(options.output, "bytecode", "-o OUT, or -f"):
         return
     write_file(options.output, (SPLIT + b"\n").join(made))

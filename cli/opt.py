@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from passpilot.cli import advice as tool
+from passpilot.cli.advice import RUNNERS, advice_options, close_advisors, load_files, make_advisors
+from passpilot.cli.llvm_options import check_text, set_llvm_options, split_options
+from passpilot.cli.options_table import input_options, remark_options
+from passpilot.cli.outputs import check_outputs, prepare, print_reports, print_version, refuses_terminal
 from passpilot.cli.parser import Parser
 from passpilot.plugin.errors import UsageError
 
@@ -14,7 +16,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
-    from passpilot.plugin.module import Advisor, Module
+    from passpilot.plugin.asking import Advisor
+    from passpilot.plugin.module import Module
 
 LEVELS: Final = ("O0", "O1", "O2", "O3", "Os", "Oz")
 
@@ -23,14 +26,14 @@ example:
   passpilot opt in.bc -passes='default<Oz>' --inline=python:policy.py:decide --stats -o out.bc
 
 All other options are LLVM's own, as in opt: -inline-threshold=50, -pass-remarks=inline, -mcpu=znver4, ...
-{tool.RUNNERS}"""
+{RUNNERS}"""
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code."""
-    tool.prepare()
+    prepare()
     parser = make_parser()
-    ours, llvm = tool.split_options(argv, parser)
+    ours, llvm = split_options(argv, parser)
     return _run(parser.parse_args(ours), llvm)
 
 
@@ -43,7 +46,7 @@ def make_parser() -> Parser:
         add_help=False,
     )
     add = parser.option
-    tool.input_options(parser)
+    input_options(parser)
     add("passes", "p", metavar="PIPELINE", help="textual pipeline, such as 'default<Oz>'")
     for level in LEVELS:
         add(level, dest="levels", action="append_const", const=level, help=f"as -passes='default<{level}>'")
@@ -60,8 +63,8 @@ def make_parser() -> Parser:
     add("print-passes", action="store_true", help="list LLVM's passes, and those in Python")
     points = "run a pipeline at one of LLVM's extension points"
     add("at", action="append", default=[], metavar="POINT=PIPELINE", help=points)
-    tool.remark_options(parser)
-    tool.advice_options(parser, "opt")
+    remark_options(parser)
+    advice_options(parser, "opt")
     budget = "let the default decide once the module is FACTOR times its size (4); 0: no limit"
     add("size-budget", type=float, metavar="FACTOR", help=budget)
     parser.traceback_option()
@@ -70,21 +73,21 @@ def make_parser() -> Parser:
 
 def _run(options: argparse.Namespace, llvm: list[str]) -> int:
     if options.version:
-        tool.print_version()
+        print_version()
         return 0
     if options.print_passes:
         _print_passes(options)
         return 0
     pipeline, at = _pipeline(options), _at(options)
-    tool.check_text("opt", options)
-    tool.load_files(options)
-    tool.check_outputs("opt", options, ("-o", None if options.disable_output else options.output or "-"))
-    tool.set_llvm_options("opt", llvm)
-    advisors = tool.make_advisors("opt", options)
+    check_text("opt", options)
+    load_files(options)
+    check_outputs("opt", options, ("-o", None if options.disable_output else options.output or "-"))
+    set_llvm_options("opt", llvm)
+    advisors = make_advisors("opt", options)
     try:
         _compile(options, pipeline, at, advisors)
     finally:
-        tool.close(advisors)
+        close_advisors(advisors)
     return 0
 
 
@@ -111,16 +114,18 @@ def _at(options: argparse.Namespace) -> dict[str, str]:
 
 
 def _print_passes(options: argparse.Namespace) -> None:
+    from passpilot.passes.python.pipeline import listing
     from passpilot.plugin import _core
 
-    tool.load_files(options)
-    print(_core.pass_names(), import_module("passpilot.passes.python.pipeline").listing(), sep="", end="")
+    load_files(options)
+    print(_core.pass_names(), listing(), sep="", end="")
 
 
 def _compile(
     options: argparse.Namespace, pipeline: str, at: Mapping[str, str], advisors: Sequence[Advisor]
 ) -> None:
-    from passpilot.plugin.module import Module, optimize
+    from passpilot.plugin.compile import optimize
+    from passpilot.plugin.module import Module
     from passpilot.plugin.progress import progress
 
     module = Module.read(
@@ -146,10 +151,10 @@ def _compile(
             remarks_format=options.pass_remarks_format,
             remarks_with_hotness=options.pass_remarks_with_hotness,
         )
-    tool.close(advisors)  # what fails here must fail before anything is written
+    close_advisors(advisors)  # what fails here must fail before anything is written
     _write(options, module)
     if options.stats:
-        tool.print_reports(advisors)
+        print_reports(advisors)
 
 
 def _write(options: argparse.Namespace, module: Module) -> None:
@@ -159,7 +164,7 @@ def _write(options: argparse.Namespace, module: Module) -> None:
 
     output = options.output or "-"
     wanted = options.assembly or options.force
-    if not wanted and tool.refuses_terminal(output, "bitcode", "-o OUT, -S for assembly, or -f"):
+    if not wanted and refuses_terminal(output, "bitcode", "-o OUT, -S for assembly, or -f"):
         return
     write_file(output, module.assembly() if options.assembly else module.bitcode())
 

@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the commands that print have in common."""
+"""What commands print and write: reports, warnings, and files that must not be the same."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
+import warnings
 from typing import TYPE_CHECKING
 
+from passpilot.cli.advice import log_paths, runner_specs
+from passpilot.plugin.errors import PasspilotWarning, UsageError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import argparse
+    from collections.abc import Iterator, Sequence
+
+    from passpilot.plugin.asking import Advisor
 
 
 @contextlib.contextmanager
@@ -23,3 +30,71 @@ def quiet_pipe() -> Iterator[None]:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
+
+
+def prepare() -> None:
+    """Set up the process for a command that compiles."""
+    # numpy's BLAS would start threads that nobody here has work for.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    warnings.showwarning = _print_warning
+    warnings.simplefilter("always", PasspilotWarning)
+
+
+def check_outputs(command: str, options: argparse.Namespace, *outputs: tuple[str, str | None]) -> None:
+    """Make sure that no two of the outputs, each given with its flag, the logs and the remarks are one file.
+
+    Raises:
+        UsageError: they are.
+    """
+    written = log_paths(command, options, runner_specs(command, options)).values()
+    owners: dict[str, str] = {}
+    for flag, path in (
+        *outputs,
+        *(("--log", log) for log in written),
+        ("-pass-remarks-output", options.pass_remarks_output),
+    ):
+        if not path or (path != "-" and os.path.exists(path) and not os.path.isfile(path)):
+            continue
+        place = path if path == "-" else os.path.realpath(path)
+        if place in owners:
+            raise UsageError(
+                f"{command}: {flag}: expected a file of its own, got {path}, which {owners[place]} writes"
+            )
+        owners[place] = flag
+
+
+def refuses_terminal(output: str, what: str, instead: str) -> bool:
+    """Whether `output` is a terminal, which gets no binary; warns if so."""
+    if output != "-" or not sys.stdout.isatty():
+        return False
+    msg = f"expected a file or pipe for {what}, got a terminal; use {instead}"
+    warnings.warn(msg, PasspilotWarning, stacklevel=2)
+    return True
+
+
+def print_version() -> None:
+    """Print what --version asks for."""
+    from passpilot.cli.main import version
+
+    print(version())
+
+
+def print_reports(advisors: Sequence[Advisor]) -> None:
+    """Print what --stats asks for."""
+    from passpilot.plugin import _core
+
+    for advisor in advisors:
+        print(advisor.report(), file=sys.stderr)
+    print(_core.statistics(), end="", file=sys.stderr)
+
+
+def _print_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,  # noqa: ARG001
+    lineno: int,  # noqa: ARG001
+    file: object = None,  # noqa: ARG001
+    line: str | None = None,  # noqa: ARG001
+) -> None:
+    kind = "" if issubclass(category, PasspilotWarning) else f"{category.__name__}: "
+    print(f"passpilot: warning: {kind}{message}", file=sys.stderr)

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from passpilot.plugin import _core
 from passpilot.cli.parser import Parser
-from passpilot.plugin.errors import InputError, UsageError
+from passpilot.plugin.errors import UsageError
+from passpilot.plugin.toolchain import c_library, llvm_plugin, mlir_plugin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
 EPILOG: Final = """\
 examples:
@@ -21,8 +21,6 @@ examples:
     --pass-pipeline='builtin.module(advised-inline{runner=random:7})'
   export PKG_CONFIG_PATH=$(passpilot plugin-path --pkgconfigdir)
   cc compiler.c $(pkg-config --cflags --libs passpilot)"""
-
-INSTALL: Final = "sudo apt-get install clang-22 libmlir-22-dev, and build passpilot again"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -44,28 +42,6 @@ def main(argv: Sequence[str]) -> int:
         raise UsageError(f"plugin-path: expected one of --{', --'.join(PLACES)}, got {len(found)} of them")
     print(*(found or [llvm_plugin()]))
     return 0
-
-
-def llvm_plugin() -> Path:
-    """The plugin for LLVM's tools."""
-    return Path(_core.__file__).with_name("libpasspilot.so")
-
-
-def mlir_plugin() -> Path:
-    """The plugin for MLIR's tools.
-
-    Raises:
-        InputError: it has not been built.
-    """
-    path = Path(_core.__file__).with_name("libpasspilot_mlir.so")
-    if not path.exists():
-        raise InputError(f"plugin-path --mlir: expected {path.name} in {path.parent}, got none; {INSTALL}")
-    return path
-
-
-def c_library() -> Path:
-    """The C API's library."""
-    return Path(_core.__file__).with_name("libpasspilot_c.so")
 
 
 PLACES: Final[dict[str, Callable[[], Path]]] = {

@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`passpilot serve RUNNER`: a model server, the other end of `pipe:BASE` and of `grpc:HOST:PORT`.
 
-Here is the command line and the server of pipes; `passpilot.runners.serving.grpc_server` is the other one.
-
-A server of pipes serves one compiler after the other and gives each a runner of its own. A compiler that
-dies, at whatever byte, costs no more than its session; a runner's error goes back to it as text, and the
-session goes on.
+The servers are `passpilot.runners.serving.pipe_server` and `passpilot.runners.serving.grpc_server`.
 """
 
 from __future__ import annotations
@@ -15,86 +11,19 @@ import os
 import signal
 import sys
 import threading
-import time
 from typing import TYPE_CHECKING, Final
 
 from passpilot.cli.parser import Parser
-from passpilot.plugin.errors import Error, PeerError, PolicyError
 from passpilot.plugin.load import load_file
-from passpilot.runners.remote import wire
-from passpilot.runners.remote.fifo import Channel, Listener
-from passpilot.runners.serving.pipe_session import LONGEST_NOTICE, described, session_maker
-from passpilot.runners.serving.supply import Supply
+from passpilot.runners.serving.pipe_server import Server
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _REPEAT_EVERY: Final = 0.05
 _PATIENCE: Final = 1.0
-
-
-class Server:
-    """Serves the runner that `spec` names at the FIFOs of `base`.
-
-    `timeout` in seconds bounds each wait within a message and for a handshake; a connected compiler may be
-    silent between its questions for as long as it likes. `notice` is called with one line about each session
-    that did not end well. Once `stopping` is set, no further question is answered.
-    """
-
-    def __init__(
-        self,
-        spec: str | Callable[..., object],
-        base: str,
-        *,
-        point: str = "inline",
-        timeout: float = 10.0,
-        notice: Callable[[str], object] = lambda _: None,
-        stopping: threading.Event | None = None,
-    ) -> None:
-        self._base = base
-        self._timeout = timeout
-        self._notice = notice
-        self._stopping = stopping or threading.Event()
-        self._supply = Supply(spec, point, timeout)
-
-    def run(self, *, once: bool = False) -> None:
-        """Serve until a signal handler raises or `stopping` is set; or, with `once`, one session."""
-        try:
-            with Listener(self._base) as listener:
-                while not self._stopping.is_set():
-                    self._serve_next(listener.offer())
-                    if once:
-                        return
-        finally:
-            self._supply.close()
-
-    def _serve_next(self, channel: Channel) -> None:
-        try:
-            channel.wait()
-            self._session(channel)
-        except BrokenPipeError:
-            self._notice(str(channel.gone("it to read an answer")))
-        except (Exception, SystemExit) as error:  # noqa: BLE001  (it costs one session)
-            self._notice(described(error)[:LONGEST_NOTICE])
-        finally:
-            channel.close()
-
-    def _session(self, channel: Channel) -> None:
-        deadline = time.monotonic() + self._timeout
-        with contextlib.ExitStack() as stack:
-            try:
-                line = channel.read_line(deadline, "a handshake")
-                point, serdes = wire.read_hello(line), wire.read_serdes(line)
-                runner = stack.enter_context(self._supply.runner_for(point))
-                session = session_maker(serdes)(channel, runner, point, self._timeout, self._notice)
-            except (Exception, SystemExit) as error:
-                told = error if isinstance(error, Error) else PolicyError(described(error))
-                channel.write(wire.refusal(told), deadline, "the refusal")
-                raise PeerError(f"{channel.who}: refused a client: {told}") from error
-            channel.write(wire.welcome(runner.inputs, self._supply.name), deadline, "the handshake")
-            session.run(self._stopping.is_set)
 
 
 class _Stopped(KeyboardInterrupt):

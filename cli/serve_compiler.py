@@ -10,7 +10,12 @@ import os
 import signal
 from typing import TYPE_CHECKING, Final
 
-from passpilot.runners.serving.grpc_server import OPTIONS, announce, listen, read_guard  # before grpc: see there
+from passpilot.runners.serving.grpc_server import (  # before grpc: see there
+    OPTIONS,
+    announce,
+    listen,
+    read_guard,
+)
 
 import grpc  # isort: skip
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc

@@ -7,8 +7,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
 
-    from passpilot.features.llvm.interference import interference_graph
     from passpilot.features.llvm.graphs import call_graph, control_flow_graph
+    from passpilot.features.llvm.interference import interference_graph
 
 __all__ = ["call_graph", "control_flow_graph", "interference_graph"]
 

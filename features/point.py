@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Point`: what a decision point offers to a runner, and the domain of the advice it takes.
+"""`Point`: what a decision point offers to a runner.
 
 Each of LLVM's decision points has a module here, whose `table()` gives its rows and whose `point()` gives the
 `Point`; a point that a user declares is an object with the same two, which `declare` adds.
@@ -11,21 +11,14 @@ import importlib
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Final, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
+from passpilot.features.domain import Choice, Domain, Number
 from passpilot.features.spec import TensorSpec
-from passpilot.plugin.errors import AdviceError, RegistrationError, SpecMismatchError, UsageError
+from passpilot.plugin.errors import RegistrationError, SpecMismatchError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    DomainRow: TypeAlias = tuple[str, int, str, float, float]
-    """Kind, number of choices, name of the mask, least and largest number."""
-
-    Tensors: TypeAlias = Mapping[str, NDArray[np.generic]]
+    from collections.abc import Iterable
 
 POINTS: Final = {
     "inline": "passpilot.features.llvm.inline",
@@ -44,8 +37,6 @@ SHIPPED: Final = {
 }
 """Those of the passes that come with passpilot, with the module that declares each."""
 
-_LONGEST: Final = 80
-_PLAIN: Final = (int, float, bool)
 _SCORE: Final = TensorSpec("score", "float64", (1,))
 
 
@@ -63,107 +54,6 @@ def row(name: str, doc: str, dtype: str = "int64", shape: tuple[int, ...] = (1,)
     return Feature(TensorSpec(name, dtype, shape), doc)
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """The advice domain of a yes-or-no decision."""
-
-    expected: ClassVar[str] = "0 or 1"
-    """The domain in words."""
-
-    @property
-    def row(self) -> DomainRow:
-        """The domain as the core takes it."""
-        return "flag", 2, "", 0.0, 0.0
-
-    def accept(self, answer: object, tensors: Tensors | None = None) -> int:  # noqa: ARG002
-        """The answer as 0 or 1.
-
-        Takes bool, int, numpy's bool and integer scalars, and arrays of one such element.
-
-        Raises:
-            AdviceError: anything else.
-        """
-        if answer is True or answer is False:
-            return int(answer)
-        plain = _plain(answer)
-        if isinstance(plain, int) and plain in (0, 1):
-            return int(plain)
-        raise _refused(f"a bool or an integer {self.expected}", answer, "return the decision itself")
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The advice domain of a choice among `count` columns; the tensor `mask` tells which are legal."""
-
-    count: int
-    mask: str = "mask"
-
-    @property
-    def expected(self) -> str:
-        """The domain in words."""
-        return f"an integer of 0 to {self.count - 1}"
-
-    @property
-    def row(self) -> DomainRow:
-        """The domain as the core takes it."""
-        return "choice", self.count, self.mask, 0.0, 0.0
-
-    def accept(self, answer: object, tensors: Tensors | None = None) -> int:
-        """The answer as the number of a column, a legal one if `tensors` have the mask.
-
-        Takes int, numpy's integer scalars, and arrays of one integer; no bool, which names no column.
-
-        Raises:
-            AdviceError: anything else.
-        """
-        plain = _plain(answer)
-        if not isinstance(plain, int) or isinstance(plain, bool) or not 0 <= plain < self.count:
-            raise _refused(self.expected, answer, "return the number of a column")
-        if tensors is not None and self.mask in tensors:
-            mask = tensors[self.mask].reshape(-1)
-            if not mask[plain]:
-                legal = ", ".join(str(column) for column in range(self.count) if mask[column]) or "none"
-                expected = f"a column that {self.mask!r} allows ({legal})"
-                raise _refused(expected, answer, "return the number of one of these")
-        return int(plain)
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """The advice domain of a finite number from `low` to `high`."""
-
-    low: float
-    high: float
-
-    @property
-    def expected(self) -> str:
-        """The domain in words."""
-        return f"a number of {self.low:.17g} to {self.high:.17g}"
-
-    @property
-    def row(self) -> DomainRow:
-        """The domain as the core takes it."""
-        return "number", 0, "", self.low, self.high
-
-    def accept(self, answer: object, tensors: Tensors | None = None) -> float:  # noqa: ARG002
-        """The answer as a float.
-
-        Takes int, float, numpy's scalars of such, and arrays of one number; no bool.
-
-        Raises:
-            AdviceError: anything else.
-        """
-        plain = _plain(answer)
-        if not isinstance(plain, (int, float)) or isinstance(plain, bool):
-            raise _refused(self.expected, answer, "return the number itself")
-        if not self.low <= plain <= self.high:  # NaN is not
-            raise _refused(self.expected, answer, "return the number itself")
-        return float(plain)
-
-
-Domain: TypeAlias = Flag | Choice | Number
-
-
 class Site(ABC):
     """What a decision is about, for those that tell themselves where they are."""
 
@@ -178,25 +68,6 @@ class Site(ABC):
     @abstractmethod
     def place(self) -> tuple[str, int, int] | None:
         """File, line and column, if known."""
-
-
-def _plain(answer: object) -> object:
-    """A numpy scalar or array of one element as the plain Python value it holds, anything else as it is."""
-    if type(answer) in _PLAIN:
-        return answer
-    item = getattr(answer, "item", None)
-    if callable(item) and getattr(answer, "size", None) == 1:
-        return cast("object", item())
-    return answer
-
-
-def _refused(expected: str, answer: object, hint: str) -> AdviceError:
-    try:
-        text = repr(answer)
-    except Exception:  # noqa: BLE001  (an answer that cannot be shown is still a wrong one)
-        text = "that cannot be shown"
-    text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
-    return AdviceError(f"advice: expected {expected}, got {type(answer).__name__} {text}; {hint}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,21 +24,13 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final, Generic, NoReturn, TypeVar, cast
 
 from passpilot.features.custom import CustomFeature, custom_rows
-from passpilot.features.point import (
-    Choice,
-    Feature,
-    Flag,
-    Number,
-    Point,
-    Site,
-    declare,
-    find_point,
-    withdraw,
-)
+from passpilot.features.domain import Choice, Flag, Number
+from passpilot.features.point import Feature, Point, Site, declare, find_point, withdraw
 from passpilot.features.spec import TensorSpec, by_name
 from passpilot.passes.advisor import Advisor, Stats
 from passpilot.passes.python.names import NAME
 from passpilot.plugin._core import BasicBlock, Function, Instruction, Loop
+from passpilot.plugin.asking import ASKED
 from passpilot.plugin.errors import (
     AdviceError,
     FeatureError,
@@ -47,14 +39,13 @@ from passpilot.plugin.errors import (
     restated,
 )
 from passpilot.plugin.mlir.place import operation_of, place_of, symbol_around
-from passpilot.plugin.module import ASKED
 from passpilot.runners.base import own_features
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import FrameType
 
-    from passpilot.features.point import Domain, Tensors
+    from passpilot.features.domain import Domain, Tensors
     from passpilot.passes.advisor import OnError
     from passpilot.plugin import _core
     from passpilot.runners.spec import RunnerLike
@@ -339,7 +330,10 @@ def _question_of(point: Point) -> object:
 
 def _origin(frame: FrameType | None) -> str:
     """File and line of the user's call, which `DecisionPoint[int](...)` and `Phases(...)` pass on."""
-    while frame is not None and frame.f_globals.get("__name__") in ("typing", "passpilot.passes.shipped.phases"):
+    while frame is not None and frame.f_globals.get("__name__") in (
+        "typing",
+        "passpilot.passes.shipped.phases",
+    ):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Functions for a library of ours that is in somebody else's process and has started this interpreter.
 
-The library calls them through a struct of C (plugin/native/loaded/python.h) and ctypes, which takes the GIL. What
-there is to say is told to the library: nothing is raised into it.
+The library calls them through a C struct (plugin/native/loaded/python.h) and ctypes, which takes the GIL.
+Errors are passed to the library as text: nothing is raised into it.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ from abc import ABC, abstractmethod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
-from passpilot.features.point import Choice, Flag, Number, Point
+from passpilot.features.domain import Choice, Flag, Number
+from passpilot.features.point import Point
 from passpilot.features.spec import TensorSpec, layout
 
 if TYPE_CHECKING:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from passpilot.features.point import Choice, Domain, Flag, Number, Point
+from passpilot.features.domain import Choice, Domain, Flag, Number
+from passpilot.features.point import Point
 from passpilot.features.spec import TensorSpec, layout
-from passpilot.plugin.errors import AdviceError, PeerError, PolicyError
 from passpilot.plugin.embedded import TEXT, end, fill, load, told_warnings, trace
+from passpilot.plugin.errors import AdviceError, PeerError, PolicyError
 from passpilot.runners.base import AbsentPeer, Runner, tensor_views
 from passpilot.runners.python import describe_failure
 from passpilot.runners.spec import make_runner

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from passpilot.features.point import Choice, Flag, Number, Point, find_point
+from passpilot.features.domain import Choice, Flag, Number
+from passpilot.features.point import Point, find_point
 from passpilot.features.spec import TensorSpec, layout
 from passpilot.plugin.errors import AdviceError, ConformanceError, SpecMismatchError
 from passpilot.runners.base import Runner, tensor_views

@@ -8,7 +8,7 @@ with the package. A runner is one stream. If nobody listens there yet, it waits 
     tls=no         no TLS, though a token travels to another machine; elsewhere it is what is meant without
     token=TOKEN    sent to the server; @FILE is the text in a file
 
-`protocol=mlbridge` speaks to the servers of ML-Compiler-Bridge instead; see `passpilot.runners.foreign.mlbridge`.
+`protocol=mlbridge` speaks to ML-Compiler-Bridge's servers instead; see `passpilot.runners.foreign.mlbridge`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError, Spec
 from passpilot.runners.remote import grpc_messages as advisor
 from passpilot.runners.remote import wire
 from passpilot.runners.remote.advisor_pb2 import Answer, Question
+from passpilot.runners.remote.grpc_stream import Stream, StreamWatch, connect
 from passpilot.runners.remote.peer import RemoteRunner
 from passpilot.runners.spec import runner_keys
-from passpilot.runners.remote.grpc_stream import Stream, StreamWatch, connect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

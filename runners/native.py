@@ -29,7 +29,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.point import Choice, Flag, Number
+from passpilot.features.domain import Choice, Flag, Number
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin import _core
 from passpilot.plugin.errors import AdviceError, ModelError, RunnerSpecError
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from passpilot.features.point import DomainRow, Point
+    from passpilot.features.domain import DomainRow
+    from passpilot.features.point import Point
     from passpilot.runners.base import Host, Tensor
 
     Row = tuple[str, str, Sequence[int]]

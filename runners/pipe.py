@@ -2,8 +2,9 @@
 """`pipe:BASE[?serdes=bitstream|json|protobuf]`: asks a model server on this machine over two FIFOs.
 
 The server is `passpilot serve RUNNER --pipe BASE`. `passpilot.runners.remote.wire` defines the messages,
-`passpilot.runners.remote.fifo` the FIFOs. If the server is not there yet, or serves another client, the client waits
-for it as long as for any answer. `protocol=mlgo` and `protocol=mlbridge` speak to the agents of others.
+`passpilot.runners.remote.fifo` the FIFOs. If the server is not there yet, or serves another client, the
+client waits for it as long as for any answer. `protocol=mlgo` and `protocol=mlbridge` speak to MLGO's and
+ML-Compiler-Bridge's agents.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError, Spec
 from passpilot.runners.remote import wire
 from passpilot.runners.remote.fifo import connect
 from passpilot.runners.remote.peer import PeerRunner
+from passpilot.runners.remote.watch import PipeWatch
 from passpilot.runners.serdes import advice_serdes, check_format, make_serdes
 from passpilot.runners.spec import runner_keys
-from passpilot.runners.remote.watch import PipeWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -29,7 +29,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from passpilot.features.point import Flag, find_point
+from passpilot.features.domain import Flag
+from passpilot.features.point import find_point
 from passpilot.plugin.errors import Error, PolicyError, RunnerSpecError
 from passpilot.runners.base import Runner, own_features
 from passpilot.runners.spec import runner_keys

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from passpilot.features.point import Choice, Flag, Number
+from passpilot.features.domain import Choice, Flag, Number
 from passpilot.features.spec import TensorSpec, layout
 from passpilot.plugin.errors import AdviceError, InputError, PeerError
-from passpilot.runners.remote import grpc_messages as advisor
 from passpilot.runners.base import tensor_views
-from passpilot.runners.spec import LONGEST_TIMEOUT
+from passpilot.runners.remote import grpc_messages as advisor
 from passpilot.runners.remote.grpc_stream import Stream, StreamWatch, connect
 from passpilot.runners.remote.wire import error_class
+from passpilot.runners.spec import LONGEST_TIMEOUT
 from passpilot.training.compiler_pb2 import Action, AgentMessage, CompilerMessage, Episode, Result, Start
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from passpilot.features.point import Domain
-    from passpilot.runners.remote import advisor_pb2
+    from passpilot.features.domain import Domain
     from passpilot.runners.base import Tensor
+    from passpilot.runners.remote import advisor_pb2
 
     Observation: TypeAlias = Mapping[str, Tensor]
     Info: TypeAlias = Mapping[str, float | int | tuple[str, ...]]

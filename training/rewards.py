@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from passpilot.plugin import _core
-    from passpilot.plugin.module import FileType
+    from passpilot.plugin.compile import FileType
 
 _EXECUTABLE: Final = 0x4
 """SHF_EXECINSTR of a section's flags. Source: the ELF specification."""

@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin import _core
+from passpilot.plugin.asking import POINTS
+from passpilot.plugin.compile import file_type, generate, optimize
 from passpilot.plugin.errors import InputError, PasspilotWarning
-from passpilot.plugin.module import POINTS, Module, file_type, generate, optimize
+from passpilot.plugin.module import Module
 from passpilot.training.rewards import find_measure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from passpilot.plugin.module import Advisor
+    from passpilot.plugin.asking import Advisor
     from passpilot.training.compiler_pb2 import Start
     from passpilot.training.rewards import Measure
 

@@ -14,7 +14,8 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.point import Choice, Flag, Number, find_point
+from passpilot.features.domain import Choice, Flag, Number
+from passpilot.features.point import find_point
 from passpilot.features.spec import by_name
 from passpilot.passes.decision_point import PointAdvisor
 from passpilot.passes.evict import EvictAdvisor
@@ -30,7 +31,8 @@ from passpilot.training.task import Task
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from passpilot.features.point import Domain, Point
+    from passpilot.features.domain import Domain
+    from passpilot.features.point import Point
     from passpilot.passes.advisor import Advisor
     from passpilot.runners.remote.advisor_pb2 import TensorSpec
 

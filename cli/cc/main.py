@@ -15,6 +15,7 @@ import sys
 from passpilot.cli.cc.clang_arguments import Command, expanded
 from passpilot.cli.cc.options import Options, help_text
 from passpilot.plugin.errors import InputError
+from passpilot.plugin.toolchain import installed
 
 TYPE_CHECKING = False  # the name that type checkers take for true
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _added(name: str, options: Options, command: Command, compiler: str) -> list
     """What clang needs for this command, before its arguments."""
     if not command.generates_code or not options.asks(command.is_unoptimized):
         return []
-    plugin = _plugin(name)
+    plugin = installed("libpasspilot.so")
     link = _link(name, options, command, compiler, plugin) if command.links else []
     # Warnings of ours are about advice, which is not what -Werror is for.
     return [
@@ -114,19 +115,6 @@ def _require_lld(name: str, compiler: str) -> None:
         raise InputError(
             f"{name}: expected lld for link-time optimization, got none; {INSTALL.format('lld')}"
         )
-
-
-def _plugin(name: str) -> str:
-    """The plugin for LLVM's tools, found without loading the core."""
-    from passpilot import plugin
-
-    for folder in plugin.__path__:
-        path = os.path.join(folder, "libpasspilot.so")
-        if os.path.exists(path):
-            return path
-    raise InputError(
-        f"{name}: expected libpasspilot.so in {plugin.__path__[0]}, got none; build passpilot again"
-    )
 
 
 def _unit(arguments: list[str]) -> str:

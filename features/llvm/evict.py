@@ -20,7 +20,8 @@ from __future__ import annotations
 from typing import Final
 
 from passpilot.features.custom import custom_rows
-from passpilot.features.point import Choice, Feature, Point, row
+from passpilot.features.domain import Choice
+from passpilot.features.point import Feature, Point, row
 from passpilot.features.spec import TensorSpec
 
 COLUMNS: Final = 33

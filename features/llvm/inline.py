@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import Final
 
 from passpilot.features.custom import custom_rows
-from passpilot.features.point import Feature, Flag, Point, row
+from passpilot.features.domain import Flag
+from passpilot.features.point import Feature, Point, row
 from passpilot.features.spec import TensorSpec
 
 FEATURES: Final = (

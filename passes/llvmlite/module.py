@@ -7,8 +7,9 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
-from passpilot.plugin import module as own
+from passpilot.plugin import compile as llvm
 from passpilot.plugin.errors import InputError
+from passpilot.plugin.module import Module
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from llvmlite import ir
     from llvmlite.binding import ContextRef, ModuleRef
 
-    from passpilot.plugin.module import Advisor
+    from passpilot.plugin.asking import Advisor
 
 OURS: Final = 22
 """The major version of the LLVM that passpilot runs in."""
@@ -73,7 +74,7 @@ def optimize(
     """
     _check_version()
     read = _read("optimize", module)
-    own.optimize(
+    llvm.optimize(
         read,
         pipeline,
         advisors,
@@ -119,7 +120,7 @@ def emit(
         Error: as `passpilot.emit`.
     """
     read = _read("emit", module, for_codegen=True)
-    return own.emit(
+    return llvm.emit(
         read,
         filetype,
         advisors=advisors,
@@ -130,7 +131,7 @@ def emit(
     )
 
 
-def _read(who: str, module: ir.Module | ModuleRef, *, for_codegen: bool = False) -> own.Module:
+def _read(who: str, module: ir.Module | ModuleRef, *, for_codegen: bool = False) -> Module:
     """A module of ours with what is in one of llvmlite's."""
     from llvmlite import ir
     from llvmlite.binding import ModuleRef, get_process_triple
@@ -142,10 +143,10 @@ def _read(who: str, module: ir.Module | ModuleRef, *, for_codegen: bool = False)
         raise InputError(f"llvmlite.{who}: expected an open module, got one that has been closed")
     unset = for_codegen and module.triple in ("", UNSET)
     triple = get_process_triple() if unset else ""
-    return own.Module.read(module, for_codegen=for_codegen, mtriple=triple)
+    return Module.read(module, for_codegen=for_codegen, mtriple=triple)
 
 
-def _given(module: own.Module, context: ContextRef | None) -> ModuleRef:
+def _given(module: Module, context: ContextRef | None) -> ModuleRef:
     """The module as llvmlite's LLVM reads it."""
     from llvmlite import binding
 

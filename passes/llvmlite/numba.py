@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
 
 from passpilot.passes.advisor import Advisor as Idler
 from passpilot.passes.llvmlite.module import emit, optimize
+from passpilot.plugin.asking import POINTS
 from passpilot.plugin.errors import InputError, PasspilotWarning
-from passpilot.plugin.module import POINTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from llvmlite.binding import ModuleRef
 
-    from passpilot.plugin.module import Advisor
+    from passpilot.plugin.asking import Advisor
 
 _LOCK: Final = threading.Lock()
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from passpilot.passes.python.element import described, make_pass, raise_again
 from passpilot.passes.mlir.text import parse, refused
+from passpilot.passes.python.element import described, make_pass, raise_again
 from passpilot.passes.python.registry import MLIR
-from passpilot.plugin.mlir import capi as mlir_capi
 from passpilot.plugin.errors import CompilationError, InputError, PassError
+from passpilot.plugin.mlir import capi as mlir_capi
 from passpilot.plugin.mlir.bindings import bindings
 from passpilot.plugin.mlir.diagnostics import diagnosed
 from passpilot.plugin.mlir.place import operation_of, place_of
@@ -26,13 +26,13 @@ from passpilot.plugin.mlir.place import operation_of, place_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from passpilot.passes.python.element import Pass
     from passpilot.passes.mlir.text import Element
+    from passpilot.passes.python.element import Pass
     from passpilot.passes.python.registry import PassDefinition
+    from passpilot.plugin.asking import Advisor
     from passpilot.plugin.errors import PipelineError
     from passpilot.plugin.mlir.diagnostics import Diagnostic
     from passpilot.plugin.mlir.protocols import Operation
-    from passpilot.plugin.module import Advisor
 
 WHO = "--pass-pipeline"
 
@@ -114,7 +114,7 @@ class Pipeline:
         if not advisors:
             self._run(operation, tell)
             return
-        from passpilot.plugin.module import advised
+        from passpilot.plugin.asking import advised
 
         with _one_thread(self._context):  # so that decisions come in one order
             advised("run_pipeline", advisors, lambda: self._run(operation, tell))

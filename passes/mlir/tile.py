@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from passpilot.features.domain import Choice
 from passpilot.features.mlir.structured import structured
 from passpilot.features.mlir.tile import FEATURES, SIZES, may_tile, observe_loop, observe_operation
-from passpilot.features.point import Choice
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.passes.mlir.api import pass_
+from passpilot.plugin.asking import ASKED, advised
 from passpilot.plugin.errors import CompilationError
 from passpilot.plugin.mlir.bindings import bindings, operations_in
-from passpilot.plugin.module import ASKED, advised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

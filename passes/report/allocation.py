@@ -12,12 +12,13 @@ import json
 from typing import TYPE_CHECKING, TypedDict
 
 from passpilot.plugin import _core
-from passpilot.plugin.module import Module, file_type, generate
+from passpilot.plugin.compile import file_type, generate
+from passpilot.plugin.module import Module
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from passpilot.plugin.module import Advisor
+    from passpilot.plugin.asking import Advisor
 
     Cost = tuple[str, dict[str, tuple[int, float]], float]
 

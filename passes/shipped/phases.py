@@ -24,7 +24,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.point import Choice, Feature, row
+from passpilot.features.domain import Choice
+from passpilot.features.point import Feature, row
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.plugin.errors import RegistrationError

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.point import Choice
+from passpilot.features.domain import Choice
 from passpilot.features.llvm.size import FEATURES, GOALS, calls_by_callee, observe
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.decision_point import DecisionPoint

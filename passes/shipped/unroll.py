@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.point import Choice
-from passpilot.features.spec import TensorSpec
+from passpilot.features.domain import Choice
 from passpilot.features.llvm.unroll import FACTORS, FEATURES, observe
+from passpilot.features.spec import TensorSpec
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.passes.python.api import PreservedAnalyses, function_pass
 

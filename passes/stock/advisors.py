@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The advisors of a compiler that has loaded a plugin of ours: plugin/native/loaded/advisor.h calls what is here."""
+"""Advisors of a compiler that has loaded our plugin, for plugin/native/loaded/advisor.h to call."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from ctypes import c_bool, c_double, c_size_t
 from typing import TYPE_CHECKING, Final
 
 from passpilot.passes.python.registry import MLIR
-from passpilot.plugin.errors import InputError
 from passpilot.plugin.embedded import TEXT, Teller, fill, told_warnings
+from passpilot.plugin.errors import InputError
 from passpilot.plugin.mlir.bindings import enter_foreign_tool
 
 if TYPE_CHECKING:

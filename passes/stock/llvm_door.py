@@ -12,16 +12,16 @@ from contextlib import contextmanager
 from ctypes import c_bool, c_double, c_size_t
 from typing import TYPE_CHECKING, Any, Final
 
-from passpilot.passes.stock import advisors as loaded
 from passpilot.passes.decision_point import PointAdvisor
 from passpilot.passes.evict import EvictAdvisor
 from passpilot.passes.inline import InlineAdvisor
-from passpilot.passes.python.pipeline import bind_to, raise_failure
 from passpilot.passes.priority import PriorityAdvisor
+from passpilot.passes.python.pipeline import bind_to, raise_failure
+from passpilot.passes.stock import advisors as loaded
 from passpilot.plugin import _core
-from passpilot.plugin.errors import InputError, UsageError
+from passpilot.plugin.asking import ASKED
 from passpilot.plugin.embedded import TEXT, end, load, told_warnings
-from passpilot.plugin.module import ASKED
+from passpilot.plugin.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -21,8 +21,9 @@ from llvmlite import ir
 from onnx import helper
 
 from passpilot.plugin import _core
+from passpilot.plugin.compile import emit, optimize
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.module import Module, emit, optimize
+from passpilot.plugin.module import Module
 from passpilot.runners.aot.emitter import (
     I8,
     I32,

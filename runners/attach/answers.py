@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from passpilot.features.point import Choice, find_point
+from passpilot.features.domain import Choice
+from passpilot.features.point import find_point
 from passpilot.features.spec import layout
 from passpilot.plugin.errors import Error, PeerError, PolicyError, SpecMismatchError, restated
 from passpilot.runners.base import AbsentPeer, own_features, tensor_views

@@ -3,8 +3,8 @@
 
     BASE.in     answers, which the compiler opens first         BASE.out    its questions
 
-`passpilot.runners.foreign.mlgo` defines the messages. A compiler opens the two names anew for each session, of which
-there may be none, or one after the other: a second inliner of a pipeline, the next file of a clang. As LLVM
+`passpilot.runners.foreign.mlgo` defines the messages. A compiler opens the two names anew for each session.
+There may be no session, or several: a second inliner of a pipeline, the next file of a clang. As LLVM
 spins or hangs when the other end goes away, we hold both FIFOs until it is dead. BASE.in is open for reading,
 too, so that opening and writing it never waits; of BASE.out we hold only the reading end, so that the end of
 a session shows.

@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.features.spec import layout
 from passpilot.plugin.errors import PeerError, RunnerSpecError, UsageError
-from passpilot.runners.remote import wire
 from passpilot.runners.base import Runner, own_features
+from passpilot.runners.python import split_names
+from passpilot.runners.remote import wire
 from passpilot.runners.remote.fifo import join
 from passpilot.runners.remote.peer import PeerRunner
-from passpilot.runners.python import split_names
 from passpilot.runners.serdes import check_format
 from passpilot.runners.serdes.bitstream import Bitstream
 from passpilot.runners.serdes.json import Json
@@ -131,8 +131,8 @@ def grpc_runner(target: str, options: dict[str, str], point: Point, timeout: flo
         SpecMismatchError: `features`, or a field of the request, is a tensor that is not offered.
         PeerError: there is no server.
     """
-    from passpilot.runners.remote.grpc_messages import split_address
     from passpilot.runners.foreign.mlbridge_grpc import BridgeGrpcRunner, compiled_service, point_service
+    from passpilot.runners.remote.grpc_messages import split_address
 
     try:
         host, port = split_address(target, f"runner grpc:{target}")

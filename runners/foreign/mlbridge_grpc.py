@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`grpc:HOST:PORT?protocol=mlbridge`: a unary call per decision, as `passpilot.runners.foreign.mlbridge` says."""
+"""`grpc:HOST:PORT?protocol=mlbridge`: a unary call per decision, as `mlbridge.py` describes."""
 
 from __future__ import annotations
 

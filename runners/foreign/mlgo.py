@@ -25,8 +25,8 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from passpilot.features.domain import Flag
 from passpilot.features.log.stream import parse_line, parse_specs
-from passpilot.features.point import Flag
 from passpilot.plugin.errors import FeatureError, PeerError, RunnerSpecError
 from passpilot.runners.base import own_features
 from passpilot.runners.remote.fifo import join

@@ -26,10 +26,10 @@ import grpc  # isort: skip
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from passpilot.features.point import Flag
+from passpilot.features.domain import Flag
 from passpilot.plugin.errors import InputError, PeerError
-from passpilot.runners.remote.advisor_pb2 import Answer, Done, Question, Welcome
 from passpilot.runners.base import tensor_views
+from passpilot.runners.remote.advisor_pb2 import Answer, Done, Question, Welcome
 from passpilot.runners.serving.pipe_session import LONGEST_NOTICE, described
 from passpilot.runners.serving.supply import Supply
 

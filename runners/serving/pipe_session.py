@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The server's end of one session over a pipe, after the handshake; `passpilot.runners.remote.wire` defines it."""
+"""The server's end of one pipe session after the handshake; `passpilot.runners.remote.wire` defines it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from passpilot.features.point import Flag, Point
+from passpilot.features.domain import Flag
+from passpilot.features.point import Point
 from passpilot.features.spec import MAX_BYTES
 from passpilot.plugin.errors import Error, PeerError, PolicyError
-from passpilot.runners.remote import wire
 from passpilot.runners.base import Runner, tensor_views
 from passpilot.runners.python import describe_exception
+from passpilot.runners.remote import wire
 from passpilot.runners.serdes import advice_serdes, make_serdes
 
 if TYPE_CHECKING:

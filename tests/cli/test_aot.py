@@ -15,8 +15,8 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from passpilot.plugin.errors import Error
 from passpilot.cli.aot import main
+from passpilot.plugin.errors import Error
 from tests.command import PASSPILOT, passpilot, run
 from tests.corpus.build import bindir
 from tests.runners.aot.library import Library

@@ -15,9 +15,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from passpilot.cli.attach import main
 from passpilot.plugin.errors import Error, InputError, ModelError, PeerError, SpecMismatchError
 from passpilot.runners.attach.answers import Answers
-from passpilot.cli.attach import main
 from passpilot.runners.attach.interactive import Interactive
 from tests.runners import fake_compiler
 from tests.runners.fake_compiler import STREAM

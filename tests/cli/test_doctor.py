@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from passpilot.passes.python.registry import MLIR
 from passpilot.cli import doctor
+from passpilot.passes.python.registry import MLIR
 from passpilot.plugin.mlir.bindings import VARIABLE, bindings
 from tests.command import PASSPILOT, passpilot
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from passpilot.features.llvm.inline import FEATURES
 from passpilot.cli.features import main
+from passpilot.features.llvm.inline import FEATURES
 from passpilot.plugin.errors import FeatureError, InputError, UsageError
 
 Capture = pytest.CaptureFixture[str]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from passpilot.cli.serve import main
 from passpilot.plugin.errors import (
     InputError,
     ModelError,
@@ -24,7 +25,7 @@ from passpilot.plugin.errors import (
 )
 from passpilot.runners.remote import fifo
 from passpilot.runners.remote.fifo import Listener
-from passpilot.cli.serve import Server, main
+from passpilot.runners.serving.pipe_server import Server
 from tests.runners.remote.remote import Remote
 from tests.runners.serving.serving import client, ended, names_at, other_client, reached, served
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passpilot.features.llvm import inline
 from passpilot.features.custom import CustomFeature, feature, registered, unregister
+from passpilot.features.llvm import inline
 from passpilot.features.point import find_point, find_table
 from passpilot.features.spec import DTYPES, TensorSpec
 from passpilot.plugin.errors import FeatureError

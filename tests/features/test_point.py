@@ -4,7 +4,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from passpilot.features.point import POINTS, Choice, Domain, Flag, Number, find_point, find_table
+from passpilot.features.domain import Choice, Domain, Flag, Number
+from passpilot.features.point import POINTS, find_point, find_table
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import AdviceError, SpecMismatchError, UsageError
 

@@ -17,7 +17,7 @@ from tests.corpus.programs import Program, programs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from passpilot.plugin.module import Advisor
+    from passpilot.plugin.asking import Advisor
 
 TRIPLES = {
     "x86-64": "x86_64-unknown-linux-gnu",

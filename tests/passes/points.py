@@ -10,7 +10,7 @@ from typing import Final
 import onnx
 from onnx import helper
 
-from passpilot.features.point import Choice
+from passpilot.features.domain import Choice
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.decision_point import DecisionPoint, PointAdvisor
 from passpilot.plugin.ir import Function

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from passpilot.plugin.module import Module, emit
+from passpilot.plugin.compile import emit
+from passpilot.plugin.module import Module
 from tests import stock
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from passpilot.plugin.module import Advisor
+    from passpilot.plugin.asking import Advisor
 
 PROGRAM: Final = """
 #include <stdio.h>

@@ -6,9 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from passpilot.cli.aot import main
 from passpilot.features.log.reader import read_log
 from passpilot.passes.evict import EvictAdvisor
-from passpilot.cli.aot import main
 from tests.command import passpilot
 from tests.passes.pressure import allocated
 from tests.runners.aot.models import column_scorer, small_mlp

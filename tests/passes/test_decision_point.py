@@ -11,21 +11,13 @@ import numpy as np
 import pytest
 
 from passpilot.features import custom
+from passpilot.features.domain import Choice, Flag, Number
 from passpilot.features.log.reader import read_log
-from passpilot.features.point import (
-    POINTS,
-    Choice,
-    Feature,
-    Flag,
-    Number,
-    find_point,
-    find_table,
-    point_names,
-    withdraw,
-)
+from passpilot.features.point import POINTS, Feature, find_point, find_table, point_names, withdraw
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.advisor import OnError
 from passpilot.passes.decision_point import DecisionPoint, PointAdvisor
+from passpilot.plugin.compile import emit, optimize
 from passpilot.plugin.errors import (
     AdviceError,
     Error,
@@ -40,7 +32,7 @@ from passpilot.plugin.errors import (
     StaleViewError,
 )
 from passpilot.plugin.ir import Function, Instruction
-from passpilot.plugin.module import Module, emit, optimize
+from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation
 from tests.passes.python.passes import define, loops, run_once
 from tests.runners.serving.serving import served

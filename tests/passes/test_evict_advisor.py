@@ -17,6 +17,7 @@ from passpilot.features.point import find_point
 from passpilot.passes.evict import EvictAdvisor, EvictStats
 from passpilot.passes.priority import PriorityAdvisor
 from passpilot.plugin import _core
+from passpilot.plugin.compile import emit
 from passpilot.plugin.errors import (
     FeatureError,
     InputError,
@@ -25,7 +26,7 @@ from passpilot.plugin.errors import (
     SpecMismatchError,
     UsageError,
 )
-from passpilot.plugin.module import Module, emit
+from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation
 from passpilot.runners.spec import make_runner
 from tests import stock

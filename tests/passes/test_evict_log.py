@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from passpilot.cli.log import main
 from passpilot.features.custom import feature, unregister
 from passpilot.features.llvm.evict import FEATURES
 from passpilot.features.log.reader import read_log
-from passpilot.cli.log import main
 from passpilot.passes.evict import EvictAdvisor
 from passpilot.passes.priority import PriorityAdvisor
 from passpilot.plugin import _core

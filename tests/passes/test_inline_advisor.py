@@ -18,6 +18,7 @@ from passpilot.features.llvm.inline import FEATURES
 from passpilot.features.log.reader import read_log
 from passpilot.passes.inline import InlineAdvisor
 from passpilot.plugin import _core
+from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import (
     AdviceError,
     FeatureError,
@@ -28,7 +29,7 @@ from passpilot.plugin.errors import (
     StaleViewError,
     UsageError,
 )
-from passpilot.plugin.module import Module, optimize
+from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation
 from tests import stock
 from tests.passes import interactive

@@ -16,8 +16,9 @@ from passpilot.features.llvm.inline import FEATURES
 from passpilot.features.log.reader import read_log
 from passpilot.passes.inline import InlineAdvisor
 from passpilot.plugin import _core
+from passpilot.plugin.compile import emit, optimize
 from passpilot.plugin.errors import AdviceError, InputError, LogError, PasspilotWarning, PolicyError
-from passpilot.plugin.module import Module, emit, optimize
+from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation
 from tests import stock
 from tests.features.log import minimal_reader

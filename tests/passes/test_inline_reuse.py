@@ -12,8 +12,9 @@ from passpilot.features.custom import feature, unregister
 from passpilot.features.log.reader import read_log
 from passpilot.features.point import find_point
 from passpilot.passes.inline import InlineAdvisor
+from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import PasspilotWarning, PolicyError, RunnerSpecError
-from passpilot.plugin.module import Module, optimize
+from passpilot.plugin.module import Module
 from passpilot.runners.base import Runner
 from passpilot.runners.python import Observation, PythonRunner
 from passpilot.runners.spec import make_runner

@@ -20,8 +20,9 @@ from passpilot.features.log.reader import read_log
 from passpilot.features.point import find_point
 from passpilot.passes.inline import InlineAdvisor
 from passpilot.plugin import _core
+from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import ModelError
-from passpilot.plugin.module import Module, optimize
+from passpilot.plugin.module import Module
 from passpilot.runners.base import Runner
 from passpilot.runners.native import function_runner
 from tests import stock

@@ -11,12 +11,14 @@ from typing import Final
 import numpy as np
 import pytest
 
-from passpilot.features.point import Number, withdraw
+from passpilot.features.domain import Number
+from passpilot.features.point import withdraw
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.decision_point import DecisionPoint, PointAdvisor
+from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import AdviceError, Error, FeatureError, InputError, PassError, PolicyError
 from passpilot.plugin.ir import Function
-from passpilot.plugin.module import Module, optimize
+from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation
 from tests.passes.points import NAME, Row, declared
 from tests.passes.python.passes import define, loops, run_once

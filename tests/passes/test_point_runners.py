@@ -14,7 +14,9 @@ import onnx
 import pytest
 from onnx import helper
 
-from passpilot.features.point import Number, find_point
+from passpilot.cli.aot import main as aot
+from passpilot.features.domain import Number
+from passpilot.features.point import find_point
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.plugin.errors import (
@@ -26,16 +28,14 @@ from passpilot.plugin.errors import (
     UsageError,
 )
 from passpilot.plugin.load import load_file
-from passpilot.cli.aot import main as aot
 from passpilot.runners.check import check_runner
 from passpilot.runners.native import function_runner
 from passpilot.runners.python import Observation
 from passpilot.runners.spec import RunnerLike
 from tests.command import PASSPILOT
 from tests.passes.points import ADVICE, COLUMNS, FEATURES, MAP, NAME, SOURCE, asked, declared, perceptron, row
-from tests.runners.serving import grpc_serving
-from tests.runners.serving import serving
 from tests.runners.aot.models import FLOAT, INT64, model
+from tests.runners.serving import grpc_serving, serving
 
 pytestmark = pytest.mark.usefixtures("restored_registry", "restored_points")
 

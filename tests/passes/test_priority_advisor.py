@@ -11,16 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from passpilot.features.custom import feature, unregister
-from passpilot.features.log.reader import read_log
 from passpilot.cli.log import main
+from passpilot.features.custom import feature, unregister
 from passpilot.features.llvm.priority import FEATURES
+from passpilot.features.log.reader import read_log
 from passpilot.passes.advisor import Stats
 from passpilot.passes.evict import EvictAdvisor
 from passpilot.passes.priority import PriorityAdvisor
 from passpilot.plugin import _core
+from passpilot.plugin.compile import emit
 from passpilot.plugin.errors import AdviceError, FeatureError, InputError, LogError, PasspilotWarning
-from passpilot.plugin.module import Module, emit
+from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation
 from tests import stock
 from tests.passes.pressure import allocated

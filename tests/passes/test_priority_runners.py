@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, save
 
+from passpilot.features.llvm.priority import DECISION
 from passpilot.features.log.reader import read_log
 from passpilot.features.point import find_point
-from passpilot.features.llvm.priority import DECISION
 from passpilot.passes.priority import PriorityAdvisor
 from passpilot.plugin.errors import (
     AdviceError,

@@ -17,8 +17,9 @@ from typing import get_args
 import pytest
 
 from passpilot.plugin import _core
+from passpilot.plugin.compile import FileType, emit, optimize
 from passpilot.plugin.errors import CompilationError, InputError, LogError
-from passpilot.plugin.module import FileType, Module, emit, optimize
+from passpilot.plugin.module import Module
 from tests import stock
 from tests.cli.test_llc import NEUTRAL
 from tests.cli.test_llc_interrupt import LOOP

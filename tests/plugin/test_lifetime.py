@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from passpilot.passes.inline import InlineAdvisor
+from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import AdviceError, InputError, PolicyError, StaleViewError
-from passpilot.plugin.module import Module, optimize
+from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation
 
 IR = b"""

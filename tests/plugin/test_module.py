@@ -11,8 +11,9 @@ import llvmlite.binding
 import llvmlite.ir
 import pytest
 
+from passpilot.plugin.compile import emit, optimize
 from passpilot.plugin.errors import InputError, PasspilotWarning
-from passpilot.plugin.module import Module, emit, optimize
+from passpilot.plugin.module import Module
 from tests import stock
 
 TEXT = """\

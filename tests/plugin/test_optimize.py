@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from passpilot.passes.inline import InlineAdvisor
+from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import InputError, PolicyError
-from passpilot.plugin.module import Module, optimize
+from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation
 from tests import stock
 

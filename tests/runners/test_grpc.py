@@ -27,10 +27,10 @@ from passpilot.plugin.errors import (
     PeerError,
     RunnerSpecError,
 )
-from passpilot.runners.remote.grpc_messages import LARGEST, AdviceCode, frame_head
-from passpilot.runners.remote.advisor_pb2 import Answer, Question
 from passpilot.runners.check import check_runner
 from passpilot.runners.grpc import GrpcRunner
+from passpilot.runners.remote.advisor_pb2 import Answer, Question
+from passpilot.runners.remote.grpc_messages import LARGEST, AdviceCode, frame_head
 from passpilot.runners.serving.grpc_server import GrpcServer
 from passpilot.runners.spec import make_runner
 from tests.runners.serving.grpc_serving import client, served, server, target_of

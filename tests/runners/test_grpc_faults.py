@@ -18,13 +18,14 @@ from passpilot.passes.advisor import Advisor
 from passpilot.passes.evict import EvictAdvisor
 from passpilot.passes.inline import InlineAdvisor
 from passpilot.passes.priority import PriorityAdvisor
+from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import AdviceError, Error, ModelError, PeerError, SpecMismatchError
-from passpilot.plugin.module import Module, optimize
+from passpilot.plugin.module import Module
+from passpilot.runners.base import Runner
+from passpilot.runners.python import Observation
 from passpilot.runners.remote import grpc_messages as advisor
 from passpilot.runners.remote import wire
 from passpilot.runners.remote.advisor_pb2 import Answer, Done, Failure, Hello, Question, Welcome
-from passpilot.runners.base import Runner
-from passpilot.runners.python import Observation
 from tests.command import CALLS, program, stock
 from tests.passes import pressure
 from tests.runners.remote.cutter import cutter

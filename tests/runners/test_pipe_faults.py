@@ -16,10 +16,10 @@ import pytest
 
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import ModelError, PeerError, SpecMismatchError
-from passpilot.runners.remote import wire
 from passpilot.runners.base import allocate
-from passpilot.runners.remote.fifo import connect
 from passpilot.runners.pipe import PipeRunner
+from passpilot.runners.remote import wire
+from passpilot.runners.remote.fifo import connect
 from tests.runners.serving.serving import GENEROUS, client, ended, faulty, point, process, served, spec
 
 

@@ -12,10 +12,10 @@ import pytest
 
 from passpilot.features.point import find_point
 from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError
-from passpilot.runners.remote import wire
 from passpilot.runners.base import allocate
-from passpilot.runners.remote.fifo import Listener, connect
 from passpilot.runners.pipe import CodedPipeRunner
+from passpilot.runners.remote import wire
+from passpilot.runners.remote.fifo import Listener, connect
 from passpilot.runners.serdes import advice_serdes
 from passpilot.runners.spec import make_runner
 from tests.runners.serving.serving import GENEROUS, point, served, spec

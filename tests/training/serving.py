@@ -19,7 +19,7 @@ from typing import IO, Final, Required, TypedDict, Unpack
 import numpy as np
 import psutil
 
-from passpilot.features.point import Choice, Flag, Number
+from passpilot.features.domain import Choice, Flag, Number
 from passpilot.plugin.errors import PeerError
 from passpilot.training.episode import CompilerClient
 from tests.command import GENEROUS, PASSPILOT

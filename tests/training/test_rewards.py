@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from passpilot.plugin.compile import emit
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.module import Module, emit
+from passpilot.plugin.module import Module
 from passpilot.training.compiler_service import REMEMBERED, Baselines
 from passpilot.training.rewards import code_size, improvement
 from tests.stock import run

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from passpilot.passes.mlir.api import pass_
 from passpilot.passes.mlir.inlining.point import MLIR_INLINE, Engine, inline
-from passpilot.plugin.module import advised
+from passpilot.plugin.asking import advised
 
 if TYPE_CHECKING:
     from passpilot.plugin.mlir.protocols import Operation

@@ -14,15 +14,15 @@ from passpilot.features.spec import TensorSpec
 from passpilot.passes.decision_point import DecisionPoint, PointAdvisor
 from passpilot.passes.mlir.inlining.bottom_up import inline_bottom_up
 from passpilot.passes.mlir.inlining.mark import mark_and_inline
-from passpilot.plugin.module import ASKED
+from passpilot.plugin.asking import ASKED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from passpilot.features.mlir.call_graph import Call, CallGraph, CallGraphNode
     from passpilot.passes.mlir.inlining.mark import Question
+    from passpilot.plugin.asking import Advisor
     from passpilot.plugin.mlir.protocols import Operation
-    from passpilot.plugin.module import Advisor
 
 _UNREAD: Final = {row.spec.name: 0 for row in FEATURES}
 """What an advisor is told that does not look."""

@@ -18,12 +18,12 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Final
 
 from passpilot.features.point import Site
-from passpilot.passes.stock import advisors as loaded
 from passpilot.passes.decision_point import PointAdvisor
 from passpilot.passes.mlir.stock.messages import Request, receive_answer, send_request
 from passpilot.passes.python.registry import MLIR
-from passpilot.plugin.errors import InputError, PassError
+from passpilot.passes.stock import advisors as loaded
 from passpilot.plugin.embedded import FILES, TEXT, end, load
+from passpilot.plugin.errors import InputError, PassError
 
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from passpilot.passes.mlir.stock.messages import Answer
     from passpilot.passes.python.registry import PassDefinition
     from passpilot.plugin._core import Advisor as Core
-    from passpilot.plugin.errors import PipelineError
     from passpilot.plugin.embedded import Tell, Teller
+    from passpilot.plugin.errors import PipelineError
 
 POINT: Final = "mlir-inline"
 
@@ -104,8 +104,8 @@ def _load(tell: Teller, files: bytes) -> None:
 
 
 def _check(tell: Teller, name: bytes, options: bytes) -> None:  # noqa: ARG001
-    from passpilot.passes.python.element import make_pass
     from passpilot.passes.mlir.text import refused
+    from passpilot.passes.python.element import make_pass
 
     definition, text = _definition(name.decode()), os.fsdecode(options)
 

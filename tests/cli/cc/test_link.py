@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import run
 from tests.cli.cc.test_main import CALLS, MAIN, NO, cc, good, logs
+from tests.command import run
 
 
 @pytest.fixture

@@ -16,7 +16,17 @@ from passpilot.features.log.reader import read_log
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import LogError
 from tests.features.log import minimal_reader
-from tests.features.log.log_writer import CODES, Row, header, inline_log, line, observation, outcome, packed, row
+from tests.features.log.log_writer import (
+    CODES,
+    Row,
+    header,
+    inline_log,
+    line,
+    observation,
+    outcome,
+    packed,
+    row,
+)
 
 PLACE = {"caller": "main", "callee": "helper", "location": "a.c:3:7"}
 OURS = inline_log([(3, 1, 1, PLACE), (10, 0, 1, {"caller": "main", "callee": "free"}), (266, 0, 0, {})])

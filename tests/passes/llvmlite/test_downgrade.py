@@ -13,7 +13,8 @@ from typing import Final
 import pytest
 
 from passpilot.passes.llvmlite.downgrade import assembly, older
-from passpilot.plugin.module import Module, optimize
+from passpilot.plugin.compile import optimize
+from passpilot.plugin.module import Module
 from tests.corpus.programs import programs
 
 SOURCE: Final = """

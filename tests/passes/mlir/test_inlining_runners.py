@@ -9,20 +9,19 @@ from typing import Any
 import onnx
 import pytest
 
+from passpilot.cli.aot import main as aot
 from passpilot.features.log.reader import read_log
 from passpilot.features.mlir.inline import FEATURES
 from passpilot.passes.mlir.api import run_pipeline
 from passpilot.passes.mlir.inlining.point import MLIR_INLINE
 from passpilot.plugin.errors import AdviceError, Error, PasspilotWarning, PeerError, PolicyError
-from passpilot.cli.aot import main as aot
 from passpilot.runners.check import check_runner
 from passpilot.runners.python import Observation
 from passpilot.runners.spec import RunnerLike
 from tests.passes.mlir.passes import parsed
 from tests.passes.mlir.programs import Program
-from tests.runners.serving import grpc_serving
-from tests.runners.serving import serving
 from tests.runners.aot.models import mlp
+from tests.runners.serving import grpc_serving, serving
 
 BOTH = pytest.mark.parametrize("engine", ["bottom-up", "mark-and-run"])
 

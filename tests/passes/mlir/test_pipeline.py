@@ -13,8 +13,8 @@ import pytest
 
 from passpilot.features.log.reader import read_log
 from passpilot.features.spec import TensorSpec
-from passpilot.passes.mlir import api as mlir
 from passpilot.passes.decision_point import DecisionPoint
+from passpilot.passes.mlir import api as mlir
 from passpilot.passes.mlir.pipeline import Pipeline
 from passpilot.plugin.errors import (
     AdviceError,

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from passpilot.passes.python import api as llvm
 from passpilot.passes.decision_point import PointAdvisor
+from passpilot.passes.python import api as llvm
+from passpilot.plugin.compile import optimize
 from passpilot.plugin.ir import Function, Loop
-from passpilot.plugin.module import Module, optimize
+from passpilot.plugin.module import Module
 
 LOOPS: Final = Path(__file__).parents[3] / "lit_tests" / "passes" / "Inputs" / "loops.ll"
 LEVELS: Final = ("module", "cgscc", "function", "loop")

@@ -14,9 +14,10 @@ from typing import Final
 import pytest
 
 from passpilot.passes.inline import InlineAdvisor
+from passpilot.plugin.compile import emit, optimize
 from passpilot.plugin.errors import CompilationError, InputError, PassError
 from passpilot.plugin.ir import Function
-from passpilot.plugin.module import Module, emit, optimize
+from passpilot.plugin.module import Module
 from tests.command import PASSPILOT, files_in, passpilot, program, started
 from tests.passes.python.passes import LOOPS, cold, define, loops, recorder
 from tests.plugin.test_interrupt import check, interrupt, long_program, stream

@@ -13,9 +13,10 @@ import pytest
 from passpilot.passes.python import api as llvm
 from passpilot.passes.python import pipeline
 from passpilot.plugin import _core
+from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import InputError, PassError, PasspilotWarning, PipelineError
 from passpilot.plugin.ir import Function, IRBuilder, Loop
-from passpilot.plugin.module import Module, optimize
+from passpilot.plugin.module import Module
 from tests.corpus.build import bindir
 from tests.passes.python.passes import LEVELS, cold, define, loops, recorder
 from tests.stock import MANY_CALLS, clang, opt

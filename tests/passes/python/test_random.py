@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import PassError
 from passpilot.plugin.ir import Function, IRBuilder
-from passpilot.plugin.module import Module, optimize
+from passpilot.plugin.module import Module
 from tests.passes.python.passes import define
 from tests.stock import MANY_CALLS, clang
 

@@ -210,7 +210,7 @@ def test_a_loaded_file_registers_its_passes(tmp_path: Path) -> None:
     other.write_text(source.replace("test-loaded", "test-other").replace("mode: Mode", "mode: Unknown"))
     with pytest.raises(RegistrationError, match=r"other\.py:9: expected types of fields"):
         load_file(other)
-    other.write_text("import passpilot.passes.python.api\npasspilot.passes.llvm.no_such\n")
+    other.write_text("import passpilot.passes.python.api\npasspilot.passes.python.api.no_such\n")
     with pytest.raises(InputError, match="AttributeError"):
         load_file(other)
 

@@ -8,10 +8,11 @@ from typing import cast
 import pytest
 
 from passpilot.features.spec import TensorSpec
-from passpilot.passes.shipped.pipeline import FUNCTION, FUNCTION_TABLE, OPCODES, count_opcodes
 from passpilot.passes.shipped.phases import Phases
+from passpilot.passes.shipped.pipeline import FUNCTION, FUNCTION_TABLE, OPCODES, count_opcodes
+from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import RegistrationError
-from passpilot.plugin.module import Module, optimize
+from passpilot.plugin.module import Module
 from tests.plugin.ir.test_in_passes import TEXT
 
 

@@ -6,8 +6,9 @@ import pytest
 
 from passpilot.features.llvm.unroll import FACTORS, FEATURES
 from passpilot.passes.shipped.unroll import UNROLL
+from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import AdviceError
-from passpilot.plugin.module import Module, optimize
+from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation
 
 ADVISED: Final = Path(__file__).parents[3] / "lit_tests" / "passes" / "Inputs" / "advised.ll"

@@ -15,8 +15,9 @@ from typing import Final
 
 from passpilot.passes.python.api import PreservedAnalyses, unregister
 from passpilot.plugin import ir
+from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import CompilationError, InputError, IRError, PassError, StaleViewError
-from passpilot.plugin.module import Module, optimize
+from passpilot.plugin.module import Module
 from tests.passes.python.passes import define
 
 OURS: Final = (IRError, InputError, StaleViewError)

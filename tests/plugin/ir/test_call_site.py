@@ -12,8 +12,9 @@ import pytest
 
 from passpilot.passes.inline import InlineAdvisor
 from passpilot.plugin import _core
+from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import StaleViewError
-from passpilot.plugin.module import Module, optimize
+from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation
 from tests import ir_text, stock
 from tests.corpus.build import build

@@ -10,8 +10,9 @@ import pytest
 
 from passpilot import llvm
 from passpilot.plugin import ir
+from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import IRError
-from passpilot.plugin.module import Module, optimize
+from passpilot.plugin.module import Module
 from tests.plugin.ir.named import function as named
 
 TEXT = """

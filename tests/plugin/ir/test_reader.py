@@ -14,8 +14,9 @@ from typing import Final
 import pytest
 
 from passpilot.passes.python.api import unregister
+from passpilot.plugin.compile import optimize
 from passpilot.plugin.ir import Function
-from passpilot.plugin.module import Module, optimize
+from passpilot.plugin.module import Module
 from tests.passes.python.passes import LEVELS as PASS_LEVELS
 from tests.passes.python.passes import LOOPS, define
 from tests.plugin.ir.reader import read_all

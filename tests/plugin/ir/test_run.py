@@ -9,8 +9,9 @@ import pytest
 
 from passpilot import InlineAdvisor
 from passpilot.plugin import ir
+from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import Error, IRError, StaleViewError
-from passpilot.plugin.module import Module, optimize
+from passpilot.plugin.module import Module
 from tests.plugin.ir.named import function as named
 from tests.plugin.ir.test_in_passes import BODY, TEXT, Passes, module, passes
 

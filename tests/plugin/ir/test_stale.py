@@ -12,8 +12,9 @@ import pytest
 
 from passpilot import InlineAdvisor
 from passpilot.plugin import ir
+from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import InputError, StaleViewError
-from passpilot.plugin.module import Module, optimize
+from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation
 from tests import stock
 from tests.plugin.ir import named as ir_named

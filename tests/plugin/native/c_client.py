@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from passpilot.cli.plugin_path import c_library
+from passpilot.plugin.toolchain import c_library
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

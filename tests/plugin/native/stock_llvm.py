@@ -8,7 +8,7 @@ import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from passpilot.cli.plugin_path import llvm_plugin
+from passpilot.plugin.toolchain import llvm_plugin
 from tests.corpus.build import bindir
 
 if TYPE_CHECKING:

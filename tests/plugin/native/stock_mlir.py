@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from passpilot.cli.plugin_path import mlir_plugin
+from passpilot.plugin.toolchain import mlir_plugin
 from tests.command import Done, files_in, run
 
 MLIR_OPT: Final = Path("/usr/lib/llvm-22/bin/mlir-opt")

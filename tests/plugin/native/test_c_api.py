@@ -15,10 +15,10 @@ import numpy as np
 import onnx
 import pytest
 
+from passpilot.cli.aot import main
 from passpilot.features.log.reader import read_log
 from passpilot.plugin.load import load_file
-from passpilot.cli.plugin_path import c_library
-from passpilot.cli.aot import main
+from passpilot.plugin.toolchain import c_library
 from passpilot.runners.spec import unregister_scheme
 from tests.plugin.native.c_client import (
     TYPES,

@@ -10,8 +10,8 @@ from typing import Final
 
 import pytest
 
-from tests.plugin.native.c_client import CApiError, CRunner, runner
 from tests.fixtures.remote import POLICY
+from tests.plugin.native.c_client import CApiError, CRunner, runner
 from tests.runners.remote.remote import Remote
 from tests.runners.serving.serving import GENEROUS
 

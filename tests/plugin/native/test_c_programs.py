@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 from llvmlite import binding
 
-from passpilot.cli.plugin_path import c_library
+from passpilot.plugin.toolchain import c_library
 from tests.command import GENEROUS, passpilot
 
 ROOT: Final = Path(__file__).parents[3]

@@ -12,7 +12,7 @@ import pytest
 
 from passpilot.features.log.reader import read_log
 from passpilot.features.point import find_point
-from passpilot.cli.plugin_path import mlir_plugin
+from passpilot.plugin.toolchain import mlir_plugin
 from tests.command import passpilot, run
 from tests.corpus.modules import MODULES, unpacked
 from tests.passes.mlir.programs import Program

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from passpilot.cli.plugin_path import mlir_plugin
+from passpilot.plugin.toolchain import mlir_plugin
 from tests.command import run
 from tests.plugin.native.stock_mlir import CALLS, inlined, native, refused, stock, written
 

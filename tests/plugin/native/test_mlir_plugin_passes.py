@@ -9,7 +9,7 @@ from typing import Final
 import psutil
 import pytest
 
-from passpilot.cli.plugin_path import mlir_plugin
+from passpilot.plugin.toolchain import mlir_plugin
 from tests.command import GENEROUS, passpilot, run, started
 from tests.plugin.native.stock_mlir import CALLS, MLIR_OPT, native, refused, stock, written
 from tests.plugin.test_interrupt import stream

@@ -10,7 +10,7 @@ import pytest
 
 import passpilot
 from passpilot.features.log.reader import read_log
-from passpilot.cli.plugin_path import llvm_plugin
+from passpilot.plugin.toolchain import llvm_plugin
 from tests import stock
 from tests.corpus.build import bindir, build
 from tests.corpus.programs import programs

@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from passpilot.features.log.reader import Observation, read_log
-from passpilot.cli.plugin_path import llvm_plugin
+from passpilot.plugin.toolchain import llvm_plugin
 from tests import stock
 from tests.command import files_in
 from tests.corpus.build import bindir
@@ -204,8 +204,8 @@ def test_views_end_with_the_compilation(source: Path, tmp_path: Path) -> None:
         "    for each in KEPT:\n"
         "        try:\n            print(each.name if hasattr(type(each), 'name') else str(each))\n"
         "        except Exception as error:\n            print(type(error).__name__)\n"
-        "from passpilot.passes import llvm_loaded\n"
-        "end = llvm_loaded._end\n"
+        "from passpilot.passes.stock import llvm_door\n"
+        "end = llvm_door._end\n"
     )
     (tmp_path / "mine.py").write_text(
         (tmp_path / "mine.py").read_text()

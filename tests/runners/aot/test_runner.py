@@ -13,9 +13,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from passpilot.cli.aot import main
 from passpilot.features.point import find_point
 from passpilot.plugin.errors import Error, ModelError, RunnerSpecError, SpecMismatchError
-from passpilot.cli.aot import INCLUDE, main
+from passpilot.plugin.toolchain import include_folder
 from passpilot.runners.base import Runner, allocate
 from passpilot.runners.check import check_runner
 from passpilot.runners.spec import make_runner
@@ -235,7 +236,7 @@ def crafted(folder: Path, **changes: str) -> str:
     }
     (folder / "c.c").write_text(SOURCE)
     defines = [f"-D{name}={value}" for name, value in values.items()]
-    command = ["cc", "-shared", "-fPIC", f"-I{INCLUDE}", *defines, "c.c", "-o", "c.so"]
+    command = ["cc", "-shared", "-fPIC", f"-I{include_folder()}", *defines, "c.c", "-o", "c.so"]
     subprocess.run(command, cwd=folder, check=True)
     return f"aot:{folder}/c.so"
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from passpilot.features.point import find_point
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import PeerError
-from passpilot.runners.foreign import mlgo
 from passpilot.runners.base import own_features
+from passpilot.runners.foreign import mlgo
 
 
 @pytest.mark.parametrize("name", ["inline", "evict", "priority"])

@@ -8,8 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.runners.serving import grpc_serving
-from tests.runners.serving import serving
+from tests.runners.serving import grpc_serving, serving
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from passpilot.features.point import Point
-from passpilot.runners.remote import grpc_messages as advisor
 from passpilot.runners.base import Runner
+from passpilot.runners.remote import grpc_messages as advisor
 from passpilot.runners.serving.grpc_server import GrpcServer
 from passpilot.runners.spec import RunnerLike
 from tests.runners.serving.serving import GENEROUS, SERVE, process, reached

@@ -19,13 +19,13 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
+from passpilot.cli.serve import main
 from passpilot.features.point import find_point
 from passpilot.plugin.errors import Error, InputError, PeerError, UsageError
+from passpilot.runners.python import Observation
 from passpilot.runners.remote import grpc_messages as advisor
 from passpilot.runners.remote.advisor_pb2 import Answer
 from passpilot.runners.serving.grpc_server import GrpcServer, read_guard
-from passpilot.runners.python import Observation
-from passpilot.cli.serve import main
 from tests.command import PASSPILOT, passpilot, program, refused
 from tests.passes import pressure
 from tests.runners.serving.grpc_serving import advise, client, served, server, target_of
@@ -109,7 +109,7 @@ def test_port_that_is_taken(tmp_path: Path) -> None:
 
 
 def test_grpc_itself_logs_nothing() -> None:
-    code = "from passpilot.runners.serving.grpc_server import GrpcServer; GrpcServer('const:1', '192.0.2.1:0')"
+    code = "from passpilot.runners.serving import grpc_server as s; s.GrpcServer('const:1', '192.0.2.1:0')"
     done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("Traceback")

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Where the built libraries and headers are, found without loading any of them.
+
+`passpilot cc` runs for every file of a build, so that this imports nothing that takes time.
+"""
+
+from __future__ import annotations
+
+import os
+
+from passpilot.plugin.errors import InputError
+
+TYPE_CHECKING = False  # the name that type checkers take for true
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def installed(name: str, hint: str = "build passpilot again") -> str:
+    """The path of a file or folder that the build has put beside the native core.
+
+    Raises:
+        InputError: it is not there.
+    """
+    from passpilot import plugin
+
+    for folder in plugin.__path__:
+        path = os.path.join(folder, name)
+        if os.path.exists(path):
+            return path
+    raise InputError(f"passpilot: expected {name} in {plugin.__path__[-1]}, got none; {hint}")
+
+
+def llvm_plugin() -> Path:
+    """The plugin for LLVM's tools: opt, clang, llc and lld."""
+    return _path("libpasspilot.so")
+
+
+def mlir_plugin() -> Path:
+    """The plugin for mlir-opt.
+
+    Raises:
+        InputError: it has not been built.
+    """
+    return _path(
+        "libpasspilot_mlir.so", "sudo apt-get install clang-22 libmlir-22-dev, and build passpilot again"
+    )
+
+
+def c_library() -> Path:
+    """The library of the C API; the folders `cmake` and `pkgconfig` are beside it."""
+    return _path("libpasspilot_c.so")
+
+
+def include_folder() -> Path:
+    """The folder of passpilot.h, passpilot_model.h and passpilot/llvm.h."""
+    return _path("include")
+
+
+def _path(name: str, hint: str = "build passpilot again") -> Path:
+    from pathlib import Path
+
+    return Path(installed(name, hint))
