@@ -176,9 +176,7 @@ def timers(folder: Path) -> tuple[ctypes.CDLL, ctypes.CDLL]:
     c.per_call.argtypes = [pointer, pointer, pointer, pointer, ctypes.c_int]
     runtime = ROOT / "plugin/native/runtime"
     sources = [ROOT / "bench/onnx_floor.cpp", runtime / "onnx_api.cpp"]
-    floor = shared_library(
-        folder, "floor", ["c++", "-std=c++17", f"-I{runtime}", *sources]
-    )
+    floor = shared_library(folder, "floor", ["c++", "-std=c++17", f"-I{runtime}", *sources])
     floor.floor_open.restype = floor.floor_input.restype = pointer
     floor.floor_input.argtypes = [pointer]
     return c, floor

@@ -115,9 +115,7 @@ def floor(folder: Path, model: Path, loop: ctypes.CDLL) -> Callable[[int], float
     """What measures the model in onnxruntime without us."""
     runtime = ROOT / "plugin/native/runtime"
     sources = [ROOT / "bench/onnx_floor.cpp", runtime / "onnx_api.cpp"]
-    alone = shared_library(
-        folder, "floor", ["c++", "-std=c++17", f"-I{runtime}", *sources]
-    )
+    alone = shared_library(folder, "floor", ["c++", "-std=c++17", f"-I{runtime}", *sources])
     alone.floor_open.restype = alone.floor_input.restype = ctypes.c_void_p
     alone.floor_input.argtypes = [ctypes.c_void_p]
     context = alone.floor_open(_library().encode(), str(model).encode(), 38, 2)

@@ -119,9 +119,7 @@ def build(folder: Path) -> dict[str, Make]:
     mlp(model)
     runtime = ROOT / "plugin/native/runtime"
     sources = [ROOT / "bench/onnx_floor.cpp", runtime / "onnx_api.cpp"]
-    floor = shared_library(
-        folder, "floor", ["c++", "-std=c++17", f"-I{runtime}", *sources]
-    )
+    floor = shared_library(folder, "floor", ["c++", "-std=c++17", f"-I{runtime}", *sources])
     floor.floor_open.restype = ctypes.c_void_p
     context = floor.floor_open(_library().encode(), str(model).encode(), 38, 2)
     assert context, "the model opens"

@@ -306,7 +306,7 @@ def test_a_closed_pipe_ends_clang_as_it_does_without_us(here: Path) -> None:
 def test_nothing_is_imported_that_takes_time() -> None:
     text = (
         "import sys, json, signal, passpilot.plugin\n"
-        "before = set(sys.modules)\nfrom passpilot.plugin import cc\n"
+        "before = set(sys.modules)\nfrom passpilot.cli.cc import main\n"
         "print(json.dumps(sorted(set(sys.modules) - before)))"
     )
     added = json.loads(subprocess.check_output([sys.executable, "-c", text], text=True))
