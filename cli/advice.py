@@ -115,14 +115,15 @@ def runner_specs(command: str, options: argparse.Namespace) -> dict[str, str]:
     wanted = [(point, getattr(options, point)) for point in points if getattr(options, point) is not None]
     for text in options.advise:
         point, equals, runner = text.partition("=")
-        if not equals or not _reaches(command, point):
+        found = _reached_point(command, point, searched=True) if equals else None
+        if found is None:
             owner = _owner(point)
             hint = f"; `passpilot {owner}` has the point {point}" if equals and owner else ""
             known = ", ".join(_reached(command))
             raise UsageError(
                 f"{command}: --advise: expected POINT=RUNNER with POINT among {known}, got {text!r}{hint}"
             )
-        wanted.append((point, runner))
+        wanted.append((found, runner))
     asked = dict(wanted)
     for point in asked:
         if (count := [each for each, _ in wanted].count(point)) > 1:
@@ -130,13 +131,19 @@ def runner_specs(command: str, options: argparse.Namespace) -> dict[str, str]:
     return {point: asked[point] for point in (*points, *asked) if point in asked}
 
 
-def _reaches(command: str, point: str) -> bool:
-    """Whether the command reaches a decision point: one of LLVM's, or of a pass in Python."""
-    if point in POINTS_OF[command] or command == "llc":
-        return point in POINTS_OF[command]
-    from passpilot.features.point import is_declared
+def _reached_point(command: str, name: str, *, searched: bool = False) -> str | None:
+    """The present name of a point that the command reaches, one of LLVM's or of a pass in Python.
 
-    return is_declared(point)
+    None if it reaches none of this name. Only what is `searched` for is looked for in the passes of other
+    distributions, which are imported then.
+    """
+    if name in HOOKED or command == "llc":
+        return name if name in POINTS_OF[command] else None
+    from passpilot.features.point import current_name, is_known
+    from passpilot.passes.points import search
+
+    found = current_name(name)
+    return found if is_known(found) or (searched and search(found)) else None
 
 
 def _reached(command: str) -> tuple[str, ...]:
@@ -153,8 +160,9 @@ def log_paths(command: str, options: argparse.Namespace, advised: Iterable[str])
     only = list(advised)
     written: dict[str, str] = {}
     for text in options.log:
-        point, equals, path = text.partition("=")
-        if not equals or not _reaches(command, point):
+        name, equals, path = text.partition("=")
+        point = _reached_point(command, name) if equals else None
+        if point is None:
             point, path = only[0] if len(only) == 1 else "", text
         if not only or (point and point not in only):
             _refuse_lonely(command, "log", point)

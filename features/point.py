@@ -1,41 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`Point`: what a decision point offers to a runner.
 
-Each of LLVM's decision points has a module here, whose `table()` gives its rows and whose `point()` gives the
-`Point`; a point that a user declares is an object with the same two, which `declare` adds.
+Each of LLVM's decision points has a module in `passpilot.features.llvm`, whose `table()` gives its rows and
+whose `point()` gives the `Point`. A point of a pass has an object with the same two: a `PointTable` that the
+catalogue names, or what a user declares.
 """
 
 from __future__ import annotations
 
-import importlib
 import math
+import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
+from passpilot.features.catalogue import HOOKED, PASS_POINTS, RENAMED
 from passpilot.features.domain import Choice, Domain, Number
 from passpilot.features.spec import TensorSpec
-from passpilot.plugin.errors import RegistrationError, SpecMismatchError, UsageError
+from passpilot.plugin.errors import PasspilotWarning, RegistrationError, SpecMismatchError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-POINTS: Final = {
-    "inline": "passpilot.features.llvm.inline",
-    "evict": "passpilot.features.llvm.evict",
-    "priority": "passpilot.features.llvm.priority",
-}
-"""LLVM's decision points by name, with the module of each."""
-
-SHIPPED: Final = {
-    "advised-function-pipeline": "passpilot.passes.shipped.pipeline",
-    "advised-pipeline": "passpilot.passes.shipped.pipeline",
-    "mlir-inline": "passpilot.passes.mlir.inlining.point",
-    "mlir-tile": "passpilot.passes.mlir.tile",
-    "size": "passpilot.passes.shipped.size",
-    "unroll": "passpilot.passes.shipped.unroll",
-}
-"""Those of the passes that come with passpilot, with the module that declares each."""
 
 _SCORE: Final = TensorSpec("score", "float64", (1,))
 
@@ -134,7 +120,7 @@ class Point:
 
 
 class Definition(Protocol):
-    """What is known of one decision point: a module of this folder, or what a user has declared."""
+    """What is known of one decision point: a module or a `PointTable`, or what a user has declared."""
 
     def table(self) -> tuple[Feature, ...]:
         """The rows of what it offers now, the default decision and custom ones last."""
@@ -161,9 +147,8 @@ def declare(definition: Declared) -> None:
         RegistrationError: its name is taken.
     """
     name = definition.name
-    _load_shipped(name)
-    if name in POINTS or name in _DECLARED:
-        owner = "passpilot itself" if name in POINTS else f"the one at {_DECLARED[name].origin}"
+    if is_known(name):
+        owner = f"the one at {_DECLARED[name].origin}" if name in _DECLARED else "passpilot itself"
         who = f"decision point {name!r} at {definition.origin}"
         raise RegistrationError(f"{who}: expected a new name, got one that {owner} owns")
     _DECLARED[name] = definition
@@ -179,27 +164,23 @@ def withdraw(name: str) -> None:
         raise RegistrationError(f"decision point {name!r}: expected a declared one, got none of this name")
 
 
-def is_declared(name: str) -> bool:
-    """Whether there is a decision point of this name that a pass in Python asks.
-
-    Those of other distributions come with their passes, which are imported where a name is not known.
-    """
-    _load_shipped(name)
-    if name not in POINTS and name not in _DECLARED:
-        registry = importlib.import_module("passpilot.passes.python.registry")
-        registry.LLVM.known()
-        registry.MLIR.known()
-    return name in _DECLARED
-
-
-def _load_shipped(name: str) -> None:
-    if name in SHIPPED and name not in _DECLARED:
-        importlib.import_module(SHIPPED[name])
+def is_known(name: str) -> bool:
+    """Whether there is a decision point of this name now. Nothing is imported to find out."""
+    return name in _DECLARED or name in HOOKED or name in PASS_POINTS
 
 
 def point_names() -> tuple[str, ...]:
     """The names of all decision points that there are now."""
-    return *POINTS, *SHIPPED, *(name for name in _DECLARED if name not in SHIPPED)
+    return *HOOKED, *PASS_POINTS, *_DECLARED
+
+
+def current_name(name: str) -> str:
+    """The name that a decision point has now; warns of one that it had before."""
+    if is_known(name) or name not in RENAMED:
+        return name
+    text = f"decision point {name!r} is called {RENAMED[name]!r} now"
+    warnings.warn(text, PasspilotWarning, stacklevel=3)
+    return RENAMED[name]
 
 
 def find_point(name: str) -> Point:
@@ -208,7 +189,7 @@ def find_point(name: str) -> Point:
     Raises:
         UsageError: there is none of this name.
     """
-    return _definition(name).point()
+    return _definition(current_name(name)).point()
 
 
 def find_table(name: str) -> tuple[Feature, ...]:
@@ -217,14 +198,17 @@ def find_table(name: str) -> tuple[Feature, ...]:
     Raises:
         UsageError: there is none of this name.
     """
-    return _definition(name).table()
+    return _definition(current_name(name)).table()
 
 
 def _definition(name: str) -> Definition:
-    if is_declared(name):
+    if name in _DECLARED:
         return _DECLARED[name]
-    if name not in POINTS:
+    if not is_known(name):
         known = ", ".join(point_names())
         msg = f"decision point: expected one of {known}, got {name!r}; others come from --load files"
         raise UsageError(msg)
-    return cast("Definition", importlib.import_module(POINTS[name]))
+    if name in HOOKED:
+        return cast("Definition", import_module(f"passpilot.features.llvm.{HOOKED[name].file}"))
+    module, _, table = PASS_POINTS[name].partition(":")
+    return cast("Definition", getattr(import_module(f"passpilot.features.{module}"), table))

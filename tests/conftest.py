@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from passpilot.features.catalogue import HOOKED, PASS_POINTS
 from passpilot.features.custom import registered
-from passpilot.features.point import POINTS, SHIPPED, point_names
+from passpilot.features.point import point_names
 from passpilot.passes.python.registry import LLVM, MLIR
 from tests.corpus.build import build
 from tests.corpus.programs import programs
@@ -42,4 +43,4 @@ def _registered() -> tuple[set[str], ...]:
     """What there is beside what comes with passpilot."""
     points = point_names()
     features = {f"{point}: {name}" for point in points for name in registered(point)}
-    return features, {*points} - {*POINTS, *SHIPPED}, LLVM.added(), MLIR.added()
+    return features, {*points} - {*HOOKED, *PASS_POINTS}, LLVM.added(), MLIR.added()

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.features.catalogue import HOOKED
 from passpilot.features.domain import Choice, Flag, Number
-from passpilot.features.point import find_point
 from passpilot.features.spec import by_name
 from passpilot.passes.advisor import make_advisor
+from passpilot.passes.points import search_point
 from passpilot.plugin.errors import AdviceError, Error
 from passpilot.plugin.load import load_file
 from passpilot.runners.base import Runner, own_features
@@ -145,15 +145,17 @@ def _describe_domain(domain: Domain, out: compiler_pb2.Episode) -> None:
 def _compiled(start: compiler_pb2.Start, channel: Channel) -> compiler_pb2.CompilerMessage:
     """The last message of an episode; the agent is asked on the way."""
     task = Task.of(start)
-    runner = AgentRunner(find_point(start.point), start.features, start.function, channel)
-    with warnings.catch_warnings(record=True) as caught, make_advisor(start.point, runner) as advisor:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        try:
-            value = task.run([advisor])
-        except Exception:
-            if runner.abandoned:
-                return compiler_pb2.CompilerMessage()
-            raise
+        point = search_point(start.point)
+        runner = AgentRunner(point, start.features, start.function, channel)
+        with make_advisor(point.name, runner) as advisor:
+            try:
+                value = task.run([advisor])
+            except Exception:
+                if runner.abandoned:
+                    return compiler_pb2.CompilerMessage()
+                raise
     notes = [str(each.message) for each in caught]
     if start.function and not runner.decisions:
         notes.append(f"function {start.function}: the compiler asked nothing about it")

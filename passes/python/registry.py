@@ -128,9 +128,13 @@ class Registry:
         Raises:
             Error: an entry point cannot be used.
         """
-        for name in sorted(self._offered().names):
+        for name in self.offered_names():
             self.find(name)
         return [self._passes[name] for name in sorted(self._passes)]
+
+    def offered_names(self) -> list[str]:
+        """The names of the entry points, in order; none is imported."""
+        return sorted(self._offered().names)
 
     def added(self) -> set[str]:
         """The names of those that are registered and do not come with passpilot."""

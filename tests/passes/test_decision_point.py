@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from passpilot.features import custom
+from passpilot.features.catalogue import HOOKED
 from passpilot.features.domain import Choice, Flag, Number
 from passpilot.features.log.reader import read_log
-from passpilot.features.point import POINTS, Feature, find_point, find_table, point_names, withdraw
+from passpilot.features.point import Feature, find_point, find_table, point_names, withdraw
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.advisor import OnError
 from passpilot.passes.decision_point import DecisionPoint, PointAdvisor
@@ -353,13 +354,13 @@ def test_domains_come_from_the_advice() -> None:
     assert number.accept(-1e300) == -1e300
 
 
-@pytest.mark.parametrize("name", [*POINTS, "unroll", NAME])
+@pytest.mark.parametrize("name", [*HOOKED, "advised-unroll", NAME])
 def test_names_are_owned_once(name: str) -> None:
     flag()
     with pytest.raises(RegistrationError) as caught:
         DecisionPoint(name, features=[SIZE], advice=FLAG, default=lambda _: 0)
     here = str(Path(__file__))
-    owner = {NAME: f"the one at {here}:", "unroll": "the one at "}.get(name, "passpilot itself owns")
+    owner = f"the one at {here}:" if name == NAME else "passpilot itself owns"
     assert str(caught.value).startswith(f"decision point {name!r} at {here}:")
     assert f"expected a new name, got one that {owner}" in str(caught.value)
 
