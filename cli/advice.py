@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from passpilot.cli.parser import Parser
-    from passpilot.plugin.asking import Advisor
+    from passpilot.plugin.asking import AdvisorLike
 
 POINTS_OF: Final[Mapping[str, tuple[str, ...]]] = {
     **{command: hooked(function) for function, command in COMMANDS.items()},
@@ -61,7 +61,7 @@ def load_files(options: argparse.Namespace) -> None:
         load_file(file)
 
 
-def make_advisors(command: str, options: argparse.Namespace) -> list[Advisor]:
+def make_advisors(command: str, options: argparse.Namespace) -> list[AdvisorLike]:
     """The advisors that the flags ask for, at most one per point.
 
     Raises:
@@ -72,7 +72,7 @@ def make_advisors(command: str, options: argparse.Namespace) -> list[Advisor]:
     asked = runner_specs(command, options)
     written = log_paths(command, options, asked)
     given = _keywords(command, options, asked)
-    made: list[Advisor] = []
+    made: list[AdvisorLike] = []
     try:
         for point, runner in asked.items():
             made.append(_make(point, runner, written.get(point), given))
@@ -82,7 +82,7 @@ def make_advisors(command: str, options: argparse.Namespace) -> list[Advisor]:
     return made
 
 
-def _make(point: str, runner: str, log: str | None, given: Mapping[str, Any]) -> Advisor:
+def _make(point: str, runner: str, log: str | None, given: Mapping[str, Any]) -> AdvisorLike:
     from passpilot.passes.advisor import make_advisor
 
     keywords = {name: given[name] for name in COMMON if name in given}
@@ -97,7 +97,7 @@ def _limit_of(point: str) -> str | None:
     return row.limit.keyword if row and row.limit else None
 
 
-def close_advisors(advisors: Sequence[Advisor]) -> None:
+def close_advisors(advisors: Sequence[AdvisorLike]) -> None:
     """Close all advisors, the last first, then raise what the first that failed raised."""
     failed: BaseException | None = None
     for advisor in reversed(advisors):

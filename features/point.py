@@ -9,16 +9,16 @@ catalogue names, or what a user declares.
 from __future__ import annotations
 
 import math
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from passpilot.features.catalogue import HOOKED, PASS_POINTS, RENAMED
 from passpilot.features.domain import Choice, Domain, Number
 from passpilot.features.spec import TensorSpec
-from passpilot.plugin.errors import PasspilotWarning, RegistrationError, SpecMismatchError, UsageError
+from passpilot.plugin.errors import SpecMismatchError, UsageError
+from passpilot.plugin.origin import warn_user
+from passpilot.plugin.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -137,49 +137,31 @@ class Declared(Definition, Protocol):
     """Where it was declared."""
 
 
-_DECLARED: Final[dict[str, Declared]] = {}
-
-
-def declare(definition: Declared) -> None:
-    """Add a decision point.
-
-    Raises:
-        RegistrationError: its name is taken.
-    """
-    name = definition.name
-    if is_known(name):
-        owner = f"the one at {_DECLARED[name].origin}" if name in _DECLARED else "passpilot itself"
-        who = f"decision point {name!r} at {definition.origin}"
-        raise RegistrationError(f"{who}: expected a new name, got one that {owner} owns")
-    _DECLARED[name] = definition
-
-
-def withdraw(name: str) -> None:
-    """Take a declared point back, so that its name is free again.
-
-    Raises:
-        RegistrationError: none is declared by this name.
-    """
-    if _DECLARED.pop(name, None) is None:
-        raise RegistrationError(f"decision point {name!r}: expected a declared one, got none of this name")
+POINTS: Final = Registry[Declared](
+    "decision point",
+    own={
+        **{name: f"passpilot.features.llvm.{row.file}" for name, row in HOOKED.items()},
+        **{name: f"passpilot.features.{place}" for name, place in PASS_POINTS.items()},
+    },
+)
+"""The decision points that users have declared; its `own` are those of the catalogue."""
 
 
 def is_known(name: str) -> bool:
     """Whether there is a decision point of this name now. Nothing is imported to find out."""
-    return name in _DECLARED or name in HOOKED or name in PASS_POINTS
+    return name in POINTS or name in POINTS.own
 
 
 def point_names() -> tuple[str, ...]:
     """The names of all decision points that there are now."""
-    return *HOOKED, *PASS_POINTS, *_DECLARED
+    return *POINTS.own, *POINTS
 
 
 def current_name(name: str) -> str:
     """The name that a decision point has now; warns of one that it had before."""
     if is_known(name) or name not in RENAMED:
         return name
-    text = f"decision point {name!r} is called {RENAMED[name]!r} now"
-    warnings.warn(text, PasspilotWarning, stacklevel=3)
+    warn_user(f"decision point {name!r} is called {RENAMED[name]!r} now")
     return RENAMED[name]
 
 
@@ -202,13 +184,9 @@ def find_table(name: str) -> tuple[Feature, ...]:
 
 
 def _definition(name: str) -> Definition:
-    if name in _DECLARED:
-        return _DECLARED[name]
-    if not is_known(name):
-        known = ", ".join(point_names())
-        msg = f"decision point: expected one of {known}, got {name!r}; others come from --load files"
-        raise UsageError(msg)
-    if name in HOOKED:
-        return cast("Definition", import_module(f"passpilot.features.llvm.{HOOKED[name].file}"))
-    module, _, table = PASS_POINTS[name].partition(":")
-    return cast("Definition", getattr(import_module(f"passpilot.features.{module}"), table))
+    if name in POINTS:
+        return POINTS[name]
+    if name in POINTS.own:
+        return cast("Definition", POINTS.import_own(name))
+    known = ", ".join(point_names())
+    raise UsageError(f"decision point: expected one of {known}, got {name!r}; others come from --load files")

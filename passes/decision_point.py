@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final, Generic, NoReturn, TypeVar, cast
 
 from passpilot.features.custom import CustomFeature
 from passpilot.features.domain import Choice, Flag, Number
-from passpilot.features.point import Feature, Point, Site, declare, withdraw
+from passpilot.features.point import POINTS, Feature, Point, Site
 from passpilot.features.spec import TensorSpec, by_name
 from passpilot.features.table import PointTable
 from passpilot.passes.advisor import Advisor, Stats
@@ -41,11 +41,11 @@ from passpilot.plugin.errors import (
     restated,
 )
 from passpilot.plugin.mlir.place import operation_of, place_of, symbol_around
+from passpilot.plugin.origin import definition_origin
 from passpilot.runners.base import own_features
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from types import FrameType
 
     from passpilot.features.domain import Domain, Tensors
     from passpilot.passes.advisor import OnError
@@ -84,7 +84,7 @@ class DecisionPoint(Generic[Answer]):
         default: Callable[[Values], Answer],
         domain: Domain | None = None,
     ) -> None:
-        origin = _origin(sys._getframe(1))
+        origin = definition_origin("passpilot.passes.shipped.phases")
         try:
             rows = [_row(each) for each in features]
             domain = _domain(advice, domain, [row.spec for row in rows])
@@ -95,13 +95,13 @@ class DecisionPoint(Generic[Answer]):
         except (FeatureError, TypeError) as error:
             raise RegistrationError(f"decision point {name!r} at {origin}: {error}") from None
         self._take(table, default, origin)
-        declare(self)
+        POINTS.add(name, self)
 
     @classmethod
     def of(cls, table: PointTable, default: Callable[[Values], Answer]) -> DecisionPoint[Answer]:
         """The point of the catalogue that has this table, which needs no declaration."""
         made = cls.__new__(cls)
-        made._take(table, default, _origin(sys._getframe(1)))
+        made._take(table, default, definition_origin("passpilot.passes.shipped.phases"))
         return made
 
     def _take(self, table: PointTable, default: Callable[[Values], Answer], origin: str) -> None:
@@ -199,7 +199,7 @@ class DecisionPoint(Generic[Answer]):
         Raises:
             RegistrationError: it is free.
         """
-        withdraw(self.name)
+        POINTS.unregister(self.name)
 
     def checked(self, values: Values) -> Values:
         """The values by the names of the features, with a mask that allows everything where it is left out.
@@ -336,16 +336,6 @@ class PointAdvisor(Advisor):
 def _question_of(point: Point) -> object:
     """What an advisor has to know of a point beforehand."""
     return own_features(point), point.advice, point.domain
-
-
-def _origin(frame: FrameType | None) -> str:
-    """File and line of the user's call, which `DecisionPoint[int](...)` and `Phases(...)` pass on."""
-    while frame is not None and frame.f_globals.get("__name__") in (
-        "typing",
-        "passpilot.passes.shipped.phases",
-    ):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""
 
 
 def _context(site: object) -> str:

@@ -37,7 +37,7 @@ def search(name: str) -> bool:
     from passpilot.passes.python.registry import LLVM, MLIR
 
     failed: list[Error] = []
-    passes = [(registry, each) for registry in (LLVM, MLIR) for each in registry.offered_names()]
+    passes = [(registry, each) for registry in (LLVM, MLIR) for each in registry.names()]
     for registry, each in sorted(passes, key=lambda pair: pair[1] != name):
         try:
             registry.find(each)

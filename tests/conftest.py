@@ -8,10 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from passpilot.features.catalogue import HOOKED, PASS_POINTS
-from passpilot.features.custom import registered
-from passpilot.features.point import point_names
-from passpilot.passes.python.registry import LLVM, MLIR
+from passpilot.plugin.registry import snapshot
 from tests.corpus.build import build
 from tests.corpus.programs import programs
 
@@ -39,8 +36,6 @@ def nothing_stays() -> Iterator[None]:
     assert _registered() == before
 
 
-def _registered() -> tuple[set[str], ...]:
-    """What there is beside what comes with passpilot."""
-    points = point_names()
-    features = {f"{point}: {name}" for point in points for name in registered(point)}
-    return features, {*points} - {*HOOKED, *PASS_POINTS}, LLVM.added(), MLIR.added()
+def _registered() -> set[tuple[object, str]]:
+    """What there is beside what comes with passpilot, with what holds it."""
+    return {(registry, name) for registry in snapshot() for name in registry.added()}

@@ -13,7 +13,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from passpilot.features.domain import Flag
-from passpilot.features.mlir.call_graph import LOOPS, around
+from passpilot.features.mlir.contents import LOOPS, around
 from passpilot.features.point import Site, row
 from passpilot.features.spec import TensorSpec
 from passpilot.features.table import PointTable
@@ -23,7 +23,8 @@ from passpilot.plugin.mlir.place import place_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from passpilot.features.mlir.call_graph import Call, CallGraph, CallGraphNode
+    from passpilot.features.mlir.call_graph import CallGraph, CallGraphNode
+    from passpilot.features.mlir.contents import Call
     from passpilot.plugin.mlir.protocols import Operation, Value
 
 DIALECTS: Final = (

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from passpilot.features.domain import Choice
-from passpilot.features.mlir.call_graph import LOOPS
+from passpilot.features.mlir.contents import LOOPS
 from passpilot.features.mlir.structured import MOST_LOOPS
 from passpilot.features.point import row
 from passpilot.features.spec import TensorSpec

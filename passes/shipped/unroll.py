@@ -28,7 +28,7 @@ _PREFIX: Final = "llvm.loop.unroll."
 @function_pass("advised-unroll")
 @dataclass(frozen=True)
 class AdvisedUnroll:
-    """Sets unroll factors of inner loops as the runner of `advised-unroll` says; LLVM's own by default."""
+    """Sets the unroll factor of inner loops as the runner of `advised-unroll` says; LLVM's own by default."""
 
     def run(self, function: Function) -> PreservedAnalyses:
         """Ask about each innermost loop whose factor the source does not say."""

@@ -59,7 +59,7 @@ def test_a_table_of_nothing_is_refused(table: list[str]) -> None:
         Phases("no-phases", table, TensorSpec("one", "float32", (1,)), lambda _: 1)
 
 
-@pytest.mark.usefixtures("restored_points")
+@pytest.mark.usefixtures("restored_registries")
 def test_a_name_has_one_owner_at_a_place_of_the_user() -> None:
     def make() -> Phases:
         return Phases("test-phases", ["globaldce"], TensorSpec("one", "float32", (1,)), lambda _: 1)
