@@ -20,7 +20,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
 
-from passpilot.passes.advisor import Advisor as Idler
+from passpilot.passes.advisor import Advisor
 from passpilot.passes.llvmlite.module import emit, optimize
 from passpilot.plugin.asking import POINTS
 from passpilot.plugin.errors import InputError, PasspilotWarning
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from llvmlite.binding import ModuleRef
 
-    from passpilot.plugin.asking import Advisor
+    from passpilot.plugin.asking import AdvisorLike
 
 _LOCK: Final = threading.Lock()
 
@@ -40,14 +40,14 @@ class _Advised:
     """What one block asks for."""
 
     pipeline: str
-    advisors: tuple[Advisor, ...]
+    advisors: tuple[AdvisorLike, ...]
     at: Mapping[str, str]
     key: str = field(default_factory=lambda: uuid.uuid4().hex)
     """For Numba's cache on disk: no function that is in it was compiled for this block."""
     compiled: threading.Event = field(default_factory=threading.Event)
     """Set once Numba has compiled a function in this block."""
 
-    def of(self, function: Literal["optimize", "emit"]) -> list[Advisor]:
+    def of(self, function: Literal["optimize", "emit"]) -> list[AdvisorLike]:
         """The advisors that `function` takes: `optimize` all that `emit` does not."""
         emitted = POINTS["emit"]
         return [each for each in self.advisors if (each.point in emitted) == (function == "emit")]
@@ -81,7 +81,7 @@ class _Codegen(Protocol):
 @contextmanager
 def advised_numba(
     pipeline: str = "default<O3>",
-    advisors: Sequence[Advisor] = (),
+    advisors: Sequence[AdvisorLike] = (),
     *,
     at: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[None]:
@@ -116,16 +116,16 @@ def advised_numba(
     if active.compiled.is_set():
         return
     for each in advisors:
-        if isinstance(each, Idler) and each.asks:
+        if isinstance(each, Advisor) and each.asks:
             who = f"{each.point} advisor: runner {each.name}"
             told = "was never asked: Numba compiled nothing in the block; first call the function inside it"
             warnings.warn(f"{who} {told}", PasspilotWarning, stacklevel=3)
 
 
 @contextmanager
-def _may_idle(advisors: Sequence[Advisor]) -> Iterator[None]:
+def _may_idle(advisors: Sequence[AdvisorLike]) -> Iterator[None]:
     """Let advisors be asked nothing: many functions need no decision, and on some processors none does."""
-    known = [each for each in advisors if isinstance(each, Idler)]
+    known = [each for each in advisors if isinstance(each, Advisor)]
     before = [each.may_idle for each in known]
     for each in known:
         each.may_idle = True
@@ -267,7 +267,7 @@ def _run(library: _Library, **options: object) -> None:
     manager.run(library._final_module, builder)
 
 
-def _emit(library: _Library, advisors: Sequence[Advisor]) -> bytes:
+def _emit(library: _Library, advisors: Sequence[AdvisorLike]) -> bytes:
     codegen = library._codegen
     return emit(
         library._final_module,

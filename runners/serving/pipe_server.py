@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Server`: a model server behind two FIFOs, the other end of `pipe:BASE`.
+"""`PipeServer`: a model server behind two FIFOs, the other end of `pipe:BASE`.
 
 It serves one compiler after the other and makes a runner for each. A compiler that dies, at whatever byte,
 costs no more than its session; a runner's error goes back to the compiler as text, and the session goes on.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from passpilot.plugin.errors import Error, PeerError, PolicyError
 from passpilot.runners.remote import wire
-from passpilot.runners.remote.fifo import Channel, Listener
+from passpilot.runners.remote.fifo import FifoChannel, Listener
 from passpilot.runners.serving.pipe_session import LONGEST_NOTICE, described, session_maker
 from passpilot.runners.serving.supply import Supply
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Server:
+class PipeServer:
     """Serves the runner that `spec` names at the FIFOs of `base`.
 
     `timeout` in seconds bounds each wait within a message and for a handshake; a connected compiler may be
@@ -57,7 +57,7 @@ class Server:
         finally:
             self._supply.close()
 
-    def _serve_next(self, channel: Channel) -> None:
+    def _serve_next(self, channel: FifoChannel) -> None:
         try:
             channel.wait()
             self._session(channel)
@@ -68,7 +68,7 @@ class Server:
         finally:
             channel.close()
 
-    def _session(self, channel: Channel) -> None:
+    def _session(self, channel: FifoChannel) -> None:
         deadline = time.monotonic() + self._timeout
         with contextlib.ExitStack() as stack:
             try:

@@ -22,19 +22,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn, TypeAlias
 
-    from passpilot.runners.remote.fifo import Channel
+    from passpilot.runners.remote.fifo import FifoChannel
 
-    SessionMaker: TypeAlias = Callable[[Channel, Runner, Point, float, Callable[[str], object]], "Session"]
+    Notice: TypeAlias = Callable[[str], object]
+    SessionMaker: TypeAlias = Callable[[FifoChannel, Runner, Point, float, Notice], "PipeSession"]
 
 LONGEST_NOTICE: Final = 1000
 """Characters of an error that a server tells its user."""
 
 
-class Session:
+class PipeSession:
     """The questions of one client after the handshake."""
 
     def __init__(
-        self, channel: Channel, runner: Runner, point: Point, timeout: float, notice: Callable[[str], object]
+        self, channel: FifoChannel, runner: Runner, point: Point, timeout: float, notice: Notice
     ) -> None:
         self._channel = channel
         self._runner = runner
@@ -121,17 +122,17 @@ class Session:
         return time.monotonic() + self._timeout
 
 
-class CodedSession(Session):
+class CodedPipeSession(PipeSession):
     """A session whose tensors travel in another format than their own bytes."""
 
     def __init__(
         self,
         serdes: str,
-        channel: Channel,
+        channel: FifoChannel,
         runner: Runner,
         point: Point,
         timeout: float,
-        notice: Callable[[str], object],
+        notice: Notice,
     ) -> None:
         super().__init__(channel, runner, point, timeout, notice)
         self._observation = make_serdes(serdes, runner.inputs, point.features)
@@ -177,7 +178,7 @@ def session_maker(serdes: str) -> SessionMaker:
 
     It raises RunnerSpecError if there is no such format, or it cannot name the tensors.
     """
-    return Session if serdes == "bitstream" else partial(CodedSession, serdes)
+    return PipeSession if serdes == "bitstream" else partial(CodedPipeSession, serdes)
 
 
 def described(error: BaseException) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from passpilot.features.mlir.call_graph import Call, CallGraph, CallGraphNode
     from passpilot.passes.mlir.inlining.mark import Question
-    from passpilot.plugin.asking import Advisor
+    from passpilot.plugin.asking import AdvisorLike
     from passpilot.plugin.mlir.protocols import Operation
 
 _UNREAD: Final = {row.spec.name: 0 for row in FEATURES}
@@ -88,6 +88,6 @@ def _ask_all(questions: Sequence[Question]) -> Sequence[bool]:
             site.end()
 
 
-def _reads(advisor: Advisor) -> bool:
+def _reads(advisor: AdvisorLike) -> bool:
     """Whether somebody looks at the features: the runner, or the log."""
     return not isinstance(advisor, PointAdvisor) or advisor.reads
