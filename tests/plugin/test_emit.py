@@ -239,7 +239,7 @@ def test_a_stopped_module_is_whole(tmp_path: Path, level: int, linkage: str) -> 
     heads = [line for line in str(module).splitlines() if line.startswith("define")]
     place = tmp_path / "remarks"
     with stopped_by_its_remarks(place), pytest.raises(StopError):
-        emit(module, opt_level=level, remarks_output=str(place), remarks_filter="asm-printer")
+        emit(module, opt_level=level, remarks=Remarks(str(place), "asm-printer"))
     module.verify()
     after = [line for line in str(module).splitlines() if line.startswith("define")]
     assert [line.partition(" #")[0] for line in after] == [line.partition(" #")[0] for line in heads]
