@@ -12,7 +12,8 @@ from tests.test_house import FOLDERS
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("docs/architecture.md", "CONTRIBUTING.md")
-NAMED = re.compile(r"`((?:%s)/[\w./-]*)(?::(\w+))?`" % "|".join((*FOLDERS, "docs")))
+TOP = "|".join((*FOLDERS, "docs"))
+NAMED = re.compile(rf"`((?:{TOP})/[\w./-]*)(?::(\w+))?`")
 """A path of the repository, perhaps with a name that it defines: `runners/spec.py:make_runner`."""
 
 
