@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles a `Graph`: LLVM IR of one constant, a `passpilot_model` of plugin/native/include, then machine code.
+"""Compiles a `Graph` to LLVM IR of one constant, the `passpilot_model` of passpilot_model.h, then to machine code.
 
 The IR goes through LLVM's own ``default<O3>``. A library is linked without any other, so that it needs none:
 malloc and memcpy are the process's own.
