@@ -22,8 +22,8 @@ from passpilot.features.domain import Choice, Flag, Number
 from passpilot.features.point import Point, find_point
 from passpilot.features.spec import TensorSpec, layout
 from passpilot.plugin.errors import AdviceError, ConformanceError, SpecMismatchError
+from passpilot.plugin.failures import describe_exception
 from passpilot.runners.base import Runner, tensor_views
-from passpilot.runners.python import describe_exception
 from passpilot.runners.spec import make_runner
 
 if TYPE_CHECKING:

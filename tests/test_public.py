@@ -59,10 +59,6 @@ FUNCTIONS: Final = [
     "runner_scheme",
 ]
 GUIDES: Final = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("examples/**/*.py"))]
-    ROOT / "README.md",
-    *sorted((ROOT / "docs").glob("*.md")),
-    *sorted(ROOT.glob("examples/**/*.py")),
-]
 
 
 def test_dir_lists_the_public_names_and_nothing_else() -> None:

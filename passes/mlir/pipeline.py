@@ -15,9 +15,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from passpilot.passes.mlir.text import parse, refused
-from passpilot.passes.python.element import described, make_pass, raise_again
+from passpilot.passes.python.element import make_pass, raise_again
 from passpilot.passes.python.registry import MLIR
 from passpilot.plugin.errors import CompilationError, InputError, PassError
+from passpilot.plugin.failures import describe_failure
 from passpilot.plugin.mlir import capi as mlir_capi
 from passpilot.plugin.mlir.bindings import bindings
 from passpilot.plugin.mlir.diagnostics import diagnosed
@@ -190,7 +191,7 @@ class Pipeline:
             self._failures.append(_Failure(_who(name, location), raised))
             mlir_capi.signal_failure(pass_)
             if isinstance(raised, Exception) and location is not None:
-                location.emit_error(f"pass {name}: {described(raised)}")
+                location.emit_error(f"pass {name}: {describe_failure(raised)}")
 
 
 def listing() -> str:

@@ -30,9 +30,10 @@ from grpc_reflection.v1alpha import reflection
 
 from passpilot.features.domain import Flag
 from passpilot.plugin.errors import InputError, PeerError
+from passpilot.plugin.failures import describe_failure
 from passpilot.runners.base import tensor_views
 from passpilot.runners.remote.advisor_pb2 import Answer, Done, Question, Welcome
-from passpilot.runners.serving.pipe_session import LONGEST_NOTICE, described
+from passpilot.runners.serving.pipe_session import LONGEST_NOTICE
 from passpilot.runners.serving.supply import Supply
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class GrpcServer:
         except grpc.RpcError:
             pass  # the client is gone
         except (Exception, SystemExit) as error:  # noqa: BLE001  (it costs one session)
-            self._notice(described(error)[:LONGEST_NOTICE])
+            self._notice(describe_failure(error)[:LONGEST_NOTICE])
         finally:
             self._count(-1)
             if not context.add_callback(self.ended.set):  # else when the client has been told all
@@ -160,7 +161,7 @@ class GrpcServer:
                 runner = stack.enter_context(self._supply.runner_for(point))
                 session = _GrpcSession(runner, point, self._notice)
             except (Exception, SystemExit) as error:  # noqa: BLE001  (it costs one session)
-                text = described(error)
+                text = describe_failure(error)
                 self._notice(f"{self._who}: refused a client at {context.peer()}: {text}"[:LONGEST_NOTICE])
                 yield grpc_messages.failure(text, type(error).__name__)
                 return
@@ -233,7 +234,7 @@ class _GrpcSession:
         raise PeerError(f"question: expected a frame of {size} bytes, or a context, got {got}")
 
     def _failure(self, error: BaseException) -> bytes:
-        text = described(error)
+        text = describe_failure(error)
         if self._notice is not None:
             self._notice(text[:LONGEST_NOTICE])
             self._notice = None  # the client has them all

@@ -13,9 +13,10 @@ import time
 from typing import TYPE_CHECKING
 
 from passpilot.plugin.errors import Error, PeerError, PolicyError
+from passpilot.plugin.failures import describe_failure
 from passpilot.runners.remote import wire
 from passpilot.runners.remote.fifo import FifoChannel, Listener
-from passpilot.runners.serving.pipe_session import LONGEST_NOTICE, described, session_maker
+from passpilot.runners.serving.pipe_session import LONGEST_NOTICE, session_maker
 from passpilot.runners.serving.supply import Supply
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class PipeServer:
         except BrokenPipeError:
             self._notice(str(channel.gone("it to read an answer")))
         except (Exception, SystemExit) as error:  # noqa: BLE001  (it costs one session)
-            self._notice(described(error)[:LONGEST_NOTICE])
+            self._notice(describe_failure(error)[:LONGEST_NOTICE])
         finally:
             channel.close()
 
@@ -77,7 +78,7 @@ class PipeServer:
                 runner = stack.enter_context(self._supply.runner_for(point))
                 session = session_maker(serdes)(channel, runner, point, self._timeout, self._notice)
             except (Exception, SystemExit) as error:
-                told = error if isinstance(error, Error) else PolicyError(described(error))
+                told = error if isinstance(error, Error) else PolicyError(describe_failure(error))
                 channel.write(wire.refusal(told), deadline, "the refusal")
                 raise PeerError(f"{channel.who}: refused a client: {told}") from error
             channel.write(wire.welcome(runner.inputs, self._supply.name), deadline, "the handshake")

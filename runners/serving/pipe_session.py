@@ -12,9 +12,9 @@ import numpy as np
 from passpilot.features.domain import Flag
 from passpilot.features.point import Point
 from passpilot.features.spec import MAX_BYTES
-from passpilot.plugin.errors import Error, PeerError, PolicyError
+from passpilot.plugin.errors import PeerError
+from passpilot.plugin.failures import describe_failure
 from passpilot.runners.base import Runner, tensor_views
-from passpilot.runners.python import describe_exception
 from passpilot.runners.remote import wire
 from passpilot.runners.serdes import advice_serdes, make_serdes
 
@@ -99,7 +99,7 @@ class PipeSession:
         """Tell the client, unless it is the user who interrupts the server."""
         if isinstance(error, KeyboardInterrupt):
             raise error
-        text = described(error)
+        text = describe_failure(error)
         self._send(self._failure(text))
         if self._notice is not None:
             self._notice(text[:LONGEST_NOTICE])
@@ -179,12 +179,3 @@ def session_maker(serdes: str) -> SessionMaker:
     It raises RunnerSpecError if there is no such format, or it cannot name the tensors.
     """
     return PipeSession if serdes == "bitstream" else partial(CodedPipeSession, serdes)
-
-
-def described(error: BaseException) -> str:
-    """Our own words for our own errors; type, text and place for whatever a policy raised."""
-    return (
-        str(error)
-        if isinstance(error, Error) and not isinstance(error, PolicyError)
-        else describe_exception(error)
-    )

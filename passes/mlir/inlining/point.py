@@ -19,7 +19,8 @@ from passpilot.plugin.asking import ASKED
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from passpilot.features.mlir.call_graph import Call, CallGraph, CallGraphNode
+    from passpilot.features.mlir.call_graph import CallGraph, CallGraphNode
+    from passpilot.features.mlir.contents import Call
     from passpilot.passes.mlir.inlining.mark import Question
     from passpilot.plugin.asking import AdvisorLike
     from passpilot.plugin.mlir.protocols import Operation

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from passpilot.passes.mlir.pipeline import Pipeline
 from passpilot.passes.mlir.stock.messages import Reply, receive_request, send_answer
 from passpilot.plugin.errors import Error, PassError
+from passpilot.plugin.failures import headline
 from passpilot.plugin.load import load_file
 from passpilot.plugin.mlir.bindings import bindings
 
@@ -50,7 +51,7 @@ class PassWorker:
             if not any(each.severity == "error" for each in diagnostics):
                 failed.append(("error", " ".join(str(error).split()), NOWHERE))
         except BaseException as error:  # noqa: BLE001  (Ctrl-C and sys.exit() in a pass)
-            failed.append(("error", f"{request.name}: {type(error).__name__}: {error}", NOWHERE))
+            failed.append(("error", f"{request.name}: {headline(error)}", NOWHERE))
         said = [each for first in diagnostics for each in (first, *first.notes)]
         told = [(each.severity, each.message, (each.file, each.line, each.column)) for each in said]
         return Reply([*told, *failed], result)

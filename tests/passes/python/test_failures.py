@@ -26,7 +26,7 @@ from tests.stock import MANY_CALLS, clang
 EMPTY: Final[dict[str, bool]] = {}
 EACH: Final = PipelineOptions(verify_each=True)
 
-pytestmark = pytest.mark.usefixtures("restored_registry")
+pytestmark = pytest.mark.usefixtures("restored_registries")
 
 
 @pytest.mark.parametrize("answer", [None, 0, 1, "yes", [True]])
