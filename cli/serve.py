@@ -139,7 +139,8 @@ def _notice(text: str) -> None:
 
 
 def _serve_grpc(args: argparse.Namespace) -> None:
-    from passpilot.runners.serving.grpc_server import GrpcServer, announce, read_guard
+    from passpilot.runners.remote.auth import read_guard
+    from passpilot.runners.serving.grpc_server import GrpcServer, announce
 
     token, tls = read_guard(args, "serve")
     server = GrpcServer(

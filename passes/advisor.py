@@ -24,7 +24,6 @@ from passpilot.plugin.errors import (
     LogError,
     ModelError,
     PassError,
-    PeerError,
     PolicyError,
     RunnerSpecError,
     SpecMismatchError,
@@ -34,9 +33,10 @@ from passpilot.plugin.errors import (
 from passpilot.plugin.failures import describe_failure
 from passpilot.plugin.files import OutputFile
 from passpilot.plugin.origin import warn_user
-from passpilot.runners.base import AbsentPeer, Runner, own_features
+from passpilot.runners.base import Runner, own_features
 from passpilot.runners.native import NativeRunner, point_row, row_of
-from passpilot.runners.spec import make_runner, shown
+from passpilot.runners.remote.absent import make_runner_or_absent
+from passpilot.runners.spec import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -130,18 +130,12 @@ class Advisor(ABC):
         self.name = (
             shown(runner) if isinstance(runner, str) else getattr(runner, "__name__", type(runner).__name__)
         )
-        self.runner = self._make(runner, point, on_error, timeout)
+        self.runner = make_runner_or_absent(
+            runner, point, timeout=timeout, default_on_error=on_error == "default"
+        )
         if runner != "default" or log is not None:  # else nothing to ask or write: LLVM as it is
             self._core = self._connect(point, on_error, limit)
         self._before = self._counts()
-
-    def _make(self, runner: RunnerLike, point: Point, on_error: OnError, timeout: float) -> Runner:
-        try:
-            return make_runner(runner, point, timeout=timeout)
-        except PeerError as error:
-            if on_error == "fail":
-                raise
-            return AbsentPeer(error, point.advice)
 
     def _check_table(self, point: Point) -> None:
         """Make sure that the installed LLVM computes what our table says."""
