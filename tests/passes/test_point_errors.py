@@ -15,7 +15,7 @@ from passpilot.features.domain import Number
 from passpilot.features.point import POINTS
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.decision_point import DecisionPoint, PointAdvisor
-from passpilot.plugin.compile import optimize
+from passpilot.passes.optimize import optimize
 from passpilot.plugin.errors import AdviceError, Error, FeatureError, InputError, PassError, PolicyError
 from passpilot.plugin.ir import Function
 from passpilot.plugin.module import Module
