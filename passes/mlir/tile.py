@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.features.domain import Choice
 from passpilot.features.mlir.structured import structured
-from passpilot.features.mlir.tile import FEATURES, SIZES, may_tile, observe_loop, observe_operation
+from passpilot.features.mlir.tile import FEATURES, TILE_SIZES, may_tile, observe_loop, observe_operation
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.passes.mlir.api import pass_
@@ -32,10 +32,10 @@ MLIR_TILE: Final = DecisionPoint[int](
     "mlir-tile",
     features=FEATURES,
     advice=TensorSpec("tile_choice", "int64", (1,)),
-    domain=Choice(len(SIZES), "mask"),
-    default=lambda _: SIZES.index(0),
+    domain=Choice(len(TILE_SIZES), "mask"),
+    default=lambda _: TILE_SIZES.index(0),
 )
-"""The question: one of `SIZES`, by its place."""
+"""The question: one of `TILE_SIZES`, by its place."""
 
 _HANDLE: Final = "!transform.any_op"
 
@@ -86,7 +86,7 @@ def _ask(op: Structured) -> Sequence[int]:
         choice = 0
         if may_tile(loop):
             choice = MLIR_TILE.ask({**common, **observe_loop(op, number, sizes)}, op.operation)
-        sizes.append(SIZES[choice])
+        sizes.append(TILE_SIZES[choice])
     return sizes
 
 
