@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from passpilot.cli.parser import Parser
-    from passpilot.plugin.asking import Advisor
+    from passpilot.plugin.asking import AdvisorLike
 
 ADVISORS: Final[Mapping[str, Mapping[str, str]]] = {
     "opt": {"inline": "passpilot.passes.inline:InlineAdvisor"},
@@ -81,7 +81,7 @@ def load_files(options: argparse.Namespace) -> None:
         load_file(file)
 
 
-def make_advisors(command: str, options: argparse.Namespace) -> list[Advisor]:
+def make_advisors(command: str, options: argparse.Namespace) -> list[AdvisorLike]:
     """The advisors that the flags ask for, at most one per point.
 
     Raises:
@@ -92,7 +92,7 @@ def make_advisors(command: str, options: argparse.Namespace) -> list[Advisor]:
     asked = runner_specs(command, options)
     written = log_paths(command, options, asked)
     given = _keywords(command, options, asked)
-    made: list[Advisor] = []
+    made: list[AdvisorLike] = []
     try:
         for point, runner in asked.items():
             names = KEYWORDS.get(point, PASS_POINT)
@@ -104,18 +104,18 @@ def make_advisors(command: str, options: argparse.Namespace) -> list[Advisor]:
     return made
 
 
-def _make(command: str, point: str, runner: str, keywords: Mapping[str, object]) -> Advisor:
+def _make(command: str, point: str, runner: str, keywords: Mapping[str, object]) -> AdvisorLike:
     if point not in ADVISORS[command]:
-        made: Advisor = import_module("passpilot.passes.decision_point").PointAdvisor(
+        made: AdvisorLike = import_module("passpilot.passes.decision_point").PointAdvisor(
             point, runner, **keywords
         )
         return made
     module, _, name = ADVISORS[command][point].partition(":")
-    advisor: Advisor = getattr(import_module(module), name)(runner, **keywords)
+    advisor: AdvisorLike = getattr(import_module(module), name)(runner, **keywords)
     return advisor
 
 
-def close_advisors(advisors: Sequence[Advisor]) -> None:
+def close_advisors(advisors: Sequence[AdvisorLike]) -> None:
     """Close all advisors, the last first, then raise what the first that failed raised."""
     failed: BaseException | None = None
     for advisor in reversed(advisors):

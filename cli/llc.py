@@ -19,7 +19,7 @@ from passpilot.cli.advice import (
     runner_specs,
 )
 from passpilot.cli.llvm_options import check_text, set_llvm_options, split_options
-from passpilot.cli.options_table import input_options, remark_options
+from passpilot.cli.options_table import input_options, remark_options, remarks_of
 from passpilot.cli.outputs import check_outputs, prepare, print_reports, print_version, refuses_terminal
 from passpilot.cli.parser import Parser
 from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from passpilot.plugin import _core
-    from passpilot.plugin.asking import Advisor
+    from passpilot.plugin.asking import AdvisorLike
     from passpilot.plugin.module import Module
 
 LEVELS: Final = ("O0", "O1", "O2", "O3")
@@ -228,9 +228,7 @@ def _emit_options(options: argparse.Namespace, level: int) -> _core.EmitOptions:
         options.split_dwarf_file,
         bool(options.split_dwarf_output),
     )
-    made.remarks.file, made.remarks.filter = options.pass_remarks_output, options.pass_remarks_filter
-    made.remarks.format = options.pass_remarks_format
-    made.remarks.with_hotness = options.pass_remarks_with_hotness
+    made.remarks = remarks_of(options).core
     return made
 
 
@@ -238,7 +236,7 @@ def _compile(
     options: argparse.Namespace,
     module: Module,
     wanted: _core.EmitOptions,
-    advisors: Sequence[Advisor],
+    advisors: Sequence[AdvisorLike],
     measuring: _Measuring,
 ) -> None:
     from passpilot.plugin.compile import generate

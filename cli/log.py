@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from passpilot.features.log.reader import Observation
+    from passpilot.features.log.reader import LoggedDecision
 
 _EXAMPLE = """\
 example:
@@ -121,7 +121,7 @@ def _style_of(advice: str) -> _Style:
 class _Decision:
     """An observation for people: which tensor is its advice, and what LLVM would have done."""
 
-    observation: Observation
+    observation: LoggedDecision
     style: _Style
 
     @property

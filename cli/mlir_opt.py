@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
-    from passpilot.plugin.asking import Advisor
+    from passpilot.plugin.asking import AdvisorLike
     from passpilot.plugin.mlir.diagnostics import Diagnostic
     from passpilot.plugin.mlir.source import Source
 
@@ -140,12 +140,12 @@ class _Compilation(NamedTuple):
     """What all parts of an input have in common."""
 
     options: argparse.Namespace
-    advisors: Sequence[Advisor]
+    advisors: Sequence[AdvisorLike]
     mlir: Any
     pipeline: Callable[..., Any]
 
 
-def _run(options: argparse.Namespace, sources: Sequence[Source], advisors: Sequence[Advisor]) -> int:
+def _run(options: argparse.Namespace, sources: Sequence[Source], advisors: Sequence[AdvisorLike]) -> int:
     from passpilot.passes.mlir.pipeline import Pipeline
 
     shared = _Compilation(options, advisors, bindings(), Pipeline)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.cli.advice import RUNNERS, advice_options, close_advisors, load_files, make_advisors
 from passpilot.cli.llvm_options import check_text, set_llvm_options, split_options
-from passpilot.cli.options_table import input_options, remark_options
+from passpilot.cli.options_table import input_options, remark_options, remarks_of
 from passpilot.cli.outputs import check_outputs, prepare, print_reports, print_version, refuses_terminal
 from passpilot.cli.parser import Parser
 from passpilot.plugin.errors import UsageError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
-    from passpilot.plugin.asking import Advisor
+    from passpilot.plugin.asking import AdvisorLike
     from passpilot.plugin.module import Module
 
 LEVELS: Final = ("O0", "O1", "O2", "O3", "Os", "Oz")
@@ -122,9 +122,9 @@ def _print_passes(options: argparse.Namespace) -> None:
 
 
 def _compile(
-    options: argparse.Namespace, pipeline: str, at: Mapping[str, str], advisors: Sequence[Advisor]
+    options: argparse.Namespace, pipeline: str, at: Mapping[str, str], advisors: Sequence[AdvisorLike]
 ) -> None:
-    from passpilot.plugin.compile import optimize
+    from passpilot.plugin.compile import PipelineOptions, optimize
     from passpilot.plugin.module import Module
     from passpilot.plugin.progress import progress
 
@@ -141,15 +141,14 @@ def _compile(
             pipeline,
             advisors,
             at=at,
-            aa_pipeline=options.aa_pipeline,
             verify=not options.disable_verify,
-            verify_each=options.verify_each,
-            debug_pass_manager=options.debug_pass_manager,
-            pass_plugins=options.load_pass_plugin,
-            remarks_output=options.pass_remarks_output,
-            remarks_filter=options.pass_remarks_filter,
-            remarks_format=options.pass_remarks_format,
-            remarks_with_hotness=options.pass_remarks_with_hotness,
+            options=PipelineOptions(
+                aa_pipeline=options.aa_pipeline,
+                verify_each=options.verify_each,
+                debug_pass_manager=options.debug_pass_manager,
+                pass_plugins=options.load_pass_plugin,
+            ),
+            remarks=remarks_of(options),
         )
     close_advisors(advisors)  # what fails here must fail before anything is written
     _write(options, module)

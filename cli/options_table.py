@@ -6,7 +6,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import argparse
+
     from passpilot.cli.parser import Parser
+    from passpilot.plugin.compile import Remarks
 
 
 def input_options(parser: Parser) -> None:
@@ -26,3 +29,15 @@ def remark_options(parser: Parser) -> None:
     add("pass-remarks-filter", default="", metavar="REGEX", help="only remarks of these passes")
     add("pass-remarks-format", default="yaml", metavar="FORMAT", help="yaml (default) or bitstream")
     add("pass-remarks-with-hotness", action="store_true", help="remarks with profile counts")
+
+
+def remarks_of(options: argparse.Namespace) -> Remarks:
+    """What the flags of remark files say."""
+    from passpilot.plugin.compile import Remarks
+
+    return Remarks(
+        options.pass_remarks_output,
+        options.pass_remarks_filter,
+        options.pass_remarks_format,
+        options.pass_remarks_with_hotness,
+    )

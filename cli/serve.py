@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.cli.parser import Parser
 from passpilot.plugin.load import load_file
-from passpilot.runners.serving.pipe_server import Server
+from passpilot.runners.serving.pipe_server import PipeServer
 
 if TYPE_CHECKING:
     import argparse
@@ -110,7 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if args.pipe is None:
             _serve_grpc(args)
         else:
-            server = Server(
+            server = PipeServer(
                 args.runner,
                 args.pipe,
                 point=args.point,

@@ -39,11 +39,11 @@ from passpilot.plugin.errors import (
     restated,
 )
 from passpilot.plugin.mlir.place import operation_of, place_of, symbol_around
+from passpilot.plugin.origin import definition_origin
 from passpilot.runners.base import own_features
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from types import FrameType
 
     from passpilot.features.domain import Domain, Tensors
     from passpilot.passes.advisor import OnError
@@ -83,7 +83,7 @@ class DecisionPoint(Generic[Answer]):
         domain: Domain | None = None,
     ) -> None:
         self.name = name
-        self.origin = _origin(sys._getframe(1))
+        self.origin = definition_origin("passpilot.passes.shipped.phases")
         self.default = default
         self._who = f"decision point {name!r} at {self.origin}"
         try:
@@ -326,16 +326,6 @@ class PointAdvisor(Advisor):
 def _question_of(point: Point) -> object:
     """What an advisor has to know of a point beforehand."""
     return own_features(point), point.advice, point.domain
-
-
-def _origin(frame: FrameType | None) -> str:
-    """File and line of the user's call, which `DecisionPoint[int](...)` and `Phases(...)` pass on."""
-    while frame is not None and frame.f_globals.get("__name__") in (
-        "typing",
-        "passpilot.passes.shipped.phases",
-    ):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""
 
 
 def _context(site: object) -> str:

@@ -20,8 +20,8 @@ from passpilot.features.point import Point
 from passpilot.features.spec import TensorSpec, layout
 from passpilot.plugin.embedded import TEXT, end, fill, load, told_warnings, trace
 from passpilot.plugin.errors import AdviceError, PeerError, PolicyError
+from passpilot.plugin.failures import describe_failure
 from passpilot.runners.base import AbsentPeer, Runner, tensor_views
-from passpilot.runners.python import describe_failure
 from passpilot.runners.spec import make_runner
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from passpilot.features.custom import registered
 from passpilot.features.point import POINTS, SHIPPED, point_names
-from passpilot.passes.python.registry import LLVM, MLIR
+from passpilot.plugin.registry import snapshot
 from tests.corpus.build import build
 from tests.corpus.programs import programs
 
@@ -38,8 +37,7 @@ def nothing_stays() -> Iterator[None]:
     assert _registered() == before
 
 
-def _registered() -> tuple[set[str], ...]:
-    """What there is beside what comes with passpilot."""
-    points = point_names()
-    features = {f"{point}: {name}" for point in points for name in registered(point)}
-    return features, {*points} - {*POINTS, *SHIPPED}, LLVM.added(), MLIR.added()
+def _registered() -> set[tuple[object, str]]:
+    """What there is beside what comes with passpilot, with what holds it."""
+    points = {("point", name) for name in {*point_names()} - {*POINTS, *SHIPPED}}
+    return points | {(registry, name) for registry in snapshot() for name in registry.added()}

@@ -40,7 +40,7 @@ _PARENT_DEATH: Final = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
 
 
-class Channel:
+class AgentChannel:
     """The worker's end of the socket."""
 
     def __init__(self, end: socket.socket) -> None:
@@ -70,7 +70,7 @@ class AgentRunner(Runner):
     Where `function` is given, the compiler's default answers whatever concerns another one.
     """
 
-    def __init__(self, point: Point, features: Sequence[str], function: str, channel: Channel) -> None:
+    def __init__(self, point: Point, features: Sequence[str], function: str, channel: AgentChannel) -> None:
         mask = [point.domain.mask] if isinstance(point.domain, Choice) else []
         self.inputs = point.select(dict.fromkeys([*features, *mask])) if features else own_features(point)
         self.output = point.advice
@@ -149,7 +149,7 @@ def _advisor(runner: AgentRunner, point: str) -> Advisor:
     return own(runner) if own else PointAdvisor(point, runner)
 
 
-def _compiled(start: compiler_pb2.Start, channel: Channel) -> compiler_pb2.CompilerMessage:
+def _compiled(start: compiler_pb2.Start, channel: AgentChannel) -> compiler_pb2.CompilerMessage:
     """The last message of an episode; the agent is asked on the way."""
     task = Task.of(start)
     runner = AgentRunner(find_point(start.point), start.features, start.function, channel)
@@ -168,7 +168,7 @@ def _compiled(start: compiler_pb2.Start, channel: Channel) -> compiler_pb2.Compi
     return compiler_pb2.CompilerMessage(result=result, episode=runner.introduction())
 
 
-def _answer(start: compiler_pb2.Start, channel: Channel) -> compiler_pb2.CompilerMessage:
+def _answer(start: compiler_pb2.Start, channel: AgentChannel) -> compiler_pb2.CompilerMessage:
     try:
         if start.point:
             return _compiled(start, channel)
@@ -183,7 +183,7 @@ def main(argv: Sequence[str]) -> None:
     """Serve the socket whose descriptor is the first argument; the others are files to load."""
     ctypes.CDLL(None).prctl(_PARENT_DEATH, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service
-    channel = Channel(socket.socket(fileno=int(argv[0])))
+    channel = AgentChannel(socket.socket(fileno=int(argv[0])))
     try:
         for file in argv[1:]:
             load_file(file)

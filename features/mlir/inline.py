@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.mlir.call_graph import LOOPS, around
+from passpilot.features.mlir.contents import LOOPS, around
 from passpilot.features.point import Site, row
 from passpilot.plugin.errors import StaleViewError
 from passpilot.plugin.mlir.place import place_of
@@ -20,7 +20,8 @@ from passpilot.plugin.mlir.place import place_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from passpilot.features.mlir.call_graph import Call, CallGraph, CallGraphNode
+    from passpilot.features.mlir.call_graph import CallGraph, CallGraphNode
+    from passpilot.features.mlir.contents import Call
     from passpilot.plugin.mlir.protocols import Operation, Value
 
 DIALECTS: Final = (

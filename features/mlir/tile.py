@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.mlir.call_graph import LOOPS
+from passpilot.features.mlir.contents import LOOPS
 from passpilot.features.mlir.structured import MOST_LOOPS
 from passpilot.features.point import row
 

@@ -20,7 +20,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
 
-from passpilot.passes.advisor import Advisor as Idler
+from passpilot.passes.advisor import Advisor
 from passpilot.passes.llvmlite.module import emit, optimize
 from passpilot.plugin.asking import POINTS
 from passpilot.plugin.errors import InputError, PasspilotWarning
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from llvmlite.binding import ModuleRef
 
-    from passpilot.plugin.asking import Advisor
+    from passpilot.plugin.asking import AdvisorLike
 
 _LOCK: Final = threading.Lock()
 
@@ -40,12 +40,12 @@ class _Advised:
     """What one block asks for."""
 
     pipeline: str
-    advisors: tuple[Advisor, ...]
+    advisors: tuple[AdvisorLike, ...]
     at: Mapping[str, str]
     key: str = field(default_factory=lambda: uuid.uuid4().hex)
     """For Numba's cache on disk: no function that is in it was compiled for this block."""
 
-    def of(self, function: Literal["optimize", "emit"]) -> list[Advisor]:
+    def of(self, function: Literal["optimize", "emit"]) -> list[AdvisorLike]:
         """The advisors that `function` takes: `optimize` all that `emit` does not."""
         emitted = POINTS["emit"]
         return [each for each in self.advisors if (each.point in emitted) == (function == "emit")]
@@ -79,7 +79,7 @@ class _Codegen(Protocol):
 @contextmanager
 def advised_numba(
     pipeline: str = "default<O3>",
-    advisors: Sequence[Advisor] = (),
+    advisors: Sequence[AdvisorLike] = (),
     *,
     at: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[None]:
@@ -118,9 +118,9 @@ def advised_numba(
 
 
 @contextmanager
-def _idling(advisors: Sequence[Advisor]) -> Iterator[list[str]]:
+def _idling(advisors: Sequence[AdvisorLike]) -> Iterator[list[str]]:
     """Let the advisors be asked nothing in a library; gives the points of those asked in none, at the end."""
-    known = [each for each in advisors if isinstance(each, Idler)]
+    known = [each for each in advisors if isinstance(each, Advisor)]
     before = [(each.may_idle, each.stats.decisions) for each in known]
     idle: list[str] = []
     for each in known:
@@ -264,7 +264,7 @@ def _run(library: _Library, **options: object) -> None:
     manager.run(library._final_module, builder)
 
 
-def _emit(library: _Library, advisors: Sequence[Advisor]) -> bytes:
+def _emit(library: _Library, advisors: Sequence[AdvisorLike]) -> bytes:
     codegen = library._codegen
     return emit(
         library._final_module,

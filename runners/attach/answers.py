@@ -18,8 +18,8 @@ from passpilot.features.domain import Choice
 from passpilot.features.point import find_point
 from passpilot.features.spec import layout
 from passpilot.plugin.errors import Error, PeerError, PolicyError, SpecMismatchError, restated
+from passpilot.plugin.failures import describe_failure
 from passpilot.runners.base import AbsentPeer, own_features, tensor_views
-from passpilot.runners.python import describe_failure
 from passpilot.runners.spec import make_runner
 
 if TYPE_CHECKING:

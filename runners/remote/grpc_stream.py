@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Stream`: a bidirectional gRPC stream of byte strings, on which one thread asks and waits for the answer.
+"""`GrpcStream`: a bidirectional gRPC stream of byte strings, on which one thread asks and waits for answers.
 
 grpcio's public calls hand each question and each answer to threads of their own, which costs half as much
 again as the rest of a round trip. It also has calls that need no other thread, and offers them for one
-question and many answers only. A `Stream` drives the same calls; all that we know of grpcio's inside is in
-this file.
+question and many answers only. A `GrpcStream` drives the same calls; all that we know of grpcio's inside is
+in this file.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def connect(target: str, certificates: bytes | None, options: Sequence[tuple[str
     return grpc.secure_channel(target, grpc.ssl_channel_credentials(certificates), options)
 
 
-class Stream:
+class GrpcStream:
     """A stream of `method` on a channel of its own; `metadata` goes with its opening.
 
     One thread opens, asks and closes; `cancel` may be called by any.
@@ -127,7 +127,7 @@ class StreamWatch(Watch):
 
     __slots__ = ("_stream",)
 
-    def __init__(self, stream: Stream, who: str, timeout: float) -> None:
+    def __init__(self, stream: GrpcStream, who: str, timeout: float) -> None:
         self._stream = stream
         super().__init__(who, timeout)
 

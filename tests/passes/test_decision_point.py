@@ -44,7 +44,7 @@ COLUMN: Final = TensorSpec("column", "int64", (1,))
 SHARE: Final = TensorSpec("share", "float64", (1,))
 NAME: Final = "test-colour"
 
-pytestmark = pytest.mark.usefixtures("restored_registry", "restored_points")
+pytestmark = pytest.mark.usefixtures("restored_registries", "restored_points")
 
 Default = Callable[[Mapping[str, object]], float]
 

@@ -23,7 +23,7 @@ from passpilot.runners.python import Observation
 from tests.passes.points import NAME, Row, declared
 from tests.passes.python.passes import define, loops, run_once
 
-pytestmark = pytest.mark.usefixtures("restored_registry", "restored_points")
+pytestmark = pytest.mark.usefixtures("restored_registries", "restored_points")
 
 PLAIN: Final[Row] = {"size": 1, "share": 0.5}
 

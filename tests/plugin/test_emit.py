@@ -17,7 +17,7 @@ from typing import get_args
 import pytest
 
 from passpilot.plugin import _core
-from passpilot.plugin.compile import FileType, emit, optimize
+from passpilot.plugin.compile import FileType, Remarks, emit, optimize
 from passpilot.plugin.errors import CompilationError, InputError, LogError
 from passpilot.plugin.module import Module
 from tests import stock
@@ -149,10 +149,10 @@ def test_nothing_is_emitted() -> None:
 def test_remarks(tmp_path: Path) -> None:
     source = stock.clang(stock.MANY_CALLS, tmp_path / "in.bc")
     place = tmp_path / "remarks"
-    emit(Module.read(source), remarks_output=str(place), remarks_filter="asm-printer")
+    emit(Module.read(source), remarks=Remarks(str(place), "asm-printer"))
     assert place.read_text().startswith("--- !Analysis\nPass:            asm-printer")
     with pytest.raises(InputError, match=r"-pass-remarks-output: .*nonsense"):
-        emit(Module.read(source), remarks_output=str(tmp_path / "r"), remarks_format="nonsense")
+        emit(Module.read(source), remarks=Remarks(str(tmp_path / "r"), format="nonsense"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.bc", "in.c", "remarks"]
 
 

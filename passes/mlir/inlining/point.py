@@ -19,9 +19,10 @@ from passpilot.plugin.asking import ASKED
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from passpilot.features.mlir.call_graph import Call, CallGraph, CallGraphNode
+    from passpilot.features.mlir.call_graph import CallGraph, CallGraphNode
+    from passpilot.features.mlir.contents import Call
     from passpilot.passes.mlir.inlining.mark import Question
-    from passpilot.plugin.asking import Advisor
+    from passpilot.plugin.asking import AdvisorLike
     from passpilot.plugin.mlir.protocols import Operation
 
 _UNREAD: Final = {row.spec.name: 0 for row in FEATURES}
@@ -88,6 +89,6 @@ def _ask_all(questions: Sequence[Question]) -> Sequence[bool]:
             site.end()
 
 
-def _reads(advisor: Advisor) -> bool:
+def _reads(advisor: AdvisorLike) -> bool:
     """Whether somebody looks at the features: the runner, or the log."""
     return not isinstance(advisor, PointAdvisor) or advisor.reads

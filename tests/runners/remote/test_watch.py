@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from passpilot.plugin.errors import PeerError
-from passpilot.runners.remote.fifo import Channel
+from passpilot.runners.remote.fifo import FifoChannel
 from passpilot.runners.remote.watch import LATE, PipeWatch, Watch
 from tests.runners.serving.serving import GENEROUS
 
@@ -40,7 +40,7 @@ def test_a_reader_that_cannot_be_woken_at_first_is_woken_later() -> None:
 
 
 def test_a_late_question_ends_by_what_the_watch_writes() -> None:
-    channel = Channel("pipe:x", *os.pipe())
+    channel = FifoChannel("pipe:x", *os.pipe())
     watch = PipeWatch(channel, 0.05)
     watch.steps += 1
     try:
@@ -52,7 +52,7 @@ def test_a_late_question_ends_by_what_the_watch_writes() -> None:
 
 def test_an_end_that_cannot_be_written_to_is_refused_at_once() -> None:
     ours, theirs = socket.socketpair()
-    channel = Channel("pipe:x", ours.detach(), os.open(os.devnull, os.O_WRONLY))
+    channel = FifoChannel("pipe:x", ours.detach(), os.open(os.devnull, os.O_WRONLY))
     with theirs, pytest.raises(PeerError, match=r"pipe:x: expected /proc/self/fd/\d+ to write to, got: "):
         PipeWatch(channel, GENEROUS)
     channel.close()

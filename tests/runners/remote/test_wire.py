@@ -47,7 +47,7 @@ def test_another_advice_is_refused(advice: TensorSpec, told: str) -> None:
 
 def test_welcome_and_refusal() -> None:
     line = wire.welcome(POINT.features[:2], "python:p.py:f")
-    assert wire.read_welcome(line, "x") == wire.Welcome(("sroa_savings", "sroa_losses"), "python:p.py:f")
+    assert wire.read_welcome(line, "x") == wire.Greeting(("sroa_savings", "sroa_losses"), "python:p.py:f")
     with pytest.raises(SpecMismatchError, match="pipe:x: no such tensor"):
         wire.read_welcome(wire.refusal(SpecMismatchError("no such tensor")), "pipe:x")
     with pytest.raises(PeerError, match="busy"):

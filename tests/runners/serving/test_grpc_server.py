@@ -23,7 +23,7 @@ from passpilot.cli.serve import main
 from passpilot.features.point import find_point
 from passpilot.plugin.errors import Error, InputError, PeerError, UsageError
 from passpilot.runners.python import Observation
-from passpilot.runners.remote import grpc_messages as advisor
+from passpilot.runners.remote import grpc_messages
 from passpilot.runners.remote.advisor_pb2 import Answer
 from passpilot.runners.serving.grpc_server import GrpcServer, read_guard
 from tests.command import PASSPILOT, passpilot, program, refused
@@ -37,7 +37,7 @@ def test_client_is_told_the_end_before_its_server_leaves(point: str) -> None:
     told = {"inline": "welcome", "evict": "failure"}
     for _ in range(20):
         with server("const:1") as made, grpc.insecure_channel(target_of(made)) as channel:
-            replies = advise(channel)(iter([advisor.hello(find_point(point))]), timeout=GENEROUS)
+            replies = advise(channel)(iter([grpc_messages.hello(find_point(point))]), timeout=GENEROUS)
             assert made.ended.wait(GENEROUS)
             made.close()
             assert [Answer.FromString(each).WhichOneof("kind") for each in replies] == [told[point]]
@@ -80,12 +80,12 @@ def test_signal_while_a_policy_runs_that_never_ends(tmp_path: Path, monkeypatch:
 def test_health_and_reflection() -> None:
     with server("const:1") as made, grpc.insecure_channel(target_of(made)) as channel:
         health = health_pb2_grpc.HealthStub(channel)
-        for name in ("", advisor.SERVICE):
+        for name in ("", grpc_messages.SERVICE):
             answer = health.Check(health_pb2.HealthCheckRequest(service=name))
             assert answer.status == health_pb2.HealthCheckResponse.SERVING
         database = ProtoReflectionDescriptorDatabase(channel)
-        assert advisor.SERVICE in database.get_services()
-        service = DescriptorPool(database).FindServiceByName(advisor.SERVICE)
+        assert grpc_messages.SERVICE in database.get_services()
+        service = DescriptorPool(database).FindServiceByName(grpc_messages.SERVICE)
         (method,) = service.methods
         assert (method.name, method.input_type.name, method.output_type.name) == (
             "Advise",
