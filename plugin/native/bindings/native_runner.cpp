@@ -3,6 +3,8 @@
 #include "native_runner.h"
 
 #include "core.h"
+#include "interpreter.h"
+#include "py_advisor.h"
 #include "python_error.h"
 #include "rows.h"
 #include "tensor_view.h"
@@ -130,20 +132,19 @@ evaluateBatch(NativeRunner &N,
 
 } // namespace
 
-void bindRunner(nb::module_ &M) {
-  nb::class_<NativeRunner>(M, "NativeRunner")
-      .def_static(
-          "constant",
-          [](const SpecRow &Output, double Value) {
-            const TensorSpec Spec = specOf(Output);
-            Advice A;
-            if (Spec.Type == ScalarType::Double)
-              A.Number = Value;
-            else
-              A.Integer = static_cast<int64_t>(Value);
-            return wrap(makeConstRunner(Spec, A));
-          },
-          nb::arg("output"), nb::arg("value"))
+static void bindSchemes(nb::class_<NativeRunner> &C) {
+  C.def_static(
+       "constant",
+       [](const SpecRow &Output, double Value) {
+         const TensorSpec Spec = specOf(Output);
+         Advice A;
+         if (Spec.Type == ScalarType::Double)
+           A.Number = Value;
+         else
+           A.Integer = static_cast<int64_t>(Value);
+         return wrap(makeConstRunner(Spec, A));
+       },
+       nb::arg("output"), nb::arg("value"))
       .def_static(
           "default",
           [](const SpecRow &Output, const SpecRow &Default) {
@@ -186,9 +187,14 @@ void bindRunner(nb::module_ &M) {
                                         specOf(Output), domainOf(D)));
           },
           nb::arg("scorer"), nb::arg("offered"), nb::arg("output"),
-          nb::arg("domain"))
-      .def_prop_ro("inputs",
-                   [](NativeRunner &N) { return rowsOf(N.Impl->inputs()); })
+          nb::arg("domain"));
+}
+
+void bindRunner(nb::module_ &M) {
+  nb::class_<NativeRunner> C(M, "NativeRunner");
+  bindSchemes(C);
+  C.def_prop_ro("inputs",
+                [](NativeRunner &N) { return rowsOf(N.Impl->inputs()); })
       .def_prop_ro("output",
                    [](NativeRunner &N) { return rowOf(N.Impl->output()); })
       .def("bind", &bind, nb::arg("frame"))

@@ -6,6 +6,7 @@
 #include "pass_question.h"
 
 #include "advice.h"
+#include "interpreter.h"
 #include "python_error.h"
 
 #include <cmath>

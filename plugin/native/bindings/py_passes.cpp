@@ -6,6 +6,7 @@
 #include "interpreter.h"
 #include "ir.h"
 
+#include "../hosted/access.h"
 #include "../llvm/pass_change.h"
 
 namespace passpilot {
