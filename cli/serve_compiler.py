@@ -14,7 +14,6 @@ from passpilot.runners.serving.grpc_server import (  # before grpc: see there
     OPTIONS,
     announce,
     listen,
-    read_guard,
 )
 
 import grpc  # isort: skip
@@ -23,6 +22,7 @@ from grpc_reflection.v1alpha import reflection
 
 from passpilot.cli.parser import Parser
 from passpilot.plugin.errors import UsageError
+from passpilot.runners.remote.auth import read_guard
 from passpilot.training.compiler_service import SERVICE, CompilerService, Corpus
 from passpilot.training.pool import GRACE, Pool
 

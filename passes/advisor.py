@@ -11,8 +11,10 @@ import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal
 
+from passpilot.features.catalogue import HOOKED
 from passpilot.features.custom import registered
 from passpilot.features.point import find_point
 from passpilot.plugin import _core
@@ -24,7 +26,6 @@ from passpilot.plugin.errors import (
     LogError,
     ModelError,
     PassError,
-    PeerError,
     PolicyError,
     RunnerSpecError,
     SpecMismatchError,
@@ -35,9 +36,10 @@ from passpilot.plugin.failures import describe_failure
 from passpilot.plugin.files import OutputFile
 from passpilot.plugin.origin import warn_user
 from passpilot.plugin.version import MAJOR
-from passpilot.runners.base import AbsentPeer, Runner, own_features
+from passpilot.runners.base import Runner, own_features
 from passpilot.runners.native import NativeRunner, point_row, row_of
-from passpilot.runners.spec import make_runner, shown
+from passpilot.runners.remote.absent import make_runner_or_absent
+from passpilot.runners.spec import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -131,18 +133,12 @@ class Advisor(ABC):
         self.name = (
             shown(runner) if isinstance(runner, str) else getattr(runner, "__name__", type(runner).__name__)
         )
-        self.runner = self._make(runner, point, on_error, timeout)
+        self.runner = make_runner_or_absent(
+            runner, point, timeout=timeout, default_on_error=on_error == "default"
+        )
         if runner != "default" or log is not None:  # else nothing to ask or write: LLVM as it is
             self._core = self._connect(point, on_error, limit)
         self._before = self._counts()
-
-    def _make(self, runner: RunnerLike, point: Point, on_error: OnError, timeout: float) -> Runner:
-        try:
-            return make_runner(runner, point, timeout=timeout)
-        except PeerError as error:
-            if on_error == "fail":
-                raise
-            return AbsentPeer(error, point.advice)
 
     def _check_table(self, point: Point) -> None:
         """Make sure that the installed LLVM computes what our table says."""
@@ -351,6 +347,34 @@ class Advisor(ABC):
         if kind == "advice":
             return AdviceError(f"{who}: {text}; {self._hint}")
         return ModelError(f"{who}: {text}")
+
+
+def make_advisor(
+    point: str,
+    runner: RunnerLike,
+    *,
+    log: str | None = None,
+    on_error: OnError = "fail",
+    timeout: float = 10.0,
+    limit: float | None = None,
+) -> Advisor:
+    """An advisor of any decision point; `limit` is the one that the point's row in the catalogue has.
+
+    Raises:
+        UsageError: there is no such point.
+        RunnerError: the runner cannot be made, or does not fit the decision point.
+    """
+    row = HOOKED.get(point)
+    if row is None:
+        from passpilot.passes.decision_point import PointAdvisor
+
+        return PointAdvisor(point, runner, log=log, on_error=on_error, timeout=timeout)
+    limits: dict[str, float] = {}
+    if row.limit and limit is not None:
+        limits[row.limit.keyword] = int(limit) if row.limit.whole else limit
+    kind = getattr(import_module(f"passpilot.passes.{row.file}"), row.advisor)
+    advisor: Advisor = kind(runner, log=log, on_error=on_error, timeout=timeout, **limits)
+    return advisor
 
 
 def _evaluate_batch(runner: Runner, frames: bytes, count: int) -> Sequence[object]:

@@ -13,7 +13,6 @@ with the package. A runner is one stream. If nobody listens there yet, it waits 
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Final
 
 from google.protobuf.message import DecodeError
@@ -21,6 +20,7 @@ from google.protobuf.message import DecodeError
 from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError, SpecMismatchError, UsageError
 from passpilot.runners.remote import grpc_messages, wire
 from passpilot.runners.remote.advisor_pb2 import Answer, Question
+from passpilot.runners.remote.auth import NO_CREDENTIALS, read_credentials
 from passpilot.runners.remote.grpc_stream import GrpcStream, StreamWatch, connect
 from passpilot.runners.remote.peer import RemoteRunner
 from passpilot.runners.spec import runner_keys
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from passpilot.features.point import Point
     from passpilot.runners.base import Host, Runner, Tensor
+    from passpilot.runners.remote.auth import Credentials
 
 _OPTIONS: Final = (
     *grpc_messages.OPTIONS,
@@ -42,10 +43,6 @@ _OPTIONS: Final = (
 )
 _KEYS: Final = {"passpilot": ("tls", "token"), "mlbridge": ("proto", "features")}
 """What each protocol knows."""
-
-_NAP: Final = 0.05
-_ABSENT: Final = "refused"
-"""What gRPC's text has when nobody listens."""
 
 
 class GrpcRunner(RemoteRunner):
@@ -62,14 +59,14 @@ class GrpcRunner(RemoteRunner):
         point: Point,
         timeout: float,
         *,
-        certificates: bytes | None = None,
-        token: str = "",
+        credentials: Credentials = NO_CREDENTIALS,
     ) -> None:
-        channel = connect(target, certificates, _OPTIONS)
+        channel = connect(target, credentials.certificates, _OPTIONS)
         super().__init__(f"grpc:{target}", timeout)
         self._target = target
-        metadata = (("authorization", f"Bearer {token}"),) if token else ()
-        self._stream = GrpcStream(channel, f"/{grpc_messages.SERVICE}/{grpc_messages.METHOD}", metadata)
+        self._stream = GrpcStream(
+            channel, f"/{grpc_messages.SERVICE}/{grpc_messages.METHOD}", credentials.metadata
+        )
         self._watch = StreamWatch(self._stream, self._who, timeout)
         try:
             self._begin(point)
@@ -95,16 +92,10 @@ class GrpcRunner(RemoteRunner):
 
     def _greet(self, hello: bytes) -> bytes:
         """The answer to the handshake, once somebody listens."""
-        absent = ""
-        while (answer := self._stream.open(hello)) is None:
-            if self._watch.fired:
-                got = absent or "nothing before the deadline"
-            else:
-                got = self._stream.status
-                if _ABSENT in got:
-                    absent = got
-                    time.sleep(_NAP)
-                    continue
+        answer = self._stream.open_when_listening(hello, lambda: not self._watch.fired)
+        if answer is None:
+            late = self._stream.refused or "nothing before the deadline"
+            got = late if self._watch.fired else self._stream.status
             command = f"passpilot serve RUNNER --grpc {self._target}"
             hint = f"start `{command}`, with the same TLS and token"
             raise PeerError(f"{self._who}: expected a model server, got {got}; {hint}")
@@ -215,9 +206,6 @@ def _passpilot_runner(target: str, options: dict[str, str], point: Point, timeou
     if port == 0:
         raise RunnerSpecError(f"{who}: expected the port that a server has, got 0")
     tls = options.get("tls", "")
-    if "token" in options and not tls and not grpc_messages.is_loopback(host):
-        msg = f"{who}: expected TLS for a token that leaves this machine, got none; "
-        raise RunnerSpecError(f"{msg}add tls=CA.pem, or tls=no to send it as it is")
-    token = grpc_messages.read_token(options["token"], f"{who}: token") if "token" in options else ""
-    certificates = None if tls in ("", "no") else grpc_messages.read_file(tls, f"{who}: tls", "certificates")
-    return GrpcRunner(f"{host}:{port}", point, timeout, certificates=certificates, token=token)
+    hint = "add tls=CA.pem, or tls=no"
+    credentials = read_credentials(host, tls, options.get("token"), who, error=RunnerSpecError, hint=hint)
+    return GrpcRunner(f"{host}:{port}", point, timeout, credentials=credentials)

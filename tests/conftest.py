@@ -1,17 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What all tests share: the corpus, and that none leaves to the next what it has registered."""
+"""What all tests share: how their process begins, the corpus, and that no test leaves its registrations."""
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from passpilot.features.point import POINTS, SHIPPED, point_names
 from passpilot.plugin.registry import snapshot
 from tests.corpus.build import build
 from tests.corpus.programs import programs
+
+for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
+    # `nohup make test &` starts us with signals ignored, and each process that a test starts inherits that.
+    if signal.getsignal(number) is signal.SIG_IGN and number not in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+# Numba compiles for the machine that it runs on, and which decisions there are depends on its registers.
+os.environ.update(NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="")
 
 pytest_plugins = ["tests.fixtures.programs", "tests.fixtures.registry", "tests.fixtures.remote"]
 
@@ -39,5 +49,4 @@ def nothing_stays() -> Iterator[None]:
 
 def _registered() -> set[tuple[object, str]]:
     """What there is beside what comes with passpilot, with what holds it."""
-    points = {("point", name) for name in {*point_names()} - {*POINTS, *SHIPPED}}
-    return points | {(registry, name) for registry in snapshot() for name in registry.added()}
+    return {(registry, name) for registry in snapshot() for name in registry.added()}

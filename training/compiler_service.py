@@ -19,7 +19,7 @@ import grpc
 
 from passpilot.plugin.errors import CompilationError, Error, InputError
 from passpilot.runners.remote import grpc_messages
-from passpilot.runners.serving.grpc_server import knows
+from passpilot.runners.remote.auth import has_token
 from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage, Start
 from passpilot.training.messages import failure
 from passpilot.training.rewards import improvement
@@ -113,7 +113,7 @@ class CompilerService:
         self.timeout = timeout
         self.limit = limit
         self.baselines = Baselines()
-        self._wanted = f"Bearer {token}".encode() if token else b""
+        self._token = token
 
     def handler(self) -> grpc.GenericRpcHandler:
         """The methods of the service."""
@@ -125,7 +125,7 @@ class CompilerService:
         return grpc.method_handlers_generic_handler(SERVICE, {"Episodes": method})
 
     async def _episodes(self, _messages: object, context: Context) -> None:
-        if not knows(context.invocation_metadata(), self._wanted):
+        if not has_token(context.invocation_metadata(), self._token):
             msg = "expected the token of this server in `authorization: Bearer TOKEN`"
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, msg)
         await _AgentStream(self, context).run()

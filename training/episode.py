@@ -22,6 +22,7 @@ from passpilot.features.spec import TensorSpec, layout
 from passpilot.plugin.errors import AdviceError, InputError, PeerError
 from passpilot.runners.base import tensor_views
 from passpilot.runners.remote import grpc_messages
+from passpilot.runners.remote.auth import read_credentials
 from passpilot.runners.remote.grpc_stream import GrpcStream, StreamWatch, connect
 from passpilot.runners.remote.wire import error_class
 from passpilot.runners.spec import LONGEST_TIMEOUT
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from passpilot.features.domain import Domain
     from passpilot.runners.base import Tensor
     from passpilot.runners.remote import advisor_pb2
+    from passpilot.runners.remote.auth import Credentials
 
     Observed: TypeAlias = Mapping[str, Tensor]
     Info: TypeAlias = Mapping[str, float | int | tuple[str, ...]]
@@ -43,9 +45,6 @@ if TYPE_CHECKING:
 METHOD: Final = "/passpilot.v1.Compiler/Episodes"
 _PATIENCE: Final = 10.0
 """Seconds in which a service that has just been started may come up."""
-_NAP: Final = 0.05
-_ABSENT: Final = "refused"
-"""What gRPC's text has when nobody listens."""
 
 
 class CompilerClient:
@@ -83,13 +82,9 @@ class CompilerClient:
         if not 0 < timeout <= LONGEST_TIMEOUT:
             msg = f"{self._who}: expected a timeout of more than 0 seconds, at most a million, got {timeout}"
             raise InputError(msg)
-        if token and not tls and not grpc_messages.is_loopback(host):
-            msg = f"{self._who}: expected TLS for a token that leaves this machine, got none; "
-            raise InputError(f'{msg}give tls="ca.pem", or tls="no" to send it as it is')
-        secure = tls not in ("", "no")
-        certificates = grpc_messages.read_file(tls, f"{self._who}: tls", "certificates") if secure else None
-        secret = grpc_messages.read_token(token, f"{self._who}: token") if token else ""
-        self._connect = partial(_Connection, f"{host}:{port}", certificates, secret, timeout)
+        hint = 'give tls="ca.pem", or tls="no"'
+        credentials = read_credentials(host, tls, token or None, self._who, hint=hint)
+        self._connect = partial(_Connection, f"{host}:{port}", credentials, timeout)
         self._connection: _Connection | None = None
         self._asking = False
         self.info: Info = {}
@@ -212,12 +207,12 @@ class CompilerClient:
 class _Connection:
     """One stream of the service, in which each message is answered within `timeout` seconds."""
 
-    def __init__(self, target: str, certificates: bytes | None, token: str, timeout: float) -> None:
+    def __init__(self, target: str, credentials: Credentials, timeout: float) -> None:
         self._who = f"compiler {target}"
         self._timeout = timeout
         self._open = False
-        metadata = (("authorization", f"Bearer {token}"),) if token else ()
-        self._stream = GrpcStream(connect(target, certificates, grpc_messages.OPTIONS), METHOD, metadata)
+        channel = connect(target, credentials.certificates, grpc_messages.OPTIONS)
+        self._stream = GrpcStream(channel, METHOD, credentials.metadata)
         self._watch = StreamWatch(self._stream, self._who, timeout)
 
     def exchange(self, message: AgentMessage) -> CompilerMessage:
@@ -244,11 +239,7 @@ class _Connection:
 
     def _begin(self, data: bytes) -> bytes | None:
         patience = time.monotonic() + _PATIENCE
-        while (answer := self._stream.open(data)) is None:
-            if _ABSENT not in self._stream.status or time.monotonic() > patience:
-                break
-            time.sleep(_NAP)
-        return answer
+        return self._stream.open_when_listening(data, lambda: time.monotonic() <= patience)
 
     def close(self) -> None:
         """End the stream and its watch."""

@@ -20,9 +20,9 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
 
+from passpilot.features.catalogue import hooked
 from passpilot.passes.advisor import Advisor
 from passpilot.passes.llvmlite.module import emit, optimize
-from passpilot.plugin.asking import POINTS
 from passpilot.plugin.errors import InputError, PasspilotWarning
 
 if TYPE_CHECKING:
@@ -44,11 +44,12 @@ class _Advised:
     at: Mapping[str, str]
     key: str = field(default_factory=lambda: uuid.uuid4().hex)
     """For Numba's cache on disk: no function that is in it was compiled for this block."""
+    compiled: threading.Event = field(default_factory=threading.Event)
+    """Set once Numba has compiled a function in this block."""
 
     def of(self, function: Literal["optimize", "emit"]) -> list[AdvisorLike]:
         """The advisors that `function` takes: `optimize` all that `emit` does not."""
-        emitted = POINTS["emit"]
-        return [each for each in self.advisors if (each.point in emitted) == (function == "emit")]
+        return [each for each in self.advisors if (each.point in hooked("emit")) == (function == "emit")]
 
 
 _ACTIVE: Final[ContextVar[_Advised | None]] = ContextVar("_ACTIVE", default=None)
@@ -100,38 +101,38 @@ def advised_numba(
         Error: as `passpilot.optimize` and `passpilot.emit`, out of the call that had a function compiled.
     """
     codegen = _codegen()
-    with _idling(advisors) as idle:
+    active = _Advised(pipeline, tuple(advisors), at)
+    with _may_idle(advisors):
         with _LOCK:
             _enter(codegen)
-        token = _ACTIVE.set(_Advised(pipeline, tuple(advisors), at))
+        token = _ACTIVE.set(active)
         try:
             yield
         finally:
             _ACTIVE.reset(token)
             with _LOCK:
                 _leave(codegen)
-    for who in idle:
-        told = (
-            f"{who} was never asked: Numba compiled nothing in the block, or nothing that needs the decision"
-        )
-        warnings.warn(f"{told}; first call the function inside it", PasspilotWarning, stacklevel=3)
+    if active.compiled.is_set():
+        return
+    for each in advisors:
+        if isinstance(each, Advisor) and each.asks:
+            who = f"{each.point} advisor: runner {each.name}"
+            told = "was never asked: Numba compiled nothing in the block; first call the function inside it"
+            warnings.warn(f"{who} {told}", PasspilotWarning, stacklevel=3)
 
 
 @contextmanager
-def _idling(advisors: Sequence[AdvisorLike]) -> Iterator[list[str]]:
-    """Let the advisors be asked nothing in a library; gives the points of those asked in none, at the end."""
+def _may_idle(advisors: Sequence[AdvisorLike]) -> Iterator[None]:
+    """Let advisors be asked nothing: many functions need no decision, and on some processors none does."""
     known = [each for each in advisors if isinstance(each, Advisor)]
-    before = [(each.may_idle, each.stats.decisions) for each in known]
-    idle: list[str] = []
+    before = [each.may_idle for each in known]
     for each in known:
         each.may_idle = True
     try:
-        yield idle
+        yield
     finally:
-        for each, (may_idle, decisions) in zip(known, before, strict=True):
+        for each, may_idle in zip(known, before, strict=True):
             each.may_idle = may_idle
-            if each.asks and each.stats.decisions == decisions:
-                idle.append(f"{each.point} advisor: runner {each.name}")
 
 
 _blocks = 0
@@ -213,6 +214,7 @@ def _library_class() -> type:
             if (active := _ACTIVE.get()) is None:
                 super()._optimize_final_module()  # type: ignore[no-untyped-call]
                 return
+            active.compiled.set()
             with _alone():
                 _optimize(cast("_Library", self), active)
 

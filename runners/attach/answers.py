@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from passpilot.features.catalogue import HOOKED
 from passpilot.features.domain import Choice
 from passpilot.features.point import find_point
 from passpilot.features.spec import layout
-from passpilot.plugin.errors import Error, PeerError, PolicyError, SpecMismatchError, restated
+from passpilot.plugin.errors import Error, PolicyError, SpecMismatchError, restated
 from passpilot.plugin.failures import describe_failure
 from passpilot.plugin.version import MAJOR
-from passpilot.runners.base import AbsentPeer, own_features, tensor_views
-from passpilot.runners.spec import make_runner
+from passpilot.runners.base import own_features, tensor_views
+from passpilot.runners.remote.absent import make_runner_or_absent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -55,7 +56,8 @@ class Answers:
     ) -> None:
         point = find_point(name)
         own = own_features(point)
-        self.point: Point = replace(point, features=(*own, point.default) if name == "inline" else own)
+        sent = (*own, point.default) if HOOKED[name].interactive.default else own
+        self.point: Point = replace(point, features=sent)
         self.sessions = self.decisions = self.fallbacks = 0
         self._spec = spec
         self._seconds = 0.0
@@ -72,12 +74,9 @@ class Answers:
             self._runner = None
 
     def _make(self, point: Point) -> Runner:
-        try:
-            return make_runner(self._spec, point, timeout=self._timeout)
-        except PeerError as error:
-            if not self._default_on_error:
-                raise
-            return AbsentPeer(error, point.advice)
+        return make_runner_or_absent(
+            self._spec, point, timeout=self._timeout, default_on_error=self._default_on_error
+        )
 
     def _refuse_hosted(self, point: Point, error: SpecMismatchError) -> None:
         """Refuse a runner that only a compiler in our own process can serve."""
@@ -85,10 +84,10 @@ class Answers:
             self._make(point).close()
         except SpecMismatchError:
             return
-        tool = "opt" if point.name == "inline" else "llc"
+        silent = " and ".join(name for name, row in HOOKED.items() if not row.interactive.default)
         msg = (
             f"--{point.name}={self._spec}: {error}; LLVM's interactive protocol has no custom features and "
-            f"no default of evict and priority: use `passpilot {tool}`"
+            f"no default of {silent}: use `passpilot {HOOKED[point.name].command}`"
         )
         raise SpecMismatchError(msg) from error
 

@@ -9,6 +9,7 @@ in this file.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final
 
 import grpc
@@ -18,11 +19,14 @@ from passpilot.plugin.errors import PeerError
 from passpilot.runners.remote.watch import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 KNOWN: Final = "1.66 to 1.85"
 """The versions of grpcio that were tried."""
 
+_REFUSED: Final = "refused"
+"""What gRPC's text has when nobody listens."""
+_NAP: Final = 0.05
 _CODES: Final = {code.value[0]: code.name for code in grpc.StatusCode}
 _ENDED: Final = 1
 _ANSWERED: Final = 2
@@ -44,6 +48,9 @@ class GrpcStream:
 
     status = ""
     """Why the stream has ended: gRPC's name of the reason, and its text."""
+
+    refused = ""
+    """The last status that said that nobody listens."""
 
     def __init__(self, channel: grpc.Channel, method: str, metadata: Sequence[tuple[str, str]]) -> None:
         self._channel = channel
@@ -69,6 +76,18 @@ class GrpcStream:
         if self._cancelled:
             self.cancel()
         return self._answer()
+
+    def open_when_listening(self, question: bytes, patient: Callable[[], bool]) -> bytes | None:
+        """As `open`, tried again for as long as nobody listens there and `patient()` says so.
+
+        If a cancellation ends the wait, `refused` still tells why nobody was reached.
+        """
+        while (answer := self.open(question)) is None and _REFUSED in self.status:
+            self.refused = self.status
+            if not patient():
+                break
+            time.sleep(_NAP)
+        return answer
 
     def _start(self, question: bytes) -> cygrpc.SegregatedCall:
         ending = (cygrpc.ReceiveStatusOnClientOperation(0),)

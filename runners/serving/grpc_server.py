@@ -10,8 +10,6 @@ error goes back to it as text, and the session goes on.
 from __future__ import annotations
 
 import contextlib
-import hmac
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
@@ -29,16 +27,16 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from passpilot.features.domain import Flag
-from passpilot.plugin.errors import InputError, PeerError
+from passpilot.plugin.errors import PeerError
 from passpilot.plugin.failures import describe_failure
 from passpilot.runners.base import tensor_views
 from passpilot.runners.remote.advisor_pb2 import Answer, Done, Question, Welcome
+from passpilot.runners.remote.auth import has_token
 from passpilot.runners.serving.pipe_session import LONGEST_NOTICE
 from passpilot.runners.serving.supply import Supply
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from passpilot.features.point import Point
     from passpilot.runners.base import Runner
@@ -85,7 +83,7 @@ class GrpcServer:
         self._who = f"serve --grpc {address}"
         self._timeout = timeout
         self._notice = notice
-        self._wanted = f"Bearer {token}".encode() if token else b""
+        self._token = token
         self._sessions = 0
         self._changed = threading.Condition()
         self.ended = threading.Event()
@@ -132,7 +130,7 @@ class GrpcServer:
         return self._sessions
 
     def _advise(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
-        if not knows(context.invocation_metadata(), self._wanted):
+        if not has_token(context.invocation_metadata(), self._token):
             context.set_code(grpc.StatusCode.UNAUTHENTICATED)
             context.set_details("expected the token of this server in `authorization: Bearer TOKEN`")
             return
@@ -261,42 +259,6 @@ def listen(
     except RuntimeError as error:
         hint = "see whether another server has it" + (", and the certificate and key" if tls else "")
         raise PeerError(f"{who}: expected to listen there, got: {error}; {hint}") from error
-
-
-def knows(metadata: Iterable[tuple[str, str | bytes]] | None, wanted: bytes) -> bool:
-    """Whether a client sends what is wanted as `authorization`; without a token that is nothing."""
-    given = dict(metadata or ()).get("authorization", "")
-    said = given if isinstance(given, bytes) else given.encode()
-    return not wanted or hmac.compare_digest(said, wanted)
-
-
-def read_tls(certificate: str | None, key: str | None, who: str) -> tuple[bytes, bytes] | None:
-    """What the flags --tls-cert and --tls-key name.
-
-    Raises:
-        InputError: a file cannot be read, or one of the two is missing.
-    """
-    if certificate is None and key is None:
-        return None
-    if certificate is None or key is None:
-        raise InputError(f"{who}: expected --tls-cert and --tls-key, got one of them")
-    chain = grpc_messages.read_file(certificate, f"{who}: --tls-cert", "a certificate")
-    return chain, grpc_messages.read_file(key, f"{who}: --tls-key", "its private key")
-
-
-def read_guard(args: argparse.Namespace, who: str) -> tuple[str, tuple[bytes, bytes] | None]:
-    """Token and TLS by the flags of a command; the user is told if others can read the token.
-
-    Raises:
-        Error: a flag is not as its help says.
-    """
-    host, _ = grpc_messages.split_address(args.grpc, f"{who}: --grpc")
-    token = "" if args.token is None else grpc_messages.read_token(args.token, f"{who}: --token")
-    tls = read_tls(args.tls_cert, args.tls_key, who)
-    if token and tls is None and not grpc_messages.is_loopback(host):
-        told = f"passpilot {who}: --grpc {args.grpc}: without TLS, whoever reads the network reads the token"
-        print(told, file=sys.stderr, flush=True)
-    return token, tls
 
 
 def announce(address: str, port: int) -> None:

@@ -124,10 +124,10 @@ def test_grpc_server_of_another_service() -> None:
 
 
 def test_server_that_never_answers(base: str) -> None:
-    with served(spec(base, "forever")) as (_, target), client(target, timeout=0.3) as runner:
+    with served(spec(base, "forever")) as (_, target), client(target, timeout=2) as runner:
         for _ in range(3):
             with pytest.raises(
-                PeerError, match=r"expected an answer within 0.3 s, got none; see whether it hangs"
+                PeerError, match=r"expected an answer within 2 s, got none; see whether it hangs"
             ):
                 runner.evaluate()
 
@@ -369,13 +369,13 @@ def test_slow_policy_under_both_error_policies(tmp_path: Path) -> None:
     (tmp_path / "in.ll").write_text(program())
     with server(slow) as made:
         target = f"grpc:{target_of(made)}"
-        told = "expected an answer within 0.3 s, got none"
+        told = "expected an answer within 2 s, got none"
         module = Module.read(tmp_path / "in.ll")
-        with InlineAdvisor(target, timeout=0.3) as failing, pytest.raises(PeerError, match=told):
+        with InlineAdvisor(target, timeout=2) as failing, pytest.raises(PeerError, match=told):
             optimize(module, "default<O2>", [failing])
         module = Module.read(tmp_path / "in.ll")
         fallen = pytest.warns(match=f"{CALLS} of {CALLS} decisions fell back .*{told}")
-        with InlineAdvisor(target, timeout=0.3, on_error="default") as going_on, fallen:
+        with InlineAdvisor(target, timeout=2, on_error="default") as going_on, fallen:
             optimize(module, "default<O2>", [going_on])
         release.set()
     assert len(asked) == 2

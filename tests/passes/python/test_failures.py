@@ -290,7 +290,8 @@ def check_interrupted(folder: Path, text: str, work: str, *flags: str) -> None:
 
 @pytest.mark.parametrize("verify", [(), ("-disable-verify",)])
 def test_a_long_pipeline_inside_a_pass_is_interrupted(tmp_path: Path, verify: tuple[str, ...]) -> None:
-    check_interrupted(tmp_path, long_program(), 'return module.run("default<O3>")', *verify)
+    flags = ("-print-after=callsite-splitting", *verify)
+    check_interrupted(tmp_path, long_program(2000), 'return module.run("default<O3>")', *flags)
 
 
 def test_an_endless_pass_is_interrupted(tmp_path: Path) -> None:

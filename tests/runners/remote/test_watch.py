@@ -39,6 +39,45 @@ def test_a_reader_that_cannot_be_woken_at_first_is_woken_later() -> None:
     assert (watch.tries, watch.fired) == (3, True)
 
 
+class Clock:
+    """Stands for `time` in the watch, whose thread looks at it again and again."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self._looks = threading.Semaphore(0)
+
+    def monotonic(self) -> float:
+        self._looks.release()
+        return self.now
+
+    def seen(self) -> None:
+        """Wait until the watch has seen how things are: it is in the third look from now."""
+        while self._looks.acquire(blocking=False):
+            pass
+        for _ in range(3):
+            assert self._looks.acquire(timeout=GENEROUS)
+
+
+def test_questions_may_take_longer_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr("passpilot.runners.remote.watch.time", clock)
+    watch = Woken()
+    try:
+        for _ in range(4):
+            watch.steps += 1
+            clock.seen()
+            clock.now += 0.04
+            clock.seen()
+            watch.steps += 1
+        assert watch.tries == 0
+        watch.steps += 1
+        clock.seen()
+        clock.now += 0.06
+        assert watch.woken.wait(GENEROUS)
+    finally:
+        watch.stop()
+
+
 def test_a_late_question_ends_by_what_the_watch_writes() -> None:
     channel = FifoChannel("pipe:x", *os.pipe())
     watch = PipeWatch(channel, 0.05)

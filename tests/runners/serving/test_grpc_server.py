@@ -25,7 +25,8 @@ from passpilot.plugin.errors import Error, InputError, PeerError, UsageError
 from passpilot.runners.python import Observation
 from passpilot.runners.remote import grpc_messages
 from passpilot.runners.remote.advisor_pb2 import Answer
-from passpilot.runners.serving.grpc_server import GrpcServer, read_guard
+from passpilot.runners.remote.auth import read_guard
+from passpilot.runners.serving.grpc_server import GrpcServer
 from tests.command import PASSPILOT, passpilot, program, refused
 from tests.passes import pressure
 from tests.runners.serving.grpc_serving import advise, client, served, server, target_of
