@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot attach --inline=R ... -- COMPILER ARGS...`: runs an unmodified compiler and answers its questions.
+"""`passpilot attach --inline=R ... -- COMPILER ARGS`: runs an unmodified compiler and answers its questions.
 
 The compiler is the distribution's own, in a process of its own; its interactive mode, which MLGO's training
 uses, asks over FIFOs. Nothing is loaded into it. Its standard streams are ours, and so is its exit code.

@@ -3,8 +3,8 @@
 
 usage: tools/tidy.py [FILE.cpp ...]
 
-A file that was clean is left alone until it changes, or a header of ours that it includes, its compile command or
-.clang-tidy: build/tidy/ has an empty file for each clean state. JOBS says how many run at a time.
+A file that was clean is left alone until it changes, or a header of ours that it includes, or its compile
+command, or .clang-tidy: build/tidy/ has an empty file for each clean state. JOBS says how many run at a time.
 """
 
 from __future__ import annotations
