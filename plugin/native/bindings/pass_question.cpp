@@ -3,8 +3,11 @@
 // Decisions of passes in Python: how their values get into the buffers, and
 // who is asked.
 
+#include "pass_question.h"
+
 #include "advice.h"
-#include "core.h"
+#include "interpreter.h"
+#include "python_error.h"
 
 #include <cmath>
 #include <cstring>

@@ -2,9 +2,10 @@
 //
 // Code generation over a HostedModule, set up as llc does.
 
+#include "module.h"
 #include "target.h"
 
-#include "../llvm/options.h"
+#include "../llvm/llvm_options.h"
 #include "../llvm/register_allocation.h"
 #include "llvm/ADT/Statistic.h"
 #include "llvm/Analysis/RuntimeLibcallInfo.h"
