@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "call_site_view.h"
 #include "core.h"
-#include "live_range_view.h"
 #include "native_runner.h"
 #include "pass_question.h"
 #include "py_runner.h"
 #include "python_error.h"
 #include "rows.h"
 #include "tensor_view.h"
+#include "view.h"
 
 #include "../llvm/points.h"
 
@@ -134,8 +133,36 @@ nb::object currentSite(nb::object Owner) {
                                  "decision, got a read outside");
   if (A.Locate.is_valid())
     return passSiteOf(A);
-  return A.Session->point().Name == "inline" ? callSiteOf(Owner, A)
-                                             : liveRangeSiteOf(Owner, A);
+  return siteMakers().at(A.Point.Name)(Owner, A);
+}
+
+void bindHookedPoint(nb::module_ &M) {
+  nb::class_<PointLimit>(M, "PointLimit")
+      .def_ro("option", &PointLimit::Option)
+      .def_ro("value", &PointLimit::Value)
+      .def_ro("help", &PointLimit::Help)
+      .def_ro("default", &PointLimit::Default)
+      .def_ro("whole", &PointLimit::Whole);
+  nb::class_<HookedPoint>(M, "HookedPoint")
+      .def_ro("name", &HookedPoint::Name)
+      .def_ro("function", &HookedPoint::Function,
+              "Which of ours reaches it: optimize or emit.")
+      .def_ro("question", &HookedPoint::Question)
+      .def_prop_ro(
+          "limit",
+          [](const HookedPoint &P) {
+            return P.Limit.Option ? &P.Limit : nullptr;
+          },
+          nb::rv_policy::reference);
+  M.def(
+      "hooked_points",
+      [] {
+        std::vector<const HookedPoint *> All;
+        for (const HookedPoint &P : hookedPoints())
+          All.push_back(&P);
+        return All;
+      },
+      nb::rv_policy::reference, "LLVM's decision points.");
 }
 
 bool closeLog(PyAdvisor &A) {
@@ -261,14 +288,15 @@ void bindAdvisor(nb::module_ &M) {
   bindPassQuestion(C);
   M.def("current_site", &currentSite, nb::arg("advisor"),
         nb::sig("def current_site(advisor: Advisor) -> object"));
+  bindHookedPoint(M);
   M.def(
       "point",
       [](const std::string &Name) {
-        const Point *Known = findPoint(Name);
+        const HookedPoint *Known = findHooked(Name);
         if (!Known)
           throw nb::value_error(
               ("decision point: expected one of LLVM's, got " + Name).c_str());
-        const Point &P = *Known;
+        const Point &P = Known->Table();
         return std::make_tuple(rowsOf(P.Features), rowOf(P.Default),
                                rowOf(P.Decision));
       },

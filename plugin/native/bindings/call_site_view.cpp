@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "call_site_view.h"
-
 #include "core.h"
 #include "integer.h"
 #include "python_error.h"
+#include "view.h"
 
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Function.h"
@@ -164,10 +163,9 @@ void bindCallSite(nb::module_ &M) {
   bindCallSiteFunction(M);
   bindArgument(M);
   bindSite(M);
-}
-
-nb::object callSiteOf(nb::object Owner, PyAdvisor &A) {
-  return nb::cast(CallSite(std::move(Owner), A));
+  siteMakers()["inline"] = [](nb::object Owner, PyAdvisor &A) {
+    return nb::cast(CallSite(std::move(Owner), A));
+  };
 }
 
 } // namespace passpilot

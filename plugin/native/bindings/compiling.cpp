@@ -50,16 +50,13 @@ HostedModule &readable(HostedModule &H) {
 }
 
 Compiling::Compiling(HostedModule &H, const std::vector<PyAdvisor *> &All)
-    : H(H) {
+    : H(H), Advisors(All) {
   readable(H);
   if (H.Worker != std::thread::id())
     refuseBusy(H);
   refuseBroken(H);
   H.Worker = std::this_thread::get_id();
   H.dropAnalyses();
-  for (PyAdvisor *A : All)
-    if (A)
-      Advisors.push_back(A);
   for (PyAdvisor *A : Advisors)
     A->begin();
 }

@@ -244,12 +244,13 @@ void bindLiveRange(nb::module_ &M) {
       .def_prop_ro("function",
                    [](PrioritySite &S) { return MachineFunctionView(S); })
       .def_prop_ro("ordinal", [](PrioritySite &S) { return S.Ordinal; });
-}
 
-nb::object liveRangeSiteOf(nb::object Owner, PyAdvisor &A) {
-  if (A.Session->point().Name == "evict")
+  siteMakers()["evict"] = [](nb::object Owner, PyAdvisor &A) {
     return nb::cast(EvictionSite(std::move(Owner), A));
-  return nb::cast(PrioritySite(std::move(Owner), A));
+  };
+  siteMakers()["priority"] = [](nb::object Owner, PyAdvisor &A) {
+    return nb::cast(PrioritySite(std::move(Owner), A));
+  };
 }
 
 } // namespace passpilot

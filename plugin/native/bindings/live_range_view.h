@@ -23,9 +23,6 @@ struct MachineFunctionView : SiteView {
   explicit MachineFunctionView(const SiteView &S) : SiteView(S) {}
 };
 
-/// The view of the present decision of \p A, which \p Owner keeps alive.
-nb::object liveRangeSiteOf(nb::object Owner, PyAdvisor &A);
-
 /// Adds what a machine function says about interference.
 void bindInterference(nb::class_<MachineFunctionView> &Class);
 

@@ -11,18 +11,21 @@ namespace passpilot {
 
 namespace {
 
-Session *sessionOf(PyAdvisor *A) { return A ? A->Session.get() : nullptr; }
+Sessions sessionsOf(const std::vector<PyAdvisor *> &Advisors) {
+  Sessions Asked;
+  for (PyAdvisor *A : Advisors)
+    Asked[A->Point.Name] = A->Session.get();
+  return Asked;
+}
 
 nb::bytes bytesOf(const llvm::SmallVector<char, 0> &V) {
   return nb::bytes(V.data(), V.size());
 }
 
 std::vector<std::string> optimize(HostedModule &H, const std::string &Pipeline,
-                                  PyAdvisor *Inline,
-                                  std::vector<PyAdvisor *> Others,
+                                  const std::vector<PyAdvisor *> &Advisors,
                                   PyPasses *Passes, const PipelineOptions &O) {
-  Others.push_back(Inline);
-  Compiling Mine(H, Others);
+  Compiling Mine(H, Advisors);
   SignalPoll Poll;
   std::vector<std::string> Warnings;
   if (Passes)
@@ -30,7 +33,7 @@ std::vector<std::string> optimize(HostedModule &H, const std::string &Pipeline,
   {
     ReleasedGIL NoGIL;
     Warnings =
-        H.optimize(Pipeline, sessionOf(Inline),
+        H.optimize(Pipeline, sessionsOf(Advisors),
                    Passes ? &Passes->Passes : nullptr, O, std::ref(Poll));
   }
   Poll.check();
@@ -61,14 +64,14 @@ nb::dict frequenciesOf(const std::vector<BlockFrequencies> &All) {
   return D;
 }
 
-Emitted emit(HostedModule &H, const EmitOptions &O, PyAdvisor *Evict,
-             PyAdvisor *Priority) {
-  Compiling Mine(H, {Evict, Priority});
+Emitted emit(HostedModule &H, const EmitOptions &O,
+             const std::vector<PyAdvisor *> &Advisors) {
+  Compiling Mine(H, Advisors);
   SignalPoll Poll;
   Emitted Out;
   {
     ReleasedGIL NoGIL;
-    Out = H.emit(O, sessionOf(Evict), sessionOf(Priority), std::ref(Poll));
+    Out = H.emit(O, sessionsOf(Advisors), std::ref(Poll));
   }
   Poll.check();
   return Out;
@@ -131,11 +134,10 @@ void bindModule(nb::module_ &M) {
              refuseBroken(readable(H));
              return bytesOf(H.bitcode());
            })
-      .def("optimize", &optimize, nb::arg("pipeline"), nb::arg("inline").none(),
-           nb::arg("others"), nb::arg("passes").none(), nb::arg("options"),
+      .def("optimize", &optimize, nb::arg("pipeline"), nb::arg("advisors"),
+           nb::arg("passes").none(), nb::arg("options"),
            "Runs a pipeline; passes in Python ask the other advisors.")
-      .def("emit", &emit, nb::arg("options"), nb::arg("evict").none(),
-           nb::arg("priority").none(),
+      .def("emit", &emit, nb::arg("options"), nb::arg("advisors"),
            "Generates code; each advisor is asked at its point.");
   bindIRModule(Module);
 }

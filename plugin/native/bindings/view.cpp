@@ -6,6 +6,11 @@
 
 namespace passpilot {
 
+std::map<std::string, SiteMaker> &siteMakers() {
+  static std::map<std::string, SiteMaker> All;
+  return All;
+}
+
 Question &View::question(const char *What) const {
   if (A->Session->current() != Asked || A->Session->ordinal() != Ordinal)
     raiseError("StaleViewError",

@@ -7,6 +7,9 @@
 
 #include "py_advisor.h"
 
+#include <map>
+#include <string>
+
 namespace passpilot {
 
 /// A policy may keep a view, and the view keeps the advisor, which keeps the
@@ -27,6 +30,12 @@ inline PyType_Slot ViewSlots[] = {
     {Py_tp_traverse, reinterpret_cast<void *>(traverseView<T>)},
     {Py_tp_clear, reinterpret_cast<void *>(clearView<T>)},
     {0, nullptr}};
+
+/// Makes the view of the present decision of an advisor, which \p Owner keeps
+/// alive.
+using SiteMaker = nb::object (*)(nb::object Owner, PyAdvisor &A);
+/// That of each of LLVM's decision points, by name.
+std::map<std::string, SiteMaker> &siteMakers();
 
 /// Part of the compiler's state, valid during one decision of one advisor.
 struct View {

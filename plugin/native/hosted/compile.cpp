@@ -134,11 +134,12 @@ std::unique_ptr<TargetMachine> machineFor(const Triple &T,
 } // namespace
 
 std::vector<std::string> HostedModule::optimize(const std::string &Text,
-                                                Session *Inline,
+                                                const Sessions &Asked,
                                                 UserPasses *Given,
                                                 const PipelineOptions &O,
                                                 const StopPoll &Poll) {
   std::vector<std::string> Warnings;
+  Session *const Inline = sessionAt(Asked, "inline");
   UserPasses None;
   UserPasses &Passes = Given ? *Given : None;
   const std::unique_ptr<TargetMachine> TM =

@@ -18,6 +18,7 @@
 #include "llvm/Target/TargetMachine.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -27,6 +28,13 @@ namespace passpilot {
 
 class PassAccess;
 class Session;
+/// Who is asked at the decision points, by name.
+using Sessions = std::map<std::string, Session *>;
+/// The one at the point of this name; null if nobody is asked there.
+inline Session *sessionAt(const Sessions &Asked, const std::string &Point) {
+  const auto Found = Asked.find(Point);
+  return Found == Asked.end() ? nullptr : Found->second;
+}
 class UserPasses;
 
 /// The managers of a module; see analyses.cpp.
@@ -78,13 +86,13 @@ public:
   /// Throws InputError or CompilationError; a failure of a session or a pass of
   /// the user's is left in it.
   std::vector<std::string> optimize(const std::string &Pipeline,
-                                    Session *Inline, UserPasses *Passes,
+                                    const Sessions &Asked, UserPasses *Passes,
                                     const PipelineOptions &O,
                                     const StopPoll &Poll);
   /// Generates code; each session advises its point, or is null. Lowers the
   /// module in place. Throws as optimize(). Once it is to stop, by \p Poll or a
   /// session, what it gives is empty.
-  Emitted emit(const EmitOptions &O, Session *Evict, Session *Priority,
+  Emitted emit(const EmitOptions &O, const Sessions &Asked,
                const StopPoll &Poll);
 
   /// The thread that compiles the module now; none between compilations. The

@@ -2,6 +2,8 @@
 
 #include "flags.h"
 
+#include "../llvm/points.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/CommandLine.h"
@@ -12,7 +14,9 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <list>
 #include <mutex>
+#include <optional>
 
 using namespace llvm;
 
@@ -25,16 +29,18 @@ cl::OptionCategory Category("passpilot", "Who advises the compiler");
 /// A flag that may be repeated, and the variable that stands for it.
 class Option {
 public:
-  Option(const char *Name, const char *Variable, const char *Value,
-         const char *Help)
-      : Variable(Variable), Given(StringRef(Name), cl::value_desc(Value),
-                                  cl::desc(Help), cl::cat(Category)) {
+  Option(StringRef Name, const char *Value, const Twine &Help)
+      : Flag(("passpilot-" + Name).str()), Help(Help.str()),
+        Variable("PASSPILOT_" + replaced(Name)),
+        Given(StringRef(Flag), cl::value_desc(Value), cl::desc(this->Help),
+              cl::cat(Category)) {
     All.push_back(this);
   }
+  Option(const Option &) = delete;
 
   static inline std::vector<Option *> All;
   /// "inline".
-  StringRef shortName() const { return Given.ArgStr.drop_front(10); }
+  StringRef shortName() const { return StringRef(Flag).drop_front(10); }
   using Values = std::vector<std::string>;
   /// \p Given are those of each option, in the order of All.
   static void setAll(std::vector<Values> Given) {
@@ -49,7 +55,7 @@ public:
       return Mine;
     if (!Given.empty())
       return {Given.begin(), Given.end()};
-    const char *Text = std::getenv(Variable);
+    const char *Text = std::getenv(Variable.c_str());
     SmallVector<StringRef> Parts;
     StringRef(Text ? Text : "").split(Parts, ';', -1, /*KeepEmpty=*/false);
     return {Parts.begin(), Parts.end()};
@@ -60,7 +66,7 @@ public:
       return Mine.back();
     if (!Given.empty())
       return Given[Given.size() - 1];
-    const char *Text = std::getenv(Variable);
+    const char *Text = std::getenv(Variable.c_str());
     return Text ? Text : "";
   }
   /// Whether there is a value beside the variable's.
@@ -68,14 +74,21 @@ public:
   std::string name() const {
     return !set().empty()  ? shortName().str()
            : Given.empty() ? Variable
-                           : "-" + Given.ArgStr.str();
+                           : "-" + Flag;
   }
 
 private:
-  const char *const Variable;
+  const std::string Flag, Help, Variable; ///< Given refers to them
   cl::list<std::string> Given;
   Values Set; ///< by the program itself, on any of its threads
   static inline std::mutex Mutex;
+
+  /// "size-budget" as "SIZE_BUDGET".
+  static std::string replaced(StringRef Name) {
+    std::string Text = Name.upper();
+    std::replace(Text.begin(), Text.end(), '-', '_');
+    return Text;
+  }
 
   Values set() const {
     std::lock_guard<std::mutex> Lock(Mutex);
@@ -83,32 +96,50 @@ private:
   }
 };
 
-Option Inline("passpilot-inline", "PASSPILOT_INLINE", "RUNNER",
-              "Ask RUNNER about each call site, such as onnx:FILE, const:0");
-Option Evict("passpilot-evict", "PASSPILOT_EVICT", "RUNNER",
-             "Ask RUNNER which live range to evict");
-Option Priority("passpilot-priority", "PASSPILOT_PRIORITY", "RUNNER",
-                "Ask RUNNER how early to allocate each live range");
-Option Advise("passpilot-advise", "PASSPILOT_ADVISE", "POINT=RUNNER",
+std::string capitalized(StringRef Text) {
+  return std::string(1, toUpper(Text.front())) + Text.drop_front().str();
+}
+
+std::string helpOf(const PointLimit &L) {
+  return capitalized(L.Help) + " (" + utostr(static_cast<uint64_t>(L.Default)) +
+         "); 0: no limit";
+}
+
+/// The options of one of LLVM's decision points.
+struct PointFlags {
+  const HookedPoint &Point;
+  const Option Runner;
+  std::optional<Option> Limit;
+
+  explicit PointFlags(const HookedPoint &P)
+      : Point(P), Runner(P.Name, "RUNNER", Twine("Ask RUNNER ") + P.Question) {
+    if (P.Limit.Option)
+      Limit.emplace(P.Limit.Option, P.Limit.Value, helpOf(P.Limit));
+  }
+};
+
+/// Of all of them.
+const std::list<PointFlags> Points(hookedPoints().begin(),
+                                   hookedPoints().end());
+
+const PointFlags *flagsOf(StringRef Point) {
+  const auto Found = find_if(
+      Points, [&](const PointFlags &F) { return F.Point.Name == Point; });
+  return Found == Points.end() ? nullptr : &*Found;
+}
+
+Option Advise("advise", "POINT=RUNNER",
               "Ask RUNNER at a decision point of any pass");
-Option Load("passpilot-load", "PASSPILOT_LOAD", "FILE.py",
+Option Load("load", "FILE.py",
             "Register the passes, features, runners and decision points in it");
-Option At("passpilot-at", "PASSPILOT_AT", "POINT=PIPELINE",
+Option At("at", "POINT=PIPELINE",
           "Run a pipeline at one of LLVM's extension points");
-Option Log("passpilot-log", "PASSPILOT_LOG", "FILE",
+Option Log("log", "FILE",
            "Write every decision to a log; POINT=FILE for each of two "
            "advisors, a folder for a log per module");
-Option OnError("passpilot-on-error", "PASSPILOT_ON_ERROR", "fail|default",
-               "What a failing runner does");
-Option Timeout("passpilot-timeout", "PASSPILOT_TIMEOUT", "SECONDS",
+Option OnError("on-error", "fail|default", "What a failing runner does");
+Option Timeout("timeout", "SECONDS",
                "How long to wait for another process (10)");
-Option SizeBudget("passpilot-size-budget", "PASSPILOT_SIZE_BUDGET", "FACTOR",
-                  "Let the default decide once the module is FACTOR times its "
-                  "size (4); 0: no limit");
-Option EvictionLimit("passpilot-eviction-limit", "PASSPILOT_EVICTION_LIMIT",
-                     "COUNT",
-                     "How often a live range may be evicted (100); 0: no "
-                     "limit");
 cl::opt<bool> Stats("passpilot-stats", cl::desc("Tell what the advisors did"),
                     cl::cat(Category));
 
@@ -137,19 +168,15 @@ bool number(const Option &O, double Least, double &Value, Messages &Told) {
                 Told);
 }
 
-const StringRef Points[] = {"inline", "evict", "priority"};
-
 /// Flags win over variables, whichever of the two options they belong to.
 std::string runnerOf(StringRef Point) {
-  const Option &Own = Point == "inline"  ? Inline
-                      : Point == "evict" ? Evict
-                                         : Priority;
-  if (Own.given() && !Advise.given())
-    return Own.last();
+  const PointFlags *Own = flagsOf(Point);
+  if (Own && Own->Runner.given() && !Advise.given())
+    return Own->Runner.last();
   for (const std::string &Text : Advise.all())
     if (const auto [Name, Runner] = halves(Text); Name == Point)
       return Runner;
-  return Own.last();
+  return Own ? Own->Runner.last() : "";
 }
 
 /// What tells apart two compilations of one source: PASSPILOT_UNIT, or else the
@@ -193,9 +220,9 @@ std::string logIn(StringRef Folder, StringRef Point, const Module &M) {
 }
 
 bool isPoint(StringRef Name) {
-  return is_contained(Points, Name) ||
-         any_of(passPoints(),
-                [&](const auto &Pair) { return Pair.first == Name; });
+  return flagsOf(Name) || any_of(passPoints(), [&](const auto &Pair) {
+           return Pair.first == Name;
+         });
 }
 
 /// Whether there is a log for \p Point.
@@ -219,12 +246,20 @@ std::string logOf(StringRef Point, const Module &M) {
   return sys::fs::is_directory(Path) ? logIn(Path, Point, M) : Path;
 }
 
-const char *unasked(StringRef Point) {
-  if (Point == "inline")
-    return "the pipeline has no inliner that asks (as default<O2> and "
-           "inliner-wrapper do; a bare inline does not)";
-  return "the register allocator asks nobody (as at -O0 or with "
-         "-regalloc=fast)";
+/// Reads what belongs to one of LLVM's points alone.
+bool limitOf(const PointFlags &Own, AdvisorOptions &O, Messages &Told) {
+  O.Unasked = Own.Point.Unasked;
+  O.Limit = Own.Point.Limit.Default;
+  if (!Own.Limit)
+    return true;
+  if (!number(*Own.Limit, 0, O.Limit, Told))
+    return false;
+  if (!Own.Point.Limit.Whole ||
+      (O.Limit == std::floor(O.Limit) && O.Limit < 4294967296.0))
+    return true;
+  return refuse(Own.Limit->name() + ": expected an integer of 0 to " +
+                    "4294967295, got '" + Own.Limit->last() + "'",
+                Told);
 }
 
 } // namespace
@@ -262,19 +297,10 @@ bool advisorOptions(const std::string &Point, const Module &M,
     return refuse(OnError.name() + ": expected fail or default, got '" +
                       O.OnError + "'",
                   Told);
-  O.Unasked = unasked(Point);
-  O.Limit = Point == "inline" ? 4 : Point == "evict" ? 100 : 0;
   if (!number(Timeout, 1e-9, O.Timeout, Told))
     return false;
-  if (Point == "inline")
-    return number(SizeBudget, 0, O.Limit, Told);
-  if (Point != "evict" || !number(EvictionLimit, 0, O.Limit, Told))
-    return Point != "evict";
-  if (O.Limit == std::floor(O.Limit) && O.Limit < 4294967296.0)
-    return true;
-  return refuse(EvictionLimit.name() + ": expected an integer of 0 to " +
-                    "4294967295, got '" + EvictionLimit.last() + "'",
-                Told);
+  const PointFlags *Own = flagsOf(Point);
+  return !Own || limitOf(*Own, O, Told);
 }
 
 Error checkOptions() {
@@ -285,7 +311,10 @@ Error checkOptions() {
         return createStringError(O->name() + ": expected POINT=" +
                                  (O == &At ? "PIPELINE" : "RUNNER") +
                                  ", got '" + Text + "'");
-  for (const Option *O : {&Inline, &Evict, &Priority, &Load, &Log})
+  std::vector<const Option *> Needed = {&Load, &Log};
+  for (const PointFlags &F : Points)
+    Needed.push_back(&F.Runner);
+  for (const Option *O : Needed)
     if (O->given() && O->last().empty())
       return createStringError(O->name() + ": expected a value, got none");
   return Error::success();
@@ -303,7 +332,7 @@ std::vector<std::pair<std::string, std::string>> textsAt() {
 std::vector<std::pair<std::string, std::string>> passPoints() {
   std::vector<std::pair<std::string, std::string>> Pairs;
   for (const std::string &Text : Advise.all())
-    if (auto Pair = halves(Text); !is_contained(Points, Pair.first))
+    if (auto Pair = halves(Text); !flagsOf(Pair.first))
       Pairs.push_back(std::move(Pair));
   return Pairs;
 }
