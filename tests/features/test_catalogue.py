@@ -12,7 +12,7 @@ from importlib import import_module
 import pytest
 
 import passpilot
-from passpilot.features.catalogue import HOOKED, PASS_POINTS, RENAMED
+from passpilot.features.catalogue import HOOKED, PASS_POINTS, RENAMED, Limit
 from passpilot.features.custom import feature, registered
 from passpilot.features.domain import Choice
 from passpilot.features.point import POINTS, find_point, find_table
