@@ -80,7 +80,11 @@ WRONG: Final[dict[str, tuple[dict[str, object], type[Exception], str]]] = {
     "no pipeline": ({"pipeline": ""}, InputError, "pipeline: expected one that reaches the point inline"),
     "point": ({"point": "outline"}, Exception, "expected one of inline, evict, priority, .*got 'outline'"),
     "no point": ({"point": ""}, InputError, "point: expected the name of a decision point, got none"),
-    "no pass": ({"point": "unroll", "pipeline": ""}, InputError, "that reaches the point unroll, got none"),
+    "no pass": (
+        {"point": "advised-size", "pipeline": ""},
+        InputError,
+        "that reaches the point advised-size, got none",
+    ),
     "no places": (
         {"point": "evict", "pipeline": "", "at": {"pipeline-start": "dce"}},
         InputError,
@@ -101,7 +105,7 @@ def test_a_wrong_start_is_refused_by_name(client: CompilerClient, name: str) -> 
     asked = {"module": MODULE, **INLINE, **changed}
     with pytest.raises(kind, match=text) as caught:
         client.reset(**asked)  # type: ignore[arg-type]
-    assert type(caught.value).__module__ == "passpilot.plugin.errors"
+    assert type(caught.value).__module__ == "passpilot.errors"
     assert "\n" not in str(caught.value)
 
 
