@@ -117,7 +117,7 @@ class Module(ModuleIR):
 
 
 def utf8(what: str, text: str) -> str:
-    """The text, checked to be UTF-8 for the core: Python keeps other bytes of a command line as surrogates."""
+    """The text, checked to be UTF-8 for the core: Python keeps other bytes of a command line as escapes."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
