@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What MLIR's C API has and its Python modules have not: pass managers below others, passes in Python that
-may run anywhere in them and on any thread, runs that leave the GIL to them, and diagnostics of such runs.
+"""Uses MLIR's C API for what its Python modules lack: nested pass managers, passes in Python anywhere in a
+pipeline and on any thread, runs without the GIL, and the diagnostics of such runs.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ if TYPE_CHECKING:
 
 
 class OpPassManager:
-    """A pass manager, or one below another, by its address; the one on top is the module's object `top`."""
+    """A pass manager by its address: the top-level one, the Python object `top`, or one nested below it."""
 
     def __init__(self, top: Any, address: int | None = None) -> None:
         self._top = top
         self._address = address or pass_functions().mlirPassManagerGetAsOpPassManager(pointer_of(top))
 
     def nested_under(self, anchor: str) -> OpPassManager:
-        """A new pass manager below this one, for the operations of a name, or ``any``."""
+        """Add a nested pass manager for operations called `anchor`, or ``any``."""
         return OpPassManager(
             self._top, pass_functions().mlirOpPassManagerGetNestedUnder(self._address, _text(anchor))
         )
 
     def add_pipeline(self, text: str) -> str:
-        """Add a native pass by its text; empty if that succeeds, else what MLIR tells."""
+        """Add native passes from pipeline text; returns MLIR's error, or an empty text."""
         with _standard_error() if "{" in text else contextlib.nullcontext(bytearray()) as heard:
             added, told = _added(self._address, text)
         if not added:
             return f"{heard.decode('utf-8', 'replace')}{told}" or "it cannot be added"
-        if heard:  # of another thread
+        if heard:  # another thread wrote it
             os.write(2, heard)
         return ""
 
     def add_pass(self, name: str, text: str, doc: str, anchor: str, run: Callable[..., None]) -> object:
-        """Add a pass that calls a `RunPass`; what this returns must live as long as the pass manager runs."""
+        """Add a pass that calls `run`, a `RunPass`; keep the result alive while the pass manager can run."""
         kept = [each.encode() for each in (name, text, doc, anchor)]
         callbacks = Callbacks(_NOTHING, _NOTHING, Initialize(), _SAME, run)
         texts = [Text(each, len(each)) for each in kept]
@@ -67,23 +67,23 @@ class OpPassManager:
 
 
 _NOTHING: Final = Notify(lambda _: None)
-"""Our passes need no care: who made them keeps them."""
+"""MLIR need not construct or destroy a pass in Python: its maker keeps it alive."""
 
 _SAME: Final = Clone(lambda data: data)
-"""A pass in Python has no state of its own: the clone for another thread is the pass itself."""
+"""A pass in Python has no state, so its clone for another thread is the pass itself."""
 
 for _callback in (_NOTHING, _SAME):  # a pass manager may outlive this module at the interpreter's exit
     ctypes.pythonapi.Py_IncRef(py_object(_callback))
 
 
 def run_on(manager: Any, operation: Operation) -> bool:
-    """Run a pass manager of the modules' on an operation, without the GIL; whether it succeeded."""
+    """Run a Python pass manager on an operation, without the GIL; returns whether it succeeded."""
     result: int = pass_functions().mlirPassManagerRunOnOp(pointer_of(manager), pointer_of(operation))
     return bool(result)
 
 
 def signal_failure(pass_: int) -> None:
-    """Make the run of the pass at an address a failure."""
+    """Mark the current run of the pass at an address as failed."""
     pass_functions().mlirExternalPassSignalFailure(pass_)
 
 
@@ -94,9 +94,9 @@ def operation_at(address: int) -> Operation:
 
 
 def translated(module: Any) -> str | None:
-    """The LLVM IR of a module in the llvm dialect; None if it has something else, which diagnostics tell.
+    """Translate a module in the llvm dialect to LLVM IR; None if it cannot be, as diagnostics explain.
 
-    The modules' own function of this purpose does not survive what it cannot translate.
+    The Python modules have such a function, too, but it crashes if it cannot translate a module.
 
     Raises:
         InputError: the bindings have no translation.
@@ -131,10 +131,11 @@ def is_pass(name: str) -> bool:
 
 @contextlib.contextmanager
 def handled(context: Any, handle: Callable[[int], bool]) -> Iterator[None]:
-    """Call `handle` with the address of each diagnostic of a context within, from any thread, with the GIL.
+    """Call `handle` with the address of every diagnostic of a context while the block runs.
 
-    It says whether nobody else is to get it, and may raise nothing. The modules' own handlers are no use
-    where MLIR runs without the GIL: they make a Python object before they take it.
+    The call comes from any thread and has the GIL. `handle` returns True to stop other handlers, and must not
+    raise. The handlers of the Python modules cannot be used when MLIR runs without the GIL: they make a
+    Python object before they take the GIL.
     """
     called = Handle(lambda diagnostic, _: handle(diagnostic))
     identity = pass_functions().mlirContextAttachDiagnosticHandler(
@@ -147,7 +148,7 @@ def handled(context: Any, handle: Callable[[int], bool]) -> Iterator[None]:
 
 
 def severity_of(diagnostic: int) -> int:
-    """The number of a diagnostic's severity."""
+    """A diagnostic's severity, as MLIR's number."""
     severity: int = pass_functions().mlirDiagnosticGetSeverity(diagnostic)
     return severity
 
@@ -165,19 +166,19 @@ def location_of(diagnostic: int) -> str:
 
 
 def notes_of(diagnostic: int) -> list[int]:
-    """The diagnostics that hang on one."""
+    """The notes of a diagnostic."""
     count = pass_functions().mlirDiagnosticGetNumNotes(diagnostic)
     return [pass_functions().mlirDiagnosticGetNote(diagnostic, number) for number in range(count)]
 
 
 def _added(manager: int, text: str) -> tuple[bool, str]:
-    """Add a native pass to the pass manager at an address: whether that succeeded, and what MLIR told."""
+    """Add native passes to the pass manager at an address; returns whether it succeeded, and MLIR's error."""
     return _printed(pass_functions().mlirOpPassManagerAddPipeline, manager, _text(text))
 
 
 @contextlib.contextmanager
 def _standard_error() -> Iterator[bytearray]:
-    """What the process writes to its standard error within, where LLVM tells of wrong values of options."""
+    """Capture the process's standard error; LLVM writes errors about option values there."""
     heard = bytearray()
     with tempfile.TemporaryFile() as file:
         saved = os.dup(2)
@@ -192,7 +193,7 @@ def _standard_error() -> Iterator[bytearray]:
 
 
 def _printed(function: Callable[..., object], *arguments: object) -> tuple[bool, str]:
-    """Call a function that prints by a callback: whether it has given true, and what it has printed."""
+    """Call a function that prints through a callback; returns its result as a bool, and the printed text."""
     told: list[bytes] = []
 
     def tell(part: Told, _: int | None) -> None:
@@ -204,7 +205,7 @@ def _printed(function: Callable[..., object], *arguments: object) -> tuple[bool,
 
 @cache
 def _type_id(_: str) -> int:
-    """An identity for the passes of one text."""
+    """A type ID for all passes with one pipeline text."""
     allocated: int = pass_functions().mlirTypeIDAllocatorAllocateTypeID(
         pass_functions().mlirTypeIDAllocatorCreate()
     )
@@ -213,7 +214,7 @@ def _type_id(_: str) -> int:
 
 @cache
 def _operations() -> tuple[Callable[[object], Operation], bytes]:
-    """How an operation is made of a capsule, and what the capsule has to be called."""
+    """The function that makes an operation from a capsule, and the name that the capsule must have."""
     mlir = bindings()
     with mlir.ir.Context(), mlir.ir.Location.unknown():
         module = mlir.ir.Module.create()
@@ -221,7 +222,7 @@ def _operations() -> tuple[Callable[[object], Operation], bytes]:
 
 
 def pointer_of(made: Any) -> int:
-    """The address of an object of the modules', of whatever class."""
+    """The address of an object of the Python modules."""
     capsule = (made.operation if hasattr(made, "operation") else made)._CAPIPtr
     pointer: int = _pointer_of(capsule, _name_of(capsule))
     return pointer

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The functions of MLIR's C API that Python calls: their signatures, and the library that has them.
+"""The functions of MLIR's C API that Python calls: their signatures, and the library that contains them.
 
-The library is the one behind the bindings' modules, so that both work on the same objects. Structs of the C
-API that hold one pointer are passed as that pointer, as every ABI that Python runs on does. C++ has typed
-pointers of its own for what it counts: `plugin/native/bindings/mlir_contents.cpp`.
+The library is the one behind the bindings' modules, so both work on the same objects. A struct of the C API
+that holds one pointer is passed as that pointer; this is right on every ABI that Python runs on. C++ declares
+the functions that it calls itself: `plugin/native/bindings/mlir_contents.cpp`.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ RunPass = CFUNCTYPE(None, c_void_p, c_void_p, c_void_p)
 
 
 class Text(ctypes.Structure):
-    """A text for MLIR; it keeps the bytes alive."""
+    """A string for MLIR; the object keeps the bytes alive."""
 
     _fields_ = (("data", c_char_p), ("length", c_size_t))
 
 
 class Told(ctypes.Structure):
-    """A text that MLIR has; it is not NUL-terminated."""
+    """A string of MLIR's: owned by MLIR, and not NUL-terminated."""
 
     _fields_ = (("data", c_void_p), ("length", c_size_t))
 
@@ -45,7 +45,7 @@ Handle = CFUNCTYPE(c_int8, c_void_p, c_void_p)
 
 
 class Callbacks(ctypes.Structure):
-    """What MLIR calls of a pass that is not its own."""
+    """The callbacks of an external pass."""
 
     _fields_ = (
         ("construct", Notify),
@@ -82,7 +82,7 @@ PASSES: Final[dict[str, Signature]] = {
     "mlirTypeIDAllocatorCreate": (c_void_p,),
     "mlirTypeIDAllocatorAllocateTypeID": (c_void_p, c_void_p),
 }
-"""Pass managers, passes and diagnostics; called without the GIL, which passes in Python take."""
+"""Pass managers, passes and diagnostics; called without the GIL, so that passes in Python can take it."""
 
 REWRITING: Final[dict[str, Signature]] = {
     "mlirBlockAppendOwnedOperation": (None, c_void_p, c_void_p),
@@ -101,7 +101,7 @@ REWRITING: Final[dict[str, Signature]] = {
     "mlirRewriterBaseInlineBlockBefore": (None, c_void_p, c_void_p, c_void_p, c_ssize_t, c_void_p),
     "mlirRewriterBaseReplaceOpWithValues": (None, c_void_p, c_void_p, c_ssize_t, c_void_p),
 }
-"""Changes of operations and blocks; called with the GIL, because each call is short."""
+"""Changes of operations and blocks; called with the GIL, because the calls are short."""
 
 TRANSLATION: Final[dict[str, Signature]] = {
     "LLVMContextCreate": (c_void_p,),
@@ -111,7 +111,7 @@ TRANSLATION: Final[dict[str, Signature]] = {
     "LLVMPrintModuleToString": (c_void_p, c_void_p),
     "mlirTranslateModuleToLLVMIR": (c_void_p, c_void_p, c_void_p),
 }
-"""The translation to LLVM IR; not all bindings have it."""
+"""The translation to LLVM IR, which some bindings lack."""
 
 
 @cache
