@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from passpilot.features.point import find_point, is_known
-from passpilot.passes.decision_point import PointAdvisor
+from passpilot.passes.point_advisor import PointAdvisor
 from passpilot.passes.points import search, search_point
 from passpilot.plugin.errors import PeerError, RegistrationError, UsageError
 from passpilot.runners.remote import wire
