@@ -164,7 +164,7 @@ def _finished(emit: Emitter, number: _Arithmetic, what: str, total: ir.Value, co
 
 @operator("ArgMax", "ArgMin")
 def arg_extreme(node: Node, emit: Emitter) -> None:
-    """The index of the largest or smallest element, the first (or by select_last_index the last) of equals."""
+    """The index of the largest or smallest element, the first of equals (by select_last_index the last)."""
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
     if source.dtype.kind == "b" or 0 in source.shape:
         raise refused(node, "numbers, at least one", f"{source.dtype} of shape {list(source.shape)}")

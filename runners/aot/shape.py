@@ -122,7 +122,7 @@ def _checked(emit: Emitter, indices: Buffer, at: ir.Value, size: int) -> ir.Valu
 
 @operator("Gather", "ArrayFeatureExtractor")
 def gather(node: Node, emit: Emitter) -> None:
-    """Takes the positions of an axis that an integer tensor lists; ArrayFeatureExtractor, of the last axis."""
+    """Takes the positions of an axis that an integer tensor lists; ArrayFeatureExtractor: the last axis."""
     source, indices = emit.value(node.inputs[0]), emit.value(node.inputs[1])
     output = emit.output(node.outputs[0])
     rank = len(source.shape)
