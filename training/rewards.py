@@ -21,7 +21,7 @@ _EXECUTABLE: Final = 0x4
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One measure of generated code, lower is better; `generate` must emit `filetype` and, if set, `costs`."""
+    """One measure of generated code, lower is better; `filetype` and `costs` are what it needs generated."""
 
     filetype: FileType
     costs: bool
