@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Interactive`: answers an unmodified compiler in LLVM's interactive mode, over a pair of FIFOs.
+"""`InteractiveChannel`: answers an unmodified compiler in LLVM's interactive mode, over a pair of FIFOs.
 
     BASE.in     our answers; the compiler opens it first        BASE.out    the compiler's questions
 
@@ -43,7 +43,7 @@ _PARTING: Final = 1.0
 """Seconds to wait for the thread to end; a thread in a policy that never returns is abandoned."""
 
 
-class Interactive:
+class InteractiveChannel:
     """One decision point's channel to a compiler, from before its start until after its end.
 
     The thread calls `wake` when it ends. `timeout` in seconds bounds a message from its first byte on; an
