@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import sys
 import threading
 from typing import TYPE_CHECKING, Final
@@ -16,60 +15,13 @@ from typing import TYPE_CHECKING, Final
 from passpilot.cli.parser import Parser
 from passpilot.plugin.load import load_file
 from passpilot.runners.serving.pipe_server import Server
+from passpilot.runners.serving.stop import Stopped, stop_on_signals
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-_REPEAT_EVERY: Final = 0.05
 _PATIENCE: Final = 1.0
-
-
-class _Stopped(KeyboardInterrupt):
-    """A signal asks the server to end; not an Exception, so that no policy swallows it."""
-
-
-@contextlib.contextmanager
-def _stop_on_signals() -> Iterator[threading.Event]:
-    """Let SIGINT and SIGTERM raise `_Stopped` in the main thread, once, and set the event that this yields.
-
-    The event is for the case that a policy swallows whatever is raised.
-    A signal that comes just before a system call sets Python's flag, but the call then blocks, and the
-    handler does not run. So another thread learns of the signal, too, and repeats it until it is handled.
-    """
-    reader, writer = os.pipe2(os.O_CLOEXEC)
-    os.set_blocking(writer, False)
-    stopping, stopped = threading.Event(), threading.Event()
-
-    def stop(number: int, _frame: object) -> None:
-        for each in _SIGNALS:
-            signal.signal(each, signal.SIG_IGN)  # what follows is the clean-up, which is to be complete
-        stopping.set()
-        raise _Stopped(number)
-
-    def repeat() -> None:
-        while not stopped.is_set():
-            for number in os.read(reader, 16):
-                while number in _SIGNALS and not stopped.wait(_REPEAT_EVERY):
-                    signal.pthread_kill(thread, number)
-
-    thread = threading.get_ident()
-    woken = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    handlers = {each: signal.signal(each, stop) for each in _SIGNALS}
-    repeater = threading.Thread(target=repeat, name="passpilot-serve-signals", daemon=True)
-    repeater.start()
-    try:
-        yield stopping
-    finally:
-        stopped.set()
-        os.write(writer, b"\0")
-        repeater.join()
-        for each, handler in handlers.items():
-            signal.signal(each, handler)
-        signal.set_wakeup_fd(woken)
-        os.close(reader)
-        os.close(writer)
 
 
 def _parser() -> Parser:
@@ -80,7 +32,9 @@ def _parser() -> Parser:
         epilog="examples:\n  passpilot serve python:policy.py:decide --pipe /tmp/ch &\n"
         "  passpilot opt a.bc -passes='default<Oz>' --inline=pipe:/tmp/ch -o b.bc\n\n"
         "  passpilot serve onnx:model.onnx --grpc :5005 &\n"
-        "  passpilot opt a.bc -passes='default<Oz>' --inline=grpc:127.0.0.1:5005 -o b.bc",
+        "  passpilot opt a.bc -passes='default<Oz>' --inline=grpc:127.0.0.1:5005 -o b.bc\n\n"
+        "SIGTERM, Ctrl-C and SIGHUP end it with exit code 0; SIGTERM alone where the others were ignored at\n"
+        "its start, as by nohup or by & in a script.",
     )
     add = parser.option
     parser.add_argument("runner", metavar="RUNNER", help="what to serve, such as python:policy.py:decide")
@@ -102,11 +56,11 @@ def _parser() -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command `passpilot serve`; ends with 0 on SIGINT and SIGTERM, its FIFOs removed."""
+    """Run the command; ends with 0, its FIFOs removed, on the signals of `stop_on_signals`."""
     args = _arguments(argv)
     for file in args.load:
         load_file(file)
-    with contextlib.suppress(_Stopped), _stop_on_signals() as stopping:
+    with contextlib.suppress(Stopped), stop_on_signals() as stopping:
         if args.pipe is None:
             _serve_grpc(args)
         else:

@@ -7,8 +7,7 @@ import asyncio
 import contextlib
 import math
 import os
-import signal
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from passpilot.runners.serving.grpc_server import (  # before grpc: see there
     OPTIONS,
@@ -23,14 +22,13 @@ from grpc_reflection.v1alpha import reflection
 
 from passpilot.cli.parser import Parser
 from passpilot.plugin.errors import UsageError
+from passpilot.runners.serving.stop import stop_signals
 from passpilot.training.compiler_service import SERVICE, CompilerService, Corpus
 from passpilot.training.pool import GRACE, Pool
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
-
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 def _parser() -> Parser:
@@ -39,7 +37,9 @@ def _parser() -> Parser:
         description="Let agents take the decisions of compilations, episode by episode, over gRPC.",
         epilog="example:\n  passpilot serve-compiler --grpc :5005 --corpus modules/\n\n"
         "In Python, passpilot.training.episode.CompilerClient is an agent's end; for other languages,\n"
-        "compiler.proto in the package defines it.",
+        "compiler.proto in the package defines it.\n\n"
+        "SIGTERM, Ctrl-C and SIGHUP end it with exit code 0; SIGTERM alone where the others were ignored at\n"
+        "its start, as by nohup or by & in a script.",
     )
     add = parser.option
     where = "listen there; only to this machine without HOST; 0 for a free port"
@@ -58,7 +58,7 @@ def _parser() -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; ends with 0 on SIGINT and SIGTERM."""
+    """Run the command; ends with 0 on SIGTERM, and on SIGINT and SIGHUP unless they were ignored at its start."""
     args = _parser().parse_args(argv)
     for name in ("timeout", "compile_timeout", "episodes"):
         value = getattr(args, name)
@@ -73,7 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 async def _serve(args: argparse.Namespace) -> None:
     loop, serving = asyncio.get_running_loop(), asyncio.current_task()
     assert serving is not None, "it runs"
-    for number in _SIGNALS:
+    stops = stop_signals()
+    for number in stops:
         loop.add_signal_handler(number, serving.cancel)
     token, tls = read_guard(args, "serve-compiler")
     corpus = Corpus(args.corpus)
@@ -88,8 +89,8 @@ async def _serve(args: argparse.Namespace) -> None:
         announce(args.grpc, port)
         await asyncio.Event().wait()  # for a signal
     finally:
-        for number in _SIGNALS:
-            loop.add_signal_handler(number, int)  # what follows is the clean-up, which is to be complete
+        for number in stops:
+            loop.add_signal_handler(number, int)  # the clean-up that follows must not be interrupted
         await server.stop(None)
         pool.close()
         await _settle()

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from passpilot.passes.mlir.pipeline import Pipeline
 from passpilot.passes.mlir.stock.messages import Answer, receive_request, send_answer
 from passpilot.plugin.errors import Error, PassError
+from passpilot.plugin.interrupt import heeded
 from passpilot.plugin.load import load_file
 from passpilot.plugin.mlir.bindings import bindings
 
@@ -94,7 +95,8 @@ def _printed(operation: Any, *, alone: bool) -> bytes:
 
 def main(descriptor: str, *files: str) -> None:
     """Answer requests until there is nobody left to ask."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the tool ends by it, too
+    for number in heeded(signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)  # the tool ends by it, too
     threading.Thread(target=_end_with, args=(int(descriptor),), daemon=True).start()
     connection = Connection(int(descriptor))
     failure: Answer | None = None
