@@ -10,18 +10,34 @@ import contextlib
 import os
 import sys
 import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from passpilot.cli.parser import Parser
+from passpilot.cli.parser import Parser, record
 from passpilot.plugin.load import load_file
 from passpilot.runners.serving.pipe_server import Server
 from passpilot.runners.serving.stop import Stopped, stop_on_signals
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
 _PATIENCE: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """The command line of `passpilot serve`; one of `pipe` and `grpc` is None."""
+
+    runner: str
+    pipe: str | None
+    grpc: str | None
+    load: tuple[str, ...]
+    once: bool
+    point: str
+    timeout: float
+    token: str | None
+    tls_cert: str | None
+    tls_key: str | None
 
 
 def _parser() -> Parser:
@@ -57,58 +73,62 @@ def _parser() -> Parser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; ends with 0, its FIFOs removed, on the signals of `stop_on_signals`."""
-    args = _arguments(argv)
-    for file in args.load:
+    options = _parsed(argv)
+    for file in options.load:
         load_file(file)
     with contextlib.suppress(Stopped), stop_on_signals() as stopping:
-        if args.pipe is None:
-            _serve_grpc(args)
-        else:
-            server = Server(
-                args.runner,
-                args.pipe,
-                point=args.point,
-                timeout=args.timeout,
-                notice=_notice,
-                stopping=stopping,
-            )
-            server.run(once=args.once)
+        if options.pipe is not None:
+            _serve_pipe(options, options.pipe, stopping)
+        elif options.grpc is not None:
+            _serve_grpc(options, options.grpc)
     return 0
 
 
-def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+def _parsed(argv: Sequence[str] | None) -> ServeOptions:
     parser = _parser()
-    args = parser.parse_args(argv)
-    if (args.pipe is None) == (args.grpc is None):
-        got = "none" if args.pipe is None else "both"
+    options = record(ServeOptions, parser.values(argv))
+    if (options.pipe is None) == (options.grpc is None):
+        got = "none" if options.pipe is None else "both"
         parser.error(f"expected one of --pipe BASE and --grpc [HOST:]PORT, got {got}")
     for name in ("token", "tls_cert", "tls_key"):
-        if args.pipe is not None and getattr(args, name) is not None:
+        if options.pipe is not None and getattr(options, name) is not None:
             parser.error(f"--{name.replace('_', '-')}: expected --grpc with it, got --pipe")
-    return args
+    return options
 
 
 def _notice(text: str) -> None:
     print(f"passpilot serve: {text}", file=sys.stderr, flush=True)
 
 
-def _serve_grpc(args: argparse.Namespace) -> None:
+def _serve_pipe(options: ServeOptions, base: str, stopping: threading.Event) -> None:
+    server = Server(
+        options.runner,
+        base,
+        point=options.point,
+        timeout=options.timeout,
+        notice=_notice,
+        stopping=stopping,
+    )
+    server.run(once=options.once)
+
+
+def _serve_grpc(options: ServeOptions, address: str) -> None:
     from passpilot.runners.serving.grpc_server import GrpcServer, announce, read_guard
 
-    token, tls = read_guard(args, "serve")
+    token, tls = read_guard(address, options, "serve")
     server = GrpcServer(
-        args.runner,
-        args.grpc,
-        point=args.point,
-        timeout=args.timeout,
+        options.runner,
+        address,
+        point=options.point,
+        timeout=options.timeout,
         notice=_notice,
         token=token,
         tls=tls,
     )
     try:
         with server:
-            announce(args.grpc, server.port)
-            (server.ended if args.once else threading.Event()).wait()
+            announce(address, server.port)
+            (server.ended if options.once else threading.Event()).wait()
     finally:
         if server.sessions:
             # A policy that never returns holds a thread, for which Python would wait, and maybe stdout.

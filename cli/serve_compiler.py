@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import math
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from passpilot.runners.serving.grpc_server import (  # before grpc: see there
@@ -20,15 +21,29 @@ import grpc  # isort: skip
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from passpilot.cli.parser import Parser
+from passpilot.cli.parser import Parser, record
 from passpilot.plugin.errors import UsageError
 from passpilot.runners.serving.stop import stop_signals
 from passpilot.training.compiler_service import SERVICE, CompilerService, Corpus
 from passpilot.training.pool import GRACE, Pool
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class ServeCompilerOptions:
+    """The command line of `passpilot serve-compiler`."""
+
+    grpc: str
+    corpus: str | None
+    load: tuple[str, ...]
+    timeout: float
+    compile_timeout: float
+    episodes: int
+    token: str | None
+    tls_cert: str | None
+    tls_key: str | None
 
 
 def _parser() -> Parser:
@@ -59,34 +74,39 @@ def _parser() -> Parser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; ends with 0 on SIGTERM, and on SIGINT and SIGHUP unless they were ignored at its start."""
-    args = _parser().parse_args(argv)
-    for name in ("timeout", "compile_timeout", "episodes"):
-        value = getattr(args, name)
-        if not 0 < value < math.inf:
-            flag = f"--{name.replace('_', '-')}"
-            raise UsageError(f"serve-compiler: {flag}: expected a number of more than 0, got {value}")
+    options = _parsed(argv)
     with contextlib.suppress(asyncio.CancelledError):
-        asyncio.run(_serve(args))
+        asyncio.run(_serve(options))
     return 0
 
 
-async def _serve(args: argparse.Namespace) -> None:
+def _parsed(argv: Sequence[str] | None) -> ServeCompilerOptions:
+    options = record(ServeCompilerOptions, _parser().values(argv))
+    for name in ("timeout", "compile_timeout", "episodes"):
+        value = getattr(options, name)
+        if not 0 < value < math.inf:
+            flag = f"--{name.replace('_', '-')}"
+            raise UsageError(f"serve-compiler: {flag}: expected a number of more than 0, got {value}")
+    return options
+
+
+async def _serve(options: ServeCompilerOptions) -> None:
     loop, serving = asyncio.get_running_loop(), asyncio.current_task()
     assert serving is not None, "it runs"
     stops = stop_signals()
     for number in stops:
         loop.add_signal_handler(number, serving.cancel)
-    token, tls = read_guard(args, "serve-compiler")
-    corpus = Corpus(args.corpus)
-    pool = Pool(args.load, args.episodes)
-    service = CompilerService(pool, corpus, args.timeout, args.compile_timeout, token)
+    token, tls = read_guard(options.grpc, options, "serve-compiler")
+    corpus = Corpus(options.corpus)
+    pool = Pool(options.load, options.episodes)
+    service = CompilerService(pool, corpus, options.timeout, options.compile_timeout, token)
     server = grpc.aio.server(options=OPTIONS)
     try:
-        port = listen(server, args.grpc, f"serve-compiler --grpc {args.grpc}", tls)
+        port = listen(server, options.grpc, f"serve-compiler --grpc {options.grpc}", tls)
         await pool.warm()
         await _offer(server, service)
         await server.start()
-        announce(args.grpc, port)
+        announce(options.grpc, port)
         await asyncio.Event().wait()  # for a signal
     finally:
         for number in stops:
