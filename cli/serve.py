@@ -115,7 +115,7 @@ def _serve_pipe(options: ServeOptions, base: str, stopping: threading.Event) -> 
 def _serve_grpc(options: ServeOptions, address: str) -> None:
     from passpilot.runners.serving.grpc_server import GrpcServer, announce, read_guard
 
-    token, tls = read_guard(address, options, "serve")
+    token, tls = read_guard(options, "serve")
     server = GrpcServer(
         options.runner,
         address,

@@ -96,7 +96,7 @@ async def _serve(options: ServeCompilerOptions) -> None:
     stops = stop_signals()
     for number in stops:
         loop.add_signal_handler(number, serving.cancel)
-    token, tls = read_guard(options.grpc, options, "serve-compiler")
+    token, tls = read_guard(options, "serve-compiler")
     corpus = Corpus(options.corpus)
     pool = Pool(options.load, options.episodes)
     service = CompilerService(pool, corpus, options.timeout, options.compile_timeout, token)
