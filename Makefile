@@ -3,9 +3,8 @@
 SHELL := /bin/bash
 PY := .venv/bin/python
 JOBS ?= $(shell nproc)
-PACKAGES := plugin features runners passes training cli
 CHECKED := $(sort $(dir $(wildcard tests/*.py examples/*.py bench/*.py tools/*.py)))
-TYPING := build/typing/passpilot
+SUMMARIES := build/pytest.txt build/lit.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test build setup-test lint format types pytest lit corpus bench soak clean
@@ -18,7 +17,9 @@ demo: ## compile zstd with stock -Oz, a Python policy and a model fitted on the 
 	$(PY) examples/demo.py
 
 test: setup-test corpus ## set up, build, then lint, types, pytest and lit
-	@$(MAKE) --no-print-directory lint types pytest lit
+	@rm -f $(SUMMARIES)
+	@$(MAKE) --no-print-directory --keep-going lint types pytest lit; status=$$?; \
+	cat $(SUMMARIES); exit $$status
 
 build: ## leave .venv/bin/passpilot; Python edits need no rebuild, C++ edits an incremental one
 	@tools/setup.sh build
@@ -36,17 +37,16 @@ format: setup-test ## rewrite the sources in house style
 	$(PY) -m ruff format
 	find plugin bench -name '*.cpp' -o -name '*.h' | xargs -r .venv/bin/clang-format -i
 
-# Type checkers do not follow the editable install's import hook: they get a farm of links instead.
 types: setup-test ## mypy --strict
-	@rm -rf $(TYPING) && mkdir -p $(TYPING) && touch $(TYPING)/py.typed
-	@ln -s $(addprefix $(CURDIR)/,$(PACKAGES)) $(TYPING)/ && ln -s $(CURDIR)/plugin/root.py.in $(TYPING)/__init__.py
-	$(PY) -m mypy $(TYPING) $(CHECKED)
+	$(PY) -m mypy build/typing/passpilot $(CHECKED)
 
 pytest: setup-test ## the tests in tests/
-	$(PY) -m pytest -q -n $(JOBS)
+	@set -o pipefail; $(PY) -m pytest -q -n $(JOBS) --dist=worksteal | tee build/pytest.out; status=$$?; \
+	echo "pytest: $$(tail -n 1 build/pytest.out)" >build/pytest.txt; exit $$status
 
 lit: setup-test ## the command-line tests in lit_tests/
-	.venv/bin/lit -sv --timeout 20 -j $(JOBS) lit_tests
+	@set -o pipefail; .venv/bin/lit -sv --timeout 60 -j $(JOBS) lit_tests | tee build/lit.out; status=$$?; \
+	echo "lit: $$(sed -n '/^Total Discovered Tests/,$$p' build/lit.out | tr -s '\n ' ' ')" >build/lit.txt; exit $$status
 
 corpus: setup-test ## fetch and compile the real programs that the tests use, into the user's cache
 	$(PY) -m tests.corpus.build

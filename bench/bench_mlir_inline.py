@@ -22,6 +22,7 @@ from rich.table import Table
 import passpilot
 from passpilot.features.mlir.call_graph import call_graphs
 from passpilot.features.mlir.inline import observe
+from passpilot.passes.mlir.inlining.graph import ChangingGraph
 from passpilot.passes.mlir.inlining.point import MLIR_INLINE
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def feature_cost(text: str) -> float:
     began = time.thread_time()
     count = 0
     for node in graph.nodes.values():
-        graph.recount(node)
+        ChangingGraph(graph).recount(node)
         for call in node.contents.calls:
             callee = graph.target(call)
             assert callee is not None, "all are defined"

@@ -12,7 +12,7 @@ from passpilot.plugin.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from passpilot.plugin.asking import Advisor
+    from passpilot.plugin.asking import AdvisorLike
 
 POINTS_OF: Final[Mapping[str, tuple[str, ...]]] = {
     **{command: hooked(function) for function, command in COMMANDS.items()},
@@ -67,7 +67,7 @@ def load_files(advice: Advice) -> None:
         load_file(file)
 
 
-def make_advisors(advice: Advice) -> list[Advisor]:
+def make_advisors(advice: Advice) -> list[AdvisorLike]:
     """The advisors that the flags ask for, at most one per point.
 
     Raises:
@@ -78,7 +78,7 @@ def make_advisors(advice: Advice) -> list[Advisor]:
     asked = runner_specs(advice)
     written = log_paths(advice, asked)
     _check_keywords(advice, asked)
-    made: list[Advisor] = []
+    made: list[AdvisorLike] = []
     try:
         for point, runner in asked.items():
             made.append(_make(point, runner, written.get(point), advice.keywords))
@@ -88,7 +88,7 @@ def make_advisors(advice: Advice) -> list[Advisor]:
     return made
 
 
-def _make(point: str, runner: str, log: str | None, given: Mapping[str, Any]) -> Advisor:
+def _make(point: str, runner: str, log: str | None, given: Mapping[str, Any]) -> AdvisorLike:
     from passpilot.passes.advisor import make_advisor
 
     keywords = {name: given[name] for name in COMMON if name in given}
@@ -103,7 +103,7 @@ def _limit_of(point: str) -> str | None:
     return row.limit.keyword if row and row.limit else None
 
 
-def close_advisors(advisors: Sequence[Advisor]) -> None:
+def close_advisors(advisors: Sequence[AdvisorLike]) -> None:
     """Close all advisors, the last first, then raise what the first that failed raised."""
     failed: BaseException | None = None
     for advisor in reversed(advisors):
@@ -121,14 +121,15 @@ def runner_specs(advice: Advice) -> dict[str, str]:
     wanted = list(advice.runners.items())
     for text in advice.advise:
         point, equals, runner = text.partition("=")
-        if not equals or not _reaches(command, point):
+        found = _reached_point(command, point, searched=True) if equals else None
+        if found is None:
             owner = _owner(point)
             hint = f"; `passpilot {owner}` has the point {point}" if equals and owner else ""
             known = ", ".join(_reached(command))
             raise UsageError(
                 f"{command}: --advise: expected POINT=RUNNER with POINT among {known}, got {text!r}{hint}"
             )
-        wanted.append((point, runner))
+        wanted.append((found, runner))
     asked = dict(wanted)
     for point in asked:
         if (count := [each for each, _ in wanted].count(point)) > 1:
@@ -136,13 +137,19 @@ def runner_specs(advice: Advice) -> dict[str, str]:
     return {point: asked[point] for point in (*points, *asked) if point in asked}
 
 
-def _reaches(command: str, point: str) -> bool:
-    """Whether the command reaches a decision point: one of LLVM's, or of a pass in Python."""
-    if point in POINTS_OF[command] or command == "llc":
-        return point in POINTS_OF[command]
-    from passpilot.features.point import is_declared
+def _reached_point(command: str, name: str, *, searched: bool = False) -> str | None:
+    """The present name of a point that the command reaches, one of LLVM's or of a pass in Python.
 
-    return is_declared(point)
+    None if it reaches none of this name. Only what is `searched` for is looked for in the passes of other
+    distributions, which are imported then.
+    """
+    if name in HOOKED or command == "llc":
+        return name if name in POINTS_OF[command] else None
+    from passpilot.features.point import current_name, is_known
+    from passpilot.passes.points import search
+
+    found = current_name(name)
+    return found if is_known(found) or (searched and search(found)) else None
 
 
 def _reached(command: str) -> tuple[str, ...]:
@@ -159,8 +166,9 @@ def log_paths(advice: Advice, advised: Iterable[str]) -> dict[str, str]:
     command, only = advice.command, list(advised)
     written: dict[str, str] = {}
     for text in advice.log:
-        point, equals, path = text.partition("=")
-        if not equals or not _reaches(command, point):
+        name, equals, path = text.partition("=")
+        point = _reached_point(command, name) if equals else None
+        if point is None:
             point, path = only[0] if len(only) == 1 else "", text
         if not only or (point and point not in only):
             _refuse_lonely(command, "log", point)

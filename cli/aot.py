@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from passpilot.cli.parser import Parser, record
-from passpilot.features.point import find_point
+from passpilot.passes.points import search_point
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.load import load_file
@@ -92,7 +92,7 @@ def _compile(options: AotOptions, model: str, output: str) -> None:
             f"aot: expected --symbol with -o policy.o and a name of C's of your own, got {symbol!r}"
         )
     processor = build.Processor.find(options.mcpu)
-    point = find_point(options.point) if options.point else None
+    point = search_point(options.point) if options.point else None
     shapes = dict(_shape(each) for each in options.shape)
     graph = read_graph(model, Choices(options.outputs, shapes, point))
     module = build.compile_graph(graph, processor, symbol)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from passpilot.plugin import _core
-    from passpilot.plugin.asking import Advisor
+    from passpilot.plugin.asking import AdvisorLike
     from passpilot.plugin.module import Module
 
 LEVELS: Final = ("O0", "O1", "O2", "O3")
@@ -142,7 +142,14 @@ def make_parser() -> Parser:
     add = parser.option
     ModuleOptions.add_to(parser)
     for level in LEVELS:
-        add(level, dest="levels", action="append_const", const=level, default=[], help="how hard to optimize (-O2)")
+        add(
+            level,
+            dest="levels",
+            action="append_const",
+            const=level,
+            default=[],
+            help="how hard to optimize (-O2)",
+        )
     add("o", dest="output", default="", metavar="OUT", help="output file; - for stdout")
     kinds = ("asm", "obj", "null")
     add("filetype", choices=kinds, default="asm", help="assembly (default), object or nothing")
@@ -265,7 +272,7 @@ def _emit_options(options: LlcOptions, level: int) -> _core.EmitOptions:
     from passpilot.plugin import _core
     from passpilot.plugin.compile import file_type
 
-    assembly, remarks, made = options.assembly, options.remarks, _core.EmitOptions()
+    assembly, made = options.assembly, _core.EmitOptions()
     made.filetype, made.opt_level = file_type(options.filetype), level
     made.output_name = options.output.encode("utf-8", "replace").decode()
     made.verify = not options.module.disable_verify
@@ -276,9 +283,7 @@ def _emit_options(options: LlcOptions, level: int) -> _core.EmitOptions:
     made.include_paths, made.printer_options = list(assembly.include_paths), list(assembly.printer_options)
     made.split_dwarf_file = options.split_dwarf_file
     made.split_dwarf_output = bool(options.split_dwarf_output)
-    made.remarks.file, made.remarks.filter = remarks.pass_remarks_output, remarks.pass_remarks_filter
-    made.remarks.format = remarks.pass_remarks_format
-    made.remarks.with_hotness = remarks.pass_remarks_with_hotness
+    made.remarks = options.remarks.remarks().core
     return made
 
 
@@ -286,7 +291,7 @@ def _compile(
     options: LlcOptions,
     module: Module,
     wanted: _core.EmitOptions,
-    advisors: Sequence[Advisor],
+    advisors: Sequence[AdvisorLike],
     measuring: _Measuring,
 ) -> None:
     from passpilot.plugin.compile import generate

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from passpilot.features.catalogue import Site
-    from passpilot.features.log.reader import Observation
+    from passpilot.features.log.reader import LoggedDecision
 
 _EXAMPLE = """\
 example:
@@ -112,7 +112,7 @@ def _style_of(advice: str) -> _Style:
 class _Decision:
     """An observation for people: which tensor is its advice, and what LLVM would have done."""
 
-    observation: Observation
+    observation: LoggedDecision
     style: _Style
 
     @property

@@ -25,7 +25,7 @@ from passpilot.plugin.progress import progress
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from passpilot.plugin.asking import Advisor
+    from passpilot.plugin.asking import AdvisorLike
     from passpilot.plugin.mlir.diagnostics import Diagnostic
     from passpilot.plugin.mlir.source import Source
 
@@ -70,12 +70,20 @@ class PrintingOptions:
         add("mlir-print-ir-after-all", action="store_true", help="print the IR after each pass")
         changed = "print the IR after each pass that has changed it"
         add("mlir-print-ir-after-change", action="store_true", help=changed)
-        add("mlir-print-ir-after-failure", action="store_true", help="print the IR after a pass that has failed")
+        add(
+            "mlir-print-ir-after-failure",
+            action="store_true",
+            help="print the IR after a pass that has failed",
+        )
         add("mlir-print-ir-module-scope", action="store_true", help="print the whole module there")
 
     def around_passes(self) -> dict[str, bool]:
         """Which IR is printed before and after passes, by the words of the bindings; empty if none."""
-        after = (self.mlir_print_ir_after_all, self.mlir_print_ir_after_change, self.mlir_print_ir_after_failure)
+        after = (
+            self.mlir_print_ir_after_all,
+            self.mlir_print_ir_after_change,
+            self.mlir_print_ir_after_failure,
+        )
         wanted = {
             "print_before_all": self.mlir_print_ir_before_all,
             "print_after_all": any(after),  # of which the others are a part
@@ -206,12 +214,12 @@ class _Compilation:
     """What all parts of an input have in common."""
 
     options: MlirOptOptions
-    advisors: Sequence[Advisor]
+    advisors: Sequence[AdvisorLike]
     mlir: Any
     pipeline: Callable[..., Any]
 
 
-def _run(options: MlirOptOptions, sources: Sequence[Source], advisors: Sequence[Advisor]) -> int:
+def _run(options: MlirOptOptions, sources: Sequence[Source], advisors: Sequence[AdvisorLike]) -> int:
     from passpilot.passes.mlir.pipeline import Pipeline
 
     shared = _Compilation(options, advisors, bindings(), Pipeline)

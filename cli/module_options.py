@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from passpilot.cli.parser import Parser
+    from passpilot.plugin.compile import Remarks
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,9 @@ class ModuleOptions:
     def add_to(parser: Parser) -> None:
         """Add these options, and --help."""
         add = parser.option
-        parser.add_argument("input", nargs="?", default="-", metavar="IN", help="a .ll or .bc file; - for stdin")
+        parser.add_argument(
+            "input", nargs="?", default="-", metavar="IN", help="a .ll or .bc file; - for stdin"
+        )
         add("help", "h", action="help", help="show this text")
         add("version", action="store_true", help="passpilot's version and LLVM's")
         add("mtriple", default="", metavar="TRIPLE", help="override the target triple")
@@ -39,6 +42,17 @@ class RemarkOptions:
     pass_remarks_filter: str
     pass_remarks_format: str
     pass_remarks_with_hotness: bool
+
+    def remarks(self) -> Remarks:
+        """What they ask of a compilation."""
+        from passpilot.plugin.compile import Remarks
+
+        return Remarks(
+            self.pass_remarks_output,
+            self.pass_remarks_filter,
+            self.pass_remarks_format,
+            self.pass_remarks_with_hotness,
+        )
 
     @staticmethod
     def add_to(parser: Parser) -> None:

@@ -16,7 +16,7 @@ from passpilot.plugin.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from passpilot.plugin.asking import Advisor
+    from passpilot.plugin.asking import AdvisorLike
     from passpilot.plugin.module import Module
 
 LEVELS: Final = ("O0", "O1", "O2", "O3", "Os", "Oz")
@@ -89,7 +89,14 @@ def make_parser() -> Parser:
     ModuleOptions.add_to(parser)
     add("passes", "p", metavar="PIPELINE", help="textual pipeline, such as 'default<Oz>'")
     for level in LEVELS:
-        add(level, dest="levels", action="append_const", const=level, default=[], help=f"as -passes='default<{level}>'")
+        add(
+            level,
+            dest="levels",
+            action="append_const",
+            const=level,
+            default=[],
+            help=f"as -passes='default<{level}>'",
+        )
     add("o", dest="output", metavar="OUT", help="output file; - (the default) for stdout")
     add("S", dest="assembly", action="store_true", help="write LLVM assembly")
     add("f", dest="force", action="store_true", help="write bitcode to a terminal, too")
@@ -158,9 +165,9 @@ def _print_passes(options: OptOptions) -> None:
 
 
 def _compile(
-    options: OptOptions, pipeline: str, at: Mapping[str, str], advisors: Sequence[Advisor]
+    options: OptOptions, pipeline: str, at: Mapping[str, str], advisors: Sequence[AdvisorLike]
 ) -> None:
-    from passpilot.plugin.compile import optimize
+    from passpilot.plugin.compile import PipelineOptions, optimize
     from passpilot.plugin.module import Module
     from passpilot.plugin.progress import progress
 
@@ -177,15 +184,14 @@ def _compile(
             pipeline,
             advisors,
             at=at,
-            aa_pipeline=options.aa_pipeline,
             verify=not options.module.disable_verify,
-            verify_each=options.verify_each,
-            debug_pass_manager=options.debug_pass_manager,
-            pass_plugins=options.load_pass_plugin,
-            remarks_output=options.remarks.pass_remarks_output,
-            remarks_filter=options.remarks.pass_remarks_filter,
-            remarks_format=options.remarks.pass_remarks_format,
-            remarks_with_hotness=options.remarks.pass_remarks_with_hotness,
+            options=PipelineOptions(
+                aa_pipeline=options.aa_pipeline,
+                verify_each=options.verify_each,
+                debug_pass_manager=options.debug_pass_manager,
+                pass_plugins=options.load_pass_plugin,
+            ),
+            remarks=options.remarks.remarks(),
         )
     close_advisors(advisors)  # what fails here must fail before anything is written
     _write(options, module)

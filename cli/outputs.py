@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from passpilot.cli.advice import Advice
-    from passpilot.plugin.asking import Advisor
+    from passpilot.plugin.asking import AdvisorLike
 
 
 @contextlib.contextmanager
@@ -76,7 +76,7 @@ def print_version() -> None:
     print(version())
 
 
-def print_reports(advisors: Sequence[Advisor]) -> None:
+def print_reports(advisors: Sequence[AdvisorLike]) -> None:
     """Print what --stats asks for."""
     from passpilot.plugin import _core
 

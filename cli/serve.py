@@ -10,12 +10,13 @@ import contextlib
 import os
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from passpilot.cli.parser import Parser, record
+from passpilot.passes.points import search_point
 from passpilot.plugin.load import load_file
-from passpilot.runners.serving.pipe_server import Server
+from passpilot.runners.serving.pipe_server import PipeServer
 from passpilot.runners.serving.stop import Stopped, stop_on_signals
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parsed(argv)
     for file in options.load:
         load_file(file)
+    options = replace(options, point=search_point(options.point).name)
     with contextlib.suppress(Stopped), stop_on_signals() as stopping:
         if options.pipe is not None:
             _serve_pipe(options, options.pipe, stopping)
@@ -101,7 +103,7 @@ def _notice(text: str) -> None:
 
 
 def _serve_pipe(options: ServeOptions, base: str, stopping: threading.Event) -> None:
-    server = Server(
+    server = PipeServer(
         options.runner,
         base,
         point=options.point,
@@ -113,9 +115,11 @@ def _serve_pipe(options: ServeOptions, base: str, stopping: threading.Event) -> 
 
 
 def _serve_grpc(options: ServeOptions, address: str) -> None:
-    from passpilot.runners.serving.grpc_server import GrpcServer, announce, read_guard
+    from passpilot.runners.remote.auth import read_guard
+    from passpilot.runners.serving.grpc_server import GrpcServer, announce
 
-    token, tls = read_guard(options, "serve")
+    flags = (options.token, options.tls_cert, options.tls_key)
+    token, tls = read_guard(address, *flags, who="serve")
     server = GrpcServer(
         options.runner,
         address,

@@ -14,7 +14,6 @@ from passpilot.runners.serving.grpc_server import (  # before grpc: see there
     OPTIONS,
     announce,
     listen,
-    read_guard,
 )
 
 import grpc  # isort: skip
@@ -23,6 +22,7 @@ from grpc_reflection.v1alpha import reflection
 
 from passpilot.cli.parser import Parser, record
 from passpilot.plugin.errors import UsageError
+from passpilot.runners.remote.auth import read_guard
 from passpilot.runners.serving.stop import stop_signals
 from passpilot.training.compiler_service import SERVICE, CompilerService, Corpus
 from passpilot.training.pool import GRACE, Pool
@@ -96,7 +96,8 @@ async def _serve(options: ServeCompilerOptions) -> None:
     stops = stop_signals()
     for number in stops:
         loop.add_signal_handler(number, serving.cancel)
-    token, tls = read_guard(options, "serve-compiler")
+    flags = (options.token, options.tls_cert, options.tls_key)
+    token, tls = read_guard(options.grpc, *flags, who="serve-compiler")
     corpus = Corpus(options.corpus)
     pool = Pool(options.load, options.episodes)
     service = CompilerService(pool, corpus, options.timeout, options.compile_timeout, token)

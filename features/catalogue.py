@@ -198,6 +198,22 @@ HOOKED: Final[Mapping[str, HookedPoint]] = {
 }
 """LLVM's decision points by name."""
 
+PASS_POINTS: Final[Mapping[str, str]] = {
+    "advised-function-pipeline": "llvm.phases:FUNCTION_TABLE",
+    "advised-pipeline": "llvm.phases:MODULE_TABLE",
+    "advised-size": "llvm.size:TABLE",
+    "advised-unroll": "llvm.unroll:TABLE",
+    "mlir-inline": "mlir.inline:TABLE",
+    "mlir-tile": "mlir.tile:TABLE",
+}
+"""The decision points of the passes that come along, by name, with the place of each table in this folder.
+
+A point has the name of the pass that asks it. MLIR's two do not: `advised-inline` could mean LLVM's inliner.
+"""
+
+RENAMED: Final[Mapping[str, str]] = {"size": "advised-size", "unroll": "advised-unroll"}
+"""The present name of a point by one that it had before."""
+
 
 def hooked(function: Function) -> tuple[str, ...]:
     """The names of LLVM's decision points that a function reaches."""

@@ -18,12 +18,14 @@ from __future__ import annotations
 import inspect
 import sys
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from functools import cache
+from typing import TYPE_CHECKING, TypeVar, cast
 
-from passpilot.features.point import POINTS, Feature, find_point, is_declared, point_names
+from passpilot.features.point import Feature, current_name, find_point, is_known, point_names
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import FeatureError
+from passpilot.plugin.origin import definition_origin
+from passpilot.plugin.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,8 +34,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Function = TypeVar("Function", bound=Callable[..., object])
-
-_REGISTRY: Final[dict[str, dict[str, CustomFeature]]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,7 @@ def feature(spec: str, *, point: str = "inline", name: str | None = None) -> Cal
     _check_text(spec)
 
     def register(function: Function) -> Function:
-        caller = sys._getframe(1)
-        _register(function, spec, point, name, f"{caller.f_code.co_filename}:{caller.f_lineno}")
+        _register(function, spec, point, name, definition_origin())
         return function
 
     return register
@@ -89,7 +88,7 @@ def feature(spec: str, *, point: str = "inline", name: str | None = None) -> Cal
 
 def registered(point: str) -> Mapping[str, CustomFeature]:
     """The custom features of a decision point by name, in the order of registration; a live view."""
-    return MappingProxyType(_REGISTRY.setdefault(point, {}))
+    return _features(point)
 
 
 def custom_rows(point: str) -> tuple[Feature, ...]:
@@ -103,15 +102,36 @@ def unregister(name: str, *, point: str = "inline") -> None:
     Raises:
         FeatureError: the decision point has no custom feature of this name.
     """
-    if _REGISTRY.get(point, {}).pop(name, None) is None:
-        msg = f"feature {name!r} at point {point!r}: expected a registered feature, got none of this name"
-        raise FeatureError(msg)
+    _features(current_name(point)).unregister(name)
+
+
+class _Features(Registry[CustomFeature]):
+    """The custom features of one decision point."""
+
+    def __init__(self, point: str) -> None:
+        where = f" at point {point!r}"
+        super().__init__("feature", error=FeatureError, where=where, hint="; give name='...'")
+        self._point = point
+
+    def owner(self, name: str, definition: CustomFeature) -> str:
+        if owner := super().owner(name, definition):
+            return owner
+        built_in = find_point(self._point).find(name) is not None
+        return f"the table of the decision point {self._point!r}" if built_in else ""
+
+
+@cache
+def _features(point: str) -> _Features:
+    return _Features(point)
 
 
 def _register(function: Callable[..., object], text: str, point: str, name: str | None, origin: str) -> None:
-    if point not in POINTS and not is_declared(point):
+    point = current_name(point)
+    if not is_known(point):
         known = ", ".join(point_names())
-        raise FeatureError(f"feature at {origin}: expected a decision point among {known}, got {point!r}")
+        hint = "import the package that declares it first"
+        msg = f"feature at {origin}: expected a decision point among {known}, got {point!r}; {hint}"
+        raise FeatureError(msg)
     name = getattr(function, "__name__", "") if name is None else name
     if not isinstance(name, str) or not (name.isascii() and name.isidentifier()):
         msg = f"feature at {origin}: expected an ASCII identifier as its name, got {name!r}; give name='...'"
@@ -122,9 +142,8 @@ def _register(function: Callable[..., object], text: str, point: str, name: str 
     except FeatureError as error:
         msg = f"feature at {origin}: {error}"
         raise FeatureError(msg) from error
-    _check_free(name, point, origin)
     doc = (inspect.getdoc(function) or "").partition("\n")[0]
-    _REGISTRY.setdefault(point, {})[name] = CustomFeature(spec, function, doc, origin)
+    _features(point).add(name, CustomFeature(spec, function, doc, origin))
 
 
 def _check_text(spec: object) -> None:
@@ -149,15 +168,6 @@ def _check_callable(function: object, name: str, origin: str) -> None:
     except TypeError as error:
         msg = f"{who}, got {name}{signature}"
         raise FeatureError(msg) from error
-
-
-def _check_free(name: str, point: str, origin: str) -> None:
-    if find_point(point).find(name) is None:
-        return
-    taken = registered(point).get(name)
-    owner = f"the feature at {taken.origin}" if taken else f"the table of the decision point {point!r}"
-    msg = f"feature {name!r} at {origin}: expected a new name, got one that {owner} owns; give name='...'"
-    raise FeatureError(msg)
 
 
 def _plain(value: object) -> object:

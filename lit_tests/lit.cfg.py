@@ -4,6 +4,7 @@
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -13,6 +14,10 @@ config = globals()["config"]  # lit runs this file with the configuration to fil
 here = Path(__file__).resolve().parent
 venv = here.parent / ".venv" / "bin"
 llvm = subprocess.check_output(["llvm-config-22", "--bindir"], text=True).strip()
+
+for number, action in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:  # as under nohup; the commands would inherit it
+        signal.signal(number, action)
 
 config.name = "passpilot"
 config.test_format = lit.formats.ShTest(execute_external=False)

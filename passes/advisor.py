@@ -7,14 +7,11 @@ decision point has a module here with its own advisor, which adds its limit and 
 
 from __future__ import annotations
 
-import sys
 import threading
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from passpilot.features.catalogue import HOOKED
@@ -29,22 +26,22 @@ from passpilot.plugin.errors import (
     LogError,
     ModelError,
     PassError,
-    PasspilotWarning,
-    PeerError,
     PolicyError,
     RunnerSpecError,
     SpecMismatchError,
     UsageError,
     restated,
 )
+from passpilot.plugin.failures import describe_failure
 from passpilot.plugin.files import OutputFile
-from passpilot.runners.base import AbsentPeer, Runner, own_features
+from passpilot.plugin.origin import warn_user
+from passpilot.runners.base import Runner, own_features
 from passpilot.runners.native import NativeRunner, point_row, row_of
-from passpilot.runners.spec import make_runner, shown
+from passpilot.runners.remote.absent import make_runner_or_absent
+from passpilot.runners.spec import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from types import FrameType
     from typing import Self
 
     from passpilot.features.custom import CustomFeature
@@ -56,7 +53,6 @@ if TYPE_CHECKING:
 
 OnError = Literal["fail", "default"]
 
-_OURS: Final = tuple(f"{Path(__file__).parents[1] / name}/" for name in ("passes", "plugin"))
 _RAISED: Final = {"feature": FeatureError, "default": PassError}
 _COUNTS: Final = ("asked", "accepted", "agreed", "fallbacks", "not_askable", "budget_hits")
 
@@ -136,18 +132,12 @@ class Advisor(ABC):
         self.name = (
             shown(runner) if isinstance(runner, str) else getattr(runner, "__name__", type(runner).__name__)
         )
-        self.runner = self._make(runner, point, on_error, timeout)
+        self.runner = make_runner_or_absent(
+            runner, point, timeout=timeout, default_on_error=on_error == "default"
+        )
         if runner != "default" or log is not None:  # else nothing to ask or write: LLVM as it is
             self._core = self._connect(point, on_error, limit)
         self._before = self._counts()
-
-    def _make(self, runner: RunnerLike, point: Point, on_error: OnError, timeout: float) -> Runner:
-        try:
-            return make_runner(runner, point, timeout=timeout)
-        except PeerError as error:
-            if on_error == "fail":
-                raise
-            return AbsentPeer(error, point.advice)
 
     def _check_table(self, point: Point) -> None:
         """Make sure that the installed LLVM computes what our table says."""
@@ -287,7 +277,7 @@ class Advisor(ABC):
             raise self._error_of(failure)
         if error is None:
             for text in self._complaints(core):
-                _warn(text)
+                warn_user(text)
 
     def close(self) -> None:
         """Let go of the runner. Idempotent."""
@@ -343,8 +333,6 @@ class Advisor(ABC):
             return exception or KeyboardInterrupt()
         who = f"{self._who} at {where}"
         if exception is not None:
-            from passpilot.runners.python import describe_failure
-
             told = f"{who}: {describe_failure(exception)}"
             if isinstance(exception, Error):
                 return restated(exception, told)
@@ -393,15 +381,6 @@ def _evaluate_batch(runner: Runner, frames: bytes, count: int) -> Sequence[objec
     import numpy as np
 
     return runner.evaluate_batch(np.ndarray((count, runner.frame.size), np.uint8, frames))
-
-
-def _warn(text: str) -> None:
-    """Warn of the line that called `optimize` or `emit`."""
-    frame: FrameType | None = sys._getframe(1)
-    level = 2
-    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(text, PasspilotWarning, stacklevel=level)
 
 
 class _Host:
@@ -459,8 +438,6 @@ class _Host:
             try:
                 feature.store(self.site, self.buffers[name])
             except Exception as error:
-                from passpilot.runners.python import describe_failure
-
                 told = describe_failure(error)
                 if isinstance(error, Error):
                     raise error if told.startswith(who) else restated(error, f"{who}: {told}")  # noqa: B904

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Who is asked during a compilation: `Advisor`, and the start and finish of several around one."""
+"""Who is asked during a compilation: `AdvisorLike`, and the start and finish of several around one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Advisor(Protocol):
+class AdvisorLike(Protocol):
     """What `optimize` and `emit` need of an advisor; `passpilot.InlineAdvisor` is one for `optimize`."""
 
     @property
@@ -43,7 +43,7 @@ class Advisor(Protocol):
         """Let go of the runner."""
 
 
-ASKED: Final[ContextVar[Mapping[str, Advisor]]] = ContextVar("ASKED", default=MappingProxyType({}))
+ASKED: Final[ContextVar[Mapping[str, AdvisorLike]]] = ContextVar("ASKED", default=MappingProxyType({}))
 """Who advises the compilation on this thread, by point: passes in Python ask them."""
 
 
@@ -51,7 +51,7 @@ POINTS: Final[Mapping[str, tuple[str, ...]]] = {"optimize": ("inline",), "emit":
 """LLVM's decision points that each function reaches; those of passes in Python, `optimize` alone."""
 
 
-def advised_llvm(function: str, advisors: Sequence[Advisor], run: Callable[[AskedByLLVM], T]) -> T:
+def advised_llvm(function: str, advisors: Sequence[AdvisorLike], run: Callable[[AskedByLLVM], T]) -> T:
     """What `run` gives, which gets those of the advisors that LLVM is to ask, by point.
 
     All advisors that were started are finished, the last first but those that failed before all others; each
@@ -59,9 +59,9 @@ def advised_llvm(function: str, advisors: Sequence[Advisor], run: Callable[[Aske
     """
     _check_points(function, advisors)
     error: BaseException | None = None
-    started: list[Advisor] = []
+    started: list[AdvisorLike] = []
     asked: dict[str, _core.Advisor] = {}
-    active: dict[str, Advisor] = {}
+    active: dict[str, AdvisorLike] = {}
     token = ASKED.set(active)
     try:
         for advisor in advisors:
@@ -86,7 +86,7 @@ def advised_llvm(function: str, advisors: Sequence[Advisor], run: Callable[[Aske
     return made
 
 
-def advised(function: str, advisors: Sequence[Advisor], run: Callable[[], T]) -> T:
+def advised(function: str, advisors: Sequence[AdvisorLike], run: Callable[[], T]) -> T:
     """What `run` gives, a compilation on this thread by another compiler than LLVM.
 
     Its passes in Python may ask the advisors by their points; what failed in one of these is raised then.
@@ -112,7 +112,7 @@ def advised(function: str, advisors: Sequence[Advisor], run: Callable[[], T]) ->
     return cast("T", advised_llvm(function, advisors, begun))
 
 
-def _check_points(function: str, advisors: Sequence[Advisor]) -> None:
+def _check_points(function: str, advisors: Sequence[AdvisorLike]) -> None:
     points = [advisor.point for advisor in advisors]
     known = POINTS.get(function, ())
     for point in points:

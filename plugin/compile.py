@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`optimize` and `emit`: what opt and llc do, in this process and with advisors."""
+"""`optimize` and `emit`: what opt and llc do, in this process and with advisors.
+
+What only some compilations need stands in a dataclass: `PipelineOptions` for opt's rarer flags, `Remarks` for
+the file of remarks that both may write.
+"""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from passpilot.plugin import _core
 from passpilot.plugin.asking import advised_llvm
@@ -16,37 +21,79 @@ from passpilot.plugin.module import utf8
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from passpilot.plugin.asking import Advisor, AskedByLLVM
+    from passpilot.plugin.asking import AdvisorLike, AskedByLLVM
     from passpilot.plugin.module import Module
 
 FileType = Literal["obj", "asm", "null"]
 
 
+@dataclass(frozen=True, slots=True)
+class Remarks:
+    """The file for the remarks of LLVM's passes: the flags ``-pass-remarks-*`` of opt and llc."""
+
+    output: str = ""
+    """The path; empty for no file."""
+    filter: str = ""
+    """Only the remarks of passes whose names match this regular expression; empty for all."""
+    format: str = "yaml"
+    """``yaml`` or ``bitstream``."""
+    with_hotness: bool = False
+    """Whether the remarks have profile counts, those that ``-pass-remarks`` prints as well."""
+
+    @property
+    def core(self) -> _core.RemarkOptions:
+        """The same for the core."""
+        made = _core.RemarkOptions()
+        made.file, made.filter = self.output, self.filter
+        made.format, made.with_hotness = self.format, self.with_hotness
+        return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineOptions:
+    """The rarer flags of opt, under opt's names."""
+
+    aa_pipeline: str = "default"
+    """The alias analyses, as text."""
+    verify_each: bool = False
+    """Whether the verifier runs after every pass."""
+    debug_pass_manager: bool = False
+    """Whether the pass manager prints what it runs."""
+    pass_plugins: Sequence[str] = ()
+    """Paths of plugins for opt to load first."""
+
+
+PLAIN: Final = PipelineOptions()
+NO_REMARKS: Final = Remarks()
+
+
 def optimize(
     module: Module,
     pipeline: str,
-    advisors: Sequence[Advisor] = (),
+    advisors: Sequence[AdvisorLike] = (),
     *,
     at: Mapping[str, str] = MappingProxyType({}),
     mcpu: str = "",
     mattr: str = "",
-    aa_pipeline: str = "default",
     verify: bool = True,
-    verify_each: bool = False,
-    debug_pass_manager: bool = False,
-    pass_plugins: Sequence[str] = (),
-    remarks_output: str = "",
-    remarks_filter: str = "",
-    remarks_format: str = "yaml",
-    remarks_with_hotness: bool = False,
+    options: PipelineOptions = PLAIN,
+    remarks: Remarks = NO_REMARKS,
 ) -> None:
     """Run a textual pipeline of LLVM's new pass manager on `module`, in place, as opt would.
 
-    The text may name passes in Python, see `passpilot.llvm`; `at` has more such texts, by LLVM's extension
-    points: ``{"vectorizer-start": "my-pass"}``. The advisors take the decisions of their points. After an
-    error the module is still valid IR, but only partly optimized; one that a pass in Python has made invalid
-    is of no more use. The other keywords are opt's flags of the same names; an empty `mcpu` or `mattr` means
-    what `llvm_options` has set.
+    After an error the module is still valid IR, but only partly optimized. A module that a pass in Python has
+    made invalid cannot be used any more.
+
+    Args:
+        module: what to optimize.
+        pipeline: the passes; it may name passes in Python, see `passpilot.llvm`.
+        advisors: who takes decisions, at most one per decision point.
+        at: more such texts, by LLVM's extension points: ``{"vectorizer-start": "my-pass"}``.
+        mcpu: the processor; empty for what `llvm_options` has set.
+        mattr: target features, as ``+avx2,-sse4a``; empty likewise.
+        verify: refuse a module that the verifier refuses, before and after.
+        options: the rarer flags of opt.
+        remarks: the file for the remarks of LLVM's passes.
 
     Raises:
         InputError: the pipeline, a file or an option is wrong.
@@ -55,22 +102,20 @@ def optimize(
         Error: an advisor failed and its `on_error` is ``fail``.
     """
     utf8("optimize: pipeline", pipeline)
-    options = _core.PipelineOptions()
-    options.cpu, options.features = mcpu, mattr
-    options.aa_pipeline, options.debug_pass_manager = aa_pipeline, debug_pass_manager
-    options.verify, options.verify_each = verify, verify_each
-    options.pass_plugins = list(pass_plugins)
-    options.remarks.file, options.remarks.filter = remarks_output, remarks_filter
-    options.remarks.format, options.remarks.with_hotness = remarks_format, remarks_with_hotness
+    wanted = _core.PipelineOptions()
+    wanted.cpu, wanted.features, wanted.verify = mcpu, mattr, verify
+    wanted.aa_pipeline, wanted.debug_pass_manager = options.aa_pipeline, options.debug_pass_manager
+    wanted.verify_each, wanted.pass_plugins = options.verify_each, list(options.pass_plugins)
+    wanted.remarks = remarks.core
     for point, text in at.items():
         utf8(f"optimize: pipeline at {point!r}", text)
     python = import_module("passpilot.passes.python.pipeline")
     passes = python.bind(pipeline, at)
-    options.at = list(at.items())
+    wanted.at = list(at.items())
 
     def run(asked: AskedByLLVM) -> list[str]:
         others = [core for point, core in asked.items() if point != "inline"]
-        told = module._core.optimize(pipeline, asked.get("inline"), others, passes, options)
+        told = module._core.optimize(pipeline, asked.get("inline"), others, passes, wanted)
         if passes is not None and not any(core.failure for core in asked.values()):
             python.raise_failure(passes)
         return told
@@ -83,16 +128,13 @@ def emit(
     module: Module,
     filetype: FileType = "obj",
     *,
-    advisors: Sequence[Advisor] = (),
+    advisors: Sequence[AdvisorLike] = (),
     mcpu: str = "",
     mattr: str = "",
     opt_level: int = 2,
     relocation_model: str = "",
     verify: bool = True,
-    remarks_output: str = "",
-    remarks_filter: str = "",
-    remarks_format: str = "yaml",
-    remarks_with_hotness: bool = False,
+    remarks: Remarks = NO_REMARKS,
 ) -> bytes:
     """Generate code for `module`, as llc would: an object file or assembly.
 
@@ -108,10 +150,7 @@ def emit(
         opt_level: 0 to 3.
         relocation_model: ``pic``, ``static``, ...; empty for the target's default.
         verify: refuse a module that the verifier refuses.
-        remarks_output: a file for the remarks of LLVM's passes.
-        remarks_filter: only remarks of passes that match this regular expression.
-        remarks_format: ``yaml`` or ``bitstream``.
-        remarks_with_hotness: remarks with profile counts.
+        remarks: the file for the remarks of LLVM's passes.
 
     Raises:
         InputError: the triple or an argument is wrong.
@@ -122,8 +161,7 @@ def emit(
     options.filetype = file_type(filetype)
     options.cpu, options.features = mcpu, mattr
     options.opt_level, options.relocation_model, options.verify = opt_level, relocation_model, verify
-    options.remarks.file, options.remarks.filter = remarks_output, remarks_filter
-    options.remarks.format, options.remarks.with_hotness = remarks_format, remarks_with_hotness
+    options.remarks = remarks.core
     return generate(module, options, advisors).code
 
 
@@ -139,7 +177,7 @@ def file_type(name: str) -> _core.FileType:
     return _core.FileType[name.upper()]
 
 
-def generate(module: Module, options: _core.EmitOptions, advisors: Sequence[Advisor]) -> _core.Emitted:
+def generate(module: Module, options: _core.EmitOptions, advisors: Sequence[AdvisorLike]) -> _core.Emitted:
     """Generate code with all of llc's options: the object or assembly, the .dwo, and what is to be measured.
 
     Raises:

@@ -23,6 +23,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from passpilot.plugin.errors import Error
+from passpilot.plugin.failures import headline
 from passpilot.plugin.load import load_file
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _telling(function: Callable[..., Any], failed: Any, library: Tell) -> Callab
             tell("error", " ".join(str(error).split()))
             trace(error)
         except BaseException as error:  # noqa: BLE001  (Ctrl-C and sys.exit() in a policy, too)
-            tell("error", " ".join(f"{type(error).__name__}: {error}".split()))
+            tell("error", " ".join(headline(error).split()))
             trace(error)
         return failed
 

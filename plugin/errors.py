@@ -4,8 +4,8 @@
     Error
     ├── UsageError             the command line is wrong (exit code 2)
     ├── InputError             a module, file or pipeline text cannot be used
+    │   └── PipelineError      ... a pipeline text, at a place that can be shown
     ├── IRError                a change of the IR that LLVM does not allow, or not now
-    │   └── PipelineError      ... at a place in the text that can be shown
     ├── CompilationError       LLVM, or a pass in it, reported an error
     ├── RegistrationError      a pass cannot be registered as it is
     ├── PassError              a pass in Python raised, or left IR that is not valid

@@ -7,11 +7,12 @@ import importlib.machinery
 import importlib.util
 import sys
 import threading
-import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import Error, InputError
+from passpilot.plugin.failures import headline
+from passpilot.plugin.origin import line_in
 
 if TYPE_CHECKING:
     import os
@@ -54,7 +55,7 @@ def _run(place: Path, shown: str) -> None:
         del _LOADED[place], sys.modules[name]
         if isinstance(error, (Error, KeyboardInterrupt)):
             raise
-        raise InputError(_described(error, place, shown)) from error
+        raise _refused(error, place, shown) from error
 
 
 def _read(place: Path, shown: str) -> bytes:
@@ -75,11 +76,10 @@ def _free_name(stem: str) -> str:
     return name
 
 
-def _described(error: BaseException, place: Path, shown: str) -> str:
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == str(place)]
-    if isinstance(error, SyntaxError) and error.filename == str(place):
-        lines.append(error.lineno)
-    line = f":{lines[-1]}" if lines else ""
-    text = error.msg if isinstance(error, SyntaxError) else str(error)
-    return f"file {shown}{line}: expected Python that runs, got {type(error).__name__}: {text}".rstrip(": ")
+def _refused(error: BaseException, place: Path, shown: str) -> InputError:
+    line = line_in(str(place), error)
+    who = f"file {shown}:{line}" if line is not None else f"file {shown}"
+    told = headline(error)
+    if isinstance(error, SyntaxError):  # its text repeats the place
+        told = f"{type(error).__name__}: {error.msg}"
+    return InputError(f"{who}: expected Python that runs, got {told}")

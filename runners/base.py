@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from passpilot.plugin.errors import PeerError
-
     Tensor: TypeAlias = NDArray[np.integer | np.floating]
 
 __all__ = ["Choice", "Flag", "Host", "Number", "Point", "Runner", "TensorSpec", "allocate", "tensor_views"]
@@ -120,18 +118,6 @@ class Runner(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-class AbsentPeer(Runner):
-    """Stands for a runner whose peer could not be reached; every question fails alike."""
-
-    def __init__(self, error: PeerError, output: TensorSpec) -> None:
-        self.inputs = ()
-        self.output = output
-        self._error = error
-
-    def evaluate(self) -> object:
-        raise self._error.with_traceback(None)
 
 
 def allocate(runner: AnyRunner, host: Host | None = None) -> AnyRunner:

@@ -19,10 +19,10 @@ from passpilot.features.domain import Choice, Domain, Flag, Number
 from passpilot.features.point import Point
 from passpilot.features.spec import TensorSpec, layout
 from passpilot.plugin.embedded import TEXT, end, fill, load, told_warnings, trace
-from passpilot.plugin.errors import AdviceError, PeerError, PolicyError
-from passpilot.runners.base import AbsentPeer, Runner, tensor_views
-from passpilot.runners.python import describe_failure
-from passpilot.runners.spec import make_runner
+from passpilot.plugin.errors import AdviceError, PolicyError
+from passpilot.plugin.failures import describe_failure
+from passpilot.runners.base import Runner, tensor_views
+from passpilot.runners.remote.absent import make_runner_or_absent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -143,12 +143,9 @@ def _read_domain(text: str) -> Domain:
 def _make(tell: Teller, spec: bytes, point_text: bytes, timeout: float, default_on_error: bool) -> int:
     point = read_point(os.fsdecode(point_text))
     with told_warnings(tell):
-        try:
-            runner = make_runner(os.fsdecode(spec), point, timeout=timeout)
-        except PeerError as error:
-            if not default_on_error:
-                raise
-            runner = AbsentPeer(error, point.advice)
+        runner = make_runner_or_absent(
+            os.fsdecode(spec), point, timeout=timeout, default_on_error=default_on_error
+        )
     for each in runner.inputs:
         tell("input", each.name)
     handle = next(_HANDLES)

@@ -22,8 +22,8 @@ from passpilot.features.domain import Choice, Flag, Number
 from passpilot.features.point import Point, find_point
 from passpilot.features.spec import TensorSpec, layout
 from passpilot.plugin.errors import AdviceError, ConformanceError, SpecMismatchError
+from passpilot.plugin.failures import describe_exception
 from passpilot.runners.base import Runner, tensor_views
-from passpilot.runners.python import describe_exception
 from passpilot.runners.spec import make_runner
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def check_runner(
     """
     decision_point = find_point(point) if isinstance(point, str) else point
     questions = list(observations) if observations is not None else _made_up(decision_point, decisions)
-    check = _Check(decision_point, questions[:decisions], host)
+    check = _Conformance(decision_point, questions[:decisions], host)
     make = _maker(runner, decision_point, timeout)
     try:
         first = check.run(make())
@@ -150,7 +150,7 @@ class _Trace:
 
 
 @dataclass(slots=True)
-class _Check:
+class _Conformance:
     point: Point
     questions: list[Values]
     host: Host | None

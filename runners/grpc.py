@@ -13,16 +13,15 @@ with the package. A runner is one stream. If nobody listens there yet, it waits 
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Final
 
 from google.protobuf.message import DecodeError
 
 from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError, SpecMismatchError, UsageError
-from passpilot.runners.remote import grpc_messages as advisor
-from passpilot.runners.remote import wire
+from passpilot.runners.remote import grpc_messages, wire
 from passpilot.runners.remote.advisor_pb2 import Answer, Question
-from passpilot.runners.remote.grpc_stream import Stream, StreamWatch, connect
+from passpilot.runners.remote.auth import NO_CREDENTIALS, read_credentials
+from passpilot.runners.remote.grpc_stream import GrpcStream, StreamWatch, connect
 from passpilot.runners.remote.peer import RemoteRunner
 from passpilot.runners.spec import runner_keys
 
@@ -34,19 +33,16 @@ if TYPE_CHECKING:
 
     from passpilot.features.point import Point
     from passpilot.runners.base import Host, Runner, Tensor
+    from passpilot.runners.remote.auth import Credentials
 
 _OPTIONS: Final = (
-    *advisor.OPTIONS,
+    *grpc_messages.OPTIONS,
     ("grpc.enable_http_proxy", 0),  # HOST:PORT is where the server is
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 500),
 )
 _KEYS: Final = {"passpilot": ("tls", "token"), "mlbridge": ("proto", "features")}
 """What each protocol knows."""
-
-_NAP: Final = 0.05
-_ABSENT: Final = "refused"
-"""What gRPC's text has when nobody listens."""
 
 
 class GrpcRunner(RemoteRunner):
@@ -63,14 +59,14 @@ class GrpcRunner(RemoteRunner):
         point: Point,
         timeout: float,
         *,
-        certificates: bytes | None = None,
-        token: str = "",
+        credentials: Credentials = NO_CREDENTIALS,
     ) -> None:
-        channel = connect(target, certificates, _OPTIONS)
+        channel = connect(target, credentials.certificates, _OPTIONS)
         super().__init__(f"grpc:{target}", timeout)
         self._target = target
-        metadata = (("authorization", f"Bearer {token}"),) if token else ()
-        self._stream = Stream(channel, f"/{advisor.SERVICE}/{advisor.METHOD}", metadata)
+        self._stream = GrpcStream(
+            channel, f"/{grpc_messages.SERVICE}/{grpc_messages.METHOD}", credentials.metadata
+        )
         self._watch = StreamWatch(self._stream, self._who, timeout)
         try:
             self._begin(point)
@@ -80,7 +76,7 @@ class GrpcRunner(RemoteRunner):
 
     def _begin(self, point: Point) -> None:
         self._watch.steps += 1
-        greeting = self._read_welcome(self._greet(advisor.hello(point)))
+        greeting = self._read_welcome(self._greet(grpc_messages.hello(point)))
         self._watch.steps += 1
         self.server = greeting.runner
         try:
@@ -89,29 +85,23 @@ class GrpcRunner(RemoteRunner):
             msg = f"{self._who}: {error}"
             raise SpecMismatchError(msg) from None
         self.output = point.advice
-        self._code = advisor.AdviceCode(point.advice)
+        self._code = grpc_messages.AdviceCode(point.advice)
         size = wire.frame_size(self.inputs)
         self._frame = memoryview(bytes(size))
-        self._head = advisor.frame_head(size)
+        self._head = grpc_messages.frame_head(size)
 
     def _greet(self, hello: bytes) -> bytes:
         """The answer to the handshake, once somebody listens."""
-        absent = ""
-        while (answer := self._stream.open(hello)) is None:
-            if self._watch.fired:
-                got = absent or "nothing before the deadline"
-            else:
-                got = self._stream.status
-                if _ABSENT in got:
-                    absent = got
-                    time.sleep(_NAP)
-                    continue
+        answer = self._stream.open_when_listening(hello, lambda: not self._watch.fired)
+        if answer is None:
+            late = self._stream.refused or "nothing before the deadline"
+            got = late if self._watch.fired else self._stream.status
             command = f"passpilot serve RUNNER --grpc {self._target}"
             hint = f"start `{command}`, with the same TLS and token"
             raise PeerError(f"{self._who}: expected a model server, got {got}; {hint}")
         return answer
 
-    def _read_welcome(self, data: bytes) -> wire.Welcome:
+    def _read_welcome(self, data: bytes) -> wire.Greeting:
         if len(data) > wire.MAX_LINE:
             self._refuse(f"a welcome of at most {wire.MAX_LINE} bytes", len(data))
         answer = self._parsed(data)
@@ -121,7 +111,7 @@ class GrpcRunner(RemoteRunner):
             raise wire.error_class(answer.failure.kind)(f"{self._who}: {text}")
         if kind != "welcome":
             self._refuse("a welcome", data[:80])
-        return wire.read_welcome(advisor.as_json(answer.welcome), self._who)
+        return wire.read_welcome(grpc_messages.as_json(answer.welcome), self._who)
 
     def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
         super().bind(tensors, frame, host)
@@ -210,15 +200,12 @@ def grpc_runner(target: str, options: dict[str, str], point: Point, timeout: flo
 def _passpilot_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> GrpcRunner:
     who = f"runner grpc:{target}"
     try:
-        host, port = advisor.split_address(target, who)
+        host, port = grpc_messages.split_address(target, who)
     except UsageError as error:
         raise RunnerSpecError(str(error)) from None
     if port == 0:
         raise RunnerSpecError(f"{who}: expected the port that a server has, got 0")
     tls = options.get("tls", "")
-    if "token" in options and not tls and not advisor.is_loopback(host):
-        msg = f"{who}: expected TLS for a token that leaves this machine, got none; "
-        raise RunnerSpecError(f"{msg}add tls=CA.pem, or tls=no to send it as it is")
-    token = advisor.read_token(options["token"], f"{who}: token") if "token" in options else ""
-    certificates = None if tls in ("", "no") else advisor.read_file(tls, f"{who}: tls", "certificates")
-    return GrpcRunner(f"{host}:{port}", point, timeout, certificates=certificates, token=token)
+    hint = "add tls=CA.pem, or tls=no"
+    credentials = read_credentials(host, tls, options.get("token"), who, error=RunnerSpecError, hint=hint)
+    return GrpcRunner(f"{host}:{port}", point, timeout, credentials=credentials)

@@ -78,7 +78,7 @@ class _Client(PeerRunner):
     def _blank(self) -> bytes | memoryview:
         """What stands in the place of the tensors where they have no meaning."""
 
-    def _wanted(self, greeting: wire.Welcome, point: Point) -> tuple[TensorSpec, ...]:
+    def _wanted(self, greeting: wire.Greeting, point: Point) -> tuple[TensorSpec, ...]:
         try:
             return point.select(greeting.inputs)
         except SpecMismatchError as error:

@@ -23,21 +23,19 @@ tells which it is.
 
 from __future__ import annotations
 
-import sys
-import sysconfig
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from passpilot.features.domain import Flag
 from passpilot.features.point import find_point
 from passpilot.plugin.errors import Error, PolicyError, RunnerSpecError
+from passpilot.plugin.failures import describe_exception
 from passpilot.runners.base import Runner, own_features
 from passpilot.runners.spec import runner_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from types import FrameType, ModuleType
+    from collections.abc import Callable, Mapping
+    from types import ModuleType
 
     import numpy as np
     from numpy.typing import NDArray
@@ -265,49 +263,3 @@ def _declared_features(decide: Policy, policy: object, name: str) -> tuple[str, 
             raise RunnerSpecError(msg)
         return tuple(declared)
     return None
-
-
-def describe_exception(error: BaseException) -> str:
-    """An exception on one line: type, text, and file:line of the innermost frame of the user's own code."""
-    try:
-        text = " ".join(str(error).splitlines())
-    except Exception as second:  # noqa: BLE001  (a broken __str__ must not hide the error)
-        text = f"(its text cannot be read: {type(second).__name__})"
-    where = _user_place(error)
-    head = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return f"{head} ({where})" if where else head
-
-
-def describe_failure(error: BaseException) -> str:
-    """Our own words for an error of ours; type, text and place for whatever came out of the user's code."""
-    return str(error) if isinstance(error, Error) and not _user_place(error) else describe_exception(error)
-
-
-def _user_place(error: BaseException) -> str:
-    if isinstance(error, SyntaxError) and error.filename:
-        return "" if f"line {error.lineno})" in str(error) else f"{error.filename}:{error.lineno}"
-    places = [(frame.f_code.co_filename, line) for frame, line in _frames(error)]
-    places = [place for place in places if not _inside(place[0], _OURS)]
-    own = [place for place in places if not _inside(place[0], _LIBRARIES)]
-    file, line = (own or places or [("", 0)])[-1]
-    return f"{file}:{line}" if file else ""
-
-
-def _frames(error: BaseException) -> Iterator[tuple[FrameType, int]]:
-    trace = error.__traceback__
-    while trace is not None:
-        yield trace.tb_frame, trace.tb_lineno
-        trace = trace.tb_next
-
-
-_HOUSE: Final = Path(__file__).parent.parent
-_OURS: Final = tuple(f"{_HOUSE / name}/" for name in ("plugin", "features", "runners", "passes", "training"))
-_LIBRARIES: Final = (
-    "<frozen ",
-    *{f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib", "purelib", "platlib")},
-    f"{Path(sys.prefix)}/lib/",
-)
-
-
-def _inside(file: str, folders: tuple[str, ...]) -> bool:
-    return file.startswith(folders)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from passpilot.features.log.reader import Observation
+    from passpilot.features.log.reader import LoggedDecision
     from passpilot.features.point import Point
     from passpilot.runners.base import Host, Tensor
 
@@ -82,7 +82,7 @@ class ReplayRunner(Runner):
         return self._accept(tensors[self.output.name], tensors)
 
     def _differs(
-        self, logged: Observation, name: str, then: NDArray[np.generic], live: Tensor
+        self, logged: LoggedDecision, name: str, then: NDArray[np.generic], live: Tensor
     ) -> AdviceError:
         where = f"decision {self._asked - 1}{_place(logged)}"
         return AdviceError(
@@ -104,7 +104,7 @@ class ReplayRunner(Runner):
             warnings.warn(text, PasspilotWarning, stacklevel=2)
 
 
-def _place(logged: Observation) -> str:
+def _place(logged: LoggedDecision) -> str:
     if logged.register:
         return f", function {logged.context}, {logged.register}"
     location = f" ({logged.location})" if logged.location else ""

@@ -16,13 +16,14 @@ group `passpilot.runners`.
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import quote, unquote
 
 from passpilot.plugin.errors import Error, ModelError, RunnerSpecError, SpecMismatchError
+from passpilot.plugin.failures import describe_exception
+from passpilot.plugin.origin import definition_origin
+from passpilot.plugin.registry import Registry
 from passpilot.runners.base import Runner
 
 if TYPE_CHECKING:
@@ -51,7 +52,6 @@ BUILT_IN: Final = {
 
 _SECRET: Final = re.compile(r"(?<=[?&]token=)(?!@)[^&]+")
 _NAME: Final = re.compile(r"[a-z][a-z0-9+_-]*", re.ASCII)
-_FACTORIES: Final[dict[str, tuple[RunnerFactory, str]]] = {}
 
 
 class Decider(Protocol):
@@ -72,6 +72,18 @@ class RunnerFactory(Protocol):
 
 
 Factory = TypeVar("Factory", bound=RunnerFactory)
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """What makes the runners of a scheme, and where it was defined."""
+
+    factory: RunnerFactory
+    origin: str
+
+
+SCHEMES: Final = Registry[Scheme]("runner scheme", error=RunnerSpecError, own=BUILT_IN, group=GROUP)
+"""The schemes of `--load` files; `find_scheme` knows all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +161,12 @@ def make_runner(spec: RunnerLike, point: Point, *, timeout: float = 10.0) -> Run
 
 def _from_text(text: str, point: Point, timeout: float) -> Runner:
     spec = parse_runner_spec(text)
-    factory, origin = find_factory(spec.scheme)
-    known = tuple(getattr(factory, "runner_keys", ()))
+    scheme = find_scheme(spec.scheme)
+    known = tuple(getattr(scheme.factory, "runner_keys", ()))
     if unknown := [key for key in spec.options if key not in known]:
         keys = f"keys among {', '.join(known)}" if known else f"no keys for scheme {spec.scheme!r}"
         raise _refused(text, keys, ", ".join(unknown))
-    runner = _made(spec, factory, origin, point, timeout)
+    runner = _made(spec, scheme, point, timeout)
     try:
         _check_fit(runner, text, point)
     except BaseException:
@@ -163,19 +175,17 @@ def _from_text(text: str, point: Point, timeout: float) -> Runner:
     return runner
 
 
-def _made(spec: RunnerSpec, factory: RunnerFactory, origin: str, point: Point, timeout: float) -> Runner:
+def _made(spec: RunnerSpec, scheme: Scheme, point: Point, timeout: float) -> Runner:
     try:
-        runner: object = factory(spec.target, dict(spec.options), point, timeout)
+        runner: object = scheme.factory(spec.target, dict(spec.options), point, timeout)
     except Error:
         raise
     except Exception as error:
-        from passpilot.runners.python import describe_exception
-
         who = f"runner {shown(str(spec))}"
-        msg = f"{who}: expected the scheme of {origin} to make it, got {describe_exception(error)}"
+        msg = f"{who}: expected the scheme of {scheme.origin} to make it, got {describe_exception(error)}"
         raise ModelError(msg) from error
     if not isinstance(runner, Runner):
-        msg = f"scheme {spec.scheme!r} of {origin}: expected a Runner from the factory, got {runner!r}"
+        msg = f"scheme {spec.scheme!r} of {scheme.origin}: expected a Runner from the factory, got {runner!r}"
         raise RunnerSpecError(msg)
     return runner
 
@@ -210,18 +220,12 @@ def runner_scheme(name: str, *, keys: tuple[str, ...] = ()) -> Callable[[Factory
     """
 
     def register(factory: Factory) -> Factory:
-        caller = sys._getframe(1)
-        origin = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+        origin = definition_origin()
         _check_registration(name, factory, origin)
-        _FACTORIES[name] = (runner_keys(*keys)(factory) if keys else factory, origin)
+        SCHEMES.add(name, Scheme(runner_keys(*keys)(factory) if keys else factory, origin))
         return factory
 
     return register
-
-
-def unregister_scheme(name: str) -> None:
-    """Take a registered scheme back, so that its name is free again; for notebooks and tests."""
-    _FACTORIES.pop(name, None)
 
 
 def _check_registration(name: str, factory: RunnerFactory, origin: str) -> None:
@@ -231,10 +235,6 @@ def _check_registration(name: str, factory: RunnerFactory, origin: str) -> None:
     if not _NAME.fullmatch(name):
         msg = f"{who}: expected a name of a-z, 0-9, '+', '-' and '_', got {name!r}"
         raise RunnerSpecError(msg)
-    if name in BUILT_IN or name in _FACTORIES:
-        owner = "passpilot itself" if name in BUILT_IN else _FACTORIES[name][1]
-        msg = f"{who}: expected a new name, got one that {owner} owns"
-        raise RunnerSpecError(msg)
     try:
         inspect.signature(factory).bind("", {}, None, 0.0)
     except TypeError as error:
@@ -242,44 +242,24 @@ def _check_registration(name: str, factory: RunnerFactory, origin: str) -> None:
         raise RunnerSpecError(msg) from error
 
 
-def find_factory(scheme: str) -> tuple[RunnerFactory, str]:
-    """The factory of a scheme, and where it comes from.
+def find_scheme(name: str) -> Scheme:
+    """The scheme of this name: a built-in one, a registered one, or that of an installed package.
 
     Raises:
         RunnerSpecError: no such scheme is known, or the entry point that has it cannot be loaded.
     """
-    if scheme in BUILT_IN:
-        module, _, name = BUILT_IN[scheme].partition(":")
-        return cast("RunnerFactory", getattr(import_module(module), name)), "passpilot itself"
-    if scheme in _FACTORIES:
-        return _FACTORIES[scheme]
-    return _from_entry_point(scheme)
-
-
-def _from_entry_point(scheme: str) -> tuple[RunnerFactory, str]:
-    from importlib.metadata import entry_points
-
-    offered = entry_points(group=GROUP)
-    found = {entry.value: entry for entry in offered.select(name=scheme)}
-    if not found:
-        names = sorted({*BUILT_IN, *_FACTORIES, *offered.names})
+    if name in BUILT_IN:
+        return Scheme(cast("RunnerFactory", SCHEMES.import_own(name)), "passpilot itself")
+    if name in SCHEMES:
+        return SCHEMES[name]
+    entry = SCHEMES.entry(name)
+    if entry is None:
         msg = (
-            f"runner scheme {scheme!r}: expected one of {', '.join(names)}; others come from --load files "
-            f"(@passpilot.runner_scheme) and from packages with entry points in the group {GROUP!r}"
+            f"runner scheme {name!r}: expected one of {', '.join(SCHEMES.names())}; others come from --load "
+            f"files (@passpilot.runner_scheme) and from packages with entry points in the group {GROUP!r}"
         )
         raise RunnerSpecError(msg)
-    if len(found) > 1:
-        msg = f"runner scheme {scheme!r}: expected one entry point in {GROUP!r}, got {' and '.join(found)}"
-        raise RunnerSpecError(msg)
-    ((origin, entry),) = found.items()
-    try:
-        return cast("RunnerFactory", entry.load()), origin
-    except Error:
-        raise
-    except Exception as error:
-        got = f"{type(error).__name__}: {error}"
-        msg = f"runner scheme {scheme!r}: expected an entry point {origin} that can be loaded, got {got}"
-        raise RunnerSpecError(msg) from error
+    return Scheme(cast("RunnerFactory", SCHEMES.imported(entry)), entry.value)
 
 
 def _refused(text: str, expected: str, got: str) -> RunnerSpecError:

@@ -1,18 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What all tests share: the corpus, and that none leaves to the next what it has registered."""
+"""What all tests share: how their process begins, the corpus, and that no test leaves its registrations."""
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from passpilot.features.custom import registered
-from passpilot.features.point import POINTS, SHIPPED, point_names
-from passpilot.passes.python.registry import LLVM, MLIR
+from passpilot.plugin.registry import snapshot
 from tests.corpus.build import build
 from tests.corpus.programs import programs
+
+for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
+    # `nohup make test &` starts us with signals ignored, and each process that a test starts inherits that.
+    if signal.getsignal(number) is signal.SIG_IGN and number not in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+# Numba compiles for the machine that it runs on, and which decisions there are depends on its registers.
+os.environ.update(NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="")
 
 pytest_plugins = ["tests.fixtures.programs", "tests.fixtures.registry", "tests.fixtures.remote"]
 
@@ -38,8 +47,6 @@ def nothing_stays() -> Iterator[None]:
     assert _registered() == before
 
 
-def _registered() -> tuple[set[str], ...]:
-    """What there is beside what comes with passpilot."""
-    points = point_names()
-    features = {f"{point}: {name}" for point in points for name in registered(point)}
-    return features, {*points} - {*POINTS, *SHIPPED}, LLVM.added(), MLIR.added()
+def _registered() -> set[tuple[object, str]]:
+    """What there is beside what comes with passpilot, with what holds it."""
+    return {(registry, name) for registry in snapshot() for name in registry.added()}

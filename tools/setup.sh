@@ -102,6 +102,15 @@ build_requirements() {
   .venv/bin/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")'
 }
 
+# Type checkers and editors do not follow the editable install's import hook: they get a farm of links instead.
+typing() {
+  local farm=build/typing/passpilot name
+  mkdir -p "$farm" && touch "$farm/py.typed"
+  ln -sfn "$PWD"/{plugin,features,runners,passes,training,cli} "$farm/"
+  ln -sfn "$PWD/plugin/root.py.in" "$farm/__init__.py"
+  for name in llvm llvmlite ir mlir; do ln -sfn "$(site)/passpilot/$name.py" "$farm/"; done
+}
+
 site() { .venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))'; }
 
 make_venv() {
@@ -128,3 +137,4 @@ if .venv/bin/python -c '' 2>/dev/null && up_to_date && [ -f build/cmake/build.ni
 else
   make_venv
 fi
+typing

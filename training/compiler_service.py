@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 import grpc
 
 from passpilot.plugin.errors import CompilationError, Error, InputError
-from passpilot.runners.remote import grpc_messages as advisor
-from passpilot.runners.serving.grpc_server import knows
+from passpilot.runners.remote import grpc_messages
+from passpilot.runners.remote.auth import has_token
 from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage, Start
 from passpilot.training.messages import failure
 from passpilot.training.rewards import improvement
@@ -27,7 +27,7 @@ from passpilot.training.rewards import improvement
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from passpilot.training.pool import Pool, Worker
+    from passpilot.training.pool import EpisodeWorker, Pool
 
     Context = grpc.aio.ServicerContext[AgentMessage, CompilerMessage]
 
@@ -87,8 +87,8 @@ class Corpus:
                 status = os.fstat(file.fileno())
                 if not stat.S_ISREG(status.st_mode):
                     raise InputError(f"path {path!r:.80}: expected a regular file of the corpus, got another")
-                if status.st_size > advisor.LARGEST:
-                    most = f"at most {advisor.LARGEST >> 20} MiB, got {status.st_size >> 20}"
+                if status.st_size > grpc_messages.LARGEST:
+                    most = f"at most {grpc_messages.LARGEST >> 20} MiB, got {status.st_size >> 20}"
                     raise InputError(f"path {path!r:.80}: expected a file of the corpus of {most}")
                 return file.read()
         except (OSError, ValueError) as error:  # ValueError: a null character
@@ -113,7 +113,7 @@ class CompilerService:
         self.timeout = timeout
         self.limit = limit
         self.baselines = Baselines()
-        self._wanted = f"Bearer {token}".encode() if token else b""
+        self._token = token
 
     def handler(self) -> grpc.GenericRpcHandler:
         """The methods of the service."""
@@ -125,20 +125,20 @@ class CompilerService:
         return grpc.method_handlers_generic_handler(SERVICE, {"Episodes": method})
 
     async def _episodes(self, _messages: object, context: Context) -> None:
-        if not knows(context.invocation_metadata(), self._wanted):
+        if not has_token(context.invocation_metadata(), self._token):
             msg = "expected the token of this server in `authorization: Bearer TOKEN`"
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, msg)
-        await _Stream(self, context).run()
+        await _AgentStream(self, context).run()
 
 
-class _Stream:
+class _AgentStream:
     """One agent: its episodes, one after the other."""
 
     def __init__(self, service: CompilerService, context: Context) -> None:
         self._service = service
         self._pool = service.pool
         self._context = context
-        self._worker: Worker | None = None  # during an episode
+        self._worker: EpisodeWorker | None = None  # during an episode
         self._start = Start()
 
     async def run(self) -> None:
@@ -189,7 +189,7 @@ class _Stream:
         self._start = start
         return await self._ask(self._worker, AgentMessage(start=start))
 
-    async def _free_worker(self) -> Worker:
+    async def _free_worker(self) -> EpisodeWorker:
         """The worker of the episode that ends by this, or else another one."""
         if self._worker is not None:
             try:
@@ -200,7 +200,7 @@ class _Stream:
                 return self._worker
         return await self._pool.borrow()
 
-    async def _ask(self, worker: Worker, message: AgentMessage) -> CompilerMessage:
+    async def _ask(self, worker: EpisodeWorker, message: AgentMessage) -> CompilerMessage:
         """What the worker answers; with the last answer it is given back."""
         try:
             worker.send(message)
@@ -214,7 +214,7 @@ class _Stream:
             self._leave(done=True)
         return answer
 
-    async def _compare(self, worker: Worker, answer: CompilerMessage) -> None:
+    async def _compare(self, worker: EpisodeWorker, answer: CompilerMessage) -> None:
         """Complete a result by the baseline and the reward; a failure takes its place."""
         default = Start()
         default.CopyFrom(self._start)

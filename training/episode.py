@@ -21,8 +21,9 @@ from passpilot.features.domain import Choice, Flag, Number
 from passpilot.features.spec import TensorSpec, layout
 from passpilot.plugin.errors import AdviceError, InputError, PeerError
 from passpilot.runners.base import tensor_views
-from passpilot.runners.remote import grpc_messages as advisor
-from passpilot.runners.remote.grpc_stream import Stream, StreamWatch, connect
+from passpilot.runners.remote import grpc_messages
+from passpilot.runners.remote.auth import read_credentials
+from passpilot.runners.remote.grpc_stream import GrpcStream, StreamWatch, connect
 from passpilot.runners.remote.wire import error_class
 from passpilot.runners.spec import LONGEST_TIMEOUT
 from passpilot.training.compiler_pb2 import Action, AgentMessage, CompilerMessage, Episode, Result, Start
@@ -36,16 +37,14 @@ if TYPE_CHECKING:
     from passpilot.features.domain import Domain
     from passpilot.runners.base import Tensor
     from passpilot.runners.remote import advisor_pb2
+    from passpilot.runners.remote.auth import Credentials
 
-    Observation: TypeAlias = Mapping[str, Tensor]
+    Observed: TypeAlias = Mapping[str, Tensor]
     Info: TypeAlias = Mapping[str, float | int | tuple[str, ...]]
 
 METHOD: Final = "/passpilot.v1.Compiler/Episodes"
 _PATIENCE: Final = 10.0
 """Seconds in which a service that has just been started may come up."""
-_NAP: Final = 0.05
-_ABSENT: Final = "refused"
-"""What gRPC's text has when nobody listens."""
 
 
 class CompilerClient:
@@ -79,17 +78,13 @@ class CompilerClient:
 
     def __init__(self, target: str, *, timeout: float = 600.0, tls: str = "", token: str = "") -> None:
         self._who = f"compiler {target}"
-        host, port = advisor.split_address(target, self._who)
+        host, port = grpc_messages.split_address(target, self._who)
         if not 0 < timeout <= LONGEST_TIMEOUT:
             msg = f"{self._who}: expected a timeout of more than 0 seconds, at most a million, got {timeout}"
             raise InputError(msg)
-        if token and not tls and not advisor.is_loopback(host):
-            msg = f"{self._who}: expected TLS for a token that leaves this machine, got none; "
-            raise InputError(f'{msg}give tls="ca.pem", or tls="no" to send it as it is')
-        secure = tls not in ("", "no")
-        certificates = advisor.read_file(tls, f"{self._who}: tls", "certificates") if secure else None
-        secret = advisor.read_token(token, f"{self._who}: token") if token else ""
-        self._connect = partial(_Connection, f"{host}:{port}", certificates, secret, timeout)
+        hint = 'give tls="ca.pem", or tls="no"'
+        credentials = read_credentials(host, tls, token or None, self._who, hint=hint)
+        self._connect = partial(_Connection, f"{host}:{port}", credentials, timeout)
         self._connection: _Connection | None = None
         self._asking = False
         self.info: Info = {}
@@ -105,7 +100,7 @@ class CompilerClient:
         features: Iterable[str] = (),
         function: str = "",
         opt_level: int = 2,
-    ) -> Observation | None:
+    ) -> Observed | None:
         """Start an episode, ending the one under way; its first observation, or None if nothing is asked.
 
         Args:
@@ -141,7 +136,7 @@ class CompilerClient:
         self._asking, self.info = False, {}
         return self._take(self._exchange(AgentMessage(start=start)))
 
-    def step(self, action: object) -> tuple[Observation | None, float, bool, Info]:
+    def step(self, action: object) -> tuple[Observed | None, float, bool, Info]:
         """Take one decision; gives the next observation (None at the end), the reward, done, and info.
 
         The observation's arrays are the same in each step: copy what is to be kept. The reward comes with the
@@ -167,7 +162,7 @@ class CompilerClient:
             self.close()
             raise
 
-    def _take(self, message: CompilerMessage) -> Observation | None:
+    def _take(self, message: CompilerMessage) -> Observed | None:
         self._reward = 0.0
         if message.HasField("failure"):
             self._asking = message.failure.retry
@@ -191,7 +186,7 @@ class CompilerClient:
         self.advice = _spec(episode.advice)
         self.domain = _domain(episode)
         self._frame = np.zeros(layout(self.tensors)[1], np.uint8)
-        self._views: Observation = tensor_views(self.tensors, self._frame)
+        self._views: Observed = tensor_views(self.tensors, self._frame)
         for view in self._views.values():
             view.flags.writeable = False
 
@@ -212,12 +207,12 @@ class CompilerClient:
 class _Connection:
     """One stream of the service, in which each message is answered within `timeout` seconds."""
 
-    def __init__(self, target: str, certificates: bytes | None, token: str, timeout: float) -> None:
+    def __init__(self, target: str, credentials: Credentials, timeout: float) -> None:
         self._who = f"compiler {target}"
         self._timeout = timeout
         self._open = False
-        metadata = (("authorization", f"Bearer {token}"),) if token else ()
-        self._stream = Stream(connect(target, certificates, advisor.OPTIONS), METHOD, metadata)
+        channel = connect(target, credentials.certificates, grpc_messages.OPTIONS)
+        self._stream = GrpcStream(channel, METHOD, credentials.metadata)
         self._watch = StreamWatch(self._stream, self._who, timeout)
 
     def exchange(self, message: AgentMessage) -> CompilerMessage:
@@ -244,11 +239,7 @@ class _Connection:
 
     def _begin(self, data: bytes) -> bytes | None:
         patience = time.monotonic() + _PATIENCE
-        while (answer := self._stream.open(data)) is None:
-            if _ABSENT not in self._stream.status or time.monotonic() > patience:
-                break
-            time.sleep(_NAP)
-        return answer
+        return self._stream.open_when_listening(data, lambda: time.monotonic() <= patience)
 
     def close(self) -> None:
         """End the stream and its watch."""

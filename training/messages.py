@@ -13,7 +13,7 @@ import struct
 from typing import Final
 
 from passpilot.plugin.errors import CompilationError, Error
-from passpilot.runners.python import describe_exception
+from passpilot.plugin.failures import describe_failure
 from passpilot.training.compiler_pb2 import CompilerMessage
 
 LENGTH: Final = struct.Struct("=I")
@@ -21,7 +21,6 @@ LENGTH: Final = struct.Struct("=I")
 
 def failure(error: BaseException, *, retry: bool = False) -> CompilerMessage:
     """An error as a message: its class by name, and its text."""
-    told = str(error) if isinstance(error, Error) else describe_exception(error)
     kind = type(error).__name__ if isinstance(error, Error) else CompilationError.__name__
-    text = " ".join(filter(None, map(str.strip, told.splitlines())))
+    text = " ".join(filter(None, map(str.strip, describe_failure(error).splitlines())))
     return CompilerMessage(failure={"failure": {"error": text, "kind": kind}, "retry": retry})

@@ -62,8 +62,8 @@ class _Link(asyncio.Protocol):
         self.messages.put_nowait(None)
 
 
-class Worker:
-    """One compiler process; made by `Worker.start`. Its temporary files are in a folder that goes with it."""
+class EpisodeWorker:
+    """One compiler process, which `start` makes; its temporary files are in a folder that goes with it."""
 
     def __init__(self, load: Sequence[str]) -> None:
         self._owed = 0
@@ -86,7 +86,7 @@ class Worker:
         self._link = _Link()
 
     @classmethod
-    async def start(cls, load: Sequence[str]) -> tuple[Worker, CompilerMessage]:
+    async def start(cls, load: Sequence[str]) -> tuple[EpisodeWorker, CompilerMessage]:
         """A worker and its first message.
 
         Raises:
@@ -169,13 +169,13 @@ class Pool:
     def __init__(self, load: Sequence[str], limit: int) -> None:
         self._load = load
         self._limit = limit
-        self._idle: list[Worker] = []
-        self._lent: set[Worker] = set()
+        self._idle: list[EpisodeWorker] = []
+        self._lent: set[EpisodeWorker] = set()
         self._starting = 0
         self._leaving: set[asyncio.Task[None]] = set()
         self._spare = os.cpu_count() or 1
 
-    async def borrow(self) -> Worker:
+    async def borrow(self) -> EpisodeWorker:
         """A worker that waits for a start.
 
         Raises:
@@ -193,13 +193,13 @@ class Pool:
         self._lent.add(worker)
         return worker
 
-    async def _start(self) -> Worker:
+    async def _start(self) -> EpisodeWorker:
         if len(self._lent) + self._starting >= self._limit:
             msg = f"compiler service: expected fewer than {self._limit} episodes at a time, got one more"
             raise PeerError(f"{msg}; try again later, or see --episodes")
         self._starting += 1
         try:
-            worker, greeting = await Worker.start(self._load)
+            worker, greeting = await EpisodeWorker.start(self._load)
         except OSError as error:
             msg = f"compiler service: expected to start a compiler, got: {error}"
             raise CompilationError(msg) from error
@@ -210,7 +210,7 @@ class Pool:
             raise CompilationError(greeting.failure.failure.error)
         return worker
 
-    def give_back(self, worker: Worker, *, done: bool) -> None:
+    def give_back(self, worker: EpisodeWorker, *, done: bool) -> None:
         """Take a worker back; one that is not `done` has to leave its work first, or is ended."""
         if worker not in self._lent:
             return  # the pool has been closed
@@ -221,12 +221,12 @@ class Pool:
             self._leaving.add(task)
             task.add_done_callback(self._leaving.discard)
 
-    def end(self, worker: Worker) -> None:
+    def end(self, worker: EpisodeWorker) -> None:
         """End a worker that is lent."""
         self._lent.discard(worker)
         worker.end()
 
-    async def _calm(self, worker: Worker) -> None:
+    async def _calm(self, worker: EpisodeWorker) -> None:
         try:
             await worker.abandon()
         except CompilationError:
@@ -234,7 +234,7 @@ class Pool:
         else:
             self._keep(worker)
 
-    def _keep(self, worker: Worker) -> None:
+    def _keep(self, worker: EpisodeWorker) -> None:
         self._lent.discard(worker)
         if len(self._idle) < self._spare:
             self._idle.append(worker)

@@ -22,7 +22,7 @@ from passpilot.training.rewards import find_measure
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from passpilot.plugin.asking import Advisor
+    from passpilot.plugin.asking import AdvisorLike
     from passpilot.training.compiler_pb2 import Start
     from passpilot.training.rewards import Measure
 
@@ -60,7 +60,7 @@ class Task:
         measure = find_measure(start.reward)
         return cls(start.code, start.pipeline, dict(start.at), level, measure, start.function)
 
-    def run(self, advisors: Sequence[Advisor] = ()) -> float | None:
+    def run(self, advisors: Sequence[AdvisorLike] = ()) -> float | None:
         """Compile the module, advised, and measure it; None if nothing is to be measured.
 
         Raises:

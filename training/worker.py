@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.features.catalogue import HOOKED
 from passpilot.features.domain import Choice, Flag, Number
-from passpilot.features.point import find_point
 from passpilot.features.spec import by_name
 from passpilot.passes.advisor import make_advisor
+from passpilot.passes.points import search_point
 from passpilot.plugin.errors import AdviceError, Error
 from passpilot.plugin.load import load_file
 from passpilot.runners.base import Runner, own_features
@@ -37,7 +37,7 @@ _PARENT_DEATH: Final = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
 
 
-class Channel:
+class AgentChannel:
     """The worker's end of the socket."""
 
     def __init__(self, end: socket.socket) -> None:
@@ -67,7 +67,7 @@ class AgentRunner(Runner):
     Where `function` is given, the compiler's default answers whatever concerns another one.
     """
 
-    def __init__(self, point: Point, features: Sequence[str], function: str, channel: Channel) -> None:
+    def __init__(self, point: Point, features: Sequence[str], function: str, channel: AgentChannel) -> None:
         mask = [point.domain.mask] if isinstance(point.domain, Choice) else []
         self.inputs = point.select(dict.fromkeys([*features, *mask])) if features else own_features(point)
         self.output = point.advice
@@ -142,18 +142,20 @@ def _describe_domain(domain: Domain, out: compiler_pb2.Episode) -> None:
         out.number.low, out.number.high = domain.low, domain.high
 
 
-def _compiled(start: compiler_pb2.Start, channel: Channel) -> compiler_pb2.CompilerMessage:
+def _compiled(start: compiler_pb2.Start, channel: AgentChannel) -> compiler_pb2.CompilerMessage:
     """The last message of an episode; the agent is asked on the way."""
     task = Task.of(start)
-    runner = AgentRunner(find_point(start.point), start.features, start.function, channel)
-    with warnings.catch_warnings(record=True) as caught, make_advisor(start.point, runner) as advisor:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        try:
-            value = task.run([advisor])
-        except Exception:
-            if runner.abandoned:
-                return compiler_pb2.CompilerMessage()
-            raise
+        point = search_point(start.point)
+        runner = AgentRunner(point, start.features, start.function, channel)
+        with make_advisor(point.name, runner) as advisor:
+            try:
+                value = task.run([advisor])
+            except Exception:
+                if runner.abandoned:
+                    return compiler_pb2.CompilerMessage()
+                raise
     notes = [str(each.message) for each in caught]
     if start.function and not runner.decisions:
         notes.append(f"function {start.function}: the compiler asked nothing about it")
@@ -161,7 +163,7 @@ def _compiled(start: compiler_pb2.Start, channel: Channel) -> compiler_pb2.Compi
     return compiler_pb2.CompilerMessage(result=result, episode=runner.introduction())
 
 
-def _answer(start: compiler_pb2.Start, channel: Channel) -> compiler_pb2.CompilerMessage:
+def _answer(start: compiler_pb2.Start, channel: AgentChannel) -> compiler_pb2.CompilerMessage:
     try:
         if start.point:
             return _compiled(start, channel)
@@ -176,7 +178,7 @@ def main(argv: Sequence[str]) -> None:
     """Serve the socket whose descriptor is the first argument; the others are files to load."""
     ctypes.CDLL(None).prctl(_PARENT_DEATH, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service
-    channel = Channel(socket.socket(fileno=int(argv[0])))
+    channel = AgentChannel(socket.socket(fileno=int(argv[0])))
     try:
         for file in argv[1:]:
             load_file(file)

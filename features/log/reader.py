@@ -2,7 +2,7 @@
 """Reads decision logs: the files of LLVM's TrainingLogger, ours and MLGO's alike, as numpy arrays.
 
 The last feature of our own logs is the advice; the one before it is LLVM's own decision (`inlining_default`,
-`evict_default`, `priority_default`). The docstring of `log_stream.py` describes the format.
+`evict_default`, `priority_default`). The docstring of `stream.py` describes the format.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from passpilot.features.log.stream import Stream, read_header
+from passpilot.features.log.stream import LogStream, read_header
 from passpilot.features.spec import by_name
 from passpilot.plugin.errors import LogError
 
@@ -40,7 +40,7 @@ def read_log(path: str | os.PathLike[str]) -> LogReader:
 
 
 class Tensors(Mapping[str, "NDArray[np.generic]"]):
-    """The tensors of one observation by name: read-only arrays, made when they are asked for."""
+    """The tensors of one decision by name: read-only arrays, made when they are asked for."""
 
     __slots__ = ("_record", "_table")
 
@@ -59,7 +59,7 @@ class Tensors(Mapping[str, "NDArray[np.generic]"]):
 
 
 @dataclass(slots=True, eq=False)  # not frozen: that would double the cost of reading
-class Observation:
+class LoggedDecision:
     """One decision of a log; the texts are empty where the log does not name them.
 
     Of `inline`, the log names caller, callee and location; where registers are allocated, the function is the
@@ -85,18 +85,18 @@ class LogReader:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path: Final = Path(path)
-        with Stream(self.path) as stream:
+        with LogStream(self.path) as stream:
             features, score = read_header(stream)
         self.features: Final = features
         self.score: Final = score
         self._table: Final = _Table(features)
         self._score_table: Final = _Table((score,) if score else ())
 
-    def __iter__(self) -> Iterator[Observation]:
+    def __iter__(self) -> Iterator[LoggedDecision]:
         for record in self._records():
             event = record.event
             score = self._score_table.tensor(self.score.name, record.score) if self.score else None
-            yield Observation(
+            yield LoggedDecision(
                 record.context,
                 event.number("observation"),
                 event.text("caller"),
@@ -130,7 +130,7 @@ class LogReader:
 
     def _records(self) -> Iterator[_Record]:
         context = ""
-        with Stream(self.path) as stream:
+        with LogStream(self.path) as stream:
             stream.event()
             while event := stream.event():
                 if not event.is_observation:
@@ -139,7 +139,7 @@ class LogReader:
                 tensors = stream.block(self._table.nbytes)
                 yield _Record(context, event, tensors, self._read_score(stream, event))
 
-    def _read_score(self, stream: Stream, event: Event) -> bytes:
+    def _read_score(self, stream: LogStream, event: Event) -> bytes:
         if self.score is None:
             return b""
         outcome = stream.event()

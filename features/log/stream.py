@@ -81,7 +81,7 @@ class Event:
             raise self.error(str(error)) from error
 
 
-class Stream:
+class LogStream:
     """The log file from its start, with the offset for messages; every short read is an error."""
 
     def __init__(self, path: Path) -> None:
@@ -89,7 +89,7 @@ class Stream:
         self._file = _opened(path)
         self._offset = 0
 
-    def __enter__(self) -> Stream:
+    def __enter__(self) -> LogStream:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -134,7 +134,7 @@ def _opened(path: Path) -> BinaryIO:
     raise LogError(msg)
 
 
-def read_header(stream: Stream) -> tuple[tuple[TensorSpec, ...], TensorSpec | None]:
+def read_header(stream: LogStream) -> tuple[tuple[TensorSpec, ...], TensorSpec | None]:
     """The features and the score, if any, that the first line declares.
 
     Raises:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The call graph of an MLIR module, with what has been counted in its functions.
 
-Calls are operations that name their callee by a symbol: ``func.call`` of a ``func.func``, ``llvm.call`` of an
-``llvm.func``, and those that `register_call` adds. Who can be dropped once nobody uses it, and the order of
-functions, callees first, are as MLIR's own inliner has them.
+Which functions can be dropped once nobody uses them, and the order of functions, callees first, are those of
+MLIR's own inliner. The graph only reads: `passes/mlir/inlining/graph.py` changes the module and the graph.
 
 Source: mlir/lib/Analysis/CallGraph.cpp and mlir/lib/Transforms/Utils/Inliner.cpp for both.
 """
@@ -11,128 +10,17 @@ Source: mlir/lib/Analysis/CallGraph.cpp and mlir/lib/Transforms/Utils/Inliner.cp
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
-from passpilot.plugin import _core
-from passpilot.plugin.errors import RegistrationError
-from passpilot.plugin.mlir.bindings import bindings
+from passpilot.features.mlir.calls import NO_INLINE, call_kinds
+from passpilot.features.mlir.contents import contents_of, count_symbols
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
-    from passpilot.plugin.mlir.protocols import Attribute, Operation
-
-
-@dataclass(frozen=True, slots=True)
-class CallKind:
-    """The operations of one dialect that call, that are called, and that end what is called."""
-
-    call: str
-    callee: str
-    """The attribute of the call that has the callee's symbol."""
-    function: str
-    terminator: str
-    upstream: bool = False
-    """Whether MLIR's own inliner knows them, and says what is legal; else registration is the word for it."""
-    by_mlir: bool = False
-    """Whether inlining is more than putting the body in the place of the call, and so left to MLIR."""
-
-
-_KINDS: Final = {
-    "func.call": CallKind("func.call", "callee", "func.func", "func.return", upstream=True),
-    "llvm.call": CallKind("llvm.call", "callee", "llvm.func", "llvm.return", upstream=True, by_mlir=True),
-}
-
-LOOPS: Final = frozenset(
-    ("scf.for", "scf.while", "scf.parallel", "scf.forall", "affine.for", "affine.parallel")
-)
-"""Operations whose regions may run several times."""
-
-NO_INLINE: Final = "no_inline"
-"""The attribute by which functions and calls of upstream's dialects refuse to be inlined."""
-
-_FLAT: Final = ("arith", "math", "cf", "complex", "index")
-"""Dialects whose operations have no regions and refer to no symbols."""
-
-
-def register_call(call: str, *, function: str, terminator: str, callee: str = "callee") -> None:
-    """Let `mlir-inline` decide on calls of another dialect, such as ``toy.generic_call`` of a ``toy.func``.
-
-    Args:
-        call: the operation that calls; its operands are the arguments.
-        function: the operation with one region that is called, with a ``sym_name``.
-        terminator: the operation that ends a block of it; its operands are the results of the call.
-        callee: the attribute of the call that has the symbol.
-
-    Raises:
-        RegistrationError: the calling operation is known already.
-    """
-    if call in _KINDS:
-        raise RegistrationError(f"call {call!r}: expected an operation of its own, got one that is known")
-    _KINDS[call] = CallKind(call, callee, function, terminator)
-
-
-def unregister_call(call: str) -> None:
-    """Take a registered call back; for notebooks and tests.
-
-    Raises:
-        RegistrationError: it has not been registered.
-    """
-    if call not in _KINDS or _KINDS[call].upstream:
-        raise RegistrationError(f"call {call!r}: expected one that was registered, got none of this name")
-    del _KINDS[call]
-
-
-class Call:
-    """A call, as it was when its function was counted."""
-
-    __slots__ = ("_capsule", "_operation", "kind", "refuses", "symbol")
-
-    def __init__(self, capsule: object, symbol: str | None, kind: CallKind, refuses: bool) -> None:
-        self._capsule = capsule
-        self._operation: Operation | None = None
-        self.symbol = symbol
-        """The callee's; None for an indirect call."""
-        self.kind = kind
-        self.refuses = refuses
-        """Whether it is not to be inlined."""
-
-    @property
-    def operation(self) -> Operation:
-        """The calling operation."""
-        if self._operation is None:
-            self._operation = bindings().ir.Operation._CAPICreate(self._capsule)
-        return self._operation
-
-
-@dataclass(slots=True)
-class Contents:
-    """What there is in the body of a function."""
-
-    names: Counter[str] = field(default_factory=Counter)
-    """How many operations there are of each name."""
-    blocks: int = 0
-    is_straight: bool = False
-    """Whether the body itself is one block, which returns."""
-    depth: int = 1
-    """Of regions within each other."""
-    calls: list[Call] = field(default_factory=list)
-    """In the order of MLIR's inliner: last block first, regions after the block around."""
-    calls_in_text: list[Call] = field(default_factory=list)
-    """The same, in the order of the text."""
-    references: Counter[str] = field(default_factory=Counter)
-    """How often each symbol is mentioned, in calls and elsewhere."""
-    places: dict[str, bool] = field(default_factory=dict)
-    """Whether MLIR puts the body into an operation of a name, where it has said so for good."""
-    row: Mapping[str, object] | None = None
-    """The features that follow from it, once somebody has asked."""
-
-    @property
-    def operations(self) -> int:
-        """How many operations there are."""
-        return self.names.total()
+    from passpilot.features.mlir.calls import CallKind
+    from passpilot.features.mlir.contents import Call, Contents
+    from passpilot.plugin.mlir.protocols import Operation
 
 
 class CallGraphNode:
@@ -225,7 +113,7 @@ class CallGraph:
     def __init__(self, container: Operation, *, all_uses_visible: bool) -> None:
         self.nodes: dict[str, CallGraphNode] = {}
         others: list[Operation] = []
-        kinds = {kind.function: kind for kind in _KINDS.values()}
+        kinds = {kind.function: kind for kind in call_kinds()}
         hidden = ("private", "nested") if all_uses_visible else ("private",)
         for operation in _children(container):
             kind = kinds.get(operation.name)
@@ -256,7 +144,7 @@ class CallGraph:
             elsewhere += contents_of(other).references
         for operation in (*others, *(node.operation for node in self.nodes.values())):
             for attribute in operation.attributes.values():
-                _refer(attribute, elsewhere)
+                count_symbols(attribute, elsewhere)
         return elsewhere
 
     def target(self, call: Call) -> CallGraphNode | None:
@@ -268,87 +156,16 @@ class CallGraph:
         """The functions that call each other, together; callees before their callers."""
         yield from self._components
 
-    def recount(self, node: CallGraphNode) -> None:
-        """Note that a function has changed, and whom it uses now."""
-        if not node.mentions:
-            node.changed()  # it uses nobody, and will not begin to
-            return
-        self._use(node.contents.references, -1)
-        node.changed()
-        self._use(node.contents.references, 1)
-
-    def merge(self, callee: CallGraphNode, caller: CallGraphNode, *, moved: bool) -> None:
-        """Note that a call has been replaced by its callee's body, which is lost to the callee if `moved`."""
-        references = callee.contents.references
-        own = caller.contents.references
-        own[callee.name] -= 1
-        if references:
-            own.update(references)
-        # The call and what returns are gone, or have become branches to and from the body.
-        straight = callee.is_straight
-        caller.operations += callee.operations - 2 * straight
-        caller.blocks += callee.blocks + (-1 if straight else 1)
-        caller.calls += callee.calls - 1
-        caller.is_flat &= callee.is_flat
-        caller.grown = True
-        callee.uses -= 1
-        if moved:
-            self.erase(callee)
-        elif references:
-            self._use(references, 1)
-
-    def erase(self, node: CallGraphNode) -> None:
-        """Erase a function that nobody uses; whom it uses keeps that use, as in MLIR's own inliner."""
-        node.erased = True
-        del self.nodes[node.name]
-        node.operation.erase()
-
-    def _use(self, references: Counter[str], sign: int) -> None:
-        for symbol, count in references.items():
-            if target := self.nodes.get(symbol):
-                target.uses += sign * count
-
 
 def call_graphs(root: Operation) -> Iterator[CallGraph]:
     """A graph of each operation in and below `root` that has functions with a body directly in it."""
-    functions = {kind.function for kind in _KINDS.values()}
+    functions = {kind.function for kind in call_kinds()}
     inner = list(_children(root))
     for operation in inner:
         if operation.name not in functions and len(operation.regions):
             yield from call_graphs(operation)
     if any(operation.name in functions for operation in inner):
         yield CallGraph(root, all_uses_visible=root.parent is None)
-
-
-def contents_of(operation: Operation) -> Contents:
-    """What there is in an operation."""
-    kinds = list(_KINDS.values())
-    calling = [(kind.call, kind.callee) for kind in kinds]
-    counted = _api().count(operation._CAPIPtr, calling, _FLAT)
-    names, blocks, own_blocks, depth, references, found, order = counted
-    calls = [Call(capsule, symbol, kinds[kind], refuses) for capsule, kind, symbol, refuses in found]
-    return Contents(
-        names=Counter(names),
-        blocks=blocks,
-        is_straight=own_blocks == 1,
-        depth=depth,
-        calls=[calls[number] for number in order] if order else calls,
-        calls_in_text=calls,
-        references=Counter(references),
-    )
-
-
-@cache
-def _api() -> _core.MlirApi:
-    return _core.MlirApi(str(bindings().capi))
-
-
-def around(operation: Operation, function: Operation) -> Iterator[Operation]:
-    """The operations around one in a function, the innermost first, without the function."""
-    parent = operation.parent
-    while parent is not None and parent != function:
-        yield parent
-        parent = parent.parent
 
 
 def _children(operation: Operation) -> Iterator[Operation]:
@@ -361,34 +178,6 @@ def _children(operation: Operation) -> Iterator[Operation]:
 def _visibility(operation: Operation) -> str:
     attributes = operation.attributes
     return attributes["sym_visibility"].value if "sym_visibility" in attributes else "public"
-
-
-def _refer(attribute: Attribute, references: Counter[str]) -> None:
-    """Count the symbols that an attribute mentions."""
-    if refer := _readers().get(type(attribute)):
-        refer(attribute, references)
-
-
-@cache
-def _readers() -> Mapping[type, Callable[[Any, Counter[str]], None]]:
-    """How the attributes are read that may mention symbols."""
-    ir = bindings().ir
-
-    def flat(attribute: Any, references: Counter[str]) -> None:
-        references[attribute.value] += 1
-
-    def path(attribute: Any, references: Counter[str]) -> None:
-        references[attribute.value[0]] += 1
-
-    def array(attribute: Any, references: Counter[str]) -> None:
-        for each in attribute:
-            _refer(each, references)
-
-    def dictionary(attribute: Any, references: Counter[str]) -> None:
-        for named in attribute:
-            _refer(named.attr, references)
-
-    return {ir.FlatSymbolRefAttr: flat, ir.SymbolRefAttr: path, ir.ArrayAttr: array, ir.DictAttr: dictionary}
 
 
 def _components(nodes: Iterable[CallGraphNode]) -> Iterator[list[CallGraphNode]]:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
 from passpilot.plugin import compile as llvm
+from passpilot.plugin.compile import NO_REMARKS, PLAIN
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import Module
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from llvmlite import ir
     from llvmlite.binding import ContextRef, ModuleRef
 
-    from passpilot.plugin.asking import Advisor
+    from passpilot.plugin.asking import AdvisorLike
+    from passpilot.plugin.compile import PipelineOptions, Remarks
 
 OURS: Final = 22
 """The major version of the LLVM that passpilot runs in."""
@@ -30,20 +32,14 @@ UNSET: Final = "unknown-unknown-unknown"
 def optimize(
     module: ir.Module | ModuleRef,
     pipeline: str = "default<O2>",
-    advisors: Sequence[Advisor] = (),
+    advisors: Sequence[AdvisorLike] = (),
     *,
     at: Mapping[str, str] = MappingProxyType({}),
     mcpu: str = "",
     mattr: str = "",
-    aa_pipeline: str = "default",
     verify: bool = True,
-    verify_each: bool = False,
-    debug_pass_manager: bool = False,
-    pass_plugins: Sequence[str] = (),
-    remarks_output: str = "",
-    remarks_filter: str = "",
-    remarks_format: str = "yaml",
-    remarks_with_hotness: bool = False,
+    options: PipelineOptions = PLAIN,
+    remarks: Remarks = NO_REMARKS,
 ) -> ModuleRef:
     """What `passpilot.optimize` makes of a module of llvmlite, as a module of llvmlite.
 
@@ -51,18 +47,12 @@ def optimize(
         module: left as it is. Give it the triple of the machine, else LLVM knows no costs of instructions.
         pipeline: text of LLVM's new pass manager, with passes in Python as well.
         advisors: who takes decisions, at most one per point.
-        at: as all that follow, of `passpilot.optimize`.
-        mcpu: likewise.
-        mattr: likewise.
-        aa_pipeline: likewise.
-        verify: likewise.
-        verify_each: likewise.
-        debug_pass_manager: likewise.
-        pass_plugins: likewise.
-        remarks_output: likewise.
-        remarks_filter: likewise.
-        remarks_format: likewise.
-        remarks_with_hotness: likewise.
+        at: as in `passpilot.optimize`.
+        mcpu: as in `passpilot.optimize`.
+        mattr: as in `passpilot.optimize`.
+        verify: as in `passpilot.optimize`.
+        options: as in `passpilot.optimize`.
+        remarks: as in `passpilot.optimize`.
 
     Returns:
         A new module of the same name, triple and data layout, in the context of a `ModuleRef` and in
@@ -81,15 +71,9 @@ def optimize(
         at=at,
         mcpu=mcpu,
         mattr=mattr,
-        aa_pipeline=aa_pipeline,
         verify=verify,
-        verify_each=verify_each,
-        debug_pass_manager=debug_pass_manager,
-        pass_plugins=pass_plugins,
-        remarks_output=remarks_output,
-        remarks_filter=remarks_filter,
-        remarks_format=remarks_format,
-        remarks_with_hotness=remarks_with_hotness,
+        options=options,
+        remarks=remarks,
     )
     return _given(read, getattr(module, "_context", None))
 
@@ -98,7 +82,7 @@ def emit(
     module: ir.Module | ModuleRef,
     filetype: Literal["obj", "asm"] = "obj",
     *,
-    advisors: Sequence[Advisor] = (),
+    advisors: Sequence[AdvisorLike] = (),
     mcpu: str = "",
     mattr: str = "",
     opt_level: int = 2,

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
 
 from passpilot.features.catalogue import hooked
-from passpilot.passes.advisor import Advisor as Idler
+from passpilot.passes.advisor import Advisor
 from passpilot.passes.llvmlite.module import emit, optimize
 from passpilot.plugin.errors import InputError, PasspilotWarning
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from llvmlite.binding import ModuleRef
 
-    from passpilot.plugin.asking import Advisor
+    from passpilot.plugin.asking import AdvisorLike
 
 _LOCK: Final = threading.Lock()
 
@@ -40,12 +40,14 @@ class _Advised:
     """What one block asks for."""
 
     pipeline: str
-    advisors: tuple[Advisor, ...]
+    advisors: tuple[AdvisorLike, ...]
     at: Mapping[str, str]
     key: str = field(default_factory=lambda: uuid.uuid4().hex)
     """For Numba's cache on disk: no function that is in it was compiled for this block."""
+    compiled: threading.Event = field(default_factory=threading.Event)
+    """Set once Numba has compiled a function in this block."""
 
-    def of(self, function: Literal["optimize", "emit"]) -> list[Advisor]:
+    def of(self, function: Literal["optimize", "emit"]) -> list[AdvisorLike]:
         """The advisors that `function` takes: `optimize` all that `emit` does not."""
         return [each for each in self.advisors if (each.point in hooked("emit")) == (function == "emit")]
 
@@ -78,7 +80,7 @@ class _Codegen(Protocol):
 @contextmanager
 def advised_numba(
     pipeline: str = "default<O3>",
-    advisors: Sequence[Advisor] = (),
+    advisors: Sequence[AdvisorLike] = (),
     *,
     at: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[None]:
@@ -99,38 +101,38 @@ def advised_numba(
         Error: as `passpilot.optimize` and `passpilot.emit`, out of the call that had a function compiled.
     """
     codegen = _codegen()
-    with _idling(advisors) as idle:
+    active = _Advised(pipeline, tuple(advisors), at)
+    with _may_idle(advisors):
         with _LOCK:
             _enter(codegen)
-        token = _ACTIVE.set(_Advised(pipeline, tuple(advisors), at))
+        token = _ACTIVE.set(active)
         try:
             yield
         finally:
             _ACTIVE.reset(token)
             with _LOCK:
                 _leave(codegen)
-    for who in idle:
-        told = (
-            f"{who} was never asked: Numba compiled nothing in the block, or nothing that needs the decision"
-        )
-        warnings.warn(f"{told}; first call the function inside it", PasspilotWarning, stacklevel=3)
+    if active.compiled.is_set():
+        return
+    for each in advisors:
+        if isinstance(each, Advisor) and each.asks:
+            who = f"{each.point} advisor: runner {each.name}"
+            told = "was never asked: Numba compiled nothing in the block; first call the function inside it"
+            warnings.warn(f"{who} {told}", PasspilotWarning, stacklevel=3)
 
 
 @contextmanager
-def _idling(advisors: Sequence[Advisor]) -> Iterator[list[str]]:
-    """Let the advisors be asked nothing in a library; gives the points of those asked in none, at the end."""
-    known = [each for each in advisors if isinstance(each, Idler)]
-    before = [(each.may_idle, each.stats.decisions) for each in known]
-    idle: list[str] = []
+def _may_idle(advisors: Sequence[AdvisorLike]) -> Iterator[None]:
+    """Let advisors be asked nothing: many functions need no decision, and on some processors none does."""
+    known = [each for each in advisors if isinstance(each, Advisor)]
+    before = [each.may_idle for each in known]
     for each in known:
         each.may_idle = True
     try:
-        yield idle
+        yield
     finally:
-        for each, (may_idle, decisions) in zip(known, before, strict=True):
+        for each, may_idle in zip(known, before, strict=True):
             each.may_idle = may_idle
-            if each.asks and each.stats.decisions == decisions:
-                idle.append(f"{each.point} advisor: runner {each.name}")
 
 
 _blocks = 0
@@ -212,6 +214,7 @@ def _library_class() -> type:
             if (active := _ACTIVE.get()) is None:
                 super()._optimize_final_module()  # type: ignore[no-untyped-call]
                 return
+            active.compiled.set()
             with _alone():
                 _optimize(cast("_Library", self), active)
 
@@ -263,7 +266,7 @@ def _run(library: _Library, **options: object) -> None:
     manager.run(library._final_module, builder)
 
 
-def _emit(library: _Library, advisors: Sequence[Advisor]) -> bytes:
+def _emit(library: _Library, advisors: Sequence[AdvisorLike]) -> bytes:
     codegen = library._codegen
     return emit(
         library._final_module,

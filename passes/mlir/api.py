@@ -17,16 +17,16 @@ exception, or by `signal_pass_failure`.
 from __future__ import annotations
 
 import re
-import sys
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from passpilot.features.mlir.call_graph import register_call, unregister_call
+from passpilot.features.mlir.calls import register_call, unregister_call
 from passpilot.passes.mlir.lower import lower, to_llvm_dialect
 from passpilot.passes.mlir.pipeline import run_pipeline, signal_pass_failure
 from passpilot.passes.mlir.rewrite import rewrite_greedily
 from passpilot.passes.python.registry import MLIR, check_name
 from passpilot.plugin.errors import RegistrationError
 from passpilot.plugin.mlir.bindings import bindings
+from passpilot.plugin.origin import definition_origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,8 +61,7 @@ def pass_(name: str, *, anchor: str = "") -> Callable[[Pass], Pass]:
         RegistrationError: the name is taken, or the class is no frozen dataclass with
             ``run(self, operation)`` and fields that can be options.
     """
-    caller = sys._getframe(1)
-    origin = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+    origin = definition_origin()
     check_name(name, origin)
     if anchor and not _OPERATION.fullmatch(anchor):
         who = f"pass {name!r} at {origin}"

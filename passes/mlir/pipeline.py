@@ -15,9 +15,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from passpilot.passes.mlir.text import parse, refused
-from passpilot.passes.python.element import described, make_pass, raise_again
+from passpilot.passes.python.element import make_pass, raise_again
 from passpilot.passes.python.registry import MLIR
 from passpilot.plugin.errors import CompilationError, InputError, PassError
+from passpilot.plugin.failures import describe_failure
 from passpilot.plugin.mlir import capi as mlir_capi
 from passpilot.plugin.mlir.bindings import bindings
 from passpilot.plugin.mlir.diagnostics import diagnosed
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from passpilot.passes.mlir.text import Element
     from passpilot.passes.python.element import Pass
     from passpilot.passes.python.registry import PassDefinition
-    from passpilot.plugin.asking import Advisor
+    from passpilot.plugin.asking import AdvisorLike
     from passpilot.plugin.errors import PipelineError
     from passpilot.plugin.mlir.diagnostics import Diagnostic
     from passpilot.plugin.mlir.protocols import Operation
@@ -90,7 +91,7 @@ class Pipeline:
         self._kept: list[object] = []
         self._failures: list[_Failure] = []
         assert element.inner is not None, "parse() made sure"
-        self._fill(mlir_capi.PassManager(self.manager), element.name, element.inner)
+        self._fill(mlir_capi.OpPassManager(self.manager), element.name, element.inner)
 
     def __str__(self) -> str:
         return str(self.manager).strip()
@@ -98,7 +99,7 @@ class Pipeline:
     def run(
         self,
         operation: Operation,
-        advisors: Sequence[Advisor] = (),
+        advisors: Sequence[AdvisorLike] = (),
         *,
         tell: Callable[[Diagnostic], None] | None = None,
     ) -> None:
@@ -138,7 +139,7 @@ class Pipeline:
             got = f"{errors[0].message} ({errors[0].place})" if errors else "a failure without a word"
             raise CompilationError(f"{WHO}: expected passes that succeed, got: {got}")
 
-    def _fill(self, manager: mlir_capi.PassManager, anchor: str, elements: Iterable[Element]) -> None:
+    def _fill(self, manager: mlir_capi.OpPassManager, anchor: str, elements: Iterable[Element]) -> None:
         for element in elements:
             if element.inner is not None:
                 self._fill(manager.nested_under(element.name), element.name, element.inner)
@@ -148,7 +149,7 @@ class Pipeline:
                 raise self._refused(element.name, _expected(element, told), element.start, _end(element))
 
     def _add(
-        self, manager: mlir_capi.PassManager, anchor: str, element: Element, definition: PassDefinition
+        self, manager: mlir_capi.OpPassManager, anchor: str, element: Element, definition: PassDefinition
     ) -> None:
         level = definition.level
         error = partial(self._refused, definition.name)
@@ -190,7 +191,7 @@ class Pipeline:
             self._failures.append(_Failure(_who(name, location), raised))
             mlir_capi.signal_failure(pass_)
             if isinstance(raised, Exception) and location is not None:
-                location.emit_error(f"pass {name}: {described(raised)}")
+                location.emit_error(f"pass {name}: {describe_failure(raised)}")
 
 
 def listing() -> str:
@@ -203,7 +204,7 @@ def listing() -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def run_pipeline(module: Operation, pipeline: str, advisors: Sequence[Advisor] = ()) -> None:
+def run_pipeline(module: Operation, pipeline: str, advisors: Sequence[AdvisorLike] = ()) -> None:
     """Run a textual pipeline of MLIR's on a module, or on another operation, in place.
 
     The text may name passes in Python anywhere, see `passpilot.mlir.pass_`. The advisors take the decisions

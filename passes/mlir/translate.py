@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from passpilot.plugin.mlir.protocols import Operation
 
 
-class _Format(NamedTuple):
+class _FloatFormat(NamedTuple):
     """A binary format: its bits after the point, and the least exponent of normal numbers."""
 
     fraction: int
@@ -31,10 +31,10 @@ class _Format(NamedTuple):
 
 
 _FORMATS: Final = {
-    "half": _Format(10, -14),
-    "bfloat": _Format(7, -126),
-    "float": _Format(23, -126),
-    "double": _Format(52, -1022),
+    "half": _FloatFormat(10, -14),
+    "bfloat": _FloatFormat(7, -126),
+    "float": _FloatFormat(23, -126),
+    "double": _FloatFormat(52, -1022),
 }
 _DOUBLE: Final = _FORMATS["double"]
 _INFINITE: Final = 0x7FF << _DOUBLE.fraction
@@ -90,7 +90,7 @@ def respell(text: str) -> str:
     return _WORDS.sub(respelt, text)
 
 
-def _number(match: re.Match[str], kind: _Format) -> str:
+def _number(match: re.Match[str], kind: _FloatFormat) -> str:
     """A number by the bits of a double, unless its decimals are good for LLVM 22."""
     if match["bits"]:
         bits = _widened(int(match["bits"][3:], 16), 4 * (len(match["bits"]) - 3), kind)
@@ -104,7 +104,7 @@ def _number(match: re.Match[str], kind: _Format) -> str:
     return f"0x{bits:016X}"
 
 
-def _widened(bits: int, width: int, kind: _Format) -> int:
+def _widened(bits: int, width: int, kind: _FloatFormat) -> int:
     """The double of a finite number's bits."""
     sign, magnitude = bits >> (width - 1), bits & ((1 << (width - 1)) - 1)
     exponent = max(magnitude >> kind.fraction, 1)
@@ -114,7 +114,7 @@ def _widened(bits: int, width: int, kind: _Format) -> int:
     return int(made)
 
 
-def _nameless(name: str, kind: _Format) -> int:
+def _nameless(name: str, kind: _FloatFormat) -> int:
     """The double that ``+inf``, ``+qnan``, ``+nan(0x1)`` or ``+snan(0x1)`` stands for."""
     bits = _INFINITE | (1 << 63 if name[0] == "-" else 0)
     if name[1:] == "inf":
@@ -125,7 +125,7 @@ def _nameless(name: str, kind: _Format) -> int:
     return bits | payload << (_DOUBLE.fraction - kind.fraction)
 
 
-def _rounded(decimal: str, kind: _Format) -> float:
+def _rounded(decimal: str, kind: _FloatFormat) -> float:
     """The number of a format that is nearest to a decimal, the even one of two."""
     value = Fraction(decimal)
     exponent = max(math.frexp(float(value))[1] - 1, kind.least)

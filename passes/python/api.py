@@ -16,11 +16,11 @@ or a `Loop`, and returns whether it has changed the IR: True, False, or, to say 
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, TypeVar
 
 from passpilot.passes.python.registry import LLVM, check_name
 from passpilot.plugin._core import PreservedAnalyses
+from passpilot.plugin.origin import definition_origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,8 +81,7 @@ unregister = LLVM.unregister
 
 
 def _decorator(name: str, level: str, *, required: bool) -> Callable[[Pass], Pass]:
-    caller = sys._getframe(2)
-    origin = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+    origin = definition_origin()
     check_name(name, origin)
 
     def decorate(kind: Pass) -> Pass:

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
 from passpilot.plugin.errors import Error, PassError, PipelineError, restated
+from passpilot.plugin.failures import describe_failure, headline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +46,7 @@ def make_pass(
     except OptionError as error:
         raise refused(str(error), start + error.start, start + error.end) from None
     except Exception as error:
-        told = f"expected options that {definition.kind.__name__} takes, got {type(error).__name__}: {error}"
+        told = f"expected options that {definition.kind.__name__} takes, got {headline(error)}"
         raise refused(told, *place) from error
 
 
@@ -66,14 +67,7 @@ def raise_again(who: str, raised: BaseException) -> NoReturn:
     """
     if not isinstance(raised, Exception):  # Ctrl-C, sys.exit()
         raise raised
-    told = f"{who}: {described(raised)}"
+    told = f"{who}: {describe_failure(raised)}"
     if isinstance(raised, Error):
         raise restated(raised, told)
     raise PassError(told) from raised
-
-
-def described(raised: Exception) -> str:
-    """What a pass has raised, in one line with the place."""
-    from passpilot.runners.python import describe_failure
-
-    return describe_failure(raised).encode("utf-8", "backslashreplace").decode()

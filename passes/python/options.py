@@ -17,6 +17,8 @@ import types
 import typing
 from typing import TYPE_CHECKING, Final, Literal, Union
 
+from passpilot.plugin.failures import headline
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -56,7 +58,7 @@ def options_of(kind: type) -> tuple[Option, ...]:
     try:
         hints = typing.get_type_hints(kind)
     except Exception as error:
-        msg = f"types of fields that can be resolved, got {type(error).__name__}: {error}"
+        msg = f"types of fields that can be resolved, got {headline(error)}"
         raise TypeError(msg) from error
     options = tuple(_option(each, hints[each.name]) for each in dataclasses.fields(kind) if each.init)
     words = [word for option in options for word in _words(option)]

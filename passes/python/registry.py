@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from passpilot.passes.python.names import NAME, is_llvm_name
 from passpilot.passes.python.options import Option, options_of
-from passpilot.plugin.errors import Error, RegistrationError
+from passpilot.plugin.errors import RegistrationError
 from passpilot.plugin.mlir.bindings import is_mlir_name
+from passpilot.plugin.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from importlib.metadata import EntryPoint, EntryPoints
+    from importlib.metadata import EntryPoint
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class PassDefinition:
         return f"{self.name}{{{options}}}" if options else self.name
 
 
-class Registry:
+class PassRegistry(Registry[PassDefinition]):
     """The passes in Python for one compiler.
 
     Args:
@@ -63,11 +63,11 @@ class Registry:
         compiler: str,
         is_native: Callable[[str], bool],
     ) -> None:
-        self.api, self.own = api, own
-        self._group, self._compiler = group, compiler
-        self.is_native = is_native
+        super().__init__("pass", own=own, group=group)
+        self.api = api
+        self._compiler = compiler
+        self._is_native = is_native
         self._mark = f"__{api.replace('.', '_')}_pass__"
-        self._passes: dict[str, PassDefinition] = {}
 
     def define(self, kind: type, name: str, level: str, origin: str, *, required: bool = False) -> None:
         """Register a class as a pass; what a decorator at `origin` does.
@@ -76,21 +76,8 @@ class Registry:
             RegistrationError: name or class do not fit, or the name is taken.
         """
         definition = _defined(kind, name, level, origin, required=required)
-        self.add(definition)
+        self.add(name, definition)
         setattr(kind, self._mark, definition)
-
-    def add(self, definition: PassDefinition) -> None:
-        """Register a definition; nothing happens if it is registered.
-
-        Raises:
-            RegistrationError: the compiler, another pass or another distribution owns the name.
-        """
-        if self._passes.get(definition.name) is definition:
-            return
-        if owner := self._owner(definition):
-            who = f"pass {definition.name!r} at {definition.origin}"
-            raise RegistrationError(f"{who}: expected a new name, got one that {owner} owns")
-        self._passes[definition.name] = definition
 
     def register(self, kind: object) -> None:
         """Register a class that a decorator has defined; nothing happens if it is registered.
@@ -101,16 +88,7 @@ class Registry:
         definition = self._definition_of(kind)
         if definition is None:
             raise RegistrationError(f"{self.api}.register: expected a class under a decorator, got {kind!r}")
-        self.add(definition)
-
-    def unregister(self, name: str) -> None:
-        """Take a pass back, so that its name is free again; for notebooks and tests.
-
-        Raises:
-            RegistrationError: there is no pass of this name.
-        """
-        if self._passes.pop(name, None) is None:
-            raise RegistrationError(f"pass {name!r}: expected a registered pass, got none of this name")
+        self.add(definition.name, definition)
 
     def find(self, name: str) -> PassDefinition | None:
         """The pass of this name; None if it is native, or nobody's.
@@ -118,9 +96,9 @@ class Registry:
         Raises:
             Error: the entry point of this name cannot be used.
         """
-        if name not in self._passes and NAME.fullmatch(name) and not self.is_native(name):
+        if name not in self and NAME.fullmatch(name) and not self._is_native(name):
             self._load(name)
-        return self._passes.get(name)
+        return self.get(name)
 
     def known(self) -> list[PassDefinition]:
         """All passes by name, those of entry points included.
@@ -128,51 +106,41 @@ class Registry:
         Raises:
             Error: an entry point cannot be used.
         """
-        for name in sorted(self._offered().names):
+        for name in sorted(self.offered().names):
             self.find(name)
-        return [self._passes[name] for name in sorted(self._passes)]
+        return [self[name] for name in sorted(self)]
 
-    def added(self) -> set[str]:
-        """The names of those that are registered and do not come with passpilot."""
-        return self._passes.keys() - self.own.keys()
+    def owner(self, name: str, definition: PassDefinition) -> str:
+        """Who owns the name: the compiler, another pass, or an entry point of another package."""
+        if self._is_native(name):
+            return f"{self._compiler} itself"
+        if taken := self.get(name):
+            return f"the pass at {taken.origin}"
+        package = definition.kind.__module__.partition(".")[0]
+        foreign = (e for e in self.offered().select(name=name) if _package(e) != package)
+        return next((f"the entry point {entry.value}" for entry in foreign), "")
 
     def _definition_of(self, kind: object) -> PassDefinition | None:
         return kind.__dict__.get(self._mark) if isinstance(kind, type) else None
-
-    def _owner(self, definition: PassDefinition) -> str | None:
-        """Who has the name already."""
-        if self.is_native(definition.name):
-            return f"{self._compiler} itself"
-        if taken := self._passes.get(definition.name):
-            return f"the pass at {taken.origin}"
-        package = definition.kind.__module__.partition(".")[0]
-        foreign = (e for e in self._offered().select(name=definition.name) if _package(e) != package)
-        return next((f"the entry point {entry.value}" for entry in foreign), None)
-
-    def _offered(self) -> EntryPoints:
-        return _entries(self._group, tuple(self.own.items()))
 
     def _load(self, name: str) -> None:
         """Import the entry point of this name, if there is one, and register the pass that it names.
 
         Its module does that, too, but only where it is imported for the first time.
         """
-        found = {entry.value: entry for entry in self._offered().select(name=name)}
-        if not found:
+        entry = self.entry(name)
+        if entry is None:
             return
-        who = f"pass {name!r} of entry point {' and '.join(found)}"
-        if len(found) > 1:
-            raise RegistrationError(f"{who}: expected one distribution that has the name, got {len(found)}")
-        (entry,) = found.values()
-        kind = _loaded(who, entry)
+        kind = self.imported(entry)
         definition = self._definition_of(kind)
         if definition is None or definition.name != name:
+            who = f"pass {name!r} of entry point {entry.value}"
             expected = f"a class that a decorator of {self.api} names {name!r}"
             raise RegistrationError(f"{who}: expected {expected}, got {kind!r}")
-        self.add(definition)
+        self.add(name, definition)
 
 
-LLVM: Final = Registry(
+LLVM: Final = PassRegistry(
     "passpilot.llvm",
     "passpilot.passes",
     {
@@ -185,7 +153,7 @@ LLVM: Final = Registry(
     is_llvm_name,
 )
 
-MLIR: Final = Registry(
+MLIR: Final = PassRegistry(
     "passpilot.mlir",
     "passpilot.mlir_passes",
     {
@@ -195,14 +163,6 @@ MLIR: Final = Registry(
     "MLIR",
     is_mlir_name,
 )
-
-
-@cache
-def _entries(group: str, own: tuple[tuple[str, str], ...]) -> EntryPoints:
-    from importlib.metadata import EntryPoint, EntryPoints, entry_points  # which few compilations need
-
-    ours = (EntryPoint(name, value, group) for name, value in own)
-    return EntryPoints((*ours, *entry_points(group=group)))
 
 
 def check_name(name: object, origin: str) -> None:
@@ -238,16 +198,6 @@ def _defined(kind: object, name: str, level: str, origin: str, *, required: bool
 
 def _package(entry: EntryPoint) -> str:
     return entry.module.partition(".")[0]
-
-
-def _loaded(who: str, entry: EntryPoint) -> object:
-    try:
-        return entry.load()
-    except Error:
-        raise
-    except Exception as error:
-        got = f"{type(error).__name__}: {error}"
-        raise RegistrationError(f"{who}: expected it to be imported, got {got}") from error
 
 
 def _problems(kind: object) -> Iterator[str]:

@@ -18,7 +18,7 @@ from passpilot.plugin.module import Module
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from passpilot.plugin.asking import Advisor
+    from passpilot.plugin.asking import AdvisorLike
 
     Cost = tuple[str, dict[str, tuple[int, float]], float]
 
@@ -32,7 +32,7 @@ class Side(TypedDict, total=False):
     cycles: float | None
 
 
-class Row(TypedDict):
+class CostRow(TypedDict):
     """One function: both allocations, and the cost of the first by that of the second."""
 
     name: str
@@ -45,7 +45,7 @@ def allocation_report(
     before: Module,
     wanted: _core.EmitOptions,
     advised: Iterable[Cost],
-    replaying: Sequence[Advisor] | None,
+    replaying: Sequence[AdvisorLike] | None,
     llvm: Sequence[str],
 ) -> bytes:
     """The report as JSON; compiles `before` again with LLVM's default.
@@ -74,12 +74,12 @@ def allocation_report(
     return json.dumps(report, indent=1).encode() + b"\n"
 
 
-def _rows(advised: Iterable[Cost], default: Iterable[Cost]) -> list[Row]:
+def _rows(advised: Iterable[Cost], default: Iterable[Cost]) -> list[CostRow]:
     others = {cost[0]: cost for cost in default}
     return [_row(cost, others.get(cost[0], (cost[0], {}, 0.0))) for cost in advised]
 
 
-def _row(advised: Cost, default: Cost) -> Row:
+def _row(advised: Cost, default: Cost) -> CostRow:
     ratio = _ratio(advised[2], default[2])
     return {"name": advised[0], "advised": _side(advised), "default": _side(default), "ratio": ratio}
 
@@ -93,7 +93,7 @@ def _side(cost: Cost) -> Side:
     }
 
 
-def _sum(rows: Iterable[Row], side: str) -> float:
+def _sum(rows: Iterable[CostRow], side: str) -> float:
     sides: list[Mapping[str, float]] = [row[side] for row in rows]  # type: ignore[literal-required]
     return sum(each["cost"] for each in sides)
 
@@ -104,7 +104,7 @@ def _ratio(advised: float, default: float) -> float | None:
 
 
 def _cycles(
-    module: Module, wanted: _core.EmitOptions, advisors: Sequence[Advisor], llvm: Sequence[str]
+    module: Module, wanted: _core.EmitOptions, advisors: Sequence[AdvisorLike], llvm: Sequence[str]
 ) -> dict[str, float]:
     """llvm-mca's cycles per call of each function, in the assembly that these advisors lead to."""
     from passpilot.passes.report.throughput import block_throughput

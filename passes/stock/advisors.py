@@ -7,7 +7,6 @@ import os
 from ctypes import c_bool, c_double, c_size_t
 from typing import TYPE_CHECKING, Final
 
-from passpilot.passes.python.registry import MLIR
 from passpilot.plugin.embedded import TEXT, Teller, fill, told_warnings
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.mlir.bindings import enter_foreign_tool
@@ -88,7 +87,6 @@ def connect(
     global _MAKE
     _MAKE = make
     enter_foreign_tool()
-    MLIR.is_native = lambda _: False  # the plugin asks the MLIR at hand, if there is one
     functions: tuple[Function, ...] = (
         (end, None, ()),
         (load, None, (TEXT,)),

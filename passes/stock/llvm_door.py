@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from passpilot.plugin.embedded import Tell, Teller
 
 
-class _Compilation:
+class _LoadedCompilation:
     """The passes of one pipeline, and those who advise them."""
 
     def __init__(self, address: int) -> None:
@@ -105,13 +105,13 @@ def _finished(advisor: PointAdvisor, error: BaseException | None) -> BaseExcepti
     return None
 
 
-_COMPILATIONS: Final[dict[int, _Compilation]] = {}
+_COMPILATIONS: Final[dict[int, _LoadedCompilation]] = {}
 """By the address of the plugin's passes, which is never used twice."""
 
 
-def _compilation(address: int) -> _Compilation:
+def _compilation(address: int) -> _LoadedCompilation:
     if address not in _COMPILATIONS:
-        _COMPILATIONS[address] = _Compilation(address)
+        _COMPILATIONS[address] = _LoadedCompilation(address)
     return _COMPILATIONS[address]
 
 

@@ -155,9 +155,13 @@ def _folder(root: str) -> Path:
 def is_mlir_name(name: str) -> bool:
     """Whether MLIR has a pass or a pipeline of this name, or its grammar of pipelines means something by it.
 
+    In a tool that has loaded our plugin the answer is no: there the plugin asks the tool's own MLIR.
+
     Raises:
         InputError: there are no bindings.
     """
+    if _foreign:
+        return False
     from passpilot.plugin.mlir.capi import is_pass
 
     return name == "any" or is_pass(name)

@@ -57,16 +57,16 @@ class _Callbacks(ctypes.Structure):
     )
 
 
-class PassManager:
+class OpPassManager:
     """A pass manager, or one below another, by its address; the one on top is the module's object `top`."""
 
     def __init__(self, top: Any, address: int | None = None) -> None:
         self._top = top
         self._address = address or _library().mlirPassManagerGetAsOpPassManager(pointer_of(top))
 
-    def nested_under(self, anchor: str) -> PassManager:
+    def nested_under(self, anchor: str) -> OpPassManager:
         """A new pass manager below this one, for the operations of a name, or ``any``."""
-        return PassManager(
+        return OpPassManager(
             self._top, _library().mlirOpPassManagerGetNestedUnder(self._address, _text(anchor))
         )
 

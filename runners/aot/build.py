@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles a `Graph`: LLVM IR of one constant, a `passpilot_model` of plugin/include, then machine code.
+"""Compiles a `Graph` to LLVM IR of one constant, a `passpilot_model`, and that to machine code.
 
-The IR goes through LLVM's own ``default<O3>``. A library is linked without any other, so that it needs none:
-malloc and memcpy are the process's own.
+passpilot_model.h declares the constant. LLVM's own ``default<O3>`` optimizes the IR. A library is linked
+without any other library: malloc and memcpy are the process's own.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Format:
+class _FloatSeries:
     """A floating-point format, and how far its series go."""
 
     bits: int
@@ -41,8 +41,8 @@ class _Format:
 
 
 _FORMATS: Final = {
-    "float32": _Format(32, 23, 89.0, -110.0, 8, 6),
-    "float64": _Format(64, 52, 710.0, -750.0, 15, 13),
+    "float32": _FloatSeries(32, 23, 89.0, -110.0, 8, 6),
+    "float64": _FloatSeries(64, 52, 710.0, -750.0, 15, 13),
 }
 
 _LN2: Final = {

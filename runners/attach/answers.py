@@ -18,10 +18,10 @@ from passpilot.features.catalogue import HOOKED
 from passpilot.features.domain import Choice
 from passpilot.features.point import find_point
 from passpilot.features.spec import layout
-from passpilot.plugin.errors import Error, PeerError, PolicyError, SpecMismatchError, restated
-from passpilot.runners.base import AbsentPeer, own_features, tensor_views
-from passpilot.runners.python import describe_failure
-from passpilot.runners.spec import make_runner
+from passpilot.plugin.errors import Error, PolicyError, SpecMismatchError, restated
+from passpilot.plugin.failures import describe_failure
+from passpilot.runners.base import own_features, tensor_views
+from passpilot.runners.remote.absent import make_runner_or_absent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -73,12 +73,9 @@ class Answers:
             self._runner = None
 
     def _make(self, point: Point) -> Runner:
-        try:
-            return make_runner(self._spec, point, timeout=self._timeout)
-        except PeerError as error:
-            if not self._default_on_error:
-                raise
-            return AbsentPeer(error, point.advice)
+        return make_runner_or_absent(
+            self._spec, point, timeout=self._timeout, default_on_error=self._default_on_error
+        )
 
     def _refuse_hosted(self, point: Point, error: SpecMismatchError) -> None:
         """Refuse a runner that only a compiler in our own process can serve."""

@@ -37,7 +37,7 @@ _LARGEST_CAPACITY: Final = 1 << 20
 """What Linux lets anyone ask for; a system may set it lower."""
 
 
-class Channel:
+class FifoChannel:
     """Two open descriptors, one to read from, which blocks, and one to write to, which does not.
 
     `who` names the channel in errors. Its methods keep their deadlines; who uses `reader` itself, which is
@@ -184,7 +184,7 @@ def _milliseconds(deadline: float) -> int:
     return max(0, math.ceil((deadline - time.monotonic()) * 1000))
 
 
-def connect(base: str, deadline: float) -> Channel:
+def connect(base: str, deadline: float) -> FifoChannel:
     """The client's end of the next free pair of a server at `base`.
 
     Raises:
@@ -195,7 +195,7 @@ def connect(base: str, deadline: float) -> Channel:
     )
 
 
-def join(base: str, deadline: float, peer: str) -> Channel:
+def join(base: str, deadline: float, peer: str) -> FifoChannel:
     """The compiler's end of a pair that another's program made, such as `peer`, and whose names it keeps.
 
     BASE.in is opened first. Which of the two the peer opens first does not matter.
@@ -207,11 +207,11 @@ def join(base: str, deadline: float, peer: str) -> Channel:
     return _await(base, deadline, peer, hint, unlink=False)
 
 
-def _await(base: str, deadline: float, peer: str, hint: str, *, unlink: bool) -> Channel:
+def _await(base: str, deadline: float, peer: str, hint: str, *, unlink: bool) -> FifoChannel:
     nap = 0.001
     while True:
         got = _claim(base, unlink=unlink)
-        if isinstance(got, Channel):
+        if isinstance(got, FifoChannel):
             return got
         left = deadline - time.monotonic()
         if left <= 0:
@@ -220,7 +220,7 @@ def _await(base: str, deadline: float, peer: str, hint: str, *, unlink: bool) ->
         nap = min(nap * 1.5, _LONGEST_NAP)
 
 
-def _claim(base: str, *, unlink: bool) -> Channel | str:
+def _claim(base: str, *, unlink: bool) -> FifoChannel | str:
     """The client's end of a pair, or why there is none now."""
     inward, outward = _names(base)
     opened: list[int] = []
@@ -234,7 +234,7 @@ def _claim(base: str, *, unlink: bool) -> Channel | str:
         if unlink:
             inward.unlink()
             outward.unlink()
-        channel = Channel(f"pipe:{base}", *opened)
+        channel = FifoChannel(f"pipe:{base}", *opened)
         opened.clear()
         return channel
     except FileNotFoundError:
@@ -322,7 +322,7 @@ class Listener:
                 raise PeerError(msg) from error
             os.close(descriptor)
 
-    def offer(self) -> Channel:
+    def offer(self) -> FifoChannel:
         """The server's end of a new pair; a client can claim the other once this returns.
 
         The pair is complete before BASE.in gets its name, and a client opens BASE.in first.
@@ -340,7 +340,7 @@ class Listener:
             finally:
                 os.close(reader)
             unfinished.rename(inward)
-            channel = Channel(f"serve --pipe {self.base}", *opened)
+            channel = FifoChannel(f"serve --pipe {self.base}", *opened)
             opened.clear()
             return channel
         except OSError as error:

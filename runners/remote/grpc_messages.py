@@ -8,7 +8,6 @@ after one. Whatever does not look like this is left to protobuf.
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import re
 import struct
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from google.protobuf.json_format import MessageToJson, Parse
 
-from passpilot.plugin.errors import InputError, UsageError
+from passpilot.plugin.errors import UsageError
 from passpilot.runners.remote import wire
 from passpilot.runners.remote.advisor_pb2 import Answer, Failure, Hello, Question
 
@@ -95,37 +94,3 @@ def split_address(text: str, who: str) -> tuple[str, int]:
     if found is None or int(found[2]) >= 1 << 16:
         raise UsageError(f"{who}: expected HOST:PORT, got {text!r}")
     return found[1] or "127.0.0.1", int(found[2])
-
-
-def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine is at the other end."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:  # a name, which may be anyone's
-        return host == "localhost"
-
-
-def read_file(path: str, who: str, what: str) -> bytes:
-    """The bytes of a file of TLS or of a token.
-
-    Raises:
-        InputError: it cannot be read.
-    """
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise InputError(f"{who}: expected {what} in {path}, got: {error.strerror}") from error
-
-
-def read_token(text: str, who: str) -> str:
-    """The token that `text` is, or that the file has which it names as @FILE.
-
-    Raises:
-        InputError: the file cannot be read, or it is no token.
-    """
-    if text.startswith("@"):
-        text = read_file(text[1:], who, "a token").decode("ascii", "replace").strip()
-    if not text or not text.isascii() or not text.isprintable() or " " in text:
-        raise InputError(f"{who}: expected a token of printable ASCII without spaces, got another text")
-    return text

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Stream`: a bidirectional gRPC stream of byte strings, on which one thread asks and waits for the answer.
+"""`GrpcStream`: a bidirectional gRPC stream of byte strings, on which one thread asks and waits for answers.
 
 grpcio's public calls hand each question and each answer to threads of their own, which costs half as much
 again as the rest of a round trip. It also has calls that need no other thread, and offers them for one
-question and many answers only. A `Stream` drives the same calls; all that we know of grpcio's inside is in
-this file.
+question and many answers only. A `GrpcStream` drives the same calls; all that we know of grpcio's inside is
+in this file.
 """
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final
 
 import grpc
@@ -18,11 +19,14 @@ from passpilot.plugin.errors import PeerError
 from passpilot.runners.remote.watch import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 KNOWN: Final = "1.66 to 1.85"
 """The versions of grpcio that were tried."""
 
+_REFUSED: Final = "refused"
+"""What gRPC's text has when nobody listens."""
+_NAP: Final = 0.05
 _CODES: Final = {code.value[0]: code.name for code in grpc.StatusCode}
 _ENDED: Final = 1
 _ANSWERED: Final = 2
@@ -36,7 +40,7 @@ def connect(target: str, certificates: bytes | None, options: Sequence[tuple[str
     return grpc.secure_channel(target, grpc.ssl_channel_credentials(certificates), options)
 
 
-class Stream:
+class GrpcStream:
     """A stream of `method` on a channel of its own; `metadata` goes with its opening.
 
     One thread opens, asks and closes; `cancel` may be called by any.
@@ -44,6 +48,9 @@ class Stream:
 
     status = ""
     """Why the stream has ended: gRPC's name of the reason, and its text."""
+
+    refused = ""
+    """The last status that said that nobody listens."""
 
     def __init__(self, channel: grpc.Channel, method: str, metadata: Sequence[tuple[str, str]]) -> None:
         self._channel = channel
@@ -69,6 +76,18 @@ class Stream:
         if self._cancelled:
             self.cancel()
         return self._answer()
+
+    def open_when_listening(self, question: bytes, patient: Callable[[], bool]) -> bytes | None:
+        """As `open`, tried again for as long as nobody listens there and `patient()` says so.
+
+        If a cancellation ends the wait, `refused` still tells why nobody was reached.
+        """
+        while (answer := self.open(question)) is None and _REFUSED in self.status:
+            self.refused = self.status
+            if not patient():
+                break
+            time.sleep(_NAP)
+        return answer
 
     def _start(self, question: bytes) -> cygrpc.SegregatedCall:
         ending = (cygrpc.ReceiveStatusOnClientOperation(0),)
@@ -127,7 +146,7 @@ class StreamWatch(Watch):
 
     __slots__ = ("_stream",)
 
-    def __init__(self, stream: Stream, who: str, timeout: float) -> None:
+    def __init__(self, stream: GrpcStream, who: str, timeout: float) -> None:
         self._stream = stream
         super().__init__(who, timeout)
 

@@ -13,7 +13,7 @@ from passpilot.runners.base import Runner
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from passpilot.runners.remote.fifo import Channel
+    from passpilot.runners.remote.fifo import FifoChannel
 
 
 class RemoteRunner(Runner):
@@ -95,7 +95,7 @@ class RemoteRunner(Runner):
 class PeerRunner(RemoteRunner):
     """A session over `channel`."""
 
-    def __init__(self, channel: Channel, timeout: float) -> None:
+    def __init__(self, channel: FifoChannel, timeout: float) -> None:
         super().__init__(channel.who, timeout)
         self._channel = channel
 

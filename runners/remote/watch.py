@@ -14,7 +14,7 @@ from passpilot.plugin.errors import PeerError
 from passpilot.runners.remote.wire import ANSWER_SIZE
 
 if TYPE_CHECKING:
-    from passpilot.runners.remote.fifo import Channel
+    from passpilot.runners.remote.fifo import FifoChannel
 
 LATE: Final = b"\xff" * ANSWER_SIZE
 
@@ -74,7 +74,7 @@ class PipeWatch(Watch):
 
     __slots__ = ("_own_end",)
 
-    def __init__(self, channel: Channel, timeout: float) -> None:
+    def __init__(self, channel: FifoChannel, timeout: float) -> None:
         self._own_end = f"/proc/self/fd/{channel.reader.fileno()}"  # its name has been removed
         try:
             self._write(b"")

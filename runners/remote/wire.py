@@ -60,7 +60,7 @@ def error_class(kind: str) -> type[Error]:
 
 
 @dataclass(frozen=True, slots=True)
-class Welcome:
+class Greeting:
     """What the server says about itself: the tensors it wants, in order, and its runner's text."""
 
     inputs: tuple[str, ...]
@@ -142,7 +142,7 @@ def refusal(error: Error) -> bytes:
     return _line({"error": str(error)[:MAX_TEXT], "kind": type(error).__name__})
 
 
-def read_welcome(line: bytes, who: str) -> Welcome:
+def read_welcome(line: bytes, who: str) -> Greeting:
     """What the server's line says.
 
     Raises:
@@ -158,7 +158,7 @@ def read_welcome(line: bytes, who: str) -> Welcome:
         _refuse(f"{who}: the server's handshake", line)
     if not isinstance(runner, str) or len(set(names)) != len(names):
         _refuse(f"{who}: the server's handshake", line)
-    return Welcome(tuple(names), runner)
+    return Greeting(tuple(names), runner)
 
 
 def _line(row: dict[str, object]) -> bytes:

@@ -39,7 +39,7 @@ FORMATS: Final = {
 _SHOWN: Final = 60
 
 
-class Row:
+class TensorRow:
     """One tensor: what each message asks of its spec, and `pack`, which writes values to its place."""
 
     __slots__ = ("is_float", "name", "pack", "size", "spec", "tensor")
@@ -67,7 +67,7 @@ class SerDes(ABC):
         """Take the buffers: the tensors by name, which lie in `frame` as `layout(specs)` places them."""
         offsets, _ = layout(self.specs)
         self.rows = [
-            Row(spec, tensors[spec.name], frame.data, offset)
+            TensorRow(spec, tensors[spec.name], frame.data, offset)
             for spec, offset in zip(self.specs, offsets, strict=True)
         ]
 
@@ -83,7 +83,7 @@ class SerDes(ABC):
             PeerError: it is not what `encode` of the other end gives; some tensors may have been written.
         """
 
-    def store(self, row: Row, values: Sequence[int | float]) -> None:
+    def store(self, row: TensorRow, values: Sequence[int | float]) -> None:
         """Let a tensor hold `values`, which are of its kind.
 
         Raises:

@@ -10,8 +10,6 @@ error goes back to it as text, and the session goes on.
 from __future__ import annotations
 
 import contextlib
-import hmac
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
@@ -19,23 +17,26 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from passpilot.runners.remote import grpc_messages as advisor  # before grpc: it sets how much grpc says
-from passpilot.runners.remote import wire  # before grpc: it sets how much grpc says
+from passpilot.runners.remote import (
+    grpc_messages,  # before grpc: it sets how much grpc says
+    wire,  # before grpc: it sets how much grpc says
+)
 
 import grpc  # isort: skip
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from passpilot.features.domain import Flag
-from passpilot.plugin.errors import InputError, PeerError
+from passpilot.plugin.errors import PeerError
+from passpilot.plugin.failures import describe_failure
 from passpilot.runners.base import tensor_views
 from passpilot.runners.remote.advisor_pb2 import Answer, Done, Question, Welcome
-from passpilot.runners.serving.pipe_session import LONGEST_NOTICE, described
+from passpilot.runners.remote.auth import has_token
+from passpilot.runners.serving.pipe_session import LONGEST_NOTICE
 from passpilot.runners.serving.supply import Supply
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from passpilot.features.point import Point
     from passpilot.runners.base import Runner
@@ -48,7 +49,7 @@ MOST: Final = 1000
 
 _PATIENCE: Final = 1.0
 OPTIONS: Final = (
-    *advisor.OPTIONS,
+    *grpc_messages.OPTIONS,
     ("grpc.so_reuseport", 0),  # a port that is taken is an error
 )
 """Of a server."""
@@ -82,7 +83,7 @@ class GrpcServer:
         self._who = f"serve --grpc {address}"
         self._timeout = timeout
         self._notice = notice
-        self._wanted = f"Bearer {token}".encode() if token else b""
+        self._token = token
         self._sessions = 0
         self._changed = threading.Condition()
         self.ended = threading.Event()
@@ -98,12 +99,12 @@ class GrpcServer:
 
     def _offer(self) -> None:
         handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(self._advise)
-        service = grpc.method_handlers_generic_handler(advisor.SERVICE, {advisor.METHOD: handler})
+        service = grpc.method_handlers_generic_handler(grpc_messages.SERVICE, {grpc_messages.METHOD: handler})
         self._server.add_generic_rpc_handlers((service,))
         state = health.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(state, self._server)
-        state.set(advisor.SERVICE, health_pb2.HealthCheckResponse.SERVING)
-        names = (advisor.SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        state.set(grpc_messages.SERVICE, health_pb2.HealthCheckResponse.SERVING)
+        names = (grpc_messages.SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
 
     def __enter__(self) -> GrpcServer:
@@ -129,7 +130,7 @@ class GrpcServer:
         return self._sessions
 
     def _advise(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
-        if not knows(context.invocation_metadata(), self._wanted):
+        if not has_token(context.invocation_metadata(), self._token):
             context.set_code(grpc.StatusCode.UNAUTHENTICATED)
             context.set_details("expected the token of this server in `authorization: Bearer TOKEN`")
             return
@@ -139,7 +140,7 @@ class GrpcServer:
         except grpc.RpcError:
             pass  # the client is gone
         except (Exception, SystemExit) as error:  # noqa: BLE001  (it costs one session)
-            self._notice(described(error)[:LONGEST_NOTICE])
+            self._notice(describe_failure(error)[:LONGEST_NOTICE])
         finally:
             self._count(-1)
             if not context.add_callback(self.ended.set):  # else when the client has been told all
@@ -156,11 +157,11 @@ class GrpcServer:
             try:
                 point = _read_hello(hello)
                 runner = stack.enter_context(self._supply.runner_for(point))
-                session = _Session(runner, point, self._notice)
+                session = _GrpcSession(runner, point, self._notice)
             except (Exception, SystemExit) as error:  # noqa: BLE001  (it costs one session)
-                text = described(error)
+                text = describe_failure(error)
                 self._notice(f"{self._who}: refused a client at {context.peer()}: {text}"[:LONGEST_NOTICE])
-                yield advisor.failure(text, type(error).__name__)
+                yield grpc_messages.failure(text, type(error).__name__)
                 return
             names = [spec.name for spec in runner.inputs]
             yield Answer(welcome=Welcome(inputs=names, runner=self._supply.name)).SerializeToString()
@@ -185,21 +186,21 @@ def _read_hello(data: bytes) -> Point:
         raise PeerError(f"handshake: expected a Question of advisor.proto, got {data[:80]!r}") from error
     if question.WhichOneof("kind") != "hello":
         raise PeerError(f"handshake: expected a hello, got {data[:80]!r}")
-    return wire.read_hello(advisor.as_json(question.hello))
+    return wire.read_hello(grpc_messages.as_json(question.hello))
 
 
-class _Session:
+class _GrpcSession:
     """The questions of one client after the handshake."""
 
     def __init__(self, runner: Runner, point: Point, notice: Notice) -> None:
         self._runner = runner
         self._domain = point.domain
-        code = advisor.AdviceCode(point.advice)
+        code = grpc_messages.AdviceCode(point.advice)
         self._pack = code.pack
         self._yes = code.pack(1) if isinstance(point.domain, Flag) else b""
         self._notice: Notice | None = notice
         size = wire.frame_size(runner.inputs)
-        self._head = advisor.frame_head(size)
+        self._head = grpc_messages.frame_head(size)
         self._size = len(self._head) + size
         frame = np.zeros(size, np.uint8)
         self._frame = frame.data
@@ -231,11 +232,11 @@ class _Session:
         raise PeerError(f"question: expected a frame of {size} bytes, or a context, got {got}")
 
     def _failure(self, error: BaseException) -> bytes:
-        text = described(error)
+        text = describe_failure(error)
         if self._notice is not None:
             self._notice(text[:LONGEST_NOTICE])
             self._notice = None  # the client has them all
-        return advisor.failure(text, type(error).__name__)
+        return grpc_messages.failure(text, type(error).__name__)
 
 
 def listen(
@@ -247,7 +248,7 @@ def listen(
         UsageError: the address is none.
         PeerError: the port cannot be had, or the certificate and key are no such things.
     """
-    host, port = advisor.split_address(address, who)
+    host, port = grpc_messages.split_address(address, who)
     if host == "localhost":  # gRPC is content with one of its addresses, be the port of the other taken
         host = "127.0.0.1"
     try:
@@ -260,43 +261,7 @@ def listen(
         raise PeerError(f"{who}: expected to listen there, got: {error}; {hint}") from error
 
 
-def knows(metadata: Iterable[tuple[str, str | bytes]] | None, wanted: bytes) -> bool:
-    """Whether a client sends what is wanted as `authorization`; without a token that is nothing."""
-    given = dict(metadata or ()).get("authorization", "")
-    said = given if isinstance(given, bytes) else given.encode()
-    return not wanted or hmac.compare_digest(said, wanted)
-
-
-def read_tls(certificate: str | None, key: str | None, who: str) -> tuple[bytes, bytes] | None:
-    """What the flags --tls-cert and --tls-key name.
-
-    Raises:
-        InputError: a file cannot be read, or one of the two is missing.
-    """
-    if certificate is None and key is None:
-        return None
-    if certificate is None or key is None:
-        raise InputError(f"{who}: expected --tls-cert and --tls-key, got one of them")
-    chain = advisor.read_file(certificate, f"{who}: --tls-cert", "a certificate")
-    return chain, advisor.read_file(key, f"{who}: --tls-key", "its private key")
-
-
-def read_guard(args: argparse.Namespace, who: str) -> tuple[str, tuple[bytes, bytes] | None]:
-    """Token and TLS by the flags of a command; the user is told if others can read the token.
-
-    Raises:
-        Error: a flag is not as its help says.
-    """
-    host, _ = advisor.split_address(args.grpc, f"{who}: --grpc")
-    token = "" if args.token is None else advisor.read_token(args.token, f"{who}: --token")
-    tls = read_tls(args.tls_cert, args.tls_key, who)
-    if token and tls is None and not advisor.is_loopback(host):
-        told = f"passpilot {who}: --grpc {args.grpc}: without TLS, whoever reads the network reads the token"
-        print(told, file=sys.stderr, flush=True)
-    return token, tls
-
-
 def announce(address: str, port: int) -> None:
     """Print the port that the server has, if its address leaves the choice to it."""
-    if advisor.split_address(address, "address")[1] == 0:
+    if grpc_messages.split_address(address, "address")[1] == 0:
         print(port, flush=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Server`: a model server behind two FIFOs, the other end of `pipe:BASE`.
+"""`PipeServer`: a model server behind two FIFOs, the other end of `pipe:BASE`.
 
 It serves one compiler after the other and makes a runner for each. A compiler that dies, at whatever byte,
 costs no more than its session; a runner's error goes back to the compiler as text, and the session goes on.
@@ -13,16 +13,17 @@ import time
 from typing import TYPE_CHECKING
 
 from passpilot.plugin.errors import Error, PeerError, PolicyError
+from passpilot.plugin.failures import describe_failure
 from passpilot.runners.remote import wire
-from passpilot.runners.remote.fifo import Channel, Listener
-from passpilot.runners.serving.pipe_session import LONGEST_NOTICE, described, session_maker
+from passpilot.runners.remote.fifo import FifoChannel, Listener
+from passpilot.runners.serving.pipe_session import LONGEST_NOTICE, session_maker
 from passpilot.runners.serving.supply import Supply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Server:
+class PipeServer:
     """Serves the runner that `spec` names at the FIFOs of `base`.
 
     `timeout` in seconds bounds each wait within a message and for a handshake; a connected compiler may be
@@ -57,18 +58,18 @@ class Server:
         finally:
             self._supply.close()
 
-    def _serve_next(self, channel: Channel) -> None:
+    def _serve_next(self, channel: FifoChannel) -> None:
         try:
             channel.wait()
             self._session(channel)
         except BrokenPipeError:
             self._notice(str(channel.gone("it to read an answer")))
         except (Exception, SystemExit) as error:  # noqa: BLE001  (it costs one session)
-            self._notice(described(error)[:LONGEST_NOTICE])
+            self._notice(describe_failure(error)[:LONGEST_NOTICE])
         finally:
             channel.close()
 
-    def _session(self, channel: Channel) -> None:
+    def _session(self, channel: FifoChannel) -> None:
         deadline = time.monotonic() + self._timeout
         with contextlib.ExitStack() as stack:
             try:
@@ -77,7 +78,7 @@ class Server:
                 runner = stack.enter_context(self._supply.runner_for(point))
                 session = session_maker(serdes)(channel, runner, point, self._timeout, self._notice)
             except (Exception, SystemExit) as error:
-                told = error if isinstance(error, Error) else PolicyError(described(error))
+                told = error if isinstance(error, Error) else PolicyError(describe_failure(error))
                 channel.write(wire.refusal(told), deadline, "the refusal")
                 raise PeerError(f"{channel.who}: refused a client: {told}") from error
             channel.write(wire.welcome(runner.inputs, self._supply.name), deadline, "the handshake")

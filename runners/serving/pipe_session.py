@@ -12,9 +12,9 @@ import numpy as np
 from passpilot.features.domain import Flag
 from passpilot.features.point import Point
 from passpilot.features.spec import MAX_BYTES
-from passpilot.plugin.errors import Error, PeerError, PolicyError
+from passpilot.plugin.errors import PeerError
+from passpilot.plugin.failures import describe_failure
 from passpilot.runners.base import Runner, tensor_views
-from passpilot.runners.python import describe_exception
 from passpilot.runners.remote import wire
 from passpilot.runners.serdes import advice_serdes, make_serdes
 
@@ -22,19 +22,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn, TypeAlias
 
-    from passpilot.runners.remote.fifo import Channel
+    from passpilot.runners.remote.fifo import FifoChannel
 
-    SessionMaker: TypeAlias = Callable[[Channel, Runner, Point, float, Callable[[str], object]], "Session"]
+    Notice: TypeAlias = Callable[[str], object]
+    SessionMaker: TypeAlias = Callable[[FifoChannel, Runner, Point, float, Notice], "PipeSession"]
 
 LONGEST_NOTICE: Final = 1000
 """Characters of an error that a server tells its user."""
 
 
-class Session:
+class PipeSession:
     """The questions of one client after the handshake."""
 
     def __init__(
-        self, channel: Channel, runner: Runner, point: Point, timeout: float, notice: Callable[[str], object]
+        self, channel: FifoChannel, runner: Runner, point: Point, timeout: float, notice: Notice
     ) -> None:
         self._channel = channel
         self._runner = runner
@@ -98,7 +99,7 @@ class Session:
         """Tell the client, unless it is the user who interrupts the server."""
         if isinstance(error, KeyboardInterrupt):
             raise error
-        text = described(error)
+        text = describe_failure(error)
         self._send(self._failure(text))
         if self._notice is not None:
             self._notice(text[:LONGEST_NOTICE])
@@ -121,17 +122,17 @@ class Session:
         return time.monotonic() + self._timeout
 
 
-class CodedSession(Session):
+class CodedPipeSession(PipeSession):
     """A session whose tensors travel in another format than their own bytes."""
 
     def __init__(
         self,
         serdes: str,
-        channel: Channel,
+        channel: FifoChannel,
         runner: Runner,
         point: Point,
         timeout: float,
-        notice: Callable[[str], object],
+        notice: Notice,
     ) -> None:
         super().__init__(channel, runner, point, timeout, notice)
         self._observation = make_serdes(serdes, runner.inputs, point.features)
@@ -177,13 +178,4 @@ def session_maker(serdes: str) -> SessionMaker:
 
     It raises RunnerSpecError if there is no such format, or it cannot name the tensors.
     """
-    return Session if serdes == "bitstream" else partial(CodedSession, serdes)
-
-
-def described(error: BaseException) -> str:
-    """Our own words for our own errors; type, text and place for whatever a policy raised."""
-    return (
-        str(error)
-        if isinstance(error, Error) and not isinstance(error, PolicyError)
-        else describe_exception(error)
-    )
+    return PipeSession if serdes == "bitstream" else partial(CodedPipeSession, serdes)

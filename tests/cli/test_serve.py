@@ -25,7 +25,7 @@ from passpilot.plugin.errors import (
 )
 from passpilot.runners.remote import fifo
 from passpilot.runners.remote.fifo import Listener
-from passpilot.runners.serving.pipe_server import Server
+from passpilot.runners.serving.pipe_server import PipeServer
 from tests.runners.remote.remote import Remote
 from tests.runners.serving.serving import client, ended, names_at, other_client, reached, served
 
@@ -183,7 +183,7 @@ def test_interruption_at_any_moment_of_an_offer(base: str) -> None:
 def test_second_server_at_the_same_base(base: str) -> None:
     with served("const:1", base), client(base) as runner:
         with pytest.raises(PeerError, match=r"serve --pipe .*ch: expected no server there yet, got one"):
-            Server("const:0", base).run(once=True)
+            PipeServer("const:0", base).run(once=True)
         assert runner.evaluate() == 1
         runner.close()
         with client(base) as again:
@@ -202,13 +202,13 @@ def test_left_overs_are_replaced_but_no_other_file(base: str) -> None:
         assert ended(server) == (0, "")
     Path(f"{base}.out").write_text("mine")
     with pytest.raises(PeerError, match=r"expected to make FIFOs, got: not a FIFO \(.*ch\.out\)"):
-        Server("const:0", base).run(once=True)
+        PipeServer("const:0", base).run(once=True)
     assert Path(f"{base}.out").read_text() == "mine"
 
 
 def test_base_in_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(PeerError, match="expected to make FIFOs, got: No such file"):
-        Server("const:0", str(tmp_path / "no" / "ch")).run(once=True)
+        PipeServer("const:0", str(tmp_path / "no" / "ch")).run(once=True)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests import stock
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from passpilot.plugin.asking import Advisor
+    from passpilot.plugin.asking import AdvisorLike
 
 PROGRAM: Final = """
 #include <stdio.h>
@@ -60,7 +60,7 @@ def compiled(folder: Path) -> Path:
     return target
 
 
-def allocated(source: Path, *advisors: Advisor) -> bytes:
+def allocated(source: Path, *advisors: AdvisorLike) -> bytes:
     """The object file of a module, whose registers these advise on."""
     return emit(Module.read(source), "obj", advisors=advisors, relocation_model="pic")
 

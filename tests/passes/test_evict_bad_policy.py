@@ -28,7 +28,7 @@ from passpilot.plugin.errors import (
 )
 from passpilot.runners.python import Observation
 from tests.passes.pressure import allocated
-from tests.runners.serving.serving import served
+from tests.runners.serving.serving import offered, served
 
 Policy = Callable[[Observation], object]
 PLACE = r"evict advisor at decision \d+ \(function (sums|blend), %\d+\)"
@@ -322,6 +322,7 @@ def test_a_peer_that_hangs(pressed: Path, pressed_by_llc: bytes, policies: Path)
     """One deadline, and then nobody waits for it again."""
     base = str(policies.with_name("ch"))
     with served(f"python:{policies}:hangs", base, "--point=evict"):
+        offered(base)
         warning, answered = falls_back(pressed, pressed_by_llc, f"pipe:{base}", timeout=2.0)
     assert "expected an answer within 2 s" in warning
     assert answered == 0

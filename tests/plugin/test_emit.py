@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import signal
 import subprocess
 import sys
@@ -17,13 +19,15 @@ from typing import get_args
 import pytest
 
 from passpilot.plugin import _core
-from passpilot.plugin.compile import FileType, emit, optimize
+from passpilot.plugin.compile import FileType, Remarks, emit, optimize
 from passpilot.plugin.errors import CompilationError, InputError, LogError
 from passpilot.plugin.module import Module
 from tests import stock
 from tests.cli.test_llc import NEUTRAL
 from tests.cli.test_llc_interrupt import LOOP
 
+F_SETSIG = 10
+"""Linux's; Python has no name for it."""
 TEXT = 'target triple = "x86_64-pc-linux-gnu"\n' + NEUTRAL
 
 
@@ -149,10 +153,10 @@ def test_nothing_is_emitted() -> None:
 def test_remarks(tmp_path: Path) -> None:
     source = stock.clang(stock.MANY_CALLS, tmp_path / "in.bc")
     place = tmp_path / "remarks"
-    emit(Module.read(source), remarks_output=str(place), remarks_filter="asm-printer")
+    emit(Module.read(source), remarks=Remarks(str(place), "asm-printer"))
     assert place.read_text().startswith("--- !Analysis\nPass:            asm-printer")
     with pytest.raises(InputError, match=r"-pass-remarks-output: .*nonsense"):
-        emit(Module.read(source), remarks_output=str(tmp_path / "r"), remarks_format="nonsense")
+        emit(Module.read(source), remarks=Remarks(str(tmp_path / "r"), format="nonsense"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.bc", "in.c", "remarks"]
 
 
@@ -195,29 +199,37 @@ def test_a_copy_of_a_broken_module() -> None:
     assert "@f()" in str(Module.read(broken, verify=False).copy())
 
 
-class AlarmError(Exception):
+class StopError(Exception):
     """What the signal's handler raises."""
 
 
 @contextmanager
-def alarm_soon() -> Iterator[None]:
-    """Raise `AlarmError` in the main thread some milliseconds from now."""
+def stopped_by_its_remarks(place: Path) -> Iterator[None]:
+    """Raise `StopError` in the main thread when a compilation writes the first remarks, which go to `place`.
 
-    def ring(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        raise AlarmError
+    The kernel sends the signal from within the write. The pipe has room for all remarks.
+    """
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        raise StopError
+
+    os.mkfifo(place)
+    reader = os.open(place, os.O_RDONLY | os.O_NONBLOCK)
+    fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 1 << 20)
+    fcntl.fcntl(reader, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(reader, F_SETSIG, signal.SIGUSR1)
+    before = signal.signal(signal.SIGUSR1, stop)
+    fcntl.fcntl(reader, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        os.close(reader)
+        signal.signal(signal.SIGUSR1, before)
 
 
 @pytest.mark.parametrize("level", [0, 2])
 @pytest.mark.parametrize("linkage", ["", "internal", "linkonce_odr hidden", "weak dso_local"])
-def test_a_stopped_module_is_whole(level: int, linkage: str) -> None:
+def test_a_stopped_module_is_whole(tmp_path: Path, level: int, linkage: str) -> None:
     """Whatever the handler of a signal raises ends the compilation; all functions keep their linkage."""
     functions = "\n".join(LOOP.format(i=i).replace("define", f"define {linkage}") for i in range(1000))
     used = ", ".join(f"ptr @f{i}" for i in range(1000))
@@ -225,8 +237,9 @@ def test_a_stopped_module_is_whole(level: int, linkage: str) -> None:
     alias = "@alias = alias void (ptr, i64), ptr @f7"
     module = Module.read(f'target triple = "x86_64-linux-gnu"\n{table}\n{alias}\n{functions}\n'.encode())
     heads = [line for line in str(module).splitlines() if line.startswith("define")]
-    with pytest.raises(AlarmError), alarm_soon():
-        emit(module, opt_level=level)
+    place = tmp_path / "remarks"
+    with stopped_by_its_remarks(place), pytest.raises(StopError):
+        emit(module, opt_level=level, remarks=Remarks(str(place), "asm-printer"))
     module.verify()
     after = [line for line in str(module).splitlines() if line.startswith("define")]
     assert [line.partition(" #")[0] for line in after] == [line.partition(" #")[0] for line in heads]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from passpilot.passes.inline import InlineAdvisor
-from passpilot.plugin.compile import optimize
+from passpilot.plugin.compile import PipelineOptions, Remarks, optimize
 from passpilot.plugin.errors import InputError, PolicyError
 from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation
@@ -86,11 +86,11 @@ def test_a_wrong_pipeline_leaves_the_module_alone(source: Path, pipeline: str, c
 def test_wrong_options_are_named(source: Path, tmp_path: Path) -> None:
     module = Module.read(source)
     with pytest.raises(InputError, match=r"-aa-pipeline.*nonsense"):
-        optimize(module, "default<O2>", aa_pipeline="nonsense")
+        optimize(module, "default<O2>", options=PipelineOptions(aa_pipeline="nonsense"))
     with pytest.raises(InputError, match=r"-load-pass-plugin .*none\.so"):
-        optimize(module, "default<O2>", pass_plugins=[str(tmp_path / "none.so")])
+        optimize(module, "default<O2>", options=PipelineOptions(pass_plugins=[str(tmp_path / "none.so")]))
     with pytest.raises(InputError, match="-pass-remarks-output"):
-        optimize(module, "default<O2>", remarks_output=str(tmp_path / "none" / "remarks"))
+        optimize(module, "default<O2>", remarks=Remarks(str(tmp_path / "none" / "remarks")))
 
 
 def test_one_module_runs_several_pipelines(source: Path) -> None:

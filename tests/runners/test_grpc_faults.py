@@ -23,8 +23,7 @@ from passpilot.plugin.errors import AdviceError, Error, ModelError, PeerError, S
 from passpilot.plugin.module import Module
 from passpilot.runners.base import Runner
 from passpilot.runners.python import Observation
-from passpilot.runners.remote import grpc_messages as advisor
-from passpilot.runners.remote import wire
+from passpilot.runners.remote import grpc_messages, wire
 from passpilot.runners.remote.advisor_pb2 import Answer, Done, Failure, Hello, Question, Welcome
 from tests.command import CALLS, program, stock
 from tests.passes import pressure
@@ -46,7 +45,7 @@ def speaking(session: Session) -> Iterator[str]:
     )
     made = grpc.server(ThreadPoolExecutor(4), options=[("grpc.max_receive_message_length", -1)])
     made.add_generic_rpc_handlers(
-        (grpc.method_handlers_generic_handler(advisor.SERVICE, {advisor.METHOD: handler}),)
+        (grpc.method_handlers_generic_handler(grpc_messages.SERVICE, {grpc_messages.METHOD: handler}),)
     )
     port = made.add_insecure_port("127.0.0.1:0")
     made.start()
@@ -125,10 +124,10 @@ def test_grpc_server_of_another_service() -> None:
 
 
 def test_server_that_never_answers(base: str) -> None:
-    with served(spec(base, "forever")) as (_, target), client(target, timeout=0.3) as runner:
+    with served(spec(base, "forever")) as (_, target), client(target, timeout=2) as runner:
         for _ in range(3):
             with pytest.raises(
-                PeerError, match=r"expected an answer within 0.3 s, got none; see whether it hangs"
+                PeerError, match=r"expected an answer within 2 s, got none; see whether it hangs"
             ):
                 runner.evaluate()
 
@@ -156,8 +155,8 @@ def test_server_that_never_greets() -> None:
         ),
         (Answer(welcome=Welcome(inputs=["weight"])).SerializeToString(), SpecMismatchError, "got weight"),
         (Answer(welcome=Welcome(inputs=["a", "a"])).SerializeToString(), PeerError, "handshake"),
-        (advisor.failure("too busy", "ModelError"), ModelError, "too busy"),
-        (advisor.failure("too busy", "SystemExit"), PeerError, "too busy"),
+        (grpc_messages.failure("too busy", "ModelError"), ModelError, "too busy"),
+        (grpc_messages.failure("too busy", "SystemExit"), PeerError, "too busy"),
     ],
 )
 def test_bad_greetings(greeting: bytes, kind: type[Error], complaint: str) -> None:
@@ -178,7 +177,7 @@ def test_bad_greetings(greeting: bytes, kind: type[Error], complaint: str) -> No
         (Answer(number=1.0).SerializeToString(), "expected an answer with the advice as integer"),
         (Answer(done=Done()).SerializeToString(), "expected an answer with the advice as integer"),
         (WELCOME, "expected an answer with the advice as integer"),
-        (bytes(advisor.LARGEST + 1), "RESOURCE_EXHAUSTED: .*larger than max"),
+        (bytes(grpc_messages.LARGEST + 1), "RESOURCE_EXHAUSTED: .*larger than max"),
     ],
 )
 def test_bad_answers(answer: bytes, complaint: str) -> None:
@@ -288,7 +287,7 @@ def raw(target: str) -> Iterator[Callable[[bytes], Answer]]:
         ),
         (Question(hello=Hello(passpilot=1, point="inline")).SerializeToString(), "handshake: "),
         (
-            advisor.hello(find_point("evict")),
+            grpc_messages.hello(find_point("evict")),
             "expected a client of the decision point inline, got one of evict",
         ),
     ],
@@ -312,12 +311,12 @@ def test_clients_with_a_bad_handshake(data: bytes, complaint: str) -> None:
         (b"\xff\xff", r"got b'\xff\xff'"),
         (Question(frame=bytes(7)).SerializeToString(), "got one of 7"),
         (Question(frame=bytes(16)).SerializeToString(), "got one of 16"),
-        (advisor.hello(find_point("inline")), "or a context, got"),
+        (grpc_messages.hello(find_point("inline")), "or a context, got"),
     ],
 )
 def test_clients_with_bad_questions(base: str, data: bytes, complaint: str) -> None:
     with server(spec(base, "positive")) as made, raw(target_of(made)) as ask:
-        assert list(ask(advisor.hello(point())).welcome.inputs) == ["node_count"]
+        assert list(ask(grpc_messages.hello(point())).welcome.inputs) == ["node_count"]
         assert complaint in ask(data).failure.error
         assert ask(Question(frame=bytes([1, *bytes(7)])).SerializeToString()).integer == 1
 
@@ -370,13 +369,13 @@ def test_slow_policy_under_both_error_policies(tmp_path: Path) -> None:
     (tmp_path / "in.ll").write_text(program())
     with server(slow) as made:
         target = f"grpc:{target_of(made)}"
-        told = "expected an answer within 0.3 s, got none"
+        told = "expected an answer within 2 s, got none"
         module = Module.read(tmp_path / "in.ll")
-        with InlineAdvisor(target, timeout=0.3) as failing, pytest.raises(PeerError, match=told):
+        with InlineAdvisor(target, timeout=2) as failing, pytest.raises(PeerError, match=told):
             optimize(module, "default<O2>", [failing])
         module = Module.read(tmp_path / "in.ll")
         fallen = pytest.warns(match=f"{CALLS} of {CALLS} decisions fell back .*{told}")
-        with InlineAdvisor(target, timeout=0.3, on_error="default") as going_on, fallen:
+        with InlineAdvisor(target, timeout=2, on_error="default") as going_on, fallen:
             optimize(module, "default<O2>", [going_on])
         release.set()
     assert len(asked) == 2

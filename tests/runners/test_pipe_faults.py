@@ -66,7 +66,7 @@ def test_server_that_dies_within_its_error(base: str, size: int) -> None:
 def test_server_that_stops_within_its_answer(tmp_path: Path) -> None:
     def ask(size: int) -> str:
         base = str(tmp_path / str(size))
-        with faulty(base, "stalls", size), client(base, timeout=1) as runner:
+        with faulty(base, "stalls", size), client(base, timeout=5) as runner:
             assert runner.evaluate() == 1
             if size == 16:
                 assert runner.evaluate() == 1
@@ -79,7 +79,7 @@ def test_server_that_stops_within_its_answer(tmp_path: Path) -> None:
     with ThreadPoolExecutor(17) as pool:
         texts = list(pool.map(ask, range(17)))
     assert all("before the deadline; see whether it hangs" in text for text in texts)
-    assert "expected an answer within 1 s, got nothing" in texts[0]
+    assert "expected an answer within 5 s, got nothing" in texts[0]
 
 
 def test_server_that_answers_byte_by_byte(base: str) -> None:

@@ -2,7 +2,6 @@
 # ruff: noqa: ARG001, ARG002, ARG005
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,12 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from passpilot.features.catalogue import HOOKED
 from passpilot.features.custom import feature, unregister
 from passpilot.features.llvm.inline import FEATURES
-from passpilot.features.point import POINTS, find_point
+from passpilot.features.point import find_point
 from passpilot.plugin.errors import InputError, PolicyError, RunnerSpecError, SpecMismatchError
 from passpilot.runners.base import Runner, allocate
-from passpilot.runners.python import Observation, PythonRunner, describe_exception, policy_factory
+from passpilot.runners.python import Observation, PythonRunner, policy_factory
 from passpilot.runners.spec import make_runner
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def test_one_policy_for_several_points() -> None:
             return 0
 
     policy = Policy()
-    for name in POINTS:
+    for name in HOOKED:
         allocate(make_runner(policy, find_point(name))).evaluate()
     assert policy.seen == [("inline", 38), ("evict", 21), ("priority", 3)]
 
@@ -267,44 +267,3 @@ def test_spec_with_a_module() -> None:
 def test_spec_without_place_or_name(target: str) -> None:
     with pytest.raises(RunnerSpecError, match="expected python:FILE:NAME"):
         make_runner(f"python:{target}", POINT)
-
-
-def raised(call: Callable[[], object]) -> BaseException:
-    with pytest.raises(BaseException) as caught:  # noqa: PT011
-        call()
-    return caught.value
-
-
-def test_description_names_the_innermost_line_of_the_user(tmp_path: Path) -> None:
-    path = written(
-        tmp_path / "policy.py",
-        "import json\ndef helper():\n    return json.loads('{')\ndef decide(obs):\n    return helper()\n"
-        "def missing(obs):\n    return obs['weight']\n",
-    )
-    for name, line, head in (
-        ("decide", 3, "JSONDecodeError: "),
-        ("missing", 7, "PolicyError: obs['weight']"),
-    ):
-        text = describe_exception(raised(allocate(make_runner(f"python:{path}:{name}", POINT)).evaluate))
-        assert text.startswith(head)
-        assert text.endswith(f" ({path}:{line})")
-
-
-def test_description_of_odd_exceptions() -> None:
-    class MuteError(Exception):
-        def __str__(self) -> str:
-            raise RuntimeError("no")
-
-    def throw(error: BaseException) -> None:
-        raise error
-
-    here = f"({__file__}:"
-    assert describe_exception(raised(lambda: throw(ValueError()))).startswith(f"ValueError {here}")
-    assert describe_exception(raised(lambda: throw(ValueError("a\nb")))).startswith(f"ValueError: a b {here}")
-    assert describe_exception(raised(lambda: throw(MuteError()))).startswith(
-        "MuteError: (its text cannot be read: Runtime"
-    )
-    assert describe_exception(KeyError("x")) == "KeyError: 'x'"
-    syntax = raised(lambda: compile("a = = b", "policy.py", "exec"))
-    assert describe_exception(syntax) == "SyntaxError: invalid syntax (policy.py, line 1)"
-    assert "test_python.py:" in describe_exception(raised(lambda: json.loads("{")))

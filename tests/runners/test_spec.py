@@ -2,8 +2,6 @@
 # ruff: noqa: ARG001, ARG005
 import subprocess
 import sys
-from collections.abc import Iterator
-from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
 import pytest
@@ -16,14 +14,15 @@ from passpilot.plugin.errors import RunnerSpecError, SpecMismatchError
 from passpilot.runners.base import Point, Runner
 from passpilot.runners.spec import (
     BUILT_IN,
+    GROUP,
     RunnerSpec,
-    find_factory,
+    find_scheme,
     make_runner,
     parse_runner_spec,
     runner_scheme,
     shown,
-    unregister_scheme,
 )
+from tests.fixtures.registry import Offer
 
 POINT = find_point("inline")
 NAMES = st.from_regex(r"[a-z][a-z0-9+_-]*", fullmatch=True)
@@ -47,9 +46,9 @@ class Fixed(Runner):
 
 
 @pytest.fixture
-def mine() -> Iterator[str]:
-    yield "mine"
-    unregister_scheme("mine")
+def mine(restored_registries: None) -> str:
+    """A scheme of this name may be registered."""
+    return "mine"
 
 
 @given(NAMES, TARGETS, st.dictionaries(NAMES, VALUES))
@@ -108,7 +107,7 @@ def test_what_is_refused(text: str, complaint: str) -> None:
 
 @pytest.mark.parametrize("scheme", sorted(BUILT_IN))
 def test_built_in_scheme_refuses_unknown_keys_and_lists_its_own(scheme: str) -> None:
-    factory, _ = find_factory(scheme)
+    factory = find_scheme(scheme).factory
     known = getattr(factory, "runner_keys", ())
     with pytest.raises(RunnerSpecError, match="got colour, size") as caught:
         make_runner(f"{scheme}:x?colour=1&size=2", POINT)
@@ -193,19 +192,14 @@ def test_timeout_has_to_be_one(timeout: float) -> None:
         make_runner("const:1", POINT, timeout=timeout)
 
 
-def entry_points_of(monkeypatch: pytest.MonkeyPatch, *places: str) -> None:
-    entries = EntryPoints(EntryPoint("theirs", place, "passpilot.runners") for place in places)
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: entries.select(group=group))
-
-
 def theirs(target: str, options: dict[str, str], point: Point, timeout: float) -> Runner:
     return Fixed()
 
 
-def test_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entry_point(offer: Offer, monkeypatch: pytest.MonkeyPatch) -> None:
     module = "passpilot_test_entry_point"
     monkeypatch.setitem(sys.modules, module, sys.modules[__name__])
-    entry_points_of(monkeypatch, f"{module}:theirs")
+    offer(GROUP, ("theirs", f"{module}:theirs"))
     assert isinstance(make_runner("theirs:x", POINT), Fixed)
     with pytest.raises(RunnerSpecError, match="expected no keys for scheme 'theirs', got size"):
         make_runner("theirs:x?size=1", POINT)
@@ -213,24 +207,22 @@ def test_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
         make_runner("ours:x", POINT)
 
 
-def test_entry_points_that_do_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry_points_of(monkeypatch, "no_such_module:f")
+def test_entry_points_that_do_not_work(offer: Offer) -> None:
+    offer(GROUP, ("theirs", "no_such_module:f"))
+    told = r"'theirs' of entry point no_such_module:f: expected it to be imported, got ModuleNot"
+    with pytest.raises(RunnerSpecError, match=told):
+        make_runner("theirs:x", POINT)
+    offer(GROUP, ("theirs", "one:f"), ("theirs", "two:f"))
     with pytest.raises(
-        RunnerSpecError, match=r"entry point no_such_module:f that can be loaded, got ModuleNot"
+        RunnerSpecError, match=r"one:f and two:f: expected one distribution that has the name"
     ):
         make_runner("theirs:x", POINT)
-    entry_points_of(monkeypatch, "one:f", "two:f")
-    with pytest.raises(RunnerSpecError, match=r"expected one entry point in .*, got one:f and two:f"):
-        make_runner("theirs:x", POINT)
 
 
-def test_built_in_schemes_scan_no_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    def scan(group: str) -> None:
-        raise AssertionError(group)
-
-    monkeypatch.setattr("importlib.metadata.entry_points", scan)
+def test_built_in_schemes_scan_no_entry_points(offer: Offer) -> None:
+    offer.nothing()
     for scheme in BUILT_IN:
-        find_factory(scheme)
+        find_scheme(scheme)
 
 
 def test_import_is_light(tmp_path: Path) -> None:

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from passpilot.features.mlir.call_graph import call_graphs, contents_of
+from passpilot.features.mlir.call_graph import call_graphs
+from passpilot.features.mlir.contents import contents_of
+from passpilot.passes.mlir.inlining.graph import ChangingGraph
 from passpilot.passes.mlir.inlining.isolated import inline_in_place, pass_manager
 from passpilot.passes.mlir.inlining.legality import Legality
 from passpilot.passes.mlir.inlining.splice import Splices
@@ -21,7 +23,8 @@ from passpilot.passes.mlir.inlining.splice import Splices
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from passpilot.features.mlir.call_graph import Call, CallGraph, CallGraphNode
+    from passpilot.features.mlir.call_graph import CallGraph, CallGraphNode
+    from passpilot.features.mlir.contents import Call
     from passpilot.plugin.mlir.protocols import Operation, PassManager
 
     Ask = Callable[[Call, CallGraphNode, CallGraphNode, CallGraph, Callable[[], None]], bool]
@@ -109,6 +112,7 @@ class _Inliner:
         answers: set[bool],
     ) -> None:
         self._graph = graph
+        self._changing = ChangingGraph(graph)
         self._simplify = simplify
         self._ask = ask
         self._answers = answers
@@ -123,7 +127,7 @@ class _Inliner:
         for _ in range(ITERATIONS):
             for node in component:
                 if not node.erased and (self._simplify(node) or node.grown):
-                    self._graph.recount(node)
+                    self._changing.recount(node)
             if not self._inline_calls(component):
                 return
 
@@ -132,7 +136,7 @@ class _Inliner:
         questions: list[_Question] = []
         for node in component:
             if node.is_dead:
-                self._graph.erase(node)
+                self._changing.erase(node)
             elif not node.erased and node.mentions:
                 questions += self._questions(node, node.contents.calls, None)
         inlined = False
@@ -162,7 +166,7 @@ class _Inliner:
             history = history.before
         if callee.grown:  # of the same component
             self._splices.finish()
-            self._graph.recount(callee)
+            self._changing.recount(callee)
         if callee is caller or not self._legality.allows(call, caller, callee):
             return False
         answer = self._ask(call, caller, callee, self._graph, self._splices.finish)
@@ -177,7 +181,7 @@ class _Inliner:
             inner = inline_in_place(call.operation, caller, callee)
         else:
             inner = self._splice(call.operation, callee, last=last)
-        self._graph.merge(callee, caller, moved=last)
+        self._changing.merge(callee, caller, moved=last)
         return self._questions(caller, inner, _History(callee, history))
 
     def _splice(self, call: Operation, callee: CallGraphNode, *, last: bool) -> Sequence[Call]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.mlir.call_graph import contents_of
+from passpilot.features.mlir.contents import contents_of
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.mlir.bindings import bindings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from passpilot.features.mlir.call_graph import Call, CallGraphNode
+    from passpilot.features.mlir.call_graph import CallGraphNode
+    from passpilot.features.mlir.contents import Call
     from passpilot.plugin.mlir.protocols import Operation, PassManager
 
 _INLINE: Final = "builtin.module(inline{default-pipeline= max-iterations=1})"

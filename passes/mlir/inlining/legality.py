@@ -16,7 +16,8 @@ from passpilot.passes.mlir.inlining.isolated import is_inlined
 if TYPE_CHECKING:
     from collections.abc import Iterable, Set
 
-    from passpilot.features.mlir.call_graph import Call, CallGraphNode
+    from passpilot.features.mlir.call_graph import CallGraphNode
+    from passpilot.features.mlir.contents import Call
     from passpilot.plugin.mlir.protocols import Operation, Value
 
 _Place = tuple[str, bool]

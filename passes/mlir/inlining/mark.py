@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.mlir.call_graph import NO_INLINE, call_graphs, contents_of
+from passpilot.features.mlir.call_graph import call_graphs
+from passpilot.features.mlir.calls import NO_INLINE
+from passpilot.features.mlir.contents import contents_of
 from passpilot.passes.mlir.inlining.isolated import pass_manager
 from passpilot.passes.mlir.inlining.legality import Legality
 from passpilot.plugin.mlir.bindings import bindings
@@ -13,7 +15,8 @@ from passpilot.plugin.mlir.bindings import bindings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from passpilot.features.mlir.call_graph import Call, CallGraph, CallGraphNode
+    from passpilot.features.mlir.call_graph import CallGraph, CallGraphNode
+    from passpilot.features.mlir.contents import Call
     from passpilot.plugin.mlir.protocols import Operation
 
     Question = tuple[Call, CallGraphNode, CallGraphNode, CallGraph]

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
-from passpilot.features.mlir.inline import FEATURES, CallSite, observe
-from passpilot.features.spec import TensorSpec
+from passpilot.features.mlir.inline import FEATURES, TABLE, CallSite, observe
 from passpilot.passes.decision_point import DecisionPoint, PointAdvisor
 from passpilot.passes.mlir.inlining.bottom_up import inline_bottom_up
 from passpilot.passes.mlir.inlining.mark import mark_and_inline
@@ -19,9 +18,10 @@ from passpilot.plugin.asking import ASKED
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from passpilot.features.mlir.call_graph import Call, CallGraph, CallGraphNode
+    from passpilot.features.mlir.call_graph import CallGraph, CallGraphNode
+    from passpilot.features.mlir.contents import Call
     from passpilot.passes.mlir.inlining.mark import Question
-    from passpilot.plugin.asking import Advisor
+    from passpilot.plugin.asking import AdvisorLike
     from passpilot.plugin.mlir.protocols import Operation
 
 _UNREAD: Final = {row.spec.name: 0 for row in FEATURES}
@@ -29,12 +29,7 @@ _UNREAD: Final = {row.spec.name: 0 for row in FEATURES}
 
 Engine = Literal["bottom-up", "mark-and-run"]
 
-MLIR_INLINE: Final = DecisionPoint[bool](
-    "mlir-inline",
-    features=FEATURES,
-    advice=TensorSpec("inlining_decision", "int64", (1,)),
-    default=lambda _: True,
-)
+MLIR_INLINE: Final = DecisionPoint[bool].of(TABLE, lambda _: True)
 """The question: whether to inline a call; MLIR itself inlines all that it may."""
 
 
@@ -88,6 +83,6 @@ def _ask_all(questions: Sequence[Question]) -> Sequence[bool]:
             site.end()
 
 
-def _reads(advisor: Advisor) -> bool:
+def _reads(advisor: AdvisorLike) -> bool:
     """Whether somebody looks at the features: the runner, or the log."""
     return not isinstance(advisor, PointAdvisor) or advisor.reads

@@ -18,7 +18,7 @@ from passpilot.plugin.mlir.capi import pointer_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from passpilot.features.mlir.call_graph import CallKind
+    from passpilot.features.mlir.calls import CallKind
     from passpilot.plugin.mlir.protocols import Block, Operation
 
 _POINTER: Final = ctypes.c_void_p

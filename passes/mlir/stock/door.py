@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from passpilot.passes.advisor import OnError
-    from passpilot.passes.mlir.stock.messages import Answer
+    from passpilot.passes.mlir.stock.messages import Reply
     from passpilot.passes.python.registry import PassDefinition
     from passpilot.plugin._core import Advisor as Core
     from passpilot.plugin.embedded import Tell, Teller
@@ -126,7 +126,7 @@ def _run(tell: Teller, operation: bytes, name: bytes, options: bytes, text: byte
         tell("result", answer.text.decode("utf-8", "surrogateescape"))
 
 
-class _Worker:
+class _WorkerProcess:
     """The process in which passes run."""
 
     def __init__(self) -> None:
@@ -136,7 +136,7 @@ class _Worker:
             self._process = subprocess.Popen(command, pass_fds=(its.fileno(),))
         self._connection = Connection(ours.detach())
 
-    def run(self, request: Request, text: bytes) -> Answer:
+    def run(self, request: Request, text: bytes) -> Reply:
         """What has come of a run of a pass, which takes as long as it takes.
 
         Raises:
@@ -169,8 +169,8 @@ _ONE: Final = threading.Lock()
 
 
 @cache
-def _worker() -> _Worker:
-    return _Worker()
+def _worker() -> _WorkerProcess:
+    return _WorkerProcess()
 
 
 def _end(_: Teller) -> None:

@@ -34,7 +34,7 @@ class Request(NamedTuple):
     """Whether the text is that of a module, in which the operation comes first."""
 
 
-class Answer(NamedTuple):
+class Reply(NamedTuple):
     """What has come of it."""
 
     told: Sequence[Told]
@@ -52,15 +52,15 @@ def receive_request(connection: Connection) -> tuple[Request, bytes]:
     return Request(*fields), text
 
 
-def send_answer(connection: Connection, answer: Answer) -> None:
+def send_answer(connection: Connection, answer: Reply) -> None:
     """Answer the last request."""
     _send(connection, answer.told, answer.text)
 
 
-def receive_answer(connection: Connection) -> Answer:
+def receive_answer(connection: Connection) -> Reply:
     """The answer to the last request."""
     told, text = _receive(connection)
-    return Answer([(kind, said, (file, line, column)) for kind, said, (file, line, column) in told], text)
+    return Reply([(kind, said, (file, line, column)) for kind, said, (file, line, column) in told], text)
 
 
 def _send(connection: Connection, fields: object, text: bytes) -> None:

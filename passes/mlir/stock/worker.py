@@ -17,8 +17,9 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from passpilot.passes.mlir.pipeline import Pipeline
-from passpilot.passes.mlir.stock.messages import Answer, receive_request, send_answer
+from passpilot.passes.mlir.stock.messages import Reply, receive_request, send_answer
 from passpilot.plugin.errors import Error, PassError
+from passpilot.plugin.failures import headline
 from passpilot.plugin.interrupt import heeded
 from passpilot.plugin.load import load_file
 from passpilot.plugin.mlir.bindings import bindings
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 NOWHERE = ("", 0, 0)
 
 
-class Worker:
+class PassWorker:
     """Runs passes on text."""
 
     def __init__(self) -> None:
@@ -40,7 +41,7 @@ class Worker:
         self._context.enable_multithreading(False)
         self._pipelines: dict[str, Pipeline] = {}
 
-    def answer(self, request: Request, text: bytes) -> Answer:
+    def answer(self, request: Request, text: bytes) -> Reply:
         """What comes of the run of a pass; it has failed if an error is told."""
         diagnostics: list[Diagnostic] = []
         failed: list[Told] = []
@@ -51,10 +52,10 @@ class Worker:
             if not any(each.severity == "error" for each in diagnostics):
                 failed.append(("error", " ".join(str(error).split()), NOWHERE))
         except BaseException as error:  # noqa: BLE001  (Ctrl-C and sys.exit() in a pass)
-            failed.append(("error", f"{request.name}: {type(error).__name__}: {error}", NOWHERE))
+            failed.append(("error", f"{request.name}: {headline(error)}", NOWHERE))
         said = [each for first in diagnostics for each in (first, *first.notes)]
         told = [(each.severity, each.message, (each.file, each.line, each.column)) for each in said]
-        return Answer([*told, *failed], result)
+        return Reply([*told, *failed], result)
 
     def _run(self, request: Request, text: bytes, diagnostics: list[Diagnostic]) -> bytes:
         """What results; nothing if it is the same as before."""
@@ -99,13 +100,13 @@ def main(descriptor: str, *files: str) -> None:
         signal.signal(number, signal.SIG_DFL)  # the tool ends by it, too
     threading.Thread(target=_end_with, args=(int(descriptor),), daemon=True).start()
     connection = Connection(int(descriptor))
-    failure: Answer | None = None
+    failure: Reply | None = None
     try:
         for path in files:
             load_file(path)
-        worker = Worker()
+        worker = PassWorker()
     except Error as error:
-        failure = Answer([("error", " ".join(str(error).split()), NOWHERE)], b"")
+        failure = Reply([("error", " ".join(str(error).split()), NOWHERE)], b"")
     while True:
         try:
             request, text = receive_request(connection)

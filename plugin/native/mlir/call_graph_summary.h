@@ -3,7 +3,7 @@
 // What has been counted in the functions of a module, kept up to date while
 // MLIR's inliner works on them: counted again after each simplification, added
 // up for each call that is inlined. The numbers are those of
-// features/mlir/call_graph.py.
+// features/mlir/contents.py.
 
 #ifndef PASSPILOT_MLIR_CALL_GRAPH_SUMMARY_H
 #define PASSPILOT_MLIR_CALL_GRAPH_SUMMARY_H

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import subprocess
 import sys
 import threading
@@ -20,6 +22,7 @@ from passpilot.llvmlite import advised_numba
 from passpilot.plugin.errors import InputError, PasspilotWarning, PolicyError
 from tests.command import GENEROUS
 
+ROOT = Path(__file__).parents[3]
 Function = Callable[..., float]
 ARRAY = np.linspace(0.0, 10.0, 1000)
 EXPECTED = float((3 * ARRAY**2 + 2 * ARRAY + 1).sum())
@@ -221,6 +224,43 @@ def test_all_three_points_at_random() -> None:
         compiled = function(ARRAY[:9])
     assert compiled == pytest.approx(function.py_func(ARRAY[:9]))  # type: ignore[attr-defined]
     assert all(each.stats.decisions > 0 for each in advisors)
+
+
+def test_what_needs_no_decision_is_no_mistake() -> None:
+    """Warnings are errors here, and a function without calls, of few values, asks nobody."""
+    advisors = [passpilot.InlineAdvisor("const:1"), passpilot.EvictAdvisor("const:32")]
+
+    @numba.njit
+    def twice(x):  # type: ignore[no-untyped-def]
+        return x + x
+
+    with advised_numba(advisors=advisors):
+        assert twice(1.5) == 3
+    assert [each.stats.decisions for each in advisors] == [0, 0]
+
+
+ELSEWHERE = """
+import warnings
+import passpilot
+from tests.passes.llvmlite.test_numba import advised_numba, pressed
+
+warnings.simplefilter("error", passpilot.PasspilotWarning)
+function, advisor = pressed(), passpilot.EvictAdvisor("random:1")
+with advised_numba(advisors=[advisor]):
+    function.compile("float64(float64[::1])")
+print(advisor.stats.decisions > 0)
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="names processors of x86-64")
+@pytest.mark.parametrize(("name", "asked"), [("x86-64", True), ("skylake-avx512", False)])
+def test_processors_with_few_and_with_many_registers(name: str, asked: bool) -> None:
+    """With AVX-512 there are 32 for vectors: nothing is evicted, and that is no mistake either."""
+    features = "" if asked else "+avx512f,+avx512vl"
+    environment = {**os.environ, "NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": features}
+    command = [sys.executable, "-c", ELSEWHERE]
+    told = subprocess.check_output(command, text=True, env=environment, timeout=GENEROUS, cwd=ROOT)
+    assert told == f"{asked}\n"
 
 
 def test_an_advisor_that_was_never_asked_is_warned_of_once() -> None:

@@ -20,7 +20,7 @@ from tests.passes.mlir.passes import TEXT, define, parsed, symbol
 
 HERE = Path(__file__).name
 
-pytestmark = pytest.mark.usefixtures("restored_registry")
+pytestmark = pytest.mark.usefixtures("restored_registries")
 
 
 class Colour(Enum):

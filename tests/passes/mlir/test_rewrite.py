@@ -12,7 +12,7 @@ from passpilot.passes.mlir import api as mlir
 from passpilot.plugin.errors import PassError
 from tests.passes.mlir.passes import define, parsed
 
-pytestmark = pytest.mark.usefixtures("restored_registry")
+pytestmark = pytest.mark.usefixtures("restored_registries")
 
 TEXT: Final = """\
 func.func @f(%x: i32) -> i32 {

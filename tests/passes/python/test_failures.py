@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from passpilot.passes.inline import InlineAdvisor
-from passpilot.plugin.compile import emit, optimize
+from passpilot.plugin.compile import PipelineOptions, emit, optimize
 from passpilot.plugin.errors import CompilationError, InputError, PassError
 from passpilot.plugin.ir import Function
 from passpilot.plugin.module import Module
@@ -24,8 +24,9 @@ from tests.plugin.test_interrupt import check, interrupt, long_program, stream
 from tests.stock import MANY_CALLS, clang
 
 EMPTY: Final[dict[str, bool]] = {}
+EACH: Final = PipelineOptions(verify_each=True)
 
-pytestmark = pytest.mark.usefixtures("restored_registry")
+pytestmark = pytest.mark.usefixtures("restored_registries")
 
 
 @pytest.mark.parametrize("answer", [None, 0, 1, "yes", [True]])
@@ -200,7 +201,7 @@ def test_verify_each_names_pass_and_unit(level: str, answer: bool, verify: bool)
     name = define(level, lambda _: answer)
     told = rf"^pass {name} at .*expected valid IR after it, got in function bad: "
     with pytest.raises(PassError, match=told):
-        optimize(module, f"{name},instcombine", verify=verify, verify_each=True)
+        optimize(module, f"{name},instcombine", verify=verify, options=EACH)
     with pytest.raises(InputError, match=f"expected valid IR, got what the pass {name} left"):
         module.bitcode()
 
@@ -208,11 +209,9 @@ def test_verify_each_names_pass_and_unit(level: str, answer: bool, verify: bool)
 def test_verify_each_names_a_pass_of_llvms() -> None:
     told = "^pass simplifycfg at function bad: expected valid IR after it, got in function bad: "
     with pytest.raises(CompilationError, match=told):
-        optimize(broken(), "function(simplifycfg)", verify=False, verify_each=True)
+        optimize(broken(), "function(simplifycfg)", verify=False, options=EACH)
     with pytest.raises(PassError, match=told):
-        optimize(
-            broken(), f"function(simplifycfg,{define('function', cold)})", verify=False, verify_each=True
-        )
+        optimize(broken(), f"function(simplifycfg,{define('function', cold)})", verify=False, options=EACH)
 
 
 def test_verify_each_on_the_command_line(tmp_path: Path) -> None:
@@ -291,7 +290,8 @@ def check_interrupted(folder: Path, text: str, work: str, *flags: str) -> None:
 
 @pytest.mark.parametrize("verify", [(), ("-disable-verify",)])
 def test_a_long_pipeline_inside_a_pass_is_interrupted(tmp_path: Path, verify: tuple[str, ...]) -> None:
-    check_interrupted(tmp_path, long_program(), 'return module.run("default<O3>")', *verify)
+    flags = ("-print-after=callsite-splitting", *verify)
+    check_interrupted(tmp_path, long_program(2000), 'return module.run("default<O3>")', *flags)
 
 
 def test_an_endless_pass_is_interrupted(tmp_path: Path) -> None:

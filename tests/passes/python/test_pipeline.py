@@ -21,7 +21,7 @@ from tests.corpus.build import bindir
 from tests.passes.python.passes import LEVELS, cold, define, loops, recorder
 from tests.stock import MANY_CALLS, clang, opt
 
-pytestmark = pytest.mark.usefixtures("restored_registry")
+pytestmark = pytest.mark.usefixtures("restored_registries")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from passpilot.plugin.module import Module
 from tests.passes.python.passes import define
 from tests.stock import MANY_CALLS, clang
 
-pytestmark = pytest.mark.usefixtures("restored_registry")
+pytestmark = pytest.mark.usefixtures("restored_registries")
 
 PIPELINES = (
     "default<O2>",

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from types import ModuleType
 
@@ -18,11 +17,12 @@ from passpilot.passes.python import api as llvm
 from passpilot.passes.python.registry import LLVM
 from passpilot.plugin.errors import InputError, RegistrationError
 from passpilot.plugin.load import load_file
+from tests.fixtures.registry import Offer
 
 HERE = Path(__file__).name
 
 
-pytestmark = pytest.mark.usefixtures("restored_registry")
+pytestmark = pytest.mark.usefixtures("restored_registries")
 
 
 @dataclass(frozen=True)
@@ -215,13 +215,10 @@ def test_a_loaded_file_registers_its_passes(tmp_path: Path) -> None:
         load_file(other)
 
 
-def entry_points_of(monkeypatch: pytest.MonkeyPatch, **places: str) -> None:
-    entries = EntryPoints(EntryPoint(name, place, LLVM._group) for name, place in places.items())
-    monkeypatch.setattr(LLVM, "_offered", lambda: entries)
-
-
-def test_an_entry_point_is_imported_when_its_name_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry_points_of(monkeypatch, **{"test-entry": f"{Plain.__module__.partition('.')[0]}:Theirs"})
+def test_an_entry_point_is_imported_when_its_name_is_used(
+    offer: Offer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offer(LLVM.group, ("test-entry", f"{Plain.__module__.partition('.')[0]}:Theirs"))
     assert LLVM.find("test-nobody") is None
     module = ModuleType(Plain.__module__.partition(".")[0])
     vars(module)["Theirs"] = Plain
@@ -237,25 +234,29 @@ def test_an_entry_point_is_imported_when_its_name_is_used(monkeypatch: pytest.Mo
     assert found in LLVM.known()
 
 
-def test_the_name_of_an_entry_point_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry_points_of(monkeypatch, **{"test-entry": "no_such_module_at_all:f"})
+def test_the_name_of_an_entry_point_is_taken(offer: Offer) -> None:
+    offer(LLVM.group, ("test-entry", "no_such_module_at_all:f"))
+    assert "test-entry" in LLVM.names()
     with pytest.raises(RegistrationError, match="one that the entry point no_such_module_at_all:f owns"):
         llvm.function_pass("test-entry")(Plain)
 
 
-def test_entry_points_that_do_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry_points_of(monkeypatch, **{"test-entry": "no_such_module_at_all:f"})
+def test_entry_points_that_do_not_work(offer: Offer) -> None:
+    offer(LLVM.group, ("test-entry", "no_such_module_at_all:f"))
     with pytest.raises(RegistrationError, match="expected it to be imported, got ModuleNotFoundError"):
         LLVM.find("test-entry")
     with pytest.raises(RegistrationError, match="expected it to be imported"):
         LLVM.known()
 
 
-def test_llvm_passes_scan_no_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    def scan() -> EntryPoints:
-        raise AssertionError("scanned")
+def test_a_name_belongs_to_one_distribution(offer: Offer) -> None:
+    offer(LLVM.group, ("test-entry", "one:f"), ("test-entry", "two:f"))
+    with pytest.raises(RegistrationError, match="point one:f and two:f: expected one distribution that has"):
+        LLVM.find("test-entry")
 
-    monkeypatch.setattr(LLVM, "_offered", scan)
+
+def test_llvm_passes_scan_no_entry_points(offer: Offer) -> None:
+    offer.nothing()
     for name in ("default<O2>", "instcombine", "function", "loop-unroll<O2>", "print<domtree>", "Nobody"):
         assert LLVM.find(name.partition("<")[0]) is None
 

@@ -6,7 +6,7 @@ import pytest
 
 from passpilot.features.llvm.unroll import FACTORS, FEATURES
 from passpilot.passes.shipped.unroll import UNROLL
-from passpilot.plugin.compile import optimize
+from passpilot.plugin.compile import PipelineOptions, optimize
 from passpilot.plugin.errors import AdviceError
 from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation
@@ -90,4 +90,10 @@ def test_more_copies_than_iterations_are_refused() -> None:
 def test_random_factors_leave_valid_code(seed: int) -> None:
     module = Module.read(ADVISED)
     at = {"vectorizer-start": "advised-unroll"}
-    optimize(module, "default<O2>", [UNROLL.advisor(f"random:{seed}")], at=at, verify_each=True)
+    optimize(
+        module,
+        "default<O2>",
+        [UNROLL.advisor(f"random:{seed}")],
+        at=at,
+        options=PipelineOptions(verify_each=True),
+    )

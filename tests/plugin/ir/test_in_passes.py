@@ -10,11 +10,12 @@ import pytest
 
 from passpilot import llvm
 from passpilot.plugin import ir
-from passpilot.plugin.compile import optimize
+from passpilot.plugin.compile import PipelineOptions, optimize
 from passpilot.plugin.errors import IRError
 from passpilot.plugin.module import Module
 from tests.plugin.ir.named import function as named
 
+DEBUG = PipelineOptions(debug_pass_manager=True)
 TEXT = """
 target triple = "x86_64-pc-linux-gnu"
 @g = internal global i32 0
@@ -193,7 +194,7 @@ def test_a_pass_that_says_what_is_so_is_believed(
 
     BODY[:] = [body]  # type: ignore[list-item]
     del passes
-    optimize(module, "function(require<domtree>,ir-function,require<domtree>)", debug_pass_manager=True)
+    optimize(module, "function(require<domtree>,ir-function,require<domtree>)", options=DEBUG)
     assert capfd.readouterr().err.count("Running analysis: DominatorTreeAnalysis on f") == 1
 
 
@@ -203,7 +204,7 @@ def test_analyses_are_none_of_llvms(module: Module, capfd: pytest.CaptureFixture
         return bool(function.loops) and function.loops[0].trip_count == 0
 
     BODY[:] = [body]
-    optimize(module, "function(require<loops>,ir-function,require<loops>)", debug_pass_manager=True)
+    optimize(module, "function(require<loops>,ir-function,require<loops>)", options=DEBUG)
     told = capfd.readouterr().err
     assert told.count("Running analysis: LoopAnalysis on f") == 1
     assert "ScalarEvolutionAnalysis" not in told

@@ -19,7 +19,7 @@ from passpilot.cli.aot import main
 from passpilot.features.log.reader import read_log
 from passpilot.plugin.load import load_file
 from passpilot.plugin.toolchain import c_library
-from passpilot.runners.spec import unregister_scheme
+from passpilot.runners.spec import SCHEMES
 from tests.plugin.native.c_client import (
     TYPES,
     CApiError,
@@ -246,7 +246,7 @@ def test_a_scheme_of_a_file(tmp_path: Path) -> None:
         with runner("odd", TOY, load=tmp_path / "scheme.py") as made:
             assert [made.ask() for _ in range(4)] == [1, 0, 1, 0]
     finally:
-        unregister_scheme("odd")
+        SCHEMES.unregister("odd")
 
 
 def test_all_types_come_through(tmp_path: Path) -> None:

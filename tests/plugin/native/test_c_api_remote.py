@@ -95,8 +95,8 @@ def test_a_dead_peer(remote: Remote, on_error: bool) -> None:
 def test_a_peer_that_never_answers(remote: Remote) -> None:
     with (
         remote.served(remote.policy("forever")) as (_, address),
-        client(address, timeout=5 * SOON) as made,
-        pytest.raises(CApiError, match=r"1\.5"),
+        client(address, timeout=10 * SOON) as made,
+        pytest.raises(CApiError, match=r"\b3 s\b"),
     ):
         made.ask()
 

@@ -47,6 +47,6 @@ def test_the_guides_programs_print_what_it_says(index: int, folder: Path) -> Non
 
 
 def test_the_guide_shows_the_function_as_it_is() -> None:
-    header = (EXAMPLES.parent / "plugin" / "include" / "passpilot" / "llvm.h").read_text()
+    header = (EXAMPLES.parent / "plugin" / "native" / "include" / "passpilot" / "llvm.h").read_text()
     assert "llvm::Error registerAdvisors(llvm::PassBuilder &PB," in header
     assert "llvm::Error passpilot::registerAdvisors(llvm::PassBuilder &, " in GUIDE.read_text()

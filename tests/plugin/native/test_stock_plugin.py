@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from passpilot.features.log.reader import Observation, read_log
+from passpilot.features.log.reader import LoggedDecision, read_log
 from passpilot.plugin.toolchain import llvm_plugin
 from tests import stock
 from tests.command import files_in
@@ -122,7 +122,7 @@ def test_tools_of_another_llvm(name: str, tmp_path: Path) -> None:
 def test_features_of_the_users(source: Path, tmp_path: Path) -> None:
     """They are computed in Python, for runners that are not, and for the log."""
     (tmp_path / "mine.py").write_text(FEATURE)
-    logs: list[list[Observation]] = []
+    logs: list[list[LoggedDecision]] = []
     for runner in ("python:mine.py:decide", "const:1"):
         log = tmp_path / f"{len(logs)}.log"
         flags = (
@@ -210,9 +210,9 @@ def test_views_end_with_the_compilation(source: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         (tmp_path / "mine.py").read_text()
         + "import passpilot.passes.stock.llvm_door as loaded\n"
-        + "finish = loaded._Compilation.end\n"
+        + "finish = loaded._LoadedCompilation.end\n"
         + "def end(self, **keywords):\n    finish(self, **keywords)\n    look()\n"
-        + "loaded._Compilation.end = end\n"
+        + "loaded._LoadedCompilation.end = end\n"
     )
     done = tool("opt", "-passpilot-load=mine.py", "-passes=keep", source, "-o", "out.bc", cwd=tmp_path)
     assert done.code == 0, done.err

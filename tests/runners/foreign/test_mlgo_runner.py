@@ -132,7 +132,7 @@ def test_an_agent_that_dies_within_its_answer(tmp_path: Path, size: int) -> None
 
 @pytest.mark.parametrize("size", [0, 1, 7])
 def test_an_agent_that_stops_within_its_answer(tmp_path: Path, size: int) -> None:
-    with agent(tmp_path / "ch", "stalls", size), client(tmp_path / "ch", timeout=0.5) as runner:
+    with agent(tmp_path / "ch", "stalls", size), client(tmp_path / "ch", timeout=2) as runner:
         assert runner.evaluate() == 1
         for _ in range(2):
             with pytest.raises(PeerError, match=r"an advice of 8 bytes, got .* before the deadline"):

@@ -11,6 +11,7 @@ import pytest
 
 from tests.command import (
     CALLS,
+    GENEROUS,
     PASSPILOT,
     Done,
     files_in,
@@ -21,11 +22,14 @@ from tests.command import (
     started,
     stock,
 )
-from tests.runners.serving.serving import faulty
+from tests.runners.serving.serving import faulty, offered
 
-TIMEOUT = 1.0
-SLACK = 8.0
-"""Seconds for everything but the waits for a peer; a wait at each decision would take `CALLS` deadlines."""
+TIMEOUT = 3.0
+"""The deadline for a peer.
+
+A wait at each of the `CALLS` decisions would take longer than `GENEROUS`, in which each command has to end.
+"""
+assert TIMEOUT * CALLS > GENEROUS
 
 
 @pytest.fixture
@@ -39,7 +43,7 @@ def flags(*more: str, base: str = "ch", timeout: float = TIMEOUT) -> tuple[str, 
 
 
 def refusal(folder: Path, *more: str) -> str:
-    """The error of a compilation that ends with its first trouble, after one deadline at most."""
+    """The error of a compilation that ends with its first trouble."""
     done = passpilot(*flags(*more), cwd=folder)
     check_refused(folder, done)
     return done.err
@@ -50,16 +54,14 @@ def check_refused(folder: Path, done: Done) -> None:
     assert re.fullmatch(r"passpilot: error: .+\n", done.err), done.err
     assert not (folder / "out.bc").exists()
     assert [name for name in files_in(folder) if name.endswith(".tmp") or name.startswith("l")] == []
-    assert done.seconds < TIMEOUT + SLACK
 
 
 def check_fell_back(folder: Path, done: Done, count: int) -> None:
-    """`count` decisions were LLVM's, in two deadlines more at most, and the output is as opt's."""
+    """`count` decisions were LLVM's, and the output is as opt's."""
     assert done.code == 0, done
     assert re.search(rf"^ *{count} fallbacks to the default$", done.err, re.MULTILINE), done.err
     assert f"{count} of {CALLS} decisions fell back to the default; the first: " in done.err
     assert (folder / "out.bc").read_bytes() == stock(Path("in.ll"), "-O2", cwd=folder)
-    assert done.seconds < 2 * TIMEOUT + SLACK
 
 
 FALL_BACK = ("--on-error=default", "--stats")
@@ -199,8 +201,8 @@ def policies(folder: Path) -> Path:
 @pytest.mark.parametrize("on_error", ["fail", "default"])
 def test_a_real_server(policies: Path, name: str, decision: int, told: str, on_error: str) -> None:
     with started(PASSPILOT, "serve", f"python:p.py:{name}", "--pipe", "ch", cwd=policies) as server:
-        # The deadline has to cover the start of the server, too.
-        timeout = 3.0 if name == "hangs" else 30.0
+        offered(str(policies / "ch"))
+        timeout = TIMEOUT if name == "hangs" else 30.0
         more = FALL_BACK if on_error == "default" else ("--log=l",)
         done = passpilot(*flags(*more, timeout=timeout), cwd=policies)
         assert told in done.err
@@ -213,8 +215,6 @@ def test_a_real_server(policies: Path, name: str, decision: int, told: str, on_e
             assert done.code == 0
             assert f" {CALLS - decision} fallbacks to the default\n" in done.err
             assert (policies / "out.bc").read_bytes() == stock(Path("in.ll"), "-O2", cwd=policies)
-        if name == "hangs":
-            assert done.seconds < 2 * timeout + SLACK
         server.terminate()
         finished(server, 0.0)
     if name != "dies":

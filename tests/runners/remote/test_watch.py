@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from passpilot.plugin.errors import PeerError
-from passpilot.runners.remote.fifo import Channel
+from passpilot.runners.remote.fifo import FifoChannel
 from passpilot.runners.remote.watch import LATE, PipeWatch, Watch
 from tests.runners.serving.serving import GENEROUS
 
@@ -39,8 +39,47 @@ def test_a_reader_that_cannot_be_woken_at_first_is_woken_later() -> None:
     assert (watch.tries, watch.fired) == (3, True)
 
 
+class Clock:
+    """Stands for `time` in the watch, whose thread looks at it again and again."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self._looks = threading.Semaphore(0)
+
+    def monotonic(self) -> float:
+        self._looks.release()
+        return self.now
+
+    def seen(self) -> None:
+        """Wait until the watch has seen how things are: it is in the third look from now."""
+        while self._looks.acquire(blocking=False):
+            pass
+        for _ in range(3):
+            assert self._looks.acquire(timeout=GENEROUS)
+
+
+def test_questions_may_take_longer_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr("passpilot.runners.remote.watch.time", clock)
+    watch = Woken()
+    try:
+        for _ in range(4):
+            watch.steps += 1
+            clock.seen()
+            clock.now += 0.04
+            clock.seen()
+            watch.steps += 1
+        assert watch.tries == 0
+        watch.steps += 1
+        clock.seen()
+        clock.now += 0.06
+        assert watch.woken.wait(GENEROUS)
+    finally:
+        watch.stop()
+
+
 def test_a_late_question_ends_by_what_the_watch_writes() -> None:
-    channel = Channel("pipe:x", *os.pipe())
+    channel = FifoChannel("pipe:x", *os.pipe())
     watch = PipeWatch(channel, 0.05)
     watch.steps += 1
     try:
@@ -52,7 +91,7 @@ def test_a_late_question_ends_by_what_the_watch_writes() -> None:
 
 def test_an_end_that_cannot_be_written_to_is_refused_at_once() -> None:
     ours, theirs = socket.socketpair()
-    channel = Channel("pipe:x", ours.detach(), os.open(os.devnull, os.O_WRONLY))
+    channel = FifoChannel("pipe:x", ours.detach(), os.open(os.devnull, os.O_WRONLY))
     with theirs, pytest.raises(PeerError, match=r"pipe:x: expected /proc/self/fd/\d+ to write to, got: "):
         PipeWatch(channel, GENEROUS)
     channel.close()

@@ -13,7 +13,7 @@ import time
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import PeerError
 from passpilot.runners.remote import wire
-from passpilot.runners.remote.fifo import Channel, Listener
+from passpilot.runners.remote.fifo import FifoChannel, Listener
 
 INPUTS = (TensorSpec("callee_users", "int64", (1,)),)
 REQUEST = 16
@@ -24,12 +24,12 @@ def silent() -> None:
     sys.stdin.read()
 
 
-def answer(channel: Channel, data: bytes) -> None:
+def answer(channel: FifoChannel, data: bytes) -> None:
     channel.read(REQUEST, time.monotonic() + 60, "a request")
     channel.write(data, time.monotonic() + 60, "an answer")
 
 
-def show(channel: Channel, fault: str, size: int) -> None:
+def show(channel: FifoChannel, fault: str, size: int) -> None:
     """The fault after a proper handshake and a proper answer."""
     whole = wire.WORD.pack(0) + wire.WORD.pack(1)
     match fault:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from passpilot.features.point import Point
 from passpilot.runners.base import Runner
-from passpilot.runners.remote import grpc_messages as advisor
+from passpilot.runners.remote import grpc_messages
 from passpilot.runners.serving.grpc_server import GrpcServer
 from passpilot.runners.spec import RunnerLike
 from tests.runners.serving.serving import GENEROUS, SERVE, process, reached
@@ -49,4 +49,4 @@ def client(target: str, keys: str = "", *, offered: Point | None = None, timeout
 
 def advise(channel: grpc.Channel) -> grpc.StreamStreamMultiCallable[bytes, bytes]:
     """The service's method for a client that sends what it likes."""
-    return channel.stream_stream(f"/{advisor.SERVICE}/{advisor.METHOD}")
+    return channel.stream_stream(f"/{grpc_messages.SERVICE}/{grpc_messages.METHOD}")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import subprocess
@@ -23,9 +22,10 @@ from passpilot.cli.serve import main
 from passpilot.features.point import find_point
 from passpilot.plugin.errors import Error, InputError, PeerError, UsageError
 from passpilot.runners.python import Observation
-from passpilot.runners.remote import grpc_messages as advisor
+from passpilot.runners.remote import grpc_messages
 from passpilot.runners.remote.advisor_pb2 import Answer
-from passpilot.runners.serving.grpc_server import GrpcServer, read_guard
+from passpilot.runners.remote.auth import read_guard
+from passpilot.runners.serving.grpc_server import GrpcServer
 from tests.command import PASSPILOT, passpilot, program, refused
 from tests.passes import pressure
 from tests.runners.serving.grpc_serving import advise, client, served, server, target_of
@@ -37,7 +37,7 @@ def test_client_is_told_the_end_before_its_server_leaves(point: str) -> None:
     told = {"inline": "welcome", "evict": "failure"}
     for _ in range(20):
         with server("const:1") as made, grpc.insecure_channel(target_of(made)) as channel:
-            replies = advise(channel)(iter([advisor.hello(find_point(point))]), timeout=GENEROUS)
+            replies = advise(channel)(iter([grpc_messages.hello(find_point(point))]), timeout=GENEROUS)
             assert made.ended.wait(GENEROUS)
             made.close()
             assert [Answer.FromString(each).WhichOneof("kind") for each in replies] == [told[point]]
@@ -80,12 +80,12 @@ def test_signal_while_a_policy_runs_that_never_ends(tmp_path: Path, monkeypatch:
 def test_health_and_reflection() -> None:
     with server("const:1") as made, grpc.insecure_channel(target_of(made)) as channel:
         health = health_pb2_grpc.HealthStub(channel)
-        for name in ("", advisor.SERVICE):
+        for name in ("", grpc_messages.SERVICE):
             answer = health.Check(health_pb2.HealthCheckRequest(service=name))
             assert answer.status == health_pb2.HealthCheckResponse.SERVING
         database = ProtoReflectionDescriptorDatabase(channel)
-        assert advisor.SERVICE in database.get_services()
-        service = DescriptorPool(database).FindServiceByName(advisor.SERVICE)
+        assert grpc_messages.SERVICE in database.get_services()
+        service = DescriptorPool(database).FindServiceByName(grpc_messages.SERVICE)
         (method,) = service.methods
         assert (method.name, method.input_type.name, method.output_type.name) == (
             "Advise",
@@ -138,8 +138,7 @@ def test_wrong_flags(flags: list[str], error: type[Error], complaint: str) -> No
 def test_the_user_is_told_who_can_read_the_token(
     address: str, told: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    args = argparse.Namespace(grpc=address, token="t", tls_cert=None, tls_key=None)
-    assert read_guard(args, "serve") == ("t", None)
+    assert read_guard(address, "t", None, None, who="serve") == ("t", None)
     text = f"passpilot serve: --grpc {address}: without TLS, whoever reads the network reads the token\n"
     assert capsys.readouterr().err == text * told
 

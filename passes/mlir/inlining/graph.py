@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`ChangingGraph`: keeps a call graph true while the inliner replaces calls and erases functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from passpilot.features.mlir.call_graph import CallGraph, CallGraphNode
+
+
+class ChangingGraph:
+    """Changes a module function by function, and notes in its call graph what that changes."""
+
+    def __init__(self, graph: CallGraph) -> None:
+        self._graph = graph
+
+    def recount(self, node: CallGraphNode) -> None:
+        """Note that a function has changed, and whom it uses now."""
+        if not node.mentions:
+            node.changed()  # it uses nobody, and will not begin to
+            return
+        self._use(node.contents.references, -1)
+        node.changed()
+        self._use(node.contents.references, 1)
+
+    def merge(self, callee: CallGraphNode, caller: CallGraphNode, *, moved: bool) -> None:
+        """Note that a call has been replaced by its callee's body, which is lost to the callee if `moved`."""
+        references = callee.contents.references
+        own = caller.contents.references
+        own[callee.name] -= 1
+        if references:
+            own.update(references)
+        # The call and what returns are gone, or have become branches to and from the body.
+        straight = callee.is_straight
+        caller.operations += callee.operations - 2 * straight
+        caller.blocks += callee.blocks + (-1 if straight else 1)
+        caller.calls += callee.calls - 1
+        caller.is_flat &= callee.is_flat
+        caller.grown = True
+        callee.uses -= 1
+        if moved:
+            self.erase(callee)
+        elif references:
+            self._use(references, 1)
+
+    def erase(self, node: CallGraphNode) -> None:
+        """Erase a function that nobody uses; whom it uses keeps that use, as in MLIR's own inliner."""
+        node.erased = True
+        del self._graph.nodes[node.name]
+        node.operation.erase()
+
+    def _use(self, references: Counter[str], sign: int) -> None:
+        for symbol, count in references.items():
+            if target := self._graph.nodes.get(symbol):
+                target.uses += sign * count

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Puts an exception of whoever's code into words: one line, with the place in the user's code."""
+
+from __future__ import annotations
+
+from passpilot.plugin.errors import Error
+from passpilot.plugin.origin import error_place
+
+
+def headline(error: BaseException) -> str:
+    """Type and text on one line."""
+    try:
+        text = " ".join(str(error).splitlines())
+    except Exception as second:  # noqa: BLE001  (a broken __str__ must not hide the error)
+        text = f"(its text cannot be read: {type(second).__name__})"
+    return _printable(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+
+
+def describe_exception(error: BaseException) -> str:
+    """Type, text, and ``file:line`` of the innermost frame of the user's own code, on one line."""
+    place = error_place(error)
+    return f"{headline(error)} ({_printable(place)})" if place else headline(error)
+
+
+def describe_failure(error: BaseException) -> str:
+    """The text of one of passpilot's own errors; type, text and place of what came out of the user's code."""
+    own = isinstance(error, Error) and not error_place(error)
+    return _printable(str(error)) if own else describe_exception(error)
+
+
+def _printable(text: str) -> str:
+    """The text without surrogates, which UTF-8 cannot hold."""
+    return text.encode("utf-8", "backslashreplace").decode()

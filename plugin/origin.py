@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Finds the user's code on the stack and in tracebacks: the origin of a definition, a warning or an error."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.errors import PasspilotWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+_HOUSE: Final = Path(__file__).parents[1]
+_OURS: Final = tuple(
+    f"{_HOUSE / layer}/" for layer in ("plugin", "features", "runners", "passes", "training", "cli")
+)
+
+
+def definition_origin(*through: str) -> str:
+    """``file:line`` of the call into the module that asks, which is where the user defines something.
+
+    Calls from the modules `through` are skipped, too: they pass on what their callers define.
+    """
+    here = sys._getframe(1)
+    skipped = {here.f_globals["__name__"], "typing", *through}
+    frame: FrameType | None = here
+    while frame is not None and frame.f_globals.get("__name__") in skipped:
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""
+
+
+def warn_user(text: str) -> None:
+    """Warn at the line outside of passpilot that led here."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 2
+    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, PasspilotWarning, stacklevel=level)
+
+
+def error_place(error: BaseException) -> str:
+    """``file:line`` of the innermost frame of the user's own code; empty if there is none.
+
+    Code of installed packages counts only where there is no other.
+    """
+    if isinstance(error, SyntaxError) and error.filename:
+        return "" if f"line {error.lineno})" in str(error) else f"{error.filename}:{error.lineno}"
+    places = [place for place in _places(error) if not place[0].startswith(_OURS)]
+    own = [place for place in places if not place[0].startswith(_libraries())]
+    file, line = (own or places or [("", 0)])[-1]
+    return f"{file}:{line}" if file else ""
+
+
+def line_in(file: str, error: BaseException) -> int | None:
+    """The line of `file` in which an error came up while it ran, or in which it cannot be read."""
+    if isinstance(error, SyntaxError) and error.filename == file:
+        return error.lineno
+    return next((line for name, line in reversed(list(_places(error))) if name == file), None)
+
+
+@cache
+def _libraries() -> tuple[str, ...]:
+    """Where Python's own modules and those of installed packages are."""
+    import sysconfig  # only errors need it
+
+    folders = {f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    return ("<frozen ", *folders, f"{Path(sys.prefix)}/lib/")
+
+
+def _places(error: BaseException) -> Iterator[tuple[str, int]]:
+    trace = error.__traceback__
+    while trace is not None:
+        yield trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        trace = trace.tb_next

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`Registry`: definitions by name, of passpilot itself, of users' files, and of installed packages.
+
+There is one for each kind of definition: passes of LLVM and of MLIR, features, runner schemes, MLIR's calls.
+A name has one owner. Packages offer definitions by entry points, which are scanned once, and imported only
+when somebody asks for their name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
+from weakref import WeakSet
+
+from passpilot.plugin.errors import Error, RegistrationError
+from passpilot.plugin.failures import headline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from importlib.metadata import EntryPoint, EntryPoints
+
+
+class Defined(Protocol):
+    """What a registry holds."""
+
+    @property
+    def origin(self) -> str:
+        """The ``file:line`` where it was defined."""
+
+
+Definition = TypeVar("Definition", bound=Defined)
+
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class Registry(Mapping[str, Definition]):
+    """The registered definitions of one kind, by name, in the order of registration.
+
+    Args:
+        noun: what messages call one of them.
+        error: the class of the errors.
+        own: the names that belong to passpilot, with the place of each as ``module:attribute`` or ``module``.
+        group: the entry-point group of other packages; without one, packages cannot add definitions.
+        where: what messages say after the name when nothing is registered by it.
+        hint: what they say to do where a name is taken.
+    """
+
+    def __init__(
+        self,
+        noun: str,
+        *,
+        error: type[Error] = RegistrationError,
+        own: Mapping[str, str] = _NOTHING,
+        group: str = "",
+        where: str = "",
+        hint: str = "",
+    ) -> None:
+        self.noun, self.own, self.group = noun, own, group
+        self._error, self._where, self._hint = error, where, hint
+        self._definitions: dict[str, Definition] = {}
+        self._offered: EntryPoints | None = None
+        _ALL.add(self)
+
+    def __getitem__(self, name: str) -> Definition:
+        return self._definitions[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._definitions)
+
+    def __len__(self) -> int:
+        return len(self._definitions)
+
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+    def add(self, name: str, definition: Definition) -> None:
+        """Register a definition; nothing happens if this very one is registered by the name.
+
+        Raises:
+            Error: the name has another owner.
+        """
+        if self._definitions.get(name) is definition:
+            return
+        if owner := self.owner(name, definition):
+            who = f"{self.noun} {name!r} at {definition.origin}"
+            raise self._error(f"{who}: expected a new name, got one that {owner} owns{self._hint}")
+        self._definitions[name] = definition
+
+    def owner(self, name: str, definition: Definition) -> str:  # noqa: ARG002  (subclasses look at it)
+        """Who owns the name that `definition` is to have; empty if nobody does."""
+        if name in self.own:
+            return "passpilot itself"
+        taken = self.get(name)
+        return f"the {self.noun} at {taken.origin}" if taken else ""
+
+    def unregister(self, name: str) -> None:
+        """Remove a definition, so that its name is free again; for notebooks and tests.
+
+        Raises:
+            Error: nothing is registered by this name.
+        """
+        if self._definitions.pop(name, None) is None:
+            who = f"{self.noun} {name!r}{self._where}"
+            raise self._error(f"{who}: expected a registered {self.noun}, got none of this name")
+
+    def names(self) -> list[str]:
+        """The names of all definitions that there are, without importing anything."""
+        return sorted({*self.own, *self, *self.offered().names})
+
+    def added(self) -> set[str]:
+        """The registered names that do not come with passpilot."""
+        return self._definitions.keys() - self.own.keys()
+
+    def offered(self) -> EntryPoints:
+        """The definitions to import when they are asked for: ours, then those of other packages."""
+        if self._offered is None:
+            from importlib.metadata import EntryPoint, EntryPoints, entry_points  # few compilations need it
+
+            ours = (EntryPoint(name, place, self.group) for name, place in self.own.items())
+            theirs = entry_points(group=self.group) if self.group else ()
+            self._offered = EntryPoints((*ours, *theirs))
+        return self._offered
+
+    def entry(self, name: str) -> EntryPoint | None:
+        """The entry point of this name, if there is one.
+
+        Raises:
+            Error: several packages have the name.
+        """
+        found = {entry.value: entry for entry in self.offered().select(name=name)}
+        if len(found) > 1:
+            who = f"{self.noun} {name!r} of entry point {' and '.join(found)}"
+            raise self._error(f"{who}: expected one distribution that has the name, got {len(found)}")
+        return next(iter(found.values()), None)
+
+    def imported(self, entry: EntryPoint) -> object:
+        """What an entry point names.
+
+        Raises:
+            Error: it cannot be imported.
+        """
+        try:
+            return entry.load()
+        except Error:
+            raise
+        except Exception as error:
+            who = f"{self.noun} {entry.name!r} of entry point {entry.value}"
+            raise self._error(f"{who}: expected it to be imported, got {headline(error)}") from error
+
+    def import_own(self, name: str) -> object:
+        """What `own` has by this name, imported without a look at other packages."""
+        module, _, attribute = self.own[name].partition(":")
+        owner = import_module(module)
+        return getattr(owner, attribute) if attribute else owner
+
+    def restore(self, definitions: Mapping[str, Definition]) -> None:
+        """Make these the registered definitions; entry points are scanned again when they are needed.
+
+        What comes with passpilot and has been imported stays, because no second import would register it.
+        """
+        kept = {name: each for name, each in self.items() if name in self.own}
+        self._definitions = {**definitions, **kept}
+        self._offered = None
+
+
+_ALL: Final[WeakSet[Registry[Any]]] = WeakSet()
+
+State: TypeAlias = "dict[Registry[Any], dict[str, Defined]]"
+
+
+def snapshot() -> State:
+    """What is registered now, in all registries."""
+    return {registry: dict(registry) for registry in _ALL}
+
+
+def restore(state: State) -> None:
+    """Undo every registration and removal since `snapshot`; for tests."""
+    for registry in list(_ALL):
+        registry.restore(state.get(registry, {}))
