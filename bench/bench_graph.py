@@ -24,8 +24,7 @@ import networkx
 from rich.console import Console
 from rich.table import Table
 
-from passpilot import EvictAdvisor, Module, PriorityAdvisor, emit
-from passpilot.features import interference_graph
+from passpilot import EvictAdvisor, Module, PriorityAdvisor, emit, interference_graph
 
 if TYPE_CHECKING:
     from passpilot.runners.python import Observation

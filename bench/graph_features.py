@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from passpilot import feature
-from passpilot.features import interference_graph
+from passpilot import feature, interference_graph
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

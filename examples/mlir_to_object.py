@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 import passpilot
-from passpilot.passes.mlir.inlining.point import MLIR_INLINE
+from passpilot import MLIR_INLINE
 
 PROGRAM: Final = """
 !m = memref<16x16xf64>

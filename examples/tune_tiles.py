@@ -27,8 +27,7 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 
 import passpilot
-from passpilot.features.mlir.tile import SIZES
-from passpilot.passes.mlir.tile import MLIR_TILE
+from passpilot import MLIR_TILE, TILE_SIZES
 
 MLIR: Final = passpilot.mlir.bindings()
 ENGINES: Final = import_module(f"{MLIR.root}.execution_engine")
@@ -84,7 +83,7 @@ class Problem:
 
     def pick(self, draw: random.Random) -> Sizes:
         """Random tile sizes that are allowed."""
-        return tuple(draw.choice([size for size in SIZES if size < extent]) for extent in self.extents)
+        return tuple(draw.choice([size for size in TILE_SIZES if size < extent]) for extent in self.extents)
 
     def told(self, sizes: Sizes) -> str:
         """The sizes for people."""
@@ -124,7 +123,7 @@ class Compiled:
     def __init__(self, problem: Problem, sizes: Sizes, arrays: Sequence[Array]) -> None:
         def decide(obs: passpilot.Observation) -> int:
             if obs["is_contraction"] or obs["is_convolution"]:
-                return SIZES.index(sizes[int(obs["loop"][0])])
+                return TILE_SIZES.index(sizes[int(obs["loop"][0])])
             return 0  # the fill
 
         module = MLIR.ir.Module.parse(problem.text, MLIR.ir.Context())

@@ -28,6 +28,10 @@ Texts follow one form: ``<who> at <where>: expected <X>, got <Y>; <what to do>``
 
 from __future__ import annotations
 
+from typing import Final
+
+from passpilot.plugin.public import publish
+
 
 class Error(Exception):
     """Base of all errors of passpilot; `exit_code` is what a command returns for it."""
@@ -121,9 +125,15 @@ class ConformanceError(RunnerError):
     """`check_runner` found rules of the runner contract broken."""
 
 
+PUBLIC: Final = [each for each in tuple(globals().values()) if isinstance(each, type)]
+"""All classes above."""
+
+publish("passpilot.errors", PUBLIC)
+
+
 def restated(error: Error, text: str) -> Error:
     """An error with `text` for what `error` says, which is its cause; always of a class above."""
-    kind = next(each for each in type(error).__mro__ if each.__module__ == __name__)
+    kind = next(each for each in type(error).__mro__ if each in PUBLIC)
     assert issubclass(kind, Error), "the first class of ours that an error derives from"
     made = kind(text)
     if isinstance(error, RunnerError) and isinstance(made, RunnerError):

@@ -26,6 +26,7 @@ from passpilot.plugin._core import (
     Type,
     Value,
 )
+from passpilot.plugin.public import publish
 
 __all__ = [
     "Argument",
@@ -156,3 +157,6 @@ class ModuleIR:
 
     def _type(self, given: Type | str) -> Type:
         return self.type(given) if isinstance(given, str) else given
+
+
+publish("passpilot.ir", (globals()[name] for name in __all__))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from passpilot.features.mlir.structured import IterationLoop, Operand, Structured
     from passpilot.plugin.mlir.protocols import Operation
 
-SIZES: Final = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+TILE_SIZES: Final = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 """The tile size of each choice; 0 does not tile the loop."""
 
 OPERANDS: Final = 4
@@ -80,13 +80,13 @@ FEATURES: Final = (
     row("loop_depth", "loops of scf and affine around the operation"),
     row("producers", "operands that another operation of linalg gives"),
     row("consumers", "uses of the results by other operations of linalg"),
-    row("mask", "1 for each size that is allowed", shape=(1, len(SIZES))),
+    row("mask", "1 for each size that is allowed", shape=(1, len(TILE_SIZES))),
 )
 
 TABLE: Final = PointTable(
-    "mlir-tile", FEATURES, TensorSpec("tile_choice", "int64", (1,)), Choice(len(SIZES), "mask")
+    "mlir-tile", FEATURES, TensorSpec("tile_choice", "int64", (1,)), Choice(len(TILE_SIZES), "mask")
 )
-"""The answer is one of `SIZES`, by its place."""
+"""The answer is one of `TILE_SIZES`, by its place."""
 
 
 def may_tile(loop: IterationLoop) -> bool:
@@ -120,7 +120,7 @@ def observe_loop(op: Structured, number: int, sizes: Sequence[int]) -> Mapping[s
         "operands_indexed": sum(any(number in each for each in operand.loops) for operand in op.operands),
         "operands_contiguous": sum(operand.loops[-1:] == only for operand in op.operands),
         "sizes": _padded(sizes, MOST_LOOPS),
-        "mask": [[loop.is_dynamic or size < loop.extent for size in SIZES]],
+        "mask": [[loop.is_dynamic or size < loop.extent for size in TILE_SIZES]],
     }
 
 

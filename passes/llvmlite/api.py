@@ -12,5 +12,9 @@ from __future__ import annotations
 
 from passpilot.passes.llvmlite.module import emit, optimize
 from passpilot.passes.llvmlite.numba import advised_numba
+from passpilot.plugin.public import publish
 
 __all__ = ["advised_numba", "emit", "optimize"]
+
+
+publish("passpilot.llvmlite", (globals()[name] for name in __all__))

@@ -27,6 +27,7 @@ from passpilot.passes.python.registry import MLIR, check_name
 from passpilot.plugin.errors import RegistrationError
 from passpilot.plugin.mlir.bindings import bindings
 from passpilot.plugin.origin import definition_origin
+from passpilot.plugin.public import publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,3 +77,6 @@ def pass_(name: str, *, anchor: str = "") -> Callable[[Pass], Pass]:
 
 register = MLIR.register
 unregister = MLIR.unregister
+
+
+publish("passpilot.mlir", (globals()[name] for name in __all__))

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.features.mlir.structured import structured
-from passpilot.features.mlir.tile import SIZES, TABLE, may_tile, observe_loop, observe_operation
+from passpilot.features.mlir.tile import TABLE, TILE_SIZES, may_tile, observe_loop, observe_operation
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.passes.mlir.api import pass_
 from passpilot.plugin.asking import ASKED, advised
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from passpilot.features.mlir.structured import Structured
     from passpilot.plugin.mlir.protocols import Operation
 
-MLIR_TILE: Final = DecisionPoint[int].of(TABLE, lambda _: SIZES.index(0))
-"""The question: one of `SIZES`, by its place."""
+MLIR_TILE: Final = DecisionPoint[int].of(TABLE, lambda _: TILE_SIZES.index(0))
+"""The question: one of `TILE_SIZES`, by its place."""
 
 _HANDLE: Final = "!transform.any_op"
 
@@ -78,7 +78,7 @@ def _ask(op: Structured) -> Sequence[int]:
         choice = 0
         if may_tile(loop):
             choice = MLIR_TILE.ask({**common, **observe_loop(op, number, sizes)}, op.operation)
-        sizes.append(SIZES[choice])
+        sizes.append(TILE_SIZES[choice])
     return sizes
 
 

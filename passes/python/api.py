@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 from passpilot.passes.python.registry import LLVM, check_name
 from passpilot.plugin._core import PreservedAnalyses
 from passpilot.plugin.origin import definition_origin
+from passpilot.plugin.public import publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,3 +90,6 @@ def _decorator(name: str, level: str, *, required: bool) -> Callable[[Pass], Pas
         return kind
 
     return decorate
+
+
+publish("passpilot.llvm", (globals()[name] for name in __all__))

@@ -243,6 +243,6 @@ def test_a_wrong_option_of_llvm(source: Path, tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("passpilot.plugin.errors.InputError: LLVM option: Unknown command line argument")
+    assert last.startswith("passpilot.errors.InputError: LLVM option: Unknown command line argument")
     assert "-inline-treshold=3" in last
     assert not (tmp_path / "out.bc").exists()

@@ -105,7 +105,7 @@ def test_a_wrong_start_is_refused_by_name(client: CompilerClient, name: str) -> 
     asked = {"module": MODULE, **INLINE, **changed}
     with pytest.raises(kind, match=text) as caught:
         client.reset(**asked)  # type: ignore[arg-type]
-    assert type(caught.value).__module__ == "passpilot.plugin.errors"
+    assert type(caught.value).__module__ == "passpilot.errors"
     assert "\n" not in str(caught.value)
 
 

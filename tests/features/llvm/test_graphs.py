@@ -10,7 +10,7 @@ from pathlib import Path
 import networkx
 import pytest
 
-from passpilot.features import call_graph, control_flow_graph
+from passpilot.features.llvm.graphs import call_graph, control_flow_graph
 from passpilot.plugin.module import Module
 from tests import ir_text, stock
 

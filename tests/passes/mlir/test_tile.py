@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from passpilot.features.mlir.tile import FEATURES, SIZES
+from passpilot.features.mlir.tile import FEATURES, TILE_SIZES
 from passpilot.passes.mlir.pipeline import run_pipeline
 from passpilot.passes.mlir.tile import MLIR_TILE
 from passpilot.plugin.errors import AdviceError, PasspilotWarning, PolicyError
@@ -62,7 +62,7 @@ def observed(text: str, *sizes: int) -> list[Seen]:
 
     def keep(obs: Observation) -> int:
         seen.append({row.spec.name: obs[row.spec.name].reshape(-1).tolist() for row in FEATURES})
-        return SIZES.index(next(answers, 0))
+        return TILE_SIZES.index(next(answers, 0))
 
     tiled(text, keep)
     return seen
@@ -114,7 +114,7 @@ def test_features_of_a_matmul() -> None:
         "loop_depth": [0],
         "producers": [0],
         "consumers": [0],
-        "mask": [int(size < 48) for size in SIZES],
+        "mask": [int(size < 48) for size in TILE_SIZES],
     }
 
 
@@ -123,7 +123,7 @@ def test_features_of_a_convolution_whose_size_is_not_known() -> None:
     assert (fill["loop"], fill["inputs"], fill["ranks"], fill["consumers"]) == ([1], [1], [0, 4, 0, 0], [1])
     height = next(row for row in rows if row["is_convolution"] == [1])
     assert [height[name] for name in ("loop", "extent", "is_dynamic")] == [[1], [0], [1]]
-    assert height["mask"] == [1] * len(SIZES)
+    assert height["mask"] == [1] * len(TILE_SIZES)
     assert height["extents"][:7] == [1, 0, 0, 8, 3, 3, 3]
     assert height["dynamic"][:7] == [0, 1, 1, 0, 0, 0, 0]
     assert height["reductions"][:7] == [0, 0, 0, 0, 1, 1, 1]
@@ -131,7 +131,7 @@ def test_features_of_a_convolution_whose_size_is_not_known() -> None:
     assert [height[name] for name in ("iterations", "flops", "bytes", "intensity")] == [[0]] * 4
     assert [height[name] for name in ("operands_indexed", "producers")] == [[2], [1]]
     filter_height = next(row for row in rows if row["loop"] == [4])
-    assert filter_height["mask"] == [int(size < 3) for size in SIZES]
+    assert filter_height["mask"] == [int(size < 3) for size in TILE_SIZES]
 
 
 def test_every_row_is_documented(tmp_path: Path) -> None:
@@ -142,12 +142,12 @@ def test_every_row_is_documented(tmp_path: Path) -> None:
 def test_tiles_are_of_the_sizes_that_are_advised() -> None:
     def eights(obs: Observation) -> int:
         assert str(obs.site).startswith("%0 = linalg.matmul")
-        return SIZES.index(0 if obs["loop"] == 1 else 8)
+        return TILE_SIZES.index(0 if obs["loop"] == 1 else 8)
 
     text = tiled(MATMUL, eights)
     assert text.count("scf.for") == 2
     assert "tensor<8x8xf32>, tensor<8x32xf32>" in text
-    twice = tiled(text, lambda obs: SIZES.index(2) if obs["loop_depth"] == 2 and obs["loop"] == 1 else 0)
+    twice = tiled(text, lambda obs: TILE_SIZES.index(2) if obs["loop_depth"] == 2 and obs["loop"] == 1 else 0)
     assert "tensor<8x8xf32>, tensor<8x2xf32>" in twice
 
 
@@ -178,7 +178,7 @@ def test_nothing_changes_where_nothing_is_tiled(runner: str) -> None:
 
 def test_a_size_beyond_the_loop_is_refused() -> None:
     with pytest.raises(AdviceError, match=r"(?s)mlir-tile.*multiply.*expected .* got .*7"):
-        tiled(MATMUL, lambda _: SIZES.index(64))
+        tiled(MATMUL, lambda _: TILE_SIZES.index(64))
 
 
 def test_the_pass_may_name_its_runner(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from passpilot.features import call_graph, control_flow_graph
+from passpilot.features.llvm.graphs import call_graph, control_flow_graph
 from passpilot.plugin import ir
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import Module

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Shows what users import by the name that they import it by."""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def publish(module: str, objects: Iterable[object]) -> None:
+    """Make help(), repr() and tracebacks show the classes and functions among `objects` in `module`."""
+    for each in objects:
+        if isinstance(each, (type, FunctionType)):
+            each.__module__ = module

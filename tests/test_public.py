@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The public names: which there are, where they show up, and that the guides use no others."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import pickle
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import passpilot
+
+ROOT: Final = Path(__file__).parents[1]
+MODULES: Final = ["errors", "ir", "llvm", "llvmlite", "mlir"]
+CLASSES: Final = [
+    "Choice",
+    "CompilerClient",
+    "DecisionPoint",
+    "Error",
+    "EvictAdvisor",
+    "Feature",
+    "Flag",
+    "InlineAdvisor",
+    "Module",
+    "Number",
+    "Observation",
+    "PasspilotWarning",
+    "Phases",
+    "PipelineOptions",
+    "Point",
+    "PriorityAdvisor",
+    "Remarks",
+    "Runner",
+    "TensorSpec",
+    "Vocabulary",
+]
+CONSTANTS: Final = ["DO_NOT_EVICT", "MLIR_INLINE", "MLIR_TILE", "SIZE", "TILE_SIZES", "UNROLL", "__version__"]
+FUNCTIONS: Final = [
+    "call_graph",
+    "check_runner",
+    "control_flow_graph",
+    "emit",
+    "feature",
+    "find_point",
+    "function_runner",
+    "interference_graph",
+    "llvm_options",
+    "make_runner",
+    "optimize",
+    "policy_factory",
+    "read_log",
+    "runner_scheme",
+]
+GUIDES: Final = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("examples/**/*.py"))]
+
+
+def test_dir_lists_the_public_names_and_nothing_else() -> None:
+    assert dir(passpilot) == sorted([*MODULES, *CLASSES, *CONSTANTS, *FUNCTIONS])
+    assert passpilot.__all__ == dir(passpilot)
+
+
+def test_type_checkers_see_each_name_at_its_home() -> None:
+    tree = ast.parse((ROOT / "plugin" / "root.py.in").read_text())
+    (typed,) = [node for node in tree.body if isinstance(node, ast.If) and "custom" in ast.dump(node)]
+    seen = {
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        for node in typed.body
+        if isinstance(node, ast.ImportFrom) and node.module != "typing"
+        for alias in node.names
+    }
+    homes = {name: f"passpilot.{home}.{name}" for name, home in passpilot._HOMES.items()}
+    modules = {name: getattr(passpilot, name).__name__ for name in MODULES}
+    assert seen == homes | modules
+
+
+@pytest.mark.parametrize("name", [*CLASSES, *FUNCTIONS])
+def test_help_shows_the_public_name(name: str) -> None:
+    value = getattr(passpilot, name)
+    module = "passpilot.errors" if name in ("Error", "PasspilotWarning") else "passpilot"
+    assert (value.__module__, value.__qualname__) == (module, name)
+    assert pickle.loads(pickle.dumps(value)) is value
+    assert inspect.getdoc(value)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_public_module_is_importable_and_names_what_it_has(name: str) -> None:
+    module = getattr(passpilot, name)
+    code = f"import passpilot.{name} as m, passpilot; print(m is passpilot.{name}, m.__name__)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == f"True {module.__name__}\n"
+    public = getattr(module, "__all__", [each for each in vars(module) if each.endswith("Error")])
+    assert public
+    for each in public:
+        if isinstance(value := getattr(module, each), type) or inspect.isfunction(value):
+            assert value.__module__ == f"passpilot.{name}"
+
+
+def test_a_traceback_shows_a_name_that_can_be_caught() -> None:
+    code = "import passpilot; passpilot.Module.read('no-such-file')"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False).stderr
+    assert told.splitlines()[-1].startswith("passpilot.errors.InputError: ")
+
+
+def imports(text: str) -> Iterator[tuple[str, str]]:
+    """The modules of passpilot that Python in a text imports from, with the names."""
+    for module, names in re.findall(r"^\s*from (passpilot\S*) import (.+)$", text, re.MULTILINE):
+        yield from ((module, name.strip()) for name in names.split(","))
+    yield from ((module, "") for module in re.findall(r"^\s*import (passpilot\S*)$", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_guide_imports_public_names(guide: Path) -> None:
+    public = {"passpilot", *(f"passpilot.{name}" for name in MODULES)}
+    for module, name in imports(guide.read_text()):
+        assert module in public
+        assert not name or name in dir(passpilot) or module != "passpilot"
