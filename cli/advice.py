@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Advice`: what the flags of advice say, `--inline=R`, `--advise POINT=R`, `--log` and so on, and its advisors."""
+"""`Advice`: the flags of advice, such as `--inline=R`, `--advise POINT=R` and `--log`, and their advisors."""
 
 from __future__ import annotations
 

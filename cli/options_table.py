@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The options of advice, each once: those of our commands, of `passpilot cc`, and of the plugins for stock tools.
+"""One table of the options of advice: of passpilot's commands, `cc` among them, and of the plugins.
 
-Commands take their flags from this table, `cc` its options and variables, and the plugin for LLVM's tools, when
-it is built, its flags (tools/plugin_options.py). `cc` reads it in every compilation, so this imports next to
-nothing.
+The commands take their flags from this table, `cc` its options and variables, and the plugin for LLVM's tools
+its flags, when it is built (tools/plugin_options.py). `passpilot cc` reads it in every compilation, so this
+imports next to nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Kind = Literal["text", "choice", "seconds", "number", "count", "flag"]
 
 DOORS: Final[tuple[Door, ...]] = ("opt", "llc", "mlir-opt", "attach", "cc", "plugin", "mlir-plugin")
-"""Where options are taken: `cc` stands for `c++`, too; the plugins are libpasspilot.so and libpasspilot_mlir.so."""
+"""Where options are taken. `cc` is `c++`, too; the plugins are libpasspilot.so and libpasspilot_mlir.so."""
 
 COMPILING: Final[tuple[Door, ...]] = ("opt", "llc", "mlir-opt", "cc", "plugin")
 
@@ -143,7 +143,8 @@ TABLE: Final = (
             "cc": ("FOLDER", "write every decision to a log in FOLDER, one per translation unit"),
             "plugin": (
                 "FILE",
-                "write every decision to a log; POINT=FILE for each of two advisors, a folder for a log per module",
+                "write every decision to a log; POINT=FILE for each of two advisors; "
+                "a folder for a log per module",
             ),
         },
     ),

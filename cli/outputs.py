@@ -54,9 +54,8 @@ def check_outputs(advice: Advice, *outputs: tuple[str, str | None], remarks: str
             continue
         place = path if path == "-" else os.path.realpath(path)
         if place in owners:
-            raise UsageError(
-                f"{advice.command}: {flag}: expected a file of its own, got {path}, which {owners[place]} writes"
-            )
+            got = f"{path}, which {owners[place]} writes"
+            raise UsageError(f"{advice.command}: {flag}: expected a file of its own, got {got}")
         owners[place] = flag
 
 

@@ -62,7 +62,7 @@ class Parser(argparse.ArgumentParser):
         self.option("traceback", action="store_true", help="show the whole traceback of an error")
 
     def values(self, argv: Sequence[str] | None) -> dict[str, object]:
-        """The value of each option by its name in Python; those of an option that may be repeated are a tuple."""
+        """The value of each option by its name in Python; a tuple of those of one that may be repeated."""
         return _values(self.parse_args(argv))
 
     def known_values(self, argv: Sequence[str]) -> tuple[dict[str, object], list[str]]:

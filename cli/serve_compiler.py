@@ -73,7 +73,7 @@ def _parser() -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; ends with 0 on SIGTERM, and on SIGINT and SIGHUP unless they were ignored at its start."""
+    """Run the command; ends with 0 on SIGTERM, and on SIGINT and SIGHUP unless they are ignored."""
     options = _parsed(argv)
     with contextlib.suppress(asyncio.CancelledError):
         asyncio.run(_serve(options))

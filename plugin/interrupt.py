@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`prompt_interrupt`: Ctrl-C in code that does not come back to Python for long. `heeded`: signals to handle.
 
-A signal that is ignored when a command starts (by `nohup`, or SIGINT by `command &` in a script) stays ignored
-in the command and in what it runs. Python installs no handler for an ignored SIGINT; others ask `heeded`.
+A signal that is ignored when a command starts (by `nohup`, or SIGINT by `command &` in a script) stays
+ignored in the command and in what it runs. Python installs no handler for an ignored SIGINT; code that
+handles other signals asks `heeded`.
 """
 
 from __future__ import annotations

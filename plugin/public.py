@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Shows what users import by the name that they import it by."""
+"""Shows what users import by the name that they import it by. `passpilot cc` loads it in every compilation: no typing."""
 
 from __future__ import annotations
 
 from types import FunctionType
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # the name that type checkers take for true
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -66,7 +66,14 @@ def read_credentials(
 def read_guard(
     address: str, token: str | None, certificate: str | None, key: str | None, *, who: str
 ) -> tuple[str, tuple[bytes, bytes] | None]:
-    """Token and TLS of a server by the flags --token, --tls-cert and --tls-key of its command; warns if others can read the token.
+    """Token and TLS of a server by the flags of its command; warns if others can read the token.
+
+    Args:
+        address: the value of --grpc.
+        token: that of --token.
+        certificate: that of --tls-cert.
+        key: that of --tls-key.
+        who: what messages begin with.
 
     Raises:
         Error: a flag is not as its help says.

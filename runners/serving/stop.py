@@ -22,7 +22,7 @@ class Stopped(KeyboardInterrupt):
 
 
 def stop_signals() -> tuple[signal.Signals, ...]:
-    """The signals that end a server: SIGTERM always, SIGINT and SIGHUP unless they were ignored at its start."""
+    """The signals that end a server: SIGTERM, and SIGINT and SIGHUP unless they are ignored."""
     return signal.SIGTERM, *heeded(signal.SIGINT, signal.SIGHUP)
 
 
