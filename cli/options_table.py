@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One table of the options of advice: of passpilot's commands, `cc` among them, and of the plugins.
 
-The commands take their flags from this table, `cc` its options and variables, and the plugin for LLVM's tools
-its flags, when it is built (tools/plugin_options.py). `passpilot cc` reads it in every compilation, so this
-imports next to nothing.
+The commands take their flags from this table, and `cc` its options and variables. The plugins have their flags
+in C++ (plugin/native/stock, plugin/native/mlir), which a test compares with this table. `passpilot cc` reads it
+in every compilation, so this imports next to nothing.
 """
 
 from __future__ import annotations
@@ -101,6 +101,7 @@ def _limits() -> tuple[Option, ...]:
 
 _STATISTICS: Final = "", "print decisions and times, and LLVM's statistics"
 _UNASKED: Final = "", "print what the advisors did, and of a runner that was never asked why"
+_TOLD: Final = "", "tell what the advisors did"
 
 TABLE: Final = (
     *_points(),
@@ -114,7 +115,7 @@ TABLE: Final = (
             "llc": ("POINT=RUNNER", "the same for any decision point"),
             "plugin": (
                 "POINT=RUNNER",
-                "ask RUNNER, such as onnx:FILE or const:0, at a decision point of any pass",
+                "ask RUNNER at a decision point of any pass",
             ),
         },
     ),
@@ -124,7 +125,10 @@ TABLE: Final = (
         "register the passes, features, runners and decision points in it",
         DOORS,
         several=True,
-        wording={"attach": ("FILE.py", "run this file first")},
+        wording={
+            "attach": ("FILE.py", "run this file first"),
+            "mlir-plugin": ("FILE.py", "register the passes, features and runners in it"),
+        },
     ),
     Option(
         "at",
@@ -143,7 +147,7 @@ TABLE: Final = (
             "cc": ("FOLDER", "write every decision to a log in FOLDER, one per translation unit"),
             "plugin": (
                 "FILE",
-                "write every decision to a log; POINT=FILE for each of two advisors; "
+                "write every decision to a log; POINT=FILE for each of two advisors, "
                 "a folder for a log per module",
             ),
         },
@@ -181,7 +185,7 @@ TABLE: Final = (
         "print decisions and times",
         (*COMPILING, "attach"),
         "flag",
-        wording={"opt": _STATISTICS, "llc": _STATISTICS, "cc": _UNASKED, "plugin": _UNASKED},
+        wording={"opt": _STATISTICS, "llc": _STATISTICS, "cc": _UNASKED, "plugin": _TOLD},
     ),
     Option("traceback", "", "show the whole traceback of an error in Python", ("cc",), "flag"),
 )

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Shows what users import by the name that they import it by. `passpilot cc` loads it in every compilation: no typing."""
+"""Gives public objects the module name by which users import them."""
 
 from __future__ import annotations
 
 from types import FunctionType
 
-TYPE_CHECKING = False  # the name that type checkers take for true
+TYPE_CHECKING = False  # the name that type checkers take for true; `passpilot cc` does not wait for typing
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
