@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One table of the options of advice: of passpilot's commands, `cc` among them, and of the plugins.
 
-The commands take their flags from this table, and `cc` its options and variables. The plugins have their flags
-in C++ (plugin/native/stock, plugin/native/mlir), which a test compares with this table. `passpilot cc` reads it
-in every compilation, so this imports next to nothing.
+The commands take their flags from this table, and `cc` its options and variables. The plugins have their
+flags in C++ (plugin/native/stock, plugin/native/mlir), which a test compares with this table. `passpilot cc`
+reads it in every compilation, so this imports next to nothing.
 """
 
 from __future__ import annotations
