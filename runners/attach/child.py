@@ -17,6 +17,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import InputError
+from passpilot.plugin.interrupt import heeded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -142,8 +143,7 @@ def waking() -> Iterator[Wake]:
     """SIGINT, SIGTERM and SIGHUP wake the one who waits, and do nothing else, unless they were ignored."""
     reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     woken = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    heeded = [number for number in _STOPS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, _heed) for number in heeded}
+    before = {number: signal.signal(number, _heed) for number in heeded(*_STOPS)}
     try:
         yield Wake(reader, writer)
     finally:
