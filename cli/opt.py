@@ -124,7 +124,8 @@ def _print_passes(options: argparse.Namespace) -> None:
 def _compile(
     options: argparse.Namespace, pipeline: str, at: Mapping[str, str], advisors: Sequence[AdvisorLike]
 ) -> None:
-    from passpilot.plugin.compile import PipelineOptions, optimize
+    from passpilot.passes.optimize import optimize
+    from passpilot.plugin.compile import PipelineOptions
     from passpilot.plugin.module import Module
     from passpilot.plugin.progress import progress
 
