@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot serve --grpc` as a command, and what it does for many compilers at once."""
+"""`passpilot serve --grpc` as a command, with many compilers at once."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def serving() -> list[threading.Thread]:
 
 
 def test_signal_while_a_policy_runs_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it has printed is not lost."""
+    """Its output is not lost."""
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     asked = tmp_path / "asked"
     os.mkfifo(asked)
