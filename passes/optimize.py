@@ -57,12 +57,12 @@ def optimize(
     utf8("optimize: pipeline", pipeline)
     for point, text in at.items():
         utf8(f"optimize: pipeline at {point!r}", text)
+    passes = bind(pipeline, at)
     wanted = _core.PipelineOptions()
     wanted.cpu, wanted.features, wanted.verify = mcpu, mattr, verify
     wanted.aa_pipeline, wanted.debug_pass_manager = options.aa_pipeline, options.debug_pass_manager
     wanted.verify_each, wanted.pass_plugins = options.verify_each, list(options.pass_plugins)
     wanted.remarks, wanted.at = remarks.core, list(at.items())
-    passes = bind(pipeline, at)
     if passes is None:
         run_pipeline(module, pipeline, wanted, advisors)
     else:
