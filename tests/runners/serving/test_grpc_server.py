@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import subprocess
@@ -139,8 +138,7 @@ def test_wrong_flags(flags: list[str], error: type[Error], complaint: str) -> No
 def test_the_user_is_told_who_can_read_the_token(
     address: str, told: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    args = argparse.Namespace(grpc=address, token="t", tls_cert=None, tls_key=None)
-    assert read_guard(args, "serve") == ("t", None)
+    assert read_guard(address, "t", None, None, who="serve") == ("t", None)
     text = f"passpilot serve: --grpc {address}: without TLS, whoever reads the network reads the token\n"
     assert capsys.readouterr().err == text * told
 
