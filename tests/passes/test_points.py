@@ -105,7 +105,15 @@ def test_a_broken_package_concerns_nobody_who_does_not_ask_for_it(tmp_path: Path
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
     (folder / "entry_points.txt").write_text("[passpilot.passes]\n{} = {}\n".format(*BROKEN))
     (tmp_path / "in.ll").write_text(LL)
-    command = [PASSPILOT, "opt", "in.ll", "-passes=default<O1>", "-o", "out.bc", "--inline=const:0"]
+    command: list[str | Path] = [
+        PASSPILOT,
+        "opt",
+        "in.ll",
+        "-passes=default<O1>",
+        "-o",
+        "out.bc",
+        "--inline=const:0",
+    ]
     done = subprocess.run(
         [*command, "--log", "a=b.log"],
         cwd=tmp_path,

@@ -108,7 +108,7 @@ std::string helpOf(const PointLimit &L) {
 /// The options of one of LLVM's decision points.
 struct PointFlags {
   const HookedPoint &Point;
-  const Option Runner;
+  Option Runner;
   std::optional<Option> Limit;
 
   explicit PointFlags(const HookedPoint &P)
@@ -119,8 +119,7 @@ struct PointFlags {
 };
 
 /// Of all of them.
-const std::list<PointFlags> Points(hookedPoints().begin(),
-                                   hookedPoints().end());
+std::list<PointFlags> Points(hookedPoints().begin(), hookedPoints().end());
 
 const PointFlags *flagsOf(StringRef Point) {
   const auto Found = find_if(
