@@ -18,6 +18,9 @@
 #include "llvm/PassInfo.h"
 #include "llvm/PassRegistry.h"
 
+#include <map>
+#include <string>
+
 using namespace llvm;
 
 namespace passpilot {
