@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What one decision costs with each runner and codec, in turns; a part of bench/runners.py."""
+"""A part of bench/runners.py: the time of one decision, by runner and codec, in turns."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from passpilot.runners.base import Runner
 
     Made = tuple[str | Callable[..., object], int | None]
-    """What `make_runner` takes, and the process at the other end."""
+    """An argument of `make_runner`, and the peer's process."""
 
 ROUNDS: Final = 5
 SLICE: Final = 0.2
-"""Seconds of questions to one runner before it is the next one's turn."""
+"""Seconds of questions to one runner, before the next one's turn."""
 
 VECTORS: Final = (500, 5_000, 50_000)
 COLD: Final = """
@@ -54,14 +54,14 @@ with allocate(make_runner(sys.argv[1], point, timeout=60)) as runner:
 """
 MILLION: Final = 1_000_000
 SLOW: Final = 20
-"""Microseconds per decision from which a million of them takes too long."""
+"""Microseconds per decision above which a million decisions take too long."""
 OURS: Final = "pipe"
 BRIDGE: Final = "pipe, ML-Compiler-Bridge bitstream"
 BRIDGE_JSON: Final = "pipe, ML-Compiler-Bridge JSON"
 
 
 def workloads() -> dict[str, Point]:
-    """What is asked, by name."""
+    """The measured decision points by name."""
     inline, evict = find_point("inline"), find_point("evict")
     found = {
         "38 scalars": replace(inline, features=own_features(inline)),
@@ -75,7 +75,7 @@ def workloads() -> dict[str, Point]:
 
 @dataclass
 class Contender:
-    """One runner on one workload, and what it showed."""
+    """One runner on one workload, and its measurements."""
 
     runner: Runner
     peer: int | None
@@ -83,7 +83,7 @@ class Contender:
     wire: float | None = None
 
     def ask(self, seconds: float) -> None:
-        """Questions for so long; each one's nanoseconds."""
+        """Ask for this time; keep the nanoseconds of every question."""
         evaluate, clock, times = self.runner.evaluate, time.perf_counter_ns, self.times
         end = clock() + int(seconds * 1e9)
         before = clock()
@@ -94,7 +94,7 @@ class Contender:
             before = after
 
     def count_bytes(self, questions: int = 100) -> None:
-        """Bytes per question in both directions."""
+        """Measure the bytes per question in both directions."""
         before = _transferred()
         for _ in range(questions):
             self.runner.evaluate()
@@ -108,13 +108,13 @@ class Contender:
 
 
 def _transferred() -> int:
-    """Bytes that this process has read and written until now: of files and pipes, and of its TCP sockets."""
+    """The bytes that this process has read and written so far: files, pipes, and TCP sockets."""
     rows = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
     return int(rows["rchar"]) + int(rows["wchar"]) + sum(map(_tcp_bytes, os.listdir("/proc/self/fd")))
 
 
 def _tcp_bytes(name: str) -> int:
-    """Payload acknowledged and received on a TCP socket, as linux/tcp.h places it; 0 for anything else."""
+    """The payload acknowledged and received on a TCP socket (tcp_info in linux/tcp.h); 0 for other files."""
     with contextlib.suppress(OSError):
         if not os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
             return 0
@@ -136,7 +136,7 @@ class Stage:
         self._flag = f"--point={point.name}"
 
     def makers(self) -> dict[str, Callable[[], Made]]:
-        """How each runner is made, by the name in the table."""
+        """The functions that make the runners, by the name in the table."""
         makers: dict[str, Callable[[], Made]] = {
             "Python function": lambda: (self._null, None),
             "ONNX model": lambda: (runner_models.onnx_spec(self._folder, self._point), None),
@@ -173,7 +173,7 @@ class Stage:
         return f"pipe:{base}?protocol=mlgo", peer
 
     def contender(self, make: Callable[[], Made]) -> Contender:
-        """The runner, asked once."""
+        """Make a runner and ask it once."""
         spec, peer = make()
         runner = self._stack.enter_context(allocate(make_runner(spec, self._point, timeout=60)))
         _fill(runner, self._point)
@@ -182,7 +182,7 @@ class Stage:
 
 
 def cold_starts() -> dict[str, float]:
-    """Milliseconds from a runner's spec to its first answer, in a fresh process; its server is running."""
+    """Milliseconds from a runner's spec to its first answer, in a new process; servers already run."""
     point = find_point("inline")
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         makers = Stage(point, stack, Path(folder)).makers()
@@ -191,7 +191,7 @@ def cold_starts() -> dict[str, float]:
 
 def _cold_start(spec: str | Callable[..., object], peer: int | None) -> float:
     if peer is not None:
-        time.sleep(1)  # its interpreter is not part of the start
+        time.sleep(1)  # the peer's interpreter starts now
     return float(subprocess.check_output([sys.executable, "-c", COLD, str(spec)], text=True))
 
 
@@ -211,7 +211,7 @@ def contenders(point: Point) -> Iterator[dict[str, Contender]]:
 
 
 def decisions() -> dict[str, dict[str, dict[str, float | None]]]:
-    """Measure every runner on every workload; print a table for each, and the ratios."""
+    """Measure all runners on all workloads; print one table per workload, and the ratios."""
     results: dict[str, dict[str, dict[str, float | None]]] = {}
     cold = cold_starts()
     for name, point in workloads().items():
@@ -241,7 +241,7 @@ def _print(name: str, rows: dict[str, dict[str, float | None]]) -> None:
         table.add_row(runner, f"{median:,.2f}", f"{row['p90']:,.2f}", ratio, size, start)
     console = Console(width=100)
     console.print(table)
-    bridge, json_ = (rows[each]["median"] or 0 for each in (BRIDGE, BRIDGE_JSON))
+    bridge, json_ = (rows[name]["median"] or 0 for name in (BRIDGE, BRIDGE_JSON))
     console.print(f"ML-Compiler-Bridge to our pipe: bitstream {bridge / ours:.1f}, JSON {json_ / ours:.1f}\n")
 
 
@@ -252,21 +252,21 @@ def _resident(process: int | None) -> int:
 
 
 def memory() -> dict[str, dict[str, float]]:
-    """Ask each runner a million times, slow ones a tenth; how many bytes both processes have grown by."""
+    """Ask every runner a million times, slow ones a tenth of that; the growth of both processes in bytes."""
     results: dict[str, dict[str, float]] = {}
     table = Table(title="growth while 38 scalars are asked about, KiB")
     for column in ("runner", "decisions", "this process", "the other"):
         table.add_column(column, justify="left" if column == "runner" else "right")
     with contenders(workloads()["38 scalars"]) as found:
         for name, contender in found.items():
-            contender.ask(1)  # what is allocated once is there
+            contender.ask(1)  # makes the one-time allocations
             decisions = MILLION if len(contender.times) > 1e6 / SLOW else MILLION // 10
             contender.times.clear()
             processes = (os.getpid(), contender.peer)
-            before = [_resident(each) for each in processes]
+            before = [_resident(process) for process in processes]
             for _ in range(decisions):
                 contender.runner.evaluate()
-            grown = [_resident(each) - start for each, start in zip(processes, before, strict=True)]
+            grown = [_resident(process) - start for process, start in zip(processes, before, strict=True)]
             results[name] = {"decisions": decisions, "here": grown[0], "there": grown[1]}
             there = f"{grown[1] / 1024:,.0f}" if contender.peer else ""
             table.add_row(name, f"{decisions:,}", f"{grown[0] / 1024:,.0f}", there)

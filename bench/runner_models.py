@@ -25,7 +25,7 @@ EVICTIONS = tuple(row.spec for row in FEATURES)
 
 
 class Graph:
-    """Nodes and weights, from inputs to the output `logits`."""
+    """Builds an ONNX graph, from inputs to the output `logits`."""
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
@@ -34,20 +34,20 @@ class Graph:
         self._random = np.random.default_rng(1)
 
     def input(self, name: str, dtype: int, shape: tuple[int, ...]) -> None:
-        """One more input."""
+        """Add an input."""
         self.inputs.append(helper.make_tensor_value_info(name, dtype, shape))
 
     def node(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> None:
-        """One more node."""
+        """Add a node."""
         self.nodes.append(helper.make_node(operator, inputs, [output], **attributes))
 
     def constant(self, name: str, value: np.typing.NDArray[np.generic]) -> str:
-        """One more weight; its name."""
+        """Add a constant; its name."""
         self.weights.append(numpy_helper.from_array(value, name))
         return name
 
     def perceptron(self, source: str, sizes: tuple[int, ...], output: str) -> None:
-        """Layers with ReLU between them, of seeded weights."""
+        """Add layers with ReLU between them and seeded random weights."""
         for layer, (rows, columns) in enumerate(pairwise(sizes)):
             weight = self._random.normal(0, rows**-0.5, (rows, columns)).astype(np.float32)
             names = [
@@ -78,7 +78,7 @@ def _elements(point: Point) -> int:
 
 
 def _perceptron(folder: Path, point: Point) -> Path:
-    """A perceptron over all tensors of the point: 38-64-64-2 where it has 38 scalars."""
+    """Write a perceptron over all tensors of the point: 38-64-64-2 for 38 scalars."""
     path = folder / "perceptron.onnx"
     if not path.exists():
         graph = Graph()
@@ -102,19 +102,19 @@ def ahead_of_time(model: Path) -> Path:
 
 
 def onnx_spec(folder: Path, point: Point) -> str:
-    """The perceptron by onnxruntime."""
+    """The spec of the perceptron in onnxruntime."""
     return f"onnx:{_perceptron(folder, point)}?{_mapped(point)}"
 
 
 def aot_spec(folder: Path, point: Point) -> str:
-    """The perceptron as native code."""
+    """The spec of the perceptron as native code."""
     return f"aot:{ahead_of_time(_perceptron(folder, point))}?{_mapped(point)}"
 
 
 def follower(path: Path, point: Point) -> str:
-    """A perceptron over the point's own table whose answer is LLVM's default; its options.
+    """Write a perceptron over the point's own features that answers LLVM's default; the spec's options.
 
-    The perceptron's part in the logits is too small to change the answer, and too large to be left out.
+    The perceptron's part of the logits is too small to change the answer, but too large to be optimized away.
     """
     left_out = (point.default.name, "use_def_density")  # which may be NaN
     features = [spec for spec in point.features if spec.name not in left_out]
@@ -137,7 +137,7 @@ def follower(path: Path, point: Point) -> str:
 
 
 def scorer(path: Path, batch: int | str) -> str:
-    """A scorer of one column of an eviction, 19-64-64-1, that takes one of them or several; its options."""
+    """Write a scorer of columns of an eviction, 19-64-64-1, for `batch` columns; the spec's options."""
     features = [spec.name for spec in EVICTIONS if spec.name not in ("mask", "use_def_density")]
     graph = Graph()
     info = helper.make_tensor_value_info
@@ -150,7 +150,7 @@ def scorer(path: Path, batch: int | str) -> str:
 
 
 def graph_policy(path: Path) -> list[str]:
-    """A policy of the graph, pooled, and two tensors of the eviction; the names of its inputs."""
+    """Write a policy of the pooled graph and two eviction tensors; the names of its inputs."""
     from bench.graph_features import EDGES, NODES, WIDTH
 
     graph = Graph()
@@ -168,4 +168,4 @@ def graph_policy(path: Path) -> list[str]:
     graph.node("Concat", names, "x", axis=1)
     graph.perceptron("x", (WIDTH + 2 + 66, 64, 33), "logits")
     graph.save(path, 33)
-    return [each.name for each in graph.inputs]
+    return [tensor.name for tensor in graph.inputs]
