@@ -347,10 +347,10 @@ class Module:
 
     def bitcode(self) -> bytes: ...
 
-    def optimize(self, pipeline: str, inline: Advisor | None, others: Sequence[Advisor], passes: Passes | None, options: PipelineOptions) -> list[str]:
+    def optimize(self, pipeline: str, advisors: Sequence[Advisor], passes: Passes | None, options: PipelineOptions) -> list[str]:
         """Runs a pipeline; passes in Python ask the other advisors."""
 
-    def emit(self, options: EmitOptions, evict: Advisor | None, priority: Advisor | None) -> Emitted:
+    def emit(self, options: EmitOptions, advisors: Sequence[Advisor]) -> Emitted:
         """Generates code; each advisor is asked at its point."""
 
     def run(self, pipeline: str) -> bool: ...
@@ -779,6 +779,39 @@ class Advisor:
         """
 
 def current_site(advisor: Advisor) -> object: ...
+
+class PointLimit:
+    @property
+    def option(self) -> str: ...
+
+    @property
+    def value(self) -> str: ...
+
+    @property
+    def help(self) -> str: ...
+
+    @property
+    def default(self) -> float: ...
+
+    @property
+    def whole(self) -> bool: ...
+
+class HookedPoint:
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def function(self) -> str:
+        """Which of ours reaches it: optimize or emit."""
+
+    @property
+    def question(self) -> str: ...
+
+    @property
+    def limit(self) -> PointLimit: ...
+
+def hooked_points() -> list[HookedPoint]:
+    """LLVM's decision points."""
 
 def point(name: str) -> tuple[list[tuple[str, str, list[int]]], tuple[str, str, list[int]], tuple[str, str, list[int]]]:
     """The features of a decision point, its default and its advice."""
