@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot attach --inline=R ... -- opt-22 ARGS...`: runs an unmodified compiler and answers its questions.
+"""`passpilot attach --inline=R ... -- COMPILER ARGS...`: runs an unmodified compiler and answers its questions.
 
 The compiler is the distribution's own, in a process of its own; its interactive mode, which MLGO's training
 uses, asks over FIFOs. Nothing is loaded into it. Its standard streams are ours, and so is its exit code.
@@ -23,6 +23,7 @@ from passpilot.cli.outputs import prepare
 from passpilot.cli.parser import Parser
 from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
 from passpilot.plugin.load import load_file
+from passpilot.plugin.version import MAJOR
 from passpilot.runners.attach.child import Child, waking
 
 if TYPE_CHECKING:
@@ -86,8 +87,9 @@ def _parser() -> Parser:
     parser = Parser(
         "passpilot attach",
         description="Run an unmodified opt, llc, clang or ld.lld, and answer the questions of its passes.",
-        epilog="example:\n  passpilot attach --inline=python:policy.py:decide -- opt-22 -O2 in.bc -o out.bc\n"
-        f"  passpilot attach --evict=random:7 --stats -- clang-22 -O2 -c in.c -o out.o\n\n{RUNNERS}",
+        epilog="example:\n  passpilot attach --inline=python:policy.py:decide"
+        f" -- opt-{MAJOR} -O2 in.bc -o out.bc\n"
+        f"  passpilot attach --evict=random:7 --stats -- clang-{MAJOR} -O2 -c in.c -o out.o\n\n{RUNNERS}",
     )
     parser.usage = "passpilot attach [options] -- COMPILER ARGS..."
     for point, asked in QUESTIONS.items():

@@ -23,6 +23,7 @@ from passpilot.cli.options_table import input_options, remark_options, remarks_o
 from passpilot.cli.outputs import check_outputs, prepare, print_reports, print_version, refuses_terminal
 from passpilot.cli.parser import Parser
 from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
+from passpilot.plugin.version import MAJOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -62,7 +63,7 @@ def _checked(argv: Iterable[str]) -> Iterable[str]:
     for argument in argv:
         name = argument.partition("=")[0]
         if argument.startswith("-") and name.lstrip("-") in ABSENT:
-            raise UsageError(f"llc: expected an option of passpilot llc, got {name}; llc-22 itself has it")
+            raise UsageError(f"llc: expected an option of passpilot llc, got {name}; llc-{MAJOR} itself has it")
         if re.match("--?O", argument) and argument.lstrip("-") not in LEVELS:
             raise UsageError(f"llc: expected -{', -'.join(LEVELS)}, got {argument!r}")
         yield argument
@@ -138,7 +139,7 @@ def _run(options: argparse.Namespace, llvm: list[str]) -> int:
         return 0
     if options.input.endswith(".mir") and options.x != "ir":
         raise InputError(
-            f"{options.input}: expected LLVM IR or bitcode, got machine IR; llc-22 itself reads it"
+            f"{options.input}: expected LLVM IR or bitcode, got machine IR; llc-{MAJOR} itself reads it"
         )
     module = Module.read(
         options.input,

@@ -33,6 +33,7 @@ from passpilot.plugin.errors import (
 from passpilot.plugin.failures import describe_failure
 from passpilot.plugin.files import OutputFile
 from passpilot.plugin.origin import warn_user
+from passpilot.plugin.version import MAJOR
 from passpilot.runners.base import Runner, own_features
 from passpilot.runners.native import NativeRunner, point_row, row_of
 from passpilot.runners.remote.absent import make_runner_or_absent
@@ -144,7 +145,7 @@ class Advisor(ABC):
         ours = [row_of(spec) for spec in (*own_features(point), point.default, point.advice)]
         if llvms != ours:
             names = ", ".join(name for name, *_ in set(llvms) ^ set(ours)) or "another order"
-            msg = f"{self._who}: expected the features of LLVM 22 (`passpilot features`), got others: {names}"
+            msg = f"{self._who}: expected the features of LLVM {MAJOR} (`passpilot features`), got others: {names}"
             raise SpecMismatchError(f"{msg}; use the LLVM that passpilot was built with")
 
     def _connect(self, point: Point, on_error: OnError, limit: float) -> _core.Advisor:

@@ -1,180 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "advice.h"
+#include "call_site_view.h"
 #include "core.h"
+#include "live_range_view.h"
+#include "native_runner.h"
+#include "pass_question.h"
+#include "py_runner.h"
+#include "python_error.h"
+#include "rows.h"
+#include "tensor_view.h"
+
+#include "../llvm/points.h"
 
 #include <algorithm>
 
 namespace passpilot {
-
-/// An object that cannot be shown is named by its type alone.
-std::string described(nb::handle Value) {
-  std::string Type;
-  try {
-    Type = nb::cast<std::string>(Value.type().attr("__name__"));
-    nb::object Text = nb::repr(Value);
-    if (PyUnicode_GetLength(Text.ptr()) > 60)
-      Text = nb::steal(PyUnicode_Substring(Text.ptr(), 0, 57)) + nb::str("...");
-    Text = nb::steal(
-        PyUnicode_AsEncodedString(Text.ptr(), "utf-8", "backslashreplace"));
-    return (Value.is_none() ? "" : Type + " ") +
-           nb::borrow<nb::bytes>(Text).c_str();
-  } catch (std::exception &) {
-    PyErr_Clear();
-    return Type.empty() ? "an object" : Type;
-  }
-}
-
-bool guarded(PyAdvisor &A, FailureKind K, const std::function<bool()> &Body) {
-  if (interpreterEnds()) {
-    A.Session->noteFailure(FailureKind::Interrupt, "the interpreter ends");
-    return false;
-  }
-  nb::gil_scoped_acquire GIL;
-  try {
-    return Body();
-  } catch (nb::python_error &E) {
-    A.noteException(K, E);
-  } catch (std::exception &E) {
-    A.Session->noteFailure(K, E.what());
-  }
-  return false;
-}
-
-/// Whether \p Value is an error of passpilot's that ends its runner for good.
-static bool isFatal(nb::handle Value) {
-  nb::object Type =
-      nb::module_::import_("passpilot.plugin.errors").attr("RunnerError");
-  return nb::isinstance(Value, Type) && Value.attr("fatal").is(Py_True);
-}
-
-/// KeyboardInterrupt, SystemExit.
-static bool isInterrupt(nb::handle Value) {
-  return !PyErr_GivenExceptionMatches(Value.ptr(), PyExc_Exception);
-}
-
-namespace {
-
-/// Calls a Python runner. GIL: taken for the call; the compiling thread runs
-/// without it. Lifetime: owned by the advisor's session, so A outlives it.
-class PythonRunner final : public Runner {
-public:
-  PythonRunner(PyAdvisor &A, std::vector<TensorSpec> Inputs, TensorSpec Output)
-      : Runner(std::move(Inputs), std::move(Output)), A(A),
-        FrameBytes(TensorBlock(this->Inputs).bytes()) {}
-
-  bool evaluate(const void *const *, void *Out) override {
-    return guarded(A, FailureKind::Python, [&] {
-      nb::object Value = nb::steal(PyObject_CallNoArgs(A.Evaluate.ptr()));
-      if (!Value.is_valid())
-        throw nb::python_error();
-      const Domain &D = A.Session->point().Domain;
-      Advice &Answer = *static_cast<Advice *>(Out);
-      if (readAdvice(Value.ptr(), D, Answer) && D.inRange(Answer))
-        return true;
-      A.Session->noteFailure(
-          FailureKind::Advice,
-          std::string("expected ") +
-              (D.Kind == DomainKind::Flag ? "True, False, " : "") +
-              D.expected() + ", got " + described(Value));
-      return false;
-    });
-  }
-
-  bool evaluateBatch(const void *const *In, size_t Stride, size_t Count,
-                     Advice *Out) override {
-    return guarded(A, FailureKind::Python, [&] {
-      std::string Frames; // its inputs come first in a block
-      for (size_t I = 0; I < Count && FrameBytes; ++I)
-        Frames.append(static_cast<const char *>(In[0]) + I * Stride,
-                      FrameBytes);
-      nb::object Answers = answersTo(Frames, Count);
-      if (!Answers.is_valid())
-        return false;
-      if (const size_t Got = nb::len(Answers); Got != Count) {
-        A.Session->noteFailure(FailureKind::Model,
-                               "evaluate_batch(): expected " +
-                                   std::to_string(Count) + " answers, got " +
-                                   std::to_string(Got));
-        return false;
-      }
-      const Domain &D = A.Session->point().Domain;
-      for (size_t I = 0; I < Count; ++I)
-        if (!readAdvice(nb::object(Answers[I]).ptr(), D, Out[I]) ||
-            !D.inRange(Out[I]))
-          return false;
-      return true;
-    });
-  }
-
-  Batching batching() const override { return A.Batches; }
-
-  void switchContext(std::string_view Name) override {
-    guarded(A, FailureKind::Python, [&] {
-      A.SwitchContext(text(std::string(Name)));
-      return true;
-    });
-  }
-
-private:
-  PyAdvisor &A;
-  const size_t FrameBytes;
-
-  /// No object where one that is asked alone may fare better.
-  nb::object answersTo(const std::string &Frames, size_t Count) {
-    try {
-      return A.EvaluateBatch(nb::bytes(Frames.data(), Frames.size()), Count);
-    } catch (nb::python_error &E) {
-      if (isInterrupt(E.value()) || isFatal(E.value()))
-        throw;
-      return nb::object();
-    }
-  }
-};
-
-} // namespace
-
-void PyAdvisor::begin() {
-  Exception = FallbackException = nb::object();
-  Compiler = std::this_thread::get_id();
-  Session->restart();
-}
-
-void PyAdvisor::end() {
-  Shape.reset();
-  ShapeOf = nullptr;
-  Compiler = std::thread::id();
-}
-
-const FunctionShape &PyAdvisor::shapeOf(llvm::Function &F) {
-  if (!Shape || ShapeOf != &F || ShapeEpoch != Session->Epoch) {
-    Shape = std::make_unique<FunctionShape>(F);
-    ShapeOf = &F;
-    ShapeEpoch = Session->Epoch;
-  }
-  return *Shape;
-}
-
-nb::object pythonAdvice(PyAdvisor &A, Advice Answer) {
-  return A.Point.Domain.Kind == DomainKind::Flag
-             ? nb::object(nb::bool_(Answer.Integer))
-             : adviceOf(A.Point.Decision, Answer);
-}
-
-void PyAdvisor::noteException(FailureKind K, nb::python_error &E) {
-  if (Session->stopped())
-    return; // likewise
-  nb::object Value = nb::borrow(E.value());
-  if (isInterrupt(Value))
-    K = FailureKind::Interrupt;
-  if (K == FailureKind::Default)
-    Session->abandon(K, "Python raised");
-  else if (!Session->noteFailure(K, "Python raised", isFatal(Value)))
-    return; // the first failure is the cause
-  Exception = Value;
-  if (!FallbackException.is_valid())
-    FallbackException = Value;
-}
 
 namespace {
 
@@ -192,7 +32,7 @@ void create(PyAdvisor *Self, const PointRow &Row, nb::object Native,
     std::vector<TensorSpec> Specs;
     for (const SpecRow &Row : Inputs)
       Specs.push_back(specOf(Row));
-    R = std::make_shared<PythonRunner>(*A, std::move(Specs), P.Decision);
+    R = makePyRunner(*A, std::move(Specs), P.Decision);
   }
   std::vector<CustomFeature> Features;
   for (const auto &[Row, Fill] : Custom) {

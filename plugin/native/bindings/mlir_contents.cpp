@@ -5,6 +5,7 @@
 // are those of mlir-c/Support.h and mlir-c/IR.h.
 
 #include "core.h"
+#include "python_error.h"
 
 #include <dlfcn.h>
 #include <unordered_map>

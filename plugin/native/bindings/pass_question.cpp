@@ -3,8 +3,10 @@
 // Decisions of passes in Python: how their values get into the buffers, and
 // who is asked.
 
+#include "pass_question.h"
+
 #include "advice.h"
-#include "core.h"
+#include "python_error.h"
 
 #include <cmath>
 #include <cstring>

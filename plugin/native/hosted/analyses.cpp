@@ -2,7 +2,7 @@
 
 #include "analyses.h"
 
-#include "../llvm/options.h"
+#include "../llvm/llvm_options.h"
 #include "../llvm/user_pass.h"
 #include "target.h"
 

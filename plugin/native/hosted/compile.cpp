@@ -5,7 +5,7 @@
 #include "target.h"
 
 #include "../llvm/compilation.h"
-#include "../llvm/options.h"
+#include "../llvm/llvm_options.h"
 #include "../llvm/register_allocation.h"
 #include "../llvm/user_pass.h"
 #include "llvm/Analysis/AliasAnalysis.h"

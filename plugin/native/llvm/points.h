@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// LLVM's decision points: the tensors that LLVM 22 itself computes for each.
+// LLVM's decision points: the tensors that LLVM itself computes for each.
 
 #ifndef PASSPILOT_LLVM_POINTS_H
 #define PASSPILOT_LLVM_POINTS_H

@@ -6,7 +6,7 @@
 
 #include "inline_point.h"
 #include "legality.h"
-#include "passes.h"
+#include "mlir_passes.h"
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"

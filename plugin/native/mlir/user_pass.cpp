@@ -7,7 +7,7 @@
 
 #include "exchange.h"
 #include "mlir_calls.h"
-#include "passes.h"
+#include "mlir_passes.h"
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"

@@ -5,11 +5,11 @@
 
 #include "allocation.h"
 
-#include "../llvm/options.h"
+#include "../llvm/llvm_options.h"
 #include "../llvm/points.h"
 #include "../llvm/register_allocation.h"
+#include "flags.h"
 #include "host.h"
-#include "options.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/CodeGen/GCMetadata.h"
 #include "llvm/CodeGen/RegAllocEvictionAdvisor.h"

@@ -4,13 +4,11 @@
 
 #include "../llvm/compilation.h"
 #include "../llvm/inline_advisor.h"
-#include "../llvm/options.h"
+#include "../llvm/llvm_options.h"
 #include "../llvm/points.h"
+#include "flags.h"
 #include "host.h"
-#include "options.h"
-#include "passes.h"
-#include "llvm/Analysis/LazyCallGraph.h"
-#include "llvm/Analysis/LoopInfo.h"
+#include "stock_passes.h"
 #include "llvm/IR/Module.h"
 
 using namespace llvm;
@@ -18,18 +16,6 @@ using namespace llvm;
 namespace passpilot {
 
 namespace {
-
-const Module *moduleOf(const Any &IR) {
-  if (auto *M = any_cast<const Module *>(&IR))
-    return *M;
-  if (auto *F = any_cast<const Function *>(&IR))
-    return (*F)->getParent();
-  if (auto *L = any_cast<const Loop *>(&IR))
-    return (*L)->getHeader()->getModule();
-  if (auto *C = any_cast<const LazyCallGraph::SCC *>(&IR))
-    return (*C)->begin()->getFunction().getParent();
-  return nullptr;
-}
 
 class Pipeline;
 
@@ -213,18 +199,6 @@ void watch(PassInstrumentationCallbacks &PIC,
 }
 
 } // namespace
-
-void refusePipeline(PassBuilder &PB, const std::string &Text) {
-  auto *PIC = PB.getPassInstrumentationCallbacks();
-  if (!isLinker() || !PIC)
-    refuse(Text);
-  PIC->registerBeforeNonSkippedPassCallback(
-      [Text, Done = false](StringRef, Any IR) mutable {
-        const Module *M = moduleOf(IR);
-        if (M && !std::exchange(Done, true))
-          tell(M->getContext(), {{"error", Text}});
-      });
-}
 
 Error registerPipeline(PassBuilder &PB) {
   auto Registered = StockPasses::registerWith(PB);

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "native_runner.h"
+
+#include "core.h"
+#include "python_error.h"
+#include "rows.h"
+#include "tensor_view.h"
+
+#include "../llvm/host_features.h"
+
+namespace passpilot {
+
+namespace {
+
+std::unique_ptr<NativeRunner> wrap(std::unique_ptr<Runner> R) {
+  auto N = std::make_unique<NativeRunner>();
+  N->Impl = std::move(R);
+  return N;
+}
+
+std::vector<TensorSpec> specsOf(const std::vector<SpecRow> &Rows) {
+  std::vector<TensorSpec> Specs;
+  for (const SpecRow &R : Rows)
+    Specs.push_back(specOf(R));
+  return Specs;
+}
+
+std::unique_ptr<NativeRunner>
+onnx(const std::string &Path, nb::bytes Model, const std::string &Library,
+     const std::vector<SpecRow> &Offered, const SpecRow &Output,
+     const DomainRow &D, const std::string &OutputName, const std::string &As,
+     double Threshold,
+     std::vector<std::pair<std::string, std::vector<std::string>>> Map) {
+  ModelOptions O{OutputName, As, Threshold, std::move(Map)};
+  std::string Error;
+  bool Mismatch = false;
+  auto R =
+      makeOnnxRunner(Path, {Model.c_str(), Model.size()}, specsOf(Offered),
+                     specOf(Output), domainOf(D), O, Library, Error, Mismatch);
+  if (!R)
+    raiseError(Mismatch ? "SpecMismatchError" : "ModelError", Error);
+  return wrap(std::move(R));
+}
+
+std::unique_ptr<NativeRunner>
+aot(const std::string &Path, const std::vector<SpecRow> &Offered,
+    const SpecRow &Output, const DomainRow &D, const std::string &OutputName,
+    const std::string &As, double Threshold,
+    std::vector<std::pair<std::string, std::vector<std::string>>> Map) {
+  ModelOptions O{OutputName, As, Threshold, std::move(Map)};
+  std::string Error;
+  bool Mismatch = false;
+  auto R = makeAotRunner(Path, hostFeatures(), specsOf(Offered), specOf(Output),
+                         domainOf(D), O, Error, Mismatch);
+  if (!R)
+    raiseError(Mismatch ? "SpecMismatchError" : "ModelError", Error);
+  return wrap(std::move(R));
+}
+
+/// Where each of \p Inputs is in a frame of \p Size bytes, which is laid out as
+/// a TensorBlock of the distinct ones.
+std::vector<size_t> offsetsOf(const std::vector<TensorSpec> &Inputs,
+                              size_t Size) {
+  std::vector<TensorSpec> Distinct;
+  std::vector<size_t> Place;
+  for (const TensorSpec &S : Inputs) {
+    size_t I = 0;
+    while (I < Distinct.size() && Distinct[I].Name != S.Name)
+      ++I;
+    if (I == Distinct.size())
+      Distinct.push_back(S);
+    Place.push_back(I);
+  }
+  TensorBlock Layout(Distinct);
+  if (Size != Layout.bytes())
+    throw nb::value_error(
+        "frame: expected the size of the runner's inputs, got another");
+  for (size_t &I : Place)
+    I = Layout.offset(I);
+  return Place;
+}
+
+void bind(NativeRunner &N,
+          nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig> Frame) {
+  const std::vector<size_t> Offsets = offsetsOf(N.Impl->inputs(), Frame.size());
+  N.Inputs.clear();
+  for (size_t O : Offsets)
+    N.Inputs.push_back(Frame.data() + O);
+  N.Frame = nb::cast(Frame);
+}
+
+nb::object evaluate(NativeRunner &N) {
+  if (N.Inputs.size() != N.Impl->inputs().size())
+    raiseError("RunnerError",
+               "native runner: expected bind() before evaluate(), got none");
+  Advice Answer{0};
+  bool Good;
+  {
+    ReleasedGIL NoGIL;
+    Good = N.Impl->evaluate(N.Inputs.data(), &Answer);
+  }
+  if (!Good)
+    raiseError("ModelError", N.Impl->error());
+  return adviceOf(N.Impl->output(), Answer);
+}
+
+/// The answers to several questions, one row of \p Frames each.
+nb::list
+evaluateBatch(NativeRunner &N,
+              nb::ndarray<const uint8_t, nb::ndim<2>, nb::c_contig> Frames) {
+  const size_t Count = Frames.shape(0), Stride = Frames.shape(1);
+  const std::vector<size_t> Offsets = offsetsOf(N.Impl->inputs(), Stride);
+  std::vector<const void *> Firsts;
+  for (size_t O : Offsets)
+    Firsts.push_back(Frames.data() + O);
+  std::vector<Advice> Answers(Count);
+  bool Good = true;
+  if (Count) {
+    ReleasedGIL NoGIL;
+    Good = N.Impl->evaluateBatch(Firsts.data(), Stride, Count, Answers.data());
+  }
+  if (!Good)
+    raiseError("ModelError", N.Impl->error());
+  nb::list L;
+  for (const Advice &A : Answers)
+    L.append(adviceOf(N.Impl->output(), A));
+  return L;
+}
+
+} // namespace
+
+void bindRunner(nb::module_ &M) {
+  nb::class_<NativeRunner>(M, "NativeRunner")
+      .def_static(
+          "constant",
+          [](const SpecRow &Output, double Value) {
+            const TensorSpec Spec = specOf(Output);
+            Advice A;
+            if (Spec.Type == ScalarType::Double)
+              A.Number = Value;
+            else
+              A.Integer = static_cast<int64_t>(Value);
+            return wrap(makeConstRunner(Spec, A));
+          },
+          nb::arg("output"), nb::arg("value"))
+      .def_static(
+          "default",
+          [](const SpecRow &Output, const SpecRow &Default) {
+            return wrap(makeDefaultRunner(specOf(Output), specOf(Default)));
+          },
+          nb::arg("output"), nb::arg("default"))
+      .def_static(
+          "random",
+          [](const SpecRow &Output, const DomainRow &D,
+             const std::optional<SpecRow> &Mask, uint64_t Seed) {
+            const TensorSpec M = Mask ? specOf(*Mask) : TensorSpec();
+            return wrap(makeRandomRunner(specOf(Output), domainOf(D),
+                                         Mask ? &M : nullptr, Seed));
+          },
+          nb::arg("output"), nb::arg("domain"), nb::arg("mask").none(),
+          nb::arg("seed"))
+      .def_static(
+          "function",
+          [](const std::vector<SpecRow> &Inputs, const SpecRow &Output,
+             uintptr_t Evaluate, uintptr_t Context) {
+            return wrap(makeFunctionRunner(
+                specsOf(Inputs), specOf(Output),
+                reinterpret_cast<passpilot_evaluate>(Evaluate),
+                reinterpret_cast<void *>(Context)));
+          },
+          nb::arg("inputs"), nb::arg("output"), nb::arg("evaluate"),
+          nb::arg("context"))
+      .def_static("onnx", &onnx, nb::arg("path"), nb::arg("model"),
+                  nb::arg("library"), nb::arg("offered"), nb::arg("output"),
+                  nb::arg("domain"), nb::arg("output_name"), nb::arg("as_"),
+                  nb::arg("threshold"), nb::arg("map"))
+      .def_static("aot", &aot, nb::arg("path"), nb::arg("offered"),
+                  nb::arg("output"), nb::arg("domain"), nb::arg("output_name"),
+                  nb::arg("as_"), nb::arg("threshold"), nb::arg("map"))
+      .def_static(
+          "score",
+          [](NativeRunner &Scorer, const std::vector<SpecRow> &Offered,
+             const SpecRow &Output, const DomainRow &D) {
+            return wrap(makeScoreRunner(Scorer.Impl, specsOf(Offered),
+                                        specOf(Output), domainOf(D)));
+          },
+          nb::arg("scorer"), nb::arg("offered"), nb::arg("output"),
+          nb::arg("domain"))
+      .def_prop_ro("inputs",
+                   [](NativeRunner &N) { return rowsOf(N.Impl->inputs()); })
+      .def_prop_ro("output",
+                   [](NativeRunner &N) { return rowOf(N.Impl->output()); })
+      .def("bind", &bind, nb::arg("frame"))
+      .def("evaluate", &evaluate, nb::sig("def evaluate(self) -> int | float"))
+      .def("evaluate_batch", &evaluateBatch, nb::arg("frames"),
+           nb::sig("def evaluate_batch(self, frames: NDArray[numpy.uint8]) -> "
+                   "list[int | float]"))
+      .def(
+          "switch_context",
+          [](NativeRunner &N, const std::string &Name) {
+            N.Impl->switchContext(Name);
+          },
+          nb::arg("name"));
+}
+
+} // namespace passpilot
