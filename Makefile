@@ -27,10 +27,11 @@ build: ## leave .venv/bin/passpilot; Python edits need no rebuild, C++ edits an 
 setup-test:
 	@tools/setup.sh test
 
-lint: setup-test ## ruff, and clang-format for the core
+lint: setup-test ## ruff; clang-format and clang-tidy for the core
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	find plugin bench -name '*.cpp' -o -name '*.h' | xargs -r .venv/bin/clang-format --dry-run -Werror
+	JOBS=$(JOBS) $(PY) tools/tidy.py
 
 format: setup-test ## rewrite the sources in house style
 	$(PY) -m ruff check --fix

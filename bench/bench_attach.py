@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from passpilot.cli.attach import FLAGS, GROWTH
+from passpilot.features.catalogue import HOOKED
 from passpilot.features.point import find_point
 from passpilot.runners.base import own_features
 from passpilot.runners.foreign.mlgo import Header
@@ -74,7 +74,8 @@ def with_peer(peer: Path, folder: Path, command: Command) -> str:
         Path(f"{base}.{end}").unlink(missing_ok=True)
         os.mkfifo(f"{base}.{end}")
     size = Header(own_features(find_point("inline")), find_point("inline").advice).nbytes
-    flags = [*(flag.format(base) for flag in FLAGS["inline"]), f"{GROWTH}=1e9"]
+    how = HOOKED["inline"].interactive
+    flags = [*(flag.format(base) for flag in how.flags), how.lifted]
     with subprocess.Popen([peer, base, str(size)]):
         done = subprocess.run([command[0], *flags, *command[1:]], check=True, capture_output=True, text=True)
     return done.stdout

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from passpilot.features.catalogue import COMMANDS, COMMON, HOOKED, hooked
 from passpilot.plugin.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,30 +15,11 @@ if TYPE_CHECKING:
     from passpilot.cli.parser import Parser
     from passpilot.plugin.asking import AdvisorLike
 
-ADVISORS: Final[Mapping[str, Mapping[str, str]]] = {
-    "opt": {"inline": "passpilot.passes.inline:InlineAdvisor"},
-    "llc": {
-        "evict": "passpilot.passes.evict:EvictAdvisor",
-        "priority": "passpilot.passes.priority:PriorityAdvisor",
-    },
-    "mlir-opt": {},
+POINTS_OF: Final[Mapping[str, tuple[str, ...]]] = {
+    **{command: hooked(function) for function, command in COMMANDS.items()},
+    "mlir-opt": (),
 }
-"""The advisor of each decision point that each command reaches; imported when asked for."""
-
-QUESTIONS: Final = {
-    "inline": "about each call site",
-    "evict": "which live range to evict when registers run out",
-    "priority": "how early to allocate each live range",
-}
-
-PASS_POINT: Final = ("on_error", "timeout")
-
-KEYWORDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "inline": ("on_error", "timeout", "size_budget"),
-    "evict": ("on_error", "timeout", "eviction_limit"),
-    "priority": ("on_error", "timeout"),
-}
-"""Which flags each point's advisor takes as keywords, beside its log; of a pass's own point, `PASS_POINT`."""
+"""LLVM's decision points that each command reaches."""
 
 RUNNERS: Final = """\
 RUNNER is scheme:target[?key=value&...]: python:FILE:NAME, onnx:MODEL, aot:LIBRARY, pipe:BASE, grpc:HOST:PORT,
@@ -48,9 +29,8 @@ replay:LOG, random:SEED, const:VALUE, default."""
 def advice_options(parser: Parser, command: str) -> None:
     """Add the flags of advice for the points that `command` reaches."""
     add = parser.option
-    points = ADVISORS[command]
-    for point in points:
-        add(point, metavar="RUNNER", help=f"ask RUNNER {QUESTIONS[point]}")
+    for point in POINTS_OF[command]:
+        add(point, metavar="RUNNER", help=f"ask RUNNER {HOOKED[point].question}")
     what = "the same for any decision point"
     what += ", those of passes in Python too" if command != "llc" else ""
     add("advise", action="append", default=[], metavar="POINT=RUNNER", help=what)
@@ -95,24 +75,26 @@ def make_advisors(command: str, options: argparse.Namespace) -> list[AdvisorLike
     made: list[AdvisorLike] = []
     try:
         for point, runner in asked.items():
-            names = KEYWORDS.get(point, PASS_POINT)
-            keywords = {name: given[name] for name in names if name in given}
-            made.append(_make(command, point, runner, {"log": written.get(point), **keywords}))
+            made.append(_make(point, runner, written.get(point), given))
     except BaseException:
         close_advisors(made)
         raise
     return made
 
 
-def _make(command: str, point: str, runner: str, keywords: Mapping[str, object]) -> AdvisorLike:
-    if point not in ADVISORS[command]:
-        made: AdvisorLike = import_module("passpilot.passes.decision_point").PointAdvisor(
-            point, runner, **keywords
-        )
-        return made
-    module, _, name = ADVISORS[command][point].partition(":")
-    advisor: AdvisorLike = getattr(import_module(module), name)(runner, **keywords)
-    return advisor
+def _make(point: str, runner: str, log: str | None, given: Mapping[str, Any]) -> AdvisorLike:
+    from passpilot.passes.advisor import make_advisor
+
+    keywords = {name: given[name] for name in COMMON if name in given}
+    if limit := _limit_of(point):
+        keywords["limit"] = given.get(limit)
+    return make_advisor(point, runner, log=log, **keywords)
+
+
+def _limit_of(point: str) -> str | None:
+    """The keyword of the point's limit, if it has one."""
+    row = HOOKED.get(point)
+    return row.limit.keyword if row and row.limit else None
 
 
 def close_advisors(advisors: Sequence[AdvisorLike]) -> None:
@@ -129,18 +111,19 @@ def close_advisors(advisors: Sequence[AdvisorLike]) -> None:
 
 def runner_specs(command: str, options: argparse.Namespace) -> dict[str, str]:
     """The runner of each advised point, in the order of the table."""
-    points = ADVISORS[command]
+    points = POINTS_OF[command]
     wanted = [(point, getattr(options, point)) for point in points if getattr(options, point) is not None]
     for text in options.advise:
         point, equals, runner = text.partition("=")
-        if not equals or not _reaches(command, point):
+        found = _reached_point(command, point, searched=True) if equals else None
+        if found is None:
             owner = _owner(point)
             hint = f"; `passpilot {owner}` has the point {point}" if equals and owner else ""
             known = ", ".join(_reached(command))
             raise UsageError(
                 f"{command}: --advise: expected POINT=RUNNER with POINT among {known}, got {text!r}{hint}"
             )
-        wanted.append((point, runner))
+        wanted.append((found, runner))
     asked = dict(wanted)
     for point in asked:
         if (count := [each for each, _ in wanted].count(point)) > 1:
@@ -148,20 +131,28 @@ def runner_specs(command: str, options: argparse.Namespace) -> dict[str, str]:
     return {point: asked[point] for point in (*points, *asked) if point in asked}
 
 
-def _reaches(command: str, point: str) -> bool:
-    """Whether the command reaches a decision point: one of LLVM's, or of a pass in Python."""
-    if point in ADVISORS[command] or command == "llc":
-        return point in ADVISORS[command]
-    known: bool = import_module("passpilot.features.point").is_declared(point)
-    return known
+def _reached_point(command: str, name: str, *, searched: bool = False) -> str | None:
+    """The present name of a point that the command reaches, one of LLVM's or of a pass in Python.
+
+    None if it reaches none of this name. Only what is `searched` for is looked for in the passes of other
+    distributions, which are imported then.
+    """
+    if name in HOOKED or command == "llc":
+        return name if name in POINTS_OF[command] else None
+    from passpilot.features.point import current_name, is_known
+    from passpilot.passes.points import search
+
+    found = current_name(name)
+    return found if is_known(found) or (searched and search(found)) else None
 
 
 def _reached(command: str) -> tuple[str, ...]:
     """The points that the command is known to reach."""
     if command == "llc":
-        return tuple(ADVISORS[command])
-    points = import_module("passpilot.features.point")
-    return *ADVISORS[command], *(name for name in points.point_names() if name not in points.POINTS)
+        return POINTS_OF[command]
+    from passpilot.features.point import point_names
+
+    return *POINTS_OF[command], *(name for name in point_names() if name not in HOOKED)
 
 
 def log_paths(command: str, options: argparse.Namespace, advised: Iterable[str]) -> dict[str, str]:
@@ -169,8 +160,9 @@ def log_paths(command: str, options: argparse.Namespace, advised: Iterable[str])
     only = list(advised)
     written: dict[str, str] = {}
     for text in options.log:
-        point, equals, path = text.partition("=")
-        if not equals or not _reaches(command, point):
+        name, equals, path = text.partition("=")
+        point = _reached_point(command, name) if equals else None
+        if point is None:
             point, path = only[0] if len(only) == 1 else "", text
         if not only or (point and point not in only):
             _refuse_lonely(command, "log", point)
@@ -186,18 +178,19 @@ def log_paths(command: str, options: argparse.Namespace, advised: Iterable[str])
 
 def _keywords(command: str, options: argparse.Namespace, advised: Iterable[str]) -> dict[str, object]:
     """The keywords that are on the command line; each must be for some advisor."""
-    names = dict.fromkeys((*PASS_POINT, *(name for point in ADVISORS[command] for name in KEYWORDS[point])))
+    owners = {limit: point for point in POINTS_OF[command] if (limit := _limit_of(point))}
+    names = (*COMMON, *owners)
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    taken = {name for point in advised for name in KEYWORDS.get(point, PASS_POINT)}
+    points = set(advised)
     for name in given:
-        if name not in taken:
-            _refuse_lonely(command, name, next((p for p in ADVISORS[command] if name in KEYWORDS[p]), ""))
+        if not points or (name in owners and owners[name] not in points):
+            _refuse_lonely(command, name, owners.get(name, ""))
     return given
 
 
 def _refuse_lonely(command: str, name: str, point: str) -> NoReturn:
     flag = f"--{name.replace('_', '-')}"
-    point = point or next(iter(ADVISORS[command]), "inline")
+    point = point or next(iter(POINTS_OF[command]), "inline")
     raise UsageError(
         f"{command}: {flag}: expected an advisor that it is for, got none; add --{point}=default"
     )
@@ -211,10 +204,10 @@ def refuse_point(command: str, option: str) -> None:
     """
     point = option.lstrip("-")
     if owner := _owner(point):
-        expected = " or ".join(f"--{each}" for each in ADVISORS[command])
+        expected = " or ".join(f"--{each}" for each in POINTS_OF[command])
         raise UsageError(f"{command}: {option}: expected {expected}, got a point of `passpilot {owner}`")
 
 
 def _owner(point: str) -> str | None:
     """The command that reaches a decision point."""
-    return next((command for command, points in ADVISORS.items() if point in points), None)
+    return next((command for command, points in POINTS_OF.items() if point in points), None)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from passpilot.cli.parser import Parser
-from passpilot.features.point import find_point
+from passpilot.passes.points import search_point
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.load import load_file
@@ -76,7 +76,7 @@ def _compile(options: argparse.Namespace) -> None:
             f"aot: expected --symbol with -o policy.o and a name of C's of your own, got {symbol!r}"
         )
     processor = build.Processor.find(options.mcpu)
-    point = find_point(options.point) if options.point else None
+    point = search_point(options.point) if options.point else None
     shapes = dict(_shape(each) for each in options.shape)
     graph = read_graph(options.model, Choices(tuple(options.outputs), shapes, point))
     module = build.compile_graph(graph, processor, symbol)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot attach --inline=R ... -- COMPILER ARGS...`: runs an unmodified compiler and answers its questions.
+"""`passpilot attach --inline=R ... -- COMPILER ARGS`: runs an unmodified compiler and answers its questions.
 
 The compiler is the distribution's own, in a process of its own; its interactive mode, which MLGO's training
 uses, asks over FIFOs. Nothing is loaded into it. Its standard streams are ours, and so is its exit code.
@@ -18,9 +18,10 @@ from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Final
 
-from passpilot.cli.advice import QUESTIONS, RUNNERS
+from passpilot.cli.advice import RUNNERS
 from passpilot.cli.outputs import prepare
 from passpilot.cli.parser import Parser
+from passpilot.features.catalogue import HOOKED, TOOLS
 from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
 from passpilot.plugin.load import load_file
 from passpilot.plugin.version import MAJOR
@@ -34,28 +35,7 @@ if TYPE_CHECKING:
     from passpilot.runners.attach.child import Wake
     from passpilot.runners.attach.interactive import Interactive
 
-POINTS_OF: Final = {
-    "opt": ("inline",),
-    "llc": ("evict", "priority"),
-    "clang": ("inline", "evict", "priority"),
-    "ld.lld": ("inline", "evict", "priority"),
-}
-"""The decision points that each tool reaches."""
-
-_TOOL: Final = re.compile(r"(?:.+-)?(opt|llc|clang|ld\.lld)(?:\+\+)?(?:-[0-9.]+)?")
-FLAGS: Final[Mapping[str, tuple[str, ...]]] = {
-    "inline": ("-enable-ml-inliner=release", "-inliner-interactive-channel-base={}"),
-    "evict": ("-regalloc-enable-advisor=release", "-regalloc-evict-interactive-channel-base={}"),
-    "priority": (
-        "-regalloc-enable-priority-advisor=release",
-        "-regalloc-priority-interactive-channel-base={}",
-    ),
-}
-"""What makes LLVM ask; {} stands for the base of the FIFOs."""
-
-GROWTH: Final = "-ml-advisor-size-increase-threshold"
-"""LLVM's own limit of growth, after which it asks no more and inlines no more; lifted."""
-
+_TOOL: Final = re.compile(rf"(?:.+-)?({'|'.join(map(re.escape, TOOLS))})(?:\+\+)?(?:-[0-9.]+)?")
 _JOBS: Final = "--thinlto-jobs"
 _LOOK_EVERY: Final = 1.0
 
@@ -92,8 +72,8 @@ def _parser() -> Parser:
         f"  passpilot attach --evict=random:7 --stats -- clang-{MAJOR} -O2 -c in.c -o out.o\n\n{RUNNERS}",
     )
     parser.usage = "passpilot attach [options] -- COMPILER ARGS..."
-    for point, asked in QUESTIONS.items():
-        parser.option(point, metavar="RUNNER", help=f"ask RUNNER {asked}")
+    for point, row in HOOKED.items():
+        parser.option(point, metavar="RUNNER", help=f"ask RUNNER {row.question}")
     parser.option("load", metavar="FILE.py", action="append", default=[], help="run this file first")
     failing = "what a failing runner does: end the compiler (fail), or leave --inline to LLVM (default)"
     parser.option("on-error", choices=("fail", "default"), default="fail", help=failing)
@@ -112,18 +92,21 @@ def _checked(options: argparse.Namespace, command: Sequence[str]) -> dict[str, s
     """
     if not command:
         raise UsageError("attach: expected a compiler after --, got none; see `passpilot attach --help`")
-    runners = {point: getattr(options, point) for point in QUESTIONS if getattr(options, point) is not None}
-    points = POINTS_OF[_tool(command[0])]
+    runners = {point: getattr(options, point) for point in HOOKED if getattr(options, point) is not None}
+    reached = TOOLS[_tool(command[0])]
+    points = [point for point, row in HOOKED.items() if row.function in reached]
     flags = " or ".join(f"--{point}" for point in points)
     if not runners:
         raise UsageError(f"attach: expected a runner, got none; add {flags}")
     for point in runners:
         if point not in points:
             raise UsageError(f"attach: --{point}: expected a point of {command[0]}, {flags}")
-        if options.on_error == "default" and point != "inline":
+        row = HOOKED[point]
+        if options.on_error == "default" and not row.interactive.default:
+            telling = " or ".join(f"--{each.name}" for each in HOOKED.values() if each.interactive.default)
             raise UsageError(
-                f"attach: --on-error=default: expected --inline alone, got --{point}, where LLVM's "
-                "interactive protocol does not tell what LLVM would do; use `passpilot llc`"
+                f"attach: --on-error=default: expected {telling} alone, got --{point}, where LLVM's "
+                f"interactive protocol does not tell what LLVM would do; use `passpilot {row.command}`"
             )
     return runners
 
@@ -133,7 +116,7 @@ def _tool(program: str) -> str:
     for name in (program, os.path.realpath(which(program) or program)):
         if match := _TOOL.fullmatch(Path(name).name):
             return match[1]
-    raise UsageError(f"attach: expected one of {', '.join(POINTS_OF)}, got {program!r}")
+    raise UsageError(f"attach: expected one of {', '.join(TOOLS)}, got {program!r}")
 
 
 def _answers(options: argparse.Namespace, runners: Mapping[str, str], stack: ExitStack) -> Iterator[Answers]:
@@ -186,13 +169,13 @@ def _channels(
 def _command(command: Sequence[str], answers: Sequence[Answers], folder: str) -> list[str]:
     """The command with what makes its passes ask."""
     tool, arguments = _tool(command[0]), list(command[1:])
-    flags = [
-        flag.format(f"{folder}/{each.point.name}") for each in answers for flag in FLAGS[each.point.name]
-    ]
+    flags: list[str] = []
     for each in answers:
-        if each.point.name == "inline":
-            flags += [f"{GROWTH}=1e9"] * (not any(GROWTH in argument for argument in arguments))
-            flags += ["-inliner-interactive-include-default"] * each.wants_default
+        how = HOOKED[each.point.name].interactive
+        flags += (flag.format(f"{folder}/{each.point.name}") for flag in how.flags)
+        named = any(how.lifted.partition("=")[0] in argument for argument in arguments)
+        flags += [how.lifted] * (bool(how.lifted) and not named)
+        flags += [how.default] * each.wants_default
     if tool in ("clang", "ld.lld"):
         flags = [word for flag in flags for word in ("-mllvm", flag)]
     if tool == "ld.lld" and not any(_JOBS in argument for argument in arguments):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from passpilot.cli.outputs import quiet_pipe
 from passpilot.cli.parser import Parser
 from passpilot.features.point import find_point, find_table
+from passpilot.passes.points import search_point
 from passpilot.plugin.load import load_file
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
         load_file(path)
     show = _print_json if options.json else _print_proto if options.proto else _print_text
     with quiet_pipe():
-        show(options.point)
+        show(search_point(options.point).name)
     return 0
 
 

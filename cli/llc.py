@@ -63,7 +63,9 @@ def _checked(argv: Iterable[str]) -> Iterable[str]:
     for argument in argv:
         name = argument.partition("=")[0]
         if argument.startswith("-") and name.lstrip("-") in ABSENT:
-            raise UsageError(f"llc: expected an option of passpilot llc, got {name}; llc-{MAJOR} itself has it")
+            raise UsageError(
+                f"llc: expected an option of passpilot llc, got {name}; llc-{MAJOR} itself has it"
+            )
         if re.match("--?O", argument) and argument.lstrip("-") not in LEVELS:
             raise UsageError(f"llc: expected -{', -'.join(LEVELS)}, got {argument!r}")
         yield argument

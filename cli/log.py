@@ -7,21 +7,23 @@ import argparse
 import json
 import math
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING
 
 from passpilot.cli.outputs import quiet_pipe
 from passpilot.cli.parser import Parser
-from passpilot.features.llvm import evict, inline, priority
+from passpilot.features.catalogue import HOOKED, LogStyle
 from passpilot.features.log.reader import read_log
+from passpilot.features.point import find_point
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
+    from passpilot.features.catalogue import Site
     from passpilot.features.log.reader import LoggedDecision
 
 _EXAMPLE = """\
@@ -79,42 +81,22 @@ def _show(options: argparse.Namespace) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """How the decisions of one point are shown: `words` stand for some of its advice."""
+    """How the decisions of one point are shown: the tensors' names, whose default it is, and the rest."""
 
     advice: str
-    default: str = ""
-    place: Literal["call", "register"] = "call"
-    width: int = 8
-    words: Mapping[int, str] = field(default_factory=dict)
-    idle: str = ""
-    """The word for doing nothing."""
-    done: str = ""
-    """What the summary says of all other decisions."""
-
-
-_STYLES: Final = (
-    _Style(
-        inline.DECISION.name,
-        inline.DEFAULT.name,
-        words={0: "no", 1: "inline"},
-        idle="no",
-        done="inlined",
-    ),
-    _Style(
-        evict.DECISION.name,
-        evict.DEFAULT.name,
-        "register",
-        words={evict.DO_NOT_EVICT: "keep"},
-        idle="keep",
-        done="evicted",
-    ),
-    _Style(priority.DECISION.name, priority.DEFAULT.name, "register", width=10),
-)
+    default: str
+    whose: str
+    site: Site
+    log: LogStyle
 
 
 def _style_of(advice: str) -> _Style:
-    own = _Style(advice, f"{advice}_default")  # of a pass in Python, or another compiler's
-    return next((style for style in _STYLES if style.advice == advice), own)
+    """The style of the point whose advice has this name."""
+    for name, row in HOOKED.items():
+        point = find_point(name)
+        if point.advice.name == advice:
+            return _Style(advice, point.default.name, "LLVM", row.site, row.log)
+    return _Style(advice, f"{advice}_default", "the pass", "call", LogStyle())  # or another compiler's
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +115,7 @@ class _Decision:
         return self._shown(self.style.default) if self.style.default in self.observation.tensors else ""
 
     def __str__(self) -> str:
-        width = self.style.width
+        width = self.style.log.width
         line = (
             f"{self.observation.index:8} {self.default or '-':{width}} {self.advice:{width}} {self._place()}"
         )
@@ -141,7 +123,7 @@ class _Decision:
 
     def _place(self) -> str:
         seen = self.observation
-        if self.style.place == "register":
+        if self.style.site == "register":
             return seen.register
         call = f"{seen.caller or '?'} -> {seen.callee or '?'}" if seen.caller or seen.callee else ""
         return f"{call}  {seen.location}"
@@ -149,7 +131,7 @@ class _Decision:
     def to_json(self) -> str:
         """All of the observation as one JSON object; what is not finite is null."""
         seen = self.observation
-        names = ("register",) if self.style.place == "register" else ("caller", "callee", "location")
+        names = ("register",) if self.style.site == "register" else ("caller", "callee", "location")
         fields: dict[str, object] = {
             "context": seen.context,
             "observation": seen.index,
@@ -164,11 +146,12 @@ class _Decision:
         value = _plain(self.observation.tensors[name])
         if isinstance(value, float) and value.is_integer():
             value = int(value)
-        return self.style.words.get(value, str(value)) if isinstance(value, int) else str(value)
+        return self.style.log.words.get(value, str(value)) if isinstance(value, int) else str(value)
 
 
 def _print_table(decisions: Iterable[_Decision], style: _Style) -> None:
-    print(f"decision {'default':{style.width}} {'advice':{style.width}} {style.place}")
+    width = style.log.width
+    print(f"decision {'default':{width}} {'advice':{width}} {style.site}")
     advices: Counter[str] = Counter()
     agreed = compared = 0
     context = ""
@@ -186,11 +169,10 @@ def _print_table(decisions: Iterable[_Decision], style: _Style) -> None:
 def _summary(style: _Style, advices: Counter[str], agreed: int, compared: int) -> str:
     total = advices.total()
     parts = [f"{total} decision{'s' if total != 1 else ''}"]
-    if style.done:
-        parts.append(f"{total - advices[style.idle]} {style.done}")
+    if style.log.done:
+        parts.append(f"{total - advices[style.log.idle]} {style.log.done}")
     if compared:
-        whose = "LLVM" if style in _STYLES else "the pass"
-        parts.append(f"{agreed} as {whose}'s default ({100 * agreed / compared:.1f} %)")
+        parts.append(f"{agreed} as {style.whose}'s default ({100 * agreed / compared:.1f} %)")
     return ", ".join(parts)
 
 

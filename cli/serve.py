@@ -14,6 +14,7 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from passpilot.cli.parser import Parser
+from passpilot.passes.points import search_point
 from passpilot.plugin.load import load_file
 from passpilot.runners.serving.pipe_server import PipeServer
 
@@ -106,6 +107,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _arguments(argv)
     for file in args.load:
         load_file(file)
+    args.point = search_point(args.point).name
     with contextlib.suppress(_Stopped), _stop_on_signals() as stopping:
         if args.pipe is None:
             _serve_grpc(args)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from passpilot.features.point import POINTS, Feature, find_point, is_declared, point_names
+from passpilot.features.point import Feature, current_name, find_point, is_known, point_names
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import FeatureError
 from passpilot.plugin.origin import definition_origin
@@ -102,7 +102,7 @@ def unregister(name: str, *, point: str = "inline") -> None:
     Raises:
         FeatureError: the decision point has no custom feature of this name.
     """
-    _features(point).unregister(name)
+    _features(current_name(point)).unregister(name)
 
 
 class _Features(Registry[CustomFeature]):
@@ -126,9 +126,12 @@ def _features(point: str) -> _Features:
 
 
 def _register(function: Callable[..., object], text: str, point: str, name: str | None, origin: str) -> None:
-    if point not in POINTS and not is_declared(point):
+    point = current_name(point)
+    if not is_known(point):
         known = ", ".join(point_names())
-        raise FeatureError(f"feature at {origin}: expected a decision point among {known}, got {point!r}")
+        hint = "import the package that declares it first"
+        msg = f"feature at {origin}: expected a decision point among {known}, got {point!r}; {hint}"
+        raise FeatureError(msg)
     name = getattr(function, "__name__", "") if name is None else name
     if not isinstance(name, str) or not (name.isascii() and name.isidentifier()):
         msg = f"feature at {origin}: expected an ASCII identifier as its name, got {name!r}; give name='...'"

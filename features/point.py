@@ -1,41 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`Point`: what a decision point offers to a runner.
 
-Each of LLVM's decision points has a module here, whose `table()` gives its rows and whose `point()` gives the
-`Point`; a point that a user declares is an object with the same two, which `declare` adds.
+Each of LLVM's decision points has a module in `passpilot.features.llvm`, whose `table()` gives its rows and
+whose `point()` gives the `Point`. A point of a pass has an object with the same two: a `PointTable` that the
+catalogue names, or what a user declares.
 """
 
 from __future__ import annotations
 
-import importlib
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
+from passpilot.features.catalogue import HOOKED, PASS_POINTS, RENAMED
 from passpilot.features.domain import Choice, Domain, Number
 from passpilot.features.spec import TensorSpec
-from passpilot.plugin.errors import RegistrationError, SpecMismatchError, UsageError
+from passpilot.plugin.errors import SpecMismatchError, UsageError
+from passpilot.plugin.origin import warn_user
+from passpilot.plugin.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-POINTS: Final = {
-    "inline": "passpilot.features.llvm.inline",
-    "evict": "passpilot.features.llvm.evict",
-    "priority": "passpilot.features.llvm.priority",
-}
-"""LLVM's decision points by name, with the module of each."""
-
-SHIPPED: Final = {
-    "advised-function-pipeline": "passpilot.passes.shipped.pipeline",
-    "advised-pipeline": "passpilot.passes.shipped.pipeline",
-    "mlir-inline": "passpilot.passes.mlir.inlining.point",
-    "mlir-tile": "passpilot.passes.mlir.tile",
-    "size": "passpilot.passes.shipped.size",
-    "unroll": "passpilot.passes.shipped.unroll",
-}
-"""Those of the passes that come with passpilot, with the module that declares each."""
 
 _SCORE: Final = TensorSpec("score", "float64", (1,))
 
@@ -134,7 +120,7 @@ class Point:
 
 
 class Definition(Protocol):
-    """What is known of one decision point: a module of this folder, or what a user has declared."""
+    """What is known of one decision point: a module or a `PointTable`, or what a user has declared."""
 
     def table(self) -> tuple[Feature, ...]:
         """The rows of what it offers now, the default decision and custom ones last."""
@@ -151,55 +137,32 @@ class Declared(Definition, Protocol):
     """Where it was declared."""
 
 
-_DECLARED: Final[dict[str, Declared]] = {}
+POINTS: Final = Registry[Declared](
+    "decision point",
+    own={
+        **{name: f"passpilot.features.llvm.{row.file}" for name, row in HOOKED.items()},
+        **{name: f"passpilot.features.{place}" for name, place in PASS_POINTS.items()},
+    },
+)
+"""The decision points that users have declared; its `own` are those of the catalogue."""
 
 
-def declare(definition: Declared) -> None:
-    """Add a decision point.
-
-    Raises:
-        RegistrationError: its name is taken.
-    """
-    name = definition.name
-    _load_shipped(name)
-    if name in POINTS or name in _DECLARED:
-        owner = "passpilot itself" if name in POINTS else f"the one at {_DECLARED[name].origin}"
-        who = f"decision point {name!r} at {definition.origin}"
-        raise RegistrationError(f"{who}: expected a new name, got one that {owner} owns")
-    _DECLARED[name] = definition
-
-
-def withdraw(name: str) -> None:
-    """Take a declared point back, so that its name is free again.
-
-    Raises:
-        RegistrationError: none is declared by this name.
-    """
-    if _DECLARED.pop(name, None) is None:
-        raise RegistrationError(f"decision point {name!r}: expected a declared one, got none of this name")
-
-
-def is_declared(name: str) -> bool:
-    """Whether there is a decision point of this name that a pass in Python asks.
-
-    Those of other distributions come with their passes, which are imported where a name is not known.
-    """
-    _load_shipped(name)
-    if name not in POINTS and name not in _DECLARED:
-        registry = importlib.import_module("passpilot.passes.python.registry")
-        registry.LLVM.known()
-        registry.MLIR.known()
-    return name in _DECLARED
-
-
-def _load_shipped(name: str) -> None:
-    if name in SHIPPED and name not in _DECLARED:
-        importlib.import_module(SHIPPED[name])
+def is_known(name: str) -> bool:
+    """Whether there is a decision point of this name now. Nothing is imported to find out."""
+    return name in POINTS or name in POINTS.own
 
 
 def point_names() -> tuple[str, ...]:
     """The names of all decision points that there are now."""
-    return *POINTS, *SHIPPED, *(name for name in _DECLARED if name not in SHIPPED)
+    return *POINTS.own, *POINTS
+
+
+def current_name(name: str) -> str:
+    """The name that a decision point has now; warns of one that it had before."""
+    if is_known(name) or name not in RENAMED:
+        return name
+    warn_user(f"decision point {name!r} is called {RENAMED[name]!r} now")
+    return RENAMED[name]
 
 
 def find_point(name: str) -> Point:
@@ -208,7 +171,7 @@ def find_point(name: str) -> Point:
     Raises:
         UsageError: there is none of this name.
     """
-    return _definition(name).point()
+    return _definition(current_name(name)).point()
 
 
 def find_table(name: str) -> tuple[Feature, ...]:
@@ -217,14 +180,13 @@ def find_table(name: str) -> tuple[Feature, ...]:
     Raises:
         UsageError: there is none of this name.
     """
-    return _definition(name).table()
+    return _definition(current_name(name)).table()
 
 
 def _definition(name: str) -> Definition:
-    if is_declared(name):
-        return _DECLARED[name]
-    if name not in POINTS:
-        known = ", ".join(point_names())
-        msg = f"decision point: expected one of {known}, got {name!r}; others come from --load files"
-        raise UsageError(msg)
-    return cast("Definition", importlib.import_module(POINTS[name]))
+    if name in POINTS:
+        return POINTS[name]
+    if name in POINTS.own:
+        return cast("Definition", POINTS.import_own(name))
+    known = ", ".join(point_names())
+    raise UsageError(f"decision point: expected one of {known}, got {name!r}; others come from --load files")

@@ -11,8 +11,10 @@ import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal
 
+from passpilot.features.catalogue import HOOKED
 from passpilot.features.custom import registered
 from passpilot.features.point import find_point
 from passpilot.plugin import _core
@@ -144,8 +146,8 @@ class Advisor(ABC):
         ours = [*own_features(point), point.default, point.advice]
         if llvms != ours:
             names = ", ".join(spec.name for spec in set(llvms) ^ set(ours)) or "another order"
-            msg = f"{self._who}: expected the features of LLVM {MAJOR} (`passpilot features`), got others: {names}"
-            raise SpecMismatchError(f"{msg}; use the LLVM that passpilot was built with")
+            msg = f"{self._who}: expected the features of LLVM {MAJOR} (`passpilot features`), got others: "
+            raise SpecMismatchError(f"{msg}{names}; use the LLVM that passpilot was built with")
 
     def _connect(self, point: Point, on_error: OnError, limit: float) -> _core.Advisor:
         self._check_table(point)
@@ -344,6 +346,34 @@ class Advisor(ABC):
         if kind == FailureKind.ADVICE:
             return AdviceError(f"{who}: {text}; {self._hint}")
         return ModelError(f"{who}: {text}")
+
+
+def make_advisor(
+    point: str,
+    runner: RunnerLike,
+    *,
+    log: str | None = None,
+    on_error: OnError = "fail",
+    timeout: float = 10.0,
+    limit: float | None = None,
+) -> Advisor:
+    """An advisor of any decision point; `limit` is the one that the point's row in the catalogue has.
+
+    Raises:
+        UsageError: there is no such point.
+        RunnerError: the runner cannot be made, or does not fit the decision point.
+    """
+    row = HOOKED.get(point)
+    if row is None:
+        from passpilot.passes.decision_point import PointAdvisor
+
+        return PointAdvisor(point, runner, log=log, on_error=on_error, timeout=timeout)
+    limits: dict[str, float] = {}
+    if row.limit and limit is not None:
+        limits[row.limit.keyword] = int(limit) if row.limit.whole else limit
+    kind = getattr(import_module(f"passpilot.passes.{row.file}"), row.advisor)
+    advisor: Advisor = kind(runner, log=log, on_error=on_error, timeout=timeout, **limits)
+    return advisor
 
 
 def _evaluate_batch(runner: Runner, frames: bytes, count: int) -> Sequence[object]:

@@ -2,7 +2,7 @@
 """`DecisionPoint`: a question of a pass in Python, which any runner can answer.
 
     FACTOR = passpilot.DecisionPoint(
-        "unroll",
+        "my-unroll",
         features=[TensorSpec("trip_count", "int64", (1,)), TensorSpec("size", "int64", (1,))],
         advice=TensorSpec("factor", "int64", (1,)),
         domain=passpilot.Choice(4),
@@ -23,11 +23,13 @@ from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, Generic, NoReturn, TypeVar, cast
 
-from passpilot.features.custom import CustomFeature, custom_rows
+from passpilot.features.custom import CustomFeature
 from passpilot.features.domain import Choice, Flag, Number
-from passpilot.features.point import Feature, Point, Site, declare, find_point, withdraw
+from passpilot.features.point import POINTS, Feature, Point, Site
 from passpilot.features.spec import TensorSpec, by_name
+from passpilot.features.table import PointTable
 from passpilot.passes.advisor import Advisor, Stats
+from passpilot.passes.points import search_point
 from passpilot.passes.python.names import NAME
 from passpilot.plugin._core import BasicBlock, Function, Instruction, Loop
 from passpilot.plugin.asking import ASKED
@@ -82,41 +84,48 @@ class DecisionPoint(Generic[Answer]):
         default: Callable[[Values], Answer],
         domain: Domain | None = None,
     ) -> None:
-        self.name = name
-        self.origin = definition_origin("passpilot.passes.shipped.phases")
-        self.default = default
-        self._who = f"decision point {name!r} at {self.origin}"
+        origin = definition_origin("passpilot.passes.shipped.phases")
         try:
-            self._domain = _domain(advice, domain, [_row(each).spec for each in features])
-            self._rows = _rows(name, [_row(each) for each in features], self._domain)
-            self._default = TensorSpec(f"{advice.name}_default", advice.dtype, advice.shape)
+            rows = [_row(each) for each in features]
+            domain = _domain(advice, domain, [row.spec for row in rows])
+            table = PointTable(name, _rows(name, rows, domain), advice, domain)
             if not callable(default):
                 raise TypeError(f"expected a function of the values as default, got {default!r}")
-            by_name([*(row.spec for row in self._rows), self._default, advice])
+            by_name([*(row.spec for row in table.rows), table.default, advice])
         except (FeatureError, TypeError) as error:
-            raise RegistrationError(f"{self._who}: {error}") from None
-        self.advice = advice
+            raise RegistrationError(f"decision point {name!r} at {origin}: {error}") from None
+        self._take(table, default, origin)
+        POINTS.add(name, self)
+
+    @classmethod
+    def of(cls, table: PointTable, default: Callable[[Values], Answer]) -> DecisionPoint[Answer]:
+        """The point of the catalogue that has this table, which needs no declaration."""
+        made = cls.__new__(cls)
+        made._take(table, default, definition_origin("passpilot.passes.shipped.phases"))
+        return made
+
+    def _take(self, table: PointTable, default: Callable[[Values], Answer], origin: str) -> None:
+        self.name, self.advice, self.origin, self.default = table.name, table.advice, origin, default
+        self._who = f"decision point {self.name!r} at {origin}"
+        self._table, self._domain = table, table.domain
         self.values = tuple(
-            CustomFeature(row.spec, itemgetter(row.spec.name), row.doc, self.origin) for row in self._rows
+            CustomFeature(row.spec, itemgetter(row.spec.name), row.doc, origin) for row in table.rows
         )
         """How each of the features is checked and stored."""
-        self._names = frozenset(row.spec.name for row in self._rows)
-        self.absent = _whole_mask(self._domain, self._rows)
+        self._names = frozenset(row.spec.name for row in table.rows)
+        self.absent = _whole_mask(table.domain, table.rows)
         """What is taken for values that are left out."""
-        declare(self)
 
     def __repr__(self) -> str:
         return f"<DecisionPoint {self.name!r} at {self.origin}>"
 
     def table(self) -> tuple[Feature, ...]:
         """What it offers: its features, then the default decision, then the custom features of now."""
-        doc = "what its default decides; computed only if asked for"
-        return (*self._rows, Feature(self._default, doc), *custom_rows(self.name))
+        return self._table.table()
 
     def point(self) -> Point:
         """What runners know of it."""
-        specs = tuple(row.spec for row in self.table())
-        return Point(self.name, specs, self.advice, self._default, self._domain)
+        return self._table.point()
 
     def ask(self, values: Values, site: object = None) -> Answer:
         """The advice on one decision, of those who advise this compilation, or the default's.
@@ -190,7 +199,7 @@ class DecisionPoint(Generic[Answer]):
         Raises:
             RegistrationError: it is free.
         """
-        withdraw(self.name)
+        POINTS.unregister(self.name)
 
     def checked(self, values: Values) -> Values:
         """The values by the names of the features, with a mask that allows everything where it is left out.
@@ -242,9 +251,10 @@ class PointAdvisor(Advisor):
         on_error: OnError = "fail",
         timeout: float = 10.0,
     ) -> None:
-        self.point = point
+        asked = search_point(point)
+        self.point = asked.name
         self._asker: object = None
-        self._asked = _question_of(find_point(point))
+        self._asked = _question_of(asked)
         super().__init__(runner, log=log, on_error=on_error, timeout=timeout, limit=0.0)
 
     @property

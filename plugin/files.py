@@ -2,23 +2,31 @@
 """`OutputFile`: an output that appears whole or not at all.
 
 A regular file has no name until it is complete, so that not even a killed process leaves a part of one; where
-the file system knows no such files, it is written beside its place and renamed. What is no regular file (a
-pipe, a device, ``-`` for standard output) is written directly.
+the file system knows no such files, it is written beside its place and renamed. A symbolic link stays one:
+its target is replaced. The file keeps the permissions of the one that it replaces. What is no regular file (a
+pipe, a device, ``-`` for standard output) is written directly; a FIFO must have a reader.
+`plugin/native/runtime/output_file.h` keeps to the same rules.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
+
+_DESCRIPTOR: Final = re.compile(
+    r"/dev/(stdout|(?P<stderr>stderr))|(/dev/fd|/proc/self/fd)/(?P<number>\d{1,9})", re.ASCII
+)
+"""Names of what this process has open already; opened anew, a file would be written from its start."""
 
 
 class OutputFile:
@@ -40,9 +48,14 @@ class OutputFile:
     def _open(self) -> int:
         if self.path == "-":
             return os.dup(sys.stdout.fileno())
+        if known := _DESCRIPTOR.fullmatch(self.path):
+            sys.stdout.flush()
+            return os.dup(int(known["number"] or (2 if known["stderr"] else 1)))
         flags = os.O_WRONLY | os.O_CLOEXEC
         if os.path.exists(self.path) and not stat.S_ISREG(os.stat(self.path).st_mode):
-            return os.open(self.path, flags)
+            fd = os.open(self.path, flags | os.O_NONBLOCK)  # a FIFO without a reader is an error, not a wait
+            os.set_blocking(fd, True)
+            return fd
         self._target = os.path.realpath(self.path)
         with contextlib.suppress(OSError):  # the file system has no nameless files; other trouble comes again
             return self._same_mode(os.open(os.path.dirname(self._target), flags | os.O_TMPFILE, 0o666))

@@ -41,7 +41,7 @@ class Registry(Mapping[str, Definition]):
     Args:
         noun: what messages call one of them.
         error: the class of the errors.
-        own: the names that belong to passpilot, with the place of each as ``module:attribute``.
+        own: the names that belong to passpilot, with the place of each as ``module:attribute`` or ``module``.
         group: the entry-point group of other packages; without one, packages cannot add definitions.
         where: what messages say after the name when nothing is registered by it.
         hint: what they say to do where a name is taken.
@@ -152,7 +152,8 @@ class Registry(Mapping[str, Definition]):
     def import_own(self, name: str) -> object:
         """What `own` has by this name, imported without a look at other packages."""
         module, _, attribute = self.own[name].partition(":")
-        return getattr(import_module(module), attribute)
+        owner = import_module(module)
+        return getattr(owner, attribute) if attribute else owner
 
     def restore(self, definitions: Mapping[str, Definition]) -> None:
         """Make these the registered definitions; entry points are scanned again when they are needed.

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from passpilot.features.point import POINTS, SHIPPED, point_names
 from passpilot.plugin.registry import snapshot
 from tests.corpus.build import build
 from tests.corpus.programs import programs
@@ -50,5 +49,4 @@ def nothing_stays() -> Iterator[None]:
 
 def _registered() -> set[tuple[object, str]]:
     """What there is beside what comes with passpilot, with what holds it."""
-    points = {("point", name) for name in {*point_names()} - {*POINTS, *SHIPPED}}
-    return points | {(registry, name) for registry in snapshot() for name in registry.added()}
+    return {(registry, name) for registry in snapshot() for name in registry.added()}

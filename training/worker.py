@@ -14,13 +14,11 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Final
 
+from passpilot.features.catalogue import HOOKED
 from passpilot.features.domain import Choice, Flag, Number
-from passpilot.features.point import find_point
 from passpilot.features.spec import by_name
-from passpilot.passes.decision_point import PointAdvisor
-from passpilot.passes.evict import EvictAdvisor
-from passpilot.passes.inline import InlineAdvisor
-from passpilot.passes.priority import PriorityAdvisor
+from passpilot.passes.advisor import make_advisor
+from passpilot.passes.points import search_point
 from passpilot.plugin.errors import AdviceError, Error
 from passpilot.plugin.load import load_file
 from passpilot.runners.base import Runner, own_features
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
 
     from passpilot.features.domain import Domain
     from passpilot.features.point import Point
-    from passpilot.passes.advisor import Advisor
     from passpilot.runners.remote.advisor_pb2 import TensorSpec
 
 _PARENT_DEATH: Final = 1
@@ -80,7 +77,8 @@ class AgentRunner(Runner):
         self._domain = point.domain
         self._function = function
         self._context = ""
-        self._by_context = point.name != "inline"
+        row = HOOKED.get(point.name)
+        self._by_context = row is None or row.site != "call"
         self._channel = channel
         self._first: compiler_pb2.Episode | None = _episode(point, self)
 
@@ -144,23 +142,20 @@ def _describe_domain(domain: Domain, out: compiler_pb2.Episode) -> None:
         out.number.low, out.number.high = domain.low, domain.high
 
 
-def _advisor(runner: AgentRunner, point: str) -> Advisor:
-    own = {"inline": InlineAdvisor, "evict": EvictAdvisor, "priority": PriorityAdvisor}.get(point)
-    return own(runner) if own else PointAdvisor(point, runner)
-
-
 def _compiled(start: compiler_pb2.Start, channel: AgentChannel) -> compiler_pb2.CompilerMessage:
     """The last message of an episode; the agent is asked on the way."""
     task = Task.of(start)
-    runner = AgentRunner(find_point(start.point), start.features, start.function, channel)
-    with warnings.catch_warnings(record=True) as caught, _advisor(runner, start.point) as advisor:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        try:
-            value = task.run([advisor])
-        except Exception:
-            if runner.abandoned:
-                return compiler_pb2.CompilerMessage()
-            raise
+        point = search_point(start.point)
+        runner = AgentRunner(point, start.features, start.function, channel)
+        with make_advisor(point.name, runner) as advisor:
+            try:
+                value = task.run([advisor])
+            except Exception:
+                if runner.abandoned:
+                    return compiler_pb2.CompilerMessage()
+                raise
     notes = [str(each.message) for each in caught]
     if start.function and not runner.decisions:
         notes.append(f"function {start.function}: the compiler asked nothing about it")

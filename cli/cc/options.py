@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from passpilot.cli.cc.clang_arguments import WITH_VALUE
+from passpilot.features.catalogue import HOOKED
 from passpilot.plugin.errors import InputError, UsageError
 
 TYPE_CHECKING = False  # the name that type checkers take for true
@@ -17,22 +18,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Final
 
-POINTS: Final = ("inline", "evict", "priority")
+LIMITS: Final = tuple(row.limit for row in HOOKED.values() if row.limit)
 SEVERAL: Final = ("advise", "load", "at", "log")
 """Options that may be repeated."""
 
 OPTIONS: Final[Mapping[str, tuple[str, str]]] = {
-    "inline": ("RUNNER", "ask RUNNER about each call site"),
-    "evict": ("RUNNER", "ask RUNNER which live range to evict when registers run out"),
-    "priority": ("RUNNER", "ask RUNNER how early to allocate each live range"),
+    **{point: ("RUNNER", f"ask RUNNER {row.question}") for point, row in HOOKED.items()},
     "advise": ("POINT=RUNNER", "the same for any decision point, those of passes in Python too"),
     "load": ("FILE.py", "register the passes, features, runners and decision points in it"),
     "at": ("POINT=PIPELINE", "run a pipeline at one of LLVM's extension points"),
     "log": ("FOLDER", "write every decision to a log in FOLDER, one per translation unit"),
     "on-error": ("fail|default", "what a failing runner does"),
     "timeout": ("SECONDS", "how long to wait for another process (10)"),
-    "size-budget": ("FACTOR", "let the default decide once the module is FACTOR times its size (4)"),
-    "eviction-limit": ("COUNT", "how often a live range may be evicted (100)"),
+    **{limit.option: (limit.value, f"{limit.help} ({limit.default})") for limit in LIMITS},
 }
 """Options with a value."""
 
@@ -123,7 +121,7 @@ class Options:
             point, equals, runner = value.partition("=")
             if not equals or not point or not runner:
                 raise self._wrong(where, "POINT=RUNNER", value)
-            if point in POINTS:
+            if point in HOOKED:
                 name, value = point, runner
         if where.startswith("-") or not self._where.get(name, "").startswith("-"):
             self._given.setdefault(name, []).append(value)
@@ -144,13 +142,13 @@ class Options:
             raise self._wrong(where, "a value without ';' (in the values of a runner it is %3B)", text)
         if name == "load":
             self._check_file(where, text)
-        elif name in POINTS or name == "advise":
+        elif name in HOOKED or name == "advise":
             self._check_runner(where, text.partition("=")[2] if name == "advise" else text)
         elif name == "on-error" and text not in ("fail", "default"):
             raise self._wrong(where, "fail or default", text)
         elif name == "at" and "=" not in text:
             raise self._wrong(where, "POINT=PIPELINE", text)
-        elif name in ("timeout", "size-budget", "eviction-limit"):
+        elif name == "timeout" or any(name == limit.option for limit in LIMITS):
             self._check_number(where, text, positive=name == "timeout")
 
     def _check_runner(self, where: str, text: str) -> None:
@@ -184,7 +182,7 @@ class Options:
         """Whether a compilation needs the plugin: where the default decides unlogged, it is clang's own."""
         if "load" in self._given or "at" in self._given or "advise" in self._given:
             return True
-        points = [self.value(point) for point in POINTS if point in self._given]
+        points = [self.value(point) for point in HOOKED if point in self._given]
         logged = bool(points) and "log" in self._given
         return (self.stats or not unoptimized) and (logged or any(each != "default" for each in points))
 
@@ -206,7 +204,7 @@ class Options:
         Raises:
             InputError: a file is in the way.
         """
-        points = {*POINTS, *(text.partition("=")[0] for text in self._given.get("advise", []))}
+        points = {*HOOKED, *(text.partition("=")[0] for text in self._given.get("advise", []))}
         for text in self._given.get("log", []):
             if text.partition("=")[0] in points:
                 continue

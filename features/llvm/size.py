@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from passpilot.features.domain import Choice
 from passpilot.features.point import row
+from passpilot.features.spec import TensorSpec
+from passpilot.features.table import PointTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -36,6 +39,11 @@ FEATURES: Final = (
     row("is_cold", "1 if it is marked cold"),
     row("mask", "1 for each goal that is allowed: as it is, optsize, minsize", shape=(1, len(GOALS))),
 )
+
+TABLE: Final = PointTable(
+    "advised-size", FEATURES, TensorSpec("size_choice", "int64", (1,)), Choice(len(GOALS), "mask")
+)
+"""The answer is one of `GOALS`, by its place."""
 
 
 def calls_by_callee(functions: Iterable[Function]) -> Mapping[Function, list[CallBase]]:

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from passpilot.features.domain import Choice
 from passpilot.features.point import row
+from passpilot.features.spec import TensorSpec
+from passpilot.features.table import PointTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -51,6 +54,11 @@ FEATURES: Final = (
     row("for_size", "1 if the function is optsize or minsize"),
     row("mask", "1 for each factor that is allowed", shape=(1, len(FACTORS))),
 )
+
+TABLE: Final = PointTable(
+    "advised-unroll", FEATURES, TensorSpec("unroll_choice", "int64", (1,)), Choice(len(FACTORS), "mask")
+)
+"""The answer is one of `FACTORS`, by its place."""
 
 _DIVISIONS: Final = ("sdiv", "udiv", "srem", "urem", "fdiv", "frem")
 _FLOATING: Final = ("fadd", "fsub", "fmul", "fdiv", "frem", "fneg", "fcmp")

@@ -12,8 +12,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from passpilot.features.domain import Flag
 from passpilot.features.mlir.contents import LOOPS, around
 from passpilot.features.point import Site, row
+from passpilot.features.spec import TensorSpec
+from passpilot.features.table import PointTable
 from passpilot.plugin.errors import StaleViewError
 from passpilot.plugin.mlir.place import place_of
 
@@ -66,6 +69,9 @@ FEATURES: Final = (
     row("caller_height", "calls on the longest way from the caller to a leaf"),
     row("functions", "functions with a body in the module"),
 )
+
+TABLE: Final = PointTable("mlir-inline", FEATURES, TensorSpec("inlining_decision", "int64", (1,)), Flag())
+"""The answer is whether to inline the call."""
 
 
 class CallSite(Site):

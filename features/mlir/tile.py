@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from passpilot.features.domain import Choice
 from passpilot.features.mlir.contents import LOOPS
 from passpilot.features.mlir.structured import MOST_LOOPS
 from passpilot.features.point import row
+from passpilot.features.spec import TensorSpec
+from passpilot.features.table import PointTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,6 +82,11 @@ FEATURES: Final = (
     row("consumers", "uses of the results by other operations of linalg"),
     row("mask", "1 for each size that is allowed", shape=(1, len(TILE_SIZES))),
 )
+
+TABLE: Final = PointTable(
+    "mlir-tile", FEATURES, TensorSpec("tile_choice", "int64", (1,)), Choice(len(TILE_SIZES), "mask")
+)
+"""The answer is one of `TILE_SIZES`, by its place."""
 
 
 def may_tile(loop: IterationLoop) -> bool:

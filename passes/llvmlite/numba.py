@@ -20,9 +20,9 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
 
+from passpilot.features.catalogue import hooked
 from passpilot.passes.advisor import Advisor
 from passpilot.passes.llvmlite.module import emit, optimize
-from passpilot.plugin.asking import POINTS
 from passpilot.plugin.errors import InputError, PasspilotWarning
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ class _Advised:
 
     def of(self, function: Literal["optimize", "emit"]) -> list[AdvisorLike]:
         """The advisors that `function` takes: `optimize` all that `emit` does not."""
-        emitted = POINTS["emit"]
-        return [each for each in self.advisors if (each.point in emitted) == (function == "emit")]
+        return [each for each in self.advisors if (each.point in hooked("emit")) == (function == "emit")]
 
 
 _ACTIVE: Final[ContextVar[_Advised | None]] = ContextVar("_ACTIVE", default=None)

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from passpilot.features.domain import Choice
 from passpilot.features.mlir.structured import structured
-from passpilot.features.mlir.tile import FEATURES, TILE_SIZES, may_tile, observe_loop, observe_operation
-from passpilot.features.spec import TensorSpec
+from passpilot.features.mlir.tile import TABLE, TILE_SIZES, may_tile, observe_loop, observe_operation
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.passes.mlir.api import pass_
 from passpilot.plugin.asking import ASKED, advised
@@ -28,13 +26,7 @@ if TYPE_CHECKING:
     from passpilot.features.mlir.structured import Structured
     from passpilot.plugin.mlir.protocols import Operation
 
-MLIR_TILE: Final = DecisionPoint[int](
-    "mlir-tile",
-    features=FEATURES,
-    advice=TensorSpec("tile_choice", "int64", (1,)),
-    domain=Choice(len(TILE_SIZES), "mask"),
-    default=lambda _: TILE_SIZES.index(0),
-)
+MLIR_TILE: Final = DecisionPoint[int].of(TABLE, lambda _: TILE_SIZES.index(0))
 """The question: one of `TILE_SIZES`, by its place."""
 
 _HANDLE: Final = "!transform.any_op"

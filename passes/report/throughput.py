@@ -89,7 +89,8 @@ def _is_instruction(line: str) -> bool:
 def _regions(assembly: str, flags: Sequence[str]) -> list[dict[str, dict[str, float]]]:
     program = shutil.which(MCA)
     if program is None:
-        raise InputError(f"--report-mca: expected {MCA} on the path, got none; install the package llvm-{MAJOR}")
+        package = f"llvm-{MAJOR}"
+        raise InputError(f"--report-mca: expected {MCA} on the path, got none; install the package {package}")
     views = ["-json", "-iterations=1", "-all-views=false", "-summary-view"]
     command = [program, *flags, *views, "-skip-unsupported-instructions=any"]
     try:

@@ -24,18 +24,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.domain import Choice
-from passpilot.features.point import Feature, row
-from passpilot.features.spec import TensorSpec
+from passpilot.features.llvm.phases import phase_table
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.plugin.errors import RegistrationError
-from passpilot.plugin.ir import Function, ModuleIR
+from passpilot.plugin.ir import Function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import TypeAlias
+    from typing import Self, TypeAlias
 
-    Unit: TypeAlias = ModuleIR | Function
+    from passpilot.features.llvm.phases import Unit
+    from passpilot.features.spec import TensorSpec
+    from passpilot.features.table import PointTable
+
     Embed: TypeAlias = Callable[[Unit], object]
 
 STOP: Final = 0
@@ -58,24 +59,24 @@ class Phases:
     def __init__(self, name: str, table: Sequence[str], embedding: TensorSpec, embed: Embed) -> None:
         if isinstance(table, str) or not table or not all(table):
             raise RegistrationError(f"phases {name!r}: expected a table of pipeline texts, got {table!r}")
+        told = phase_table(name, embedding, len(table))
+        point = DecisionPoint[int](
+            name, features=told.rows, advice=told.advice, domain=told.domain, default=_stop
+        )
+        self._take(point, table, embedding.name, embed)
+
+    @classmethod
+    def of(cls, told: PointTable, table: Sequence[str], embed: Embed) -> Self:
+        """Those of a point of the catalogue; its first feature is the embedding."""
+        made = cls.__new__(cls)
+        made._take(DecisionPoint[int].of(told, _stop), table, told.rows[0].spec.name, embed)
+        return made
+
+    def _take(self, point: DecisionPoint[int], table: Sequence[str], embedding: str, embed: Embed) -> None:
         self.table = tuple(table)
         """The pipelines; choice 1 is the first."""
-        self._embedding, self._embed = embedding.name, embed
-        count = len(self.table) + 1
-        self.point = DecisionPoint[int](
-            name,
-            features=[
-                Feature(embedding, "the unit as it is now"),
-                row("size", "instructions that it has now"),
-                row("initial_size", "instructions that it had before the first"),
-                row("step", "pipelines that have run on it"),
-                row("last", "the choice before; 0 at first"),
-                row("mask", "1: may be chosen; 0: would change nothing", shape=(1, count)),
-            ],
-            advice=TensorSpec("phase", "int64", (1,)),
-            domain=Choice(count, "mask"),
-            default=_stop,
-        )
+        self.point = point
+        self._embedding, self._embed = embedding, embed
 
     def run(self, unit: Unit, budget: int) -> bool:
         """Run pipelines on the unit as advised, `budget` of them at most; whether any has changed it.

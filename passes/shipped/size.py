@@ -11,9 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.domain import Choice
-from passpilot.features.llvm.size import FEATURES, GOALS, calls_by_callee, observe
-from passpilot.features.spec import TensorSpec
+from passpilot.features.llvm.size import GOALS, TABLE, calls_by_callee, observe
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.passes.python.api import module_pass
 
@@ -21,20 +19,14 @@ if TYPE_CHECKING:
     from passpilot.plugin.ir import Function
     from passpilot.plugin.module import Module
 
-SIZE: Final = DecisionPoint[int](
-    "size",
-    features=FEATURES,
-    advice=TensorSpec("size_choice", "int64", (1,)),
-    domain=Choice(len(GOALS), "mask"),
-    default=lambda _: GOALS.index(""),
-)
+SIZE: Final = DecisionPoint[int].of(TABLE, lambda _: GOALS.index(""))
 """The question: one of `GOALS`, by its place."""
 
 
 @module_pass("advised-size")
 @dataclass(frozen=True)
 class AdvisedSize:
-    """Makes functions optsize or minsize as the runner of `size` advises; none by default."""
+    """Makes functions optsize or minsize as the runner of `advised-size` advises; none by default."""
 
     def run(self, module: Module) -> bool:
         """Ask about each function with a body that is not minsize or optnone."""

@@ -10,9 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.domain import Choice
-from passpilot.features.llvm.unroll import FACTORS, FEATURES, observe
-from passpilot.features.spec import TensorSpec
+from passpilot.features.llvm.unroll import FACTORS, TABLE, observe
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.passes.python.api import PreservedAnalyses, function_pass
 
@@ -21,13 +19,7 @@ if TYPE_CHECKING:
 
     from passpilot.plugin.ir import Function, Loop
 
-UNROLL: Final = DecisionPoint[int](
-    "unroll",
-    features=FEATURES,
-    advice=TensorSpec("unroll_choice", "int64", (1,)),
-    domain=Choice(len(FACTORS), "mask"),
-    default=lambda _: FACTORS.index(0),
-)
+UNROLL: Final = DecisionPoint[int].of(TABLE, lambda _: FACTORS.index(0))
 """The question: one of `FACTORS`, by its place."""
 
 _PREFIX: Final = "llvm.loop.unroll."
@@ -36,7 +28,7 @@ _PREFIX: Final = "llvm.loop.unroll."
 @function_pass("advised-unroll")
 @dataclass(frozen=True)
 class AdvisedUnroll:
-    """Sets the unroll factor of innermost loops as the runner of `unroll` advises; LLVM's own by default."""
+    """Sets the unroll factor of inner loops as the runner of `advised-unroll` says; LLVM's own by default."""
 
     def run(self, function: Function) -> PreservedAnalyses:
         """Ask about each innermost loop whose factor the source does not say."""

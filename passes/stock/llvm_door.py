@@ -10,12 +10,10 @@ import os
 import sys
 from contextlib import contextmanager
 from ctypes import c_bool, c_double, c_size_t
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from passpilot.passes.advisor import make_advisor
 from passpilot.passes.decision_point import PointAdvisor
-from passpilot.passes.evict import EvictAdvisor
-from passpilot.passes.inline import InlineAdvisor
-from passpilot.passes.priority import PriorityAdvisor
 from passpilot.passes.python.pipeline import bind_to, raise_failure
 from passpilot.passes.stock import advisors as loaded
 from passpilot.plugin import _core
@@ -161,12 +159,7 @@ def _end(_: Teller) -> None:
 def _make(
     point: str, runner: str, log: str | None, on_error: OnError, timeout: float, limit: float
 ) -> Advisor:
-    common: dict[str, Any] = {"log": log, "on_error": on_error, "timeout": timeout}
-    if point == "inline":
-        return InlineAdvisor(runner, size_budget=limit, **common)
-    if point == "evict":
-        return EvictAdvisor(runner, eviction_limit=int(limit), **common)
-    return PriorityAdvisor(runner, **common)
+    return make_advisor(point, runner, log=log, on_error=on_error, timeout=timeout, limit=limit)
 
 
 def connect(address: int, tell: Tell) -> None:

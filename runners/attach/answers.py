@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from passpilot.features.catalogue import HOOKED
 from passpilot.features.domain import Choice, Number
 from passpilot.features.point import find_point
 from passpilot.features.spec import layout
@@ -55,7 +56,8 @@ class Answers:
     ) -> None:
         point = find_point(name)
         own = own_features(point)
-        self.point: Point = replace(point, features=(*own, point.default) if name == "inline" else own)
+        sent = (*own, point.default) if HOOKED[name].interactive.default else own
+        self.point: Point = replace(point, features=sent)
         self.sessions = self.decisions = self.fallbacks = 0
         self._spec = spec
         self._seconds = 0.0
@@ -82,10 +84,10 @@ class Answers:
             self._make(point).close()
         except SpecMismatchError:
             return
-        tool = "opt" if point.name == "inline" else "llc"
+        silent = " and ".join(name for name, row in HOOKED.items() if not row.interactive.default)
         msg = (
             f"--{point.name}={self._spec}: {error}; LLVM's interactive protocol has no custom features and "
-            f"no default of evict and priority: use `passpilot {tool}`"
+            f"no default of {silent}: use `passpilot {HOOKED[point.name].command}`"
         )
         raise SpecMismatchError(msg) from error
 

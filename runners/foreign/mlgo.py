@@ -25,6 +25,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from passpilot.features.catalogue import HOOKED
 from passpilot.features.domain import Flag
 from passpilot.features.log.stream import parse_line, parse_specs
 from passpilot.plugin.errors import FeatureError, PeerError, RunnerSpecError
@@ -169,8 +170,10 @@ def pipe_runner(target: str, options: dict[str, str], point: Point, timeout: flo
     default = options.get("default", "0")
     if default not in ("0", "1"):
         raise RunnerSpecError(f"runner pipe:{target}: expected default=0 or default=1, got {default!r}")
-    if default == "1" and point.name != "inline":
-        msg = f"runner pipe:{target}: expected default=1 only of inline, as LLVM has it, got {point.name}"
+    told = [name for name, row in HOOKED.items() if row.interactive.default]
+    if default == "1" and point.name not in told:
+        only = " or ".join(told)
+        msg = f"runner pipe:{target}: expected default=1 only of {only}, as LLVM has it, got {point.name}"
         raise RunnerSpecError(msg)
     return MlgoRunner(target, point, timeout, default=default == "1")
 

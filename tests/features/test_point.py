@@ -4,8 +4,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from passpilot.features.catalogue import HOOKED
 from passpilot.features.domain import Choice, Domain, Flag, Number
-from passpilot.features.point import POINTS, find_point, find_table
+from passpilot.features.point import find_point, find_table
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import AdviceError, SpecMismatchError, UsageError
 
@@ -158,14 +159,14 @@ def test_answers_that_cannot_be_shown_are_refused_all_the_same(domain: Domain) -
 
 
 def test_rows_for_the_core() -> None:
-    assert [find_point(name).domain.row for name in POINTS] == [
+    assert [find_point(name).domain.row for name in HOOKED] == [
         ("flag", 2, "", 0, 0),
         ("choice", 33, "mask", 0, 0),
         ("number", 0, "", 0.0, 4294967295.0),
     ]
 
 
-@pytest.mark.parametrize("name", POINTS)
+@pytest.mark.parametrize("name", HOOKED)
 def test_every_point_offers_its_default(name: str) -> None:
     point = find_point(name)
     assert (point.name, point.find(point.default.name)) == (name, point.default)

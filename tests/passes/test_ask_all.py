@@ -28,7 +28,7 @@ from passpilot.runners.spec import RunnerLike
 from tests.passes.points import MAP, NAME, ROWS, asked, declared, identity, perceptron, row
 from tests.passes.python.passes import define
 
-pytestmark = pytest.mark.usefixtures("restored_registries", "restored_points")
+pytestmark = pytest.mark.usefixtures("restored_registries")
 
 ADVISED: Final = Path(__file__).parents[2] / "lit_tests" / "passes" / "Inputs" / "advised.ll"
 

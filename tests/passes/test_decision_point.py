@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from passpilot.features import custom
+from passpilot.features.catalogue import HOOKED
 from passpilot.features.domain import Choice, Flag, Number
 from passpilot.features.log.reader import read_log
-from passpilot.features.point import POINTS, Feature, find_point, find_table, point_names, withdraw
+from passpilot.features.point import POINTS, Feature, find_point, find_table, point_names
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.advisor import OnError
 from passpilot.passes.decision_point import DecisionPoint, PointAdvisor
@@ -44,7 +45,7 @@ COLUMN: Final = TensorSpec("column", "int64", (1,))
 SHARE: Final = TensorSpec("share", "float64", (1,))
 NAME: Final = "test-colour"
 
-pytestmark = pytest.mark.usefixtures("restored_registries", "restored_points")
+pytestmark = pytest.mark.usefixtures("restored_registries")
 
 Default = Callable[[Mapping[str, object]], float]
 
@@ -113,7 +114,7 @@ def test_random_keeps_to_the_mask_and_to_the_range() -> None:
     point = choice()
     mask = [[0, 1, 0, 1]]
     assert {one(point, point.advisor(f"random:{seed}"), mask=mask) for seed in range(20)} == {1, 3}
-    withdraw(NAME)
+    POINTS.unregister(NAME)
     half = DecisionPoint[float](
         NAME, features=[SIZE], advice=SHARE, domain=Number(-0.5, 0.5), default=lambda _: 0.25
     )
@@ -174,7 +175,7 @@ def test_an_onnx_model_answers(tmp_path: Path) -> None:
     onnx.save(model, tmp_path / "m.onnx")
     point = flag()
     assert one(point, point.advisor(f"onnx:{tmp_path}/m.onnx")) is True
-    withdraw(NAME)
+    POINTS.unregister(NAME)
     other = DecisionPoint[float](
         NAME, features=[TensorSpec("length", "int64", (1,))], advice=FLAG, default=lambda _: 0
     )
@@ -343,7 +344,7 @@ def test_domains_come_from_the_advice() -> None:
     def domain(*features: TensorSpec | Feature, advice: TensorSpec) -> object:
         DecisionPoint[float](NAME, features=features, advice=advice, default=lambda _: 0)
         found = find_point(NAME).domain
-        withdraw(NAME)
+        POINTS.unregister(NAME)
         return found
 
     assert domain(SIZE, advice=FLAG) == Flag()
@@ -353,13 +354,13 @@ def test_domains_come_from_the_advice() -> None:
     assert number.accept(-1e300) == -1e300
 
 
-@pytest.mark.parametrize("name", [*POINTS, "unroll", NAME])
+@pytest.mark.parametrize("name", [*HOOKED, "advised-unroll", NAME])
 def test_names_are_owned_once(name: str) -> None:
     flag()
     with pytest.raises(RegistrationError) as caught:
         DecisionPoint(name, features=[SIZE], advice=FLAG, default=lambda _: 0)
     here = str(Path(__file__))
-    owner = {NAME: f"the one at {here}:", "unroll": "the one at "}.get(name, "passpilot itself owns")
+    owner = f"the decision point at {here}:" if name == NAME else "passpilot itself owns"
     assert str(caught.value).startswith(f"decision point {name!r} at {here}:")
     assert f"expected a new name, got one that {owner}" in str(caught.value)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from passpilot.features.domain import Number
-from passpilot.features.point import withdraw
+from passpilot.features.point import POINTS
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.decision_point import DecisionPoint, PointAdvisor
 from passpilot.plugin.compile import optimize
@@ -23,7 +23,7 @@ from passpilot.runners.python import Observation
 from tests.passes.points import NAME, Row, declared
 from tests.passes.python.passes import define, loops, run_once
 
-pytestmark = pytest.mark.usefixtures("restored_registries", "restored_points")
+pytestmark = pytest.mark.usefixtures("restored_registries")
 
 PLAIN: Final[Row] = {"size": 1, "share": 0.5}
 
@@ -307,9 +307,9 @@ def test_one_advisor_in_two_threads() -> None:
 def test_a_point_that_was_declared_anew() -> None:
     point = declared()
     with point.advisor("const:1") as advisor:
-        withdraw(NAME)
+        POINTS.unregister(NAME)
         assert once(lambda: declared().ask(PLAIN), advisor) == [1], "as before"
-        withdraw(NAME)
+        POINTS.unregister(NAME)
         other = summed("floats")
         with pytest.raises(
             InputError, match=r"expected the decision point that it was made for, got one of its"

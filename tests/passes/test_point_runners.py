@@ -37,7 +37,7 @@ from tests.passes.points import ADVICE, COLUMNS, FEATURES, MAP, NAME, SOURCE, as
 from tests.runners.aot.models import FLOAT, INT64, model
 from tests.runners.serving import grpc_serving, serving
 
-pytestmark = pytest.mark.usefixtures("restored_registries", "restored_points")
+pytestmark = pytest.mark.usefixtures("restored_registries")
 
 POLICY = [int(number + number / 8 > 9) for number in range(33)]
 """What the policy of `SOURCE` decides, where all columns are legal."""

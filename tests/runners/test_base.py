@@ -3,7 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from passpilot.features.point import POINTS, find_point
+from passpilot.features.catalogue import HOOKED
+from passpilot.features.point import find_point
 from passpilot.features.spec import TensorSpec
 from passpilot.runners.base import Runner, allocate, own_features
 
@@ -68,7 +69,7 @@ def test_with_closes() -> None:
 
 
 def test_own_features_end_before_the_default() -> None:
-    own = {name: own_features(find_point(name)) for name in POINTS}
+    own = {name: own_features(find_point(name)) for name in HOOKED}
     assert {name: len(specs) for name, specs in own.items()} == {"inline": 38, "evict": 21, "priority": 3}
     assert not {"inlining_default", "evict_default", "priority_default"} & {
         spec.name for specs in own.values() for spec in specs

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from passpilot.features.catalogue import HOOKED
 from passpilot.features.custom import feature, unregister
 from passpilot.features.llvm.inline import FEATURES
-from passpilot.features.point import POINTS, find_point
+from passpilot.features.point import find_point
 from passpilot.plugin.errors import InputError, PolicyError, RunnerSpecError, SpecMismatchError
 from passpilot.runners.base import Runner, allocate
 from passpilot.runners.python import Observation, PythonRunner, policy_factory
@@ -199,7 +200,7 @@ def test_one_policy_for_several_points() -> None:
             return 0
 
     policy = Policy()
-    for name in POINTS:
+    for name in HOOKED:
         allocate(make_runner(policy, find_point(name))).evaluate()
     assert policy.seen == [("inline", 38), ("evict", 21), ("priority", 3)]
 

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from passpilot.features.point import POINTS, find_point
+from passpilot.features.catalogue import HOOKED
+from passpilot.features.point import find_point
 from passpilot.features.proto import proto_text
 from passpilot.features.spec import DTYPES, TensorSpec, layout
 from passpilot.plugin.errors import PeerError, RunnerSpecError
@@ -185,7 +186,7 @@ def test_unknown_format() -> None:
         make_serdes("xml", [X])
 
 
-@pytest.mark.parametrize("name", POINTS)
+@pytest.mark.parametrize("name", HOOKED)
 def test_the_printed_proto_is_the_message_that_travels(
     name: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

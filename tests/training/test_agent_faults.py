@@ -80,7 +80,11 @@ WRONG: Final[dict[str, tuple[dict[str, object], type[Exception], str]]] = {
     "no pipeline": ({"pipeline": ""}, InputError, "pipeline: expected one that reaches the point inline"),
     "point": ({"point": "outline"}, Exception, "expected one of inline, evict, priority, .*got 'outline'"),
     "no point": ({"point": ""}, InputError, "point: expected the name of a decision point, got none"),
-    "no pass": ({"point": "unroll", "pipeline": ""}, InputError, "that reaches the point unroll, got none"),
+    "no pass": (
+        {"point": "advised-size", "pipeline": ""},
+        InputError,
+        "that reaches the point advised-size, got none",
+    ),
     "no places": (
         {"point": "evict", "pipeline": "", "at": {"pipeline-start": "dce"}},
         InputError,

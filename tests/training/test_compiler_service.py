@@ -99,7 +99,7 @@ def test_inlining_is_what_the_command_line_makes_of_the_same_answers(
     ("point", "passes", "place"),
     [
         ("cold", "function(advised-cold),default<O2>", ""),
-        ("size", "default<O2>", "pipeline-start=advised-size"),
+        ("advised-size", "default<O2>", "pipeline-start=advised-size"),
     ],
 )
 def test_passes_in_python_are_as_on_the_command_line(

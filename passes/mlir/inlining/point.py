@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
-from passpilot.features.mlir.inline import FEATURES, CallSite, observe
-from passpilot.features.spec import TensorSpec
+from passpilot.features.mlir.inline import FEATURES, TABLE, CallSite, observe
 from passpilot.passes.decision_point import DecisionPoint, PointAdvisor
 from passpilot.passes.mlir.inlining.bottom_up import inline_bottom_up
 from passpilot.passes.mlir.inlining.mark import mark_and_inline
@@ -30,12 +29,7 @@ _UNREAD: Final = {row.spec.name: 0 for row in FEATURES}
 
 Engine = Literal["bottom-up", "mark-and-run"]
 
-MLIR_INLINE: Final = DecisionPoint[bool](
-    "mlir-inline",
-    features=FEATURES,
-    advice=TensorSpec("inlining_decision", "int64", (1,)),
-    default=lambda _: True,
-)
+MLIR_INLINE: Final = DecisionPoint[bool].of(TABLE, lambda _: True)
 """The question: whether to inline a call; MLIR itself inlines all that it may."""
 
 

@@ -145,6 +145,42 @@ PyType_Slot Slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)},
                        {Py_tp_clear, reinterpret_cast<void *>(clear)},
                        {0, nullptr}};
 
+void bindState(nb::class_<PyAdvisor> &C) {
+  C.def("views", &viewsOf, nb::arg("writable"),
+        nb::sig("def views(self, writable: bool) -> dict[str, "
+                "NDArray[numpy.integer | "
+                "numpy.floating]]"),
+        "Numpy views of all tensors, by name.")
+      .def("frame", &frame, nb::sig("def frame(self) -> NDArray[numpy.uint8]"),
+           "The runner's inputs as one block of bytes.")
+      .def(
+          "open_log",
+          [](PyAdvisor &A, int FD) {
+            A.Log = std::make_unique<DecisionLog>(FD, A.Session->logSpecs());
+            A.Session->setLog(A.Log.get());
+          },
+          nb::arg("fd"),
+          "Starts a decision log on a descriptor, which it takes over.")
+      .def("close_log", &closeLog)
+      .def("default", &defaultDecision,
+           nb::sig("def default(self) -> bool | int | float"),
+           "LLVM's own decision for the current question.")
+      .def_prop_ro("counts", &countsOf,
+                   nb::sig("def counts(self) -> dict[str, float]"))
+      .def_prop_ro(
+          "failure",
+          [](PyAdvisor &A) {
+            return failureOf(A.Session->failure(), A.Exception);
+          },
+          nb::sig("def failure(self) -> Failure | None"))
+      .def_prop_ro(
+          "first_fallback",
+          [](PyAdvisor &A) {
+            return failureOf(A.Session->firstFallback(), A.FallbackException);
+          },
+          nb::sig("def first_fallback(self) -> Failure | None"));
+}
+
 } // namespace
 
 void bindAdvisor(nb::module_ &M) {
@@ -175,40 +211,8 @@ void bindAdvisor(nb::module_ &M) {
                   "collections.abc.Callable[[str], object], evaluate_batch: "
                   "collections.abc.Callable[[bytes, int], Sequence[object]] | "
                   "None, any_context: bool) -> None"),
-          "What to call for a Python runner, once it is bound to the views.")
-      .def("views", &viewsOf, nb::arg("writable"),
-           nb::sig("def views(self, writable: bool) -> dict[str, "
-                   "NDArray[numpy.integer | "
-                   "numpy.floating]]"),
-           "Numpy views of all tensors, by name.")
-      .def("frame", &frame, nb::sig("def frame(self) -> NDArray[numpy.uint8]"),
-           "The runner's inputs as one block of bytes.")
-      .def(
-          "open_log",
-          [](PyAdvisor &A, int FD) {
-            A.Log = std::make_unique<DecisionLog>(FD, A.Session->logSpecs());
-            A.Session->setLog(A.Log.get());
-          },
-          nb::arg("fd"),
-          "Starts a decision log on a descriptor, which it takes over.")
-      .def("close_log", &closeLog)
-      .def("default", &defaultDecision,
-           nb::sig("def default(self) -> bool | int | float"),
-           "LLVM's own decision for the current question.")
-      .def_prop_ro("counts", &countsOf,
-                   nb::sig("def counts(self) -> dict[str, float]"))
-      .def_prop_ro(
-          "failure",
-          [](PyAdvisor &A) {
-            return failureOf(A.Session->failure(), A.Exception);
-          },
-          nb::sig("def failure(self) -> Failure | None"))
-      .def_prop_ro(
-          "first_fallback",
-          [](PyAdvisor &A) {
-            return failureOf(A.Session->firstFallback(), A.FallbackException);
-          },
-          nb::sig("def first_fallback(self) -> Failure | None"));
+          "What to call for a Python runner, once it is bound to the views.");
+  bindState(C);
   bindPassQuestion(C);
   M.def("current_site", &currentSite, nb::arg("advisor"),
         nb::sig("def current_site(advisor: Advisor) -> object"));

@@ -8,6 +8,7 @@
 
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Function.h"
+#include "llvm/IR/Module.h"
 
 namespace passpilot {
 
@@ -44,9 +45,7 @@ std::vector<ArgumentView> argumentsOf(const CallSite &S) {
   return V;
 }
 
-} // namespace
-
-void bindCallSite(nb::module_ &M) {
+void bindSourceLocation(nb::module_ &M) {
   nb::class_<SourceLocation>(M, "SourceLocation")
       .def_prop_ro("file", [](SourceLocation &L) { return text(L.File); })
       .def_prop_ro("function",
@@ -57,7 +56,9 @@ void bindCallSite(nb::module_ &M) {
         return L.File + ":" + std::to_string(L.Line) + ":" +
                std::to_string(L.Column);
       });
+}
 
+void bindCallSiteFunction(nb::module_ &M) {
   nb::class_<FunctionView>(M, "CallSiteFunction",
                            nb::type_slots(ViewSlots<FunctionView>))
       .def_prop_ro(
@@ -86,7 +87,9 @@ void bindCallSite(nb::module_ &M) {
       .def("__repr__", [](FunctionView &V) {
         return text("<function " + V.function().getName().str() + ">");
       });
+}
 
+void bindArgument(nb::module_ &M) {
   nb::class_<ArgumentView>(M, "CallSiteArgument",
                            nb::type_slots(ViewSlots<ArgumentView>))
       .def_ro("index", &ArgumentView::Index)
@@ -103,7 +106,9 @@ void bindCallSite(nb::module_ &M) {
                    })
       .def("__str__",
            [](ArgumentView &V) { return text(printedOperand(V.value())); });
+}
 
+void bindSite(nb::module_ &M) {
   nb::class_<CallSite>(M, "CallSite", nb::type_slots(ViewSlots<CallSite>))
       .def_prop_ro(
           "caller",
@@ -150,6 +155,15 @@ void bindCallSite(nb::module_ &M) {
              return text(Text);
            })
       .def("__str__", [](CallSite &S) { return text(printed(S.site())); });
+}
+
+} // namespace
+
+void bindCallSite(nb::module_ &M) {
+  bindSourceLocation(M);
+  bindCallSiteFunction(M);
+  bindArgument(M);
+  bindSite(M);
 }
 
 nb::object callSiteOf(nb::object Owner, PyAdvisor &A) {

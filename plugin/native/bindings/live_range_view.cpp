@@ -90,7 +90,7 @@ std::optional<std::string> assignedTo(const LiveRangeView &V) {
   return Name.empty() ? std::nullopt : std::optional(Name);
 }
 
-void bindRange(nb::module_ &M) {
+void bindOperand(nb::module_ &M) {
   nb::class_<OperandView>(M, "Operand", nb::type_slots(ViewSlots<OperandView>))
       .def_prop_ro("opcode",
                    [](OperandView &V) {
@@ -117,7 +117,9 @@ void bindRange(nb::module_ &M) {
           "Of the instruction: 16 per instruction, as in segments.")
       .def("__str__",
            [](OperandView &V) { return text(printed(V.instruction())); });
+}
 
+void bindRange(nb::module_ &M) {
   nb::class_<LiveRangeView>(M, "LiveRange",
                             nb::type_slots(ViewSlots<LiveRangeView>))
       .def_prop_ro("register",
@@ -199,6 +201,7 @@ void bindFunction(nb::module_ &M) {
 } // namespace
 
 void bindLiveRange(nb::module_ &M) {
+  bindOperand(M);
   bindRange(M);
   bindFunction(M);
 

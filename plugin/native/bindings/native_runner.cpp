@@ -3,6 +3,8 @@
 #include "native_runner.h"
 
 #include "core.h"
+#include "interpreter.h"
+#include "py_advisor.h"
 #include "python_error.h"
 #include "tensor_view.h"
 
@@ -122,19 +124,18 @@ evaluateBatch(NativeRunner &N,
 
 } // namespace
 
-void bindRunner(nb::module_ &M) {
-  nb::class_<NativeRunner>(M, "NativeRunner")
-      .def_static(
-          "constant",
-          [](const TensorSpec &Output, double Value) {
-            Advice A;
-            if (Output.Type == ScalarType::Double)
-              A.Number = Value;
-            else
-              A.Integer = static_cast<int64_t>(Value);
-            return wrap(makeConstRunner(Output, A));
-          },
-          nb::arg("output"), nb::arg("value"))
+static void bindSchemes(nb::class_<NativeRunner> &C) {
+  C.def_static(
+       "constant",
+       [](const TensorSpec &Output, double Value) {
+         Advice A;
+         if (Output.Type == ScalarType::Double)
+           A.Number = Value;
+         else
+           A.Integer = static_cast<int64_t>(Value);
+         return wrap(makeConstRunner(Output, A));
+       },
+       nb::arg("output"), nb::arg("value"))
       .def_static(
           "default",
           [](const TensorSpec &Output, const TensorSpec &Default) {
@@ -173,8 +174,13 @@ void bindRunner(nb::module_ &M) {
             return wrap(makeScoreRunner(Scorer.Impl, Offered, Output, D));
           },
           nb::arg("scorer"), nb::arg("offered"), nb::arg("output"),
-          nb::arg("domain"))
-      .def_prop_ro("inputs", [](NativeRunner &N) { return N.Impl->inputs(); })
+          nb::arg("domain"));
+}
+
+void bindRunner(nb::module_ &M) {
+  nb::class_<NativeRunner> C(M, "NativeRunner");
+  bindSchemes(C);
+  C.def_prop_ro("inputs", [](NativeRunner &N) { return N.Impl->inputs(); })
       .def_prop_ro("output", [](NativeRunner &N) { return N.Impl->output(); })
       .def("bind", &bind, nb::arg("frame"))
       .def("evaluate", &evaluate, nb::sig("def evaluate(self) -> int | float"))

@@ -7,6 +7,7 @@
 
 #include "advice.h"
 #include "core.h"
+#include "interpreter.h"
 #include "python_error.h"
 
 #include <cmath>

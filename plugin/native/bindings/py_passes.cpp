@@ -7,6 +7,7 @@
 #include "ir.h"
 #include "py_failure.h"
 
+#include "../hosted/access.h"
 #include "../llvm/pass_change.h"
 
 namespace passpilot {

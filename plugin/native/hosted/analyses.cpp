@@ -4,6 +4,8 @@
 
 #include "../llvm/llvm_options.h"
 #include "../llvm/user_pass.h"
+#include "access.h"
+#include "module.h"
 #include "target.h"
 
 #include "llvm/Analysis/AssumptionCache.h"

@@ -2,6 +2,7 @@
 //
 // Pipelines over a HostedModule, set up as opt does.
 
+#include "module.h"
 #include "target.h"
 
 #include "../llvm/compilation.h"
@@ -110,6 +111,26 @@ void stopOn(PassInstrumentationCallbacks &PIC, Session *Inline,
       });
 }
 
+/// The machine that the passes ask about \p T; null where there is none. A
+/// target that LLVM was built without is a warning, as in opt.
+std::unique_ptr<TargetMachine> machineFor(const Triple &T,
+                                          const passpilot::TargetOptions &O,
+                                          std::vector<std::string> &Warnings) {
+  if (T.getArch() != Triple::UnknownArch) {
+    auto Made = makeTarget(T, cpuOf(O), featuresOf(O), flagOptions(T),
+                           CodeGenOptLevel::None, {});
+    if (Made)
+      return std::move(*Made);
+    Warnings.push_back("failed to create target machine for '" + T.str() +
+                       "': " + toString(Made.takeError()));
+  } else if (!T.getArchName().empty() && T.getArchName() != "unknown") {
+    throw InputError("triple " + T.str() +
+                     ": expected an architecture that LLVM knows, got '" +
+                     T.getArchName().str() + "'; use -mtriple");
+  }
+  return nullptr;
+}
+
 } // namespace
 
 std::vector<std::string> HostedModule::optimize(const std::string &Text,
@@ -120,21 +141,8 @@ std::vector<std::string> HostedModule::optimize(const std::string &Text,
   std::vector<std::string> Warnings;
   UserPasses None;
   UserPasses &Passes = Given ? *Given : None;
-  const Triple &T = M->getTargetTriple();
-  std::unique_ptr<TargetMachine> TM;
-  if (T.getArch() != Triple::UnknownArch) {
-    auto Made = makeTarget(T, cpuOf(O.Target), featuresOf(O.Target),
-                           flagOptions(T), CodeGenOptLevel::None, {});
-    if (Made)
-      TM = std::move(*Made);
-    else
-      Warnings.push_back("failed to create target machine for '" + T.str() +
-                         "': " + toString(Made.takeError()));
-  } else if (!T.getArchName().empty() && T.getArchName() != "unknown") {
-    throw InputError("triple " + T.str() +
-                     ": expected an architecture that LLVM knows, got '" +
-                     T.getArchName().str() + "'; use -mtriple");
-  }
+  const std::unique_ptr<TargetMachine> TM =
+      machineFor(M->getTargetTriple(), O.Target, Warnings);
   codegen::setFunctionAttributes(cpuOf(O.Target), featuresOf(O.Target), *M);
   LLVMRemarkFileHandle Remarks = openRemarks(*Context, O.Remarks);
   bool Interrupted = false;

@@ -2,6 +2,7 @@
 //
 // Code generation over a HostedModule, set up as llc does.
 
+#include "module.h"
 #include "target.h"
 
 #include "../llvm/llvm_options.h"

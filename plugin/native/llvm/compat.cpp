@@ -4,8 +4,8 @@
 
 #include "compat.h"
 
-#include "llvm/Config/llvm-config.h"
 #include "version.h"
+#include "llvm/Config/llvm-config.h"
 
 #if LLVM_VERSION_MAJOR != PASSPILOT_LLVM_MAJOR
 #error "passpilot is written for another LLVM; check compat.h against this one"
@@ -22,22 +22,43 @@ template <typename Tag, typename Tag::Type Member> struct Open {
   friend typename Tag::Type member(Tag) { return Member; }
 };
 
-template <typename T, typename Class, int Number> struct Tag {
-  using Type = T Class::*;
-  friend Type member(Tag);
+struct NodeCount {
+  using Type = int64_t MLInlineAdvisor::*;
+  friend Type member(NodeCount);
 };
-
-using NodeCount = Tag<int64_t, MLInlineAdvisor, 0>;
-using EdgeCount = Tag<int64_t, MLInlineAdvisor, 1>;
-using InitialIRSize = Tag<const int32_t, MLInlineAdvisor, 0>;
-using CurrentIRSize = Tag<int32_t, MLInlineAdvisor, 0>;
-using NodesInLastSCC =
-    Tag<SmallPtrSet<const LazyCallGraph::Node *, 1>, MLInlineAdvisor, 0>;
-using DeadFunctions = Tag<DenseSet<Function *>, MLInlineAdvisor, 0>;
-using FunctionDelegate = Tag<MachineFunction::Delegate *, MachineFunction, 0>;
-using RegisterDelegates =
-    Tag<SmallPtrSet<MachineRegisterInfo::Delegate *, 1>, MachineRegisterInfo, 0>;
-using Instrumentation = Tag<PassInstrumentationCallbacks *, PassBuilder, 0>;
+struct EdgeCount {
+  using Type = int64_t MLInlineAdvisor::*;
+  friend Type member(EdgeCount);
+};
+struct InitialIRSize {
+  using Type = const int32_t MLInlineAdvisor::*;
+  friend Type member(InitialIRSize);
+};
+struct CurrentIRSize {
+  using Type = int32_t MLInlineAdvisor::*;
+  friend Type member(CurrentIRSize);
+};
+struct NodesInLastSCC {
+  using Type = SmallPtrSet<const LazyCallGraph::Node *, 1> MLInlineAdvisor::*;
+  friend Type member(NodesInLastSCC);
+};
+struct DeadFunctions {
+  using Type = DenseSet<Function *> MLInlineAdvisor::*;
+  friend Type member(DeadFunctions);
+};
+struct FunctionDelegate {
+  using Type = MachineFunction::Delegate *MachineFunction::*;
+  friend Type member(FunctionDelegate);
+};
+struct RegisterDelegates {
+  using Type =
+      SmallPtrSet<MachineRegisterInfo::Delegate *, 1> MachineRegisterInfo::*;
+  friend Type member(RegisterDelegates);
+};
+struct Instrumentation {
+  using Type = PassInstrumentationCallbacks *PassBuilder::*;
+  friend Type member(Instrumentation);
+};
 
 template struct Open<NodeCount, &MLInlineAdvisor::NodeCount>;
 template struct Open<EdgeCount, &MLInlineAdvisor::EdgeCount>;

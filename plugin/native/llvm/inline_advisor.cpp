@@ -3,9 +3,9 @@
 #include "inline_advisor.h"
 
 #include "call_site.h"
+#include "compat.h"
 #include "compilation.h"
 #include "points.h"
-#include "compat.h"
 #include "llvm/Analysis/BlockFrequencyInfo.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Dominators.h"

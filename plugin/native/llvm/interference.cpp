@@ -402,8 +402,7 @@ void FunctionAllocation::evicting(const LiveInterval &LI, MCRegister Reg) {
 bool FunctionAllocation::nested(const LiveInterval &LI) const {
   // An edit observes new registers; what is assigned is queued for recolouring.
   const size_t Known = Observers + (Interference ? 1 : 0);
-  return delegateCount(MRI) > Known ||
-         VRM.hasPhys(LI.reg());
+  return delegateCount(MRI) > Known || VRM.hasPhys(LI.reg());
 }
 
 } // namespace passpilot

@@ -33,9 +33,9 @@ public:
                   MachineLoopInfo *Loops)
       : RegAllocEvictionAdvisor(MF, RA), All(All), Release(std::move(Release)),
         Default(std::make_unique<DefaultEvictionAdvisor>(MF, RA)) {
-    All.Current.reset(new FunctionAllocation{
-        MF, *LIS, *VRM, *Matrix, *MRI, *TRI, RegClassInfo, Frequencies, Loops,
-        delegateCount(*MRI)});
+    All.Current.reset(new FunctionAllocation{MF, *LIS, *VRM, *Matrix, *MRI,
+                                             *TRI, RegClassInfo, Frequencies,
+                                             Loops, delegateCount(*MRI)});
   }
   /// The end of the function's allocation.
   ~EvictionAdvisor() override {

@@ -3,8 +3,8 @@
 #include "release_advisors.h"
 
 #include "compat.h"
-#include "llvm/ADT/StringRef.h"
 #include "version.h"
+#include "llvm/ADT/StringRef.h"
 
 #include <string>
 #include <typeinfo>
@@ -19,9 +19,10 @@ template <typename Members, typename Provider>
 Members &membersOf(Provider &P, StringRef Class) {
   auto &M = static_cast<Members &>(P);
   if (!StringRef(typeid(P).name()).contains(Class) || M.Runner)
-    throw WrongLLVM("register allocation: expected LLVM's " + Class.str() +
-                    " of version " PASSPILOT_LLVM_MAJOR_TEXT " without a model, got " + typeid(P).name() +
-                    "; use the LLVM that passpilot was built with");
+    throw WrongLLVM(
+        "register allocation: expected LLVM's " + Class.str() +
+        " of version " PASSPILOT_LLVM_MAJOR_TEXT " without a model, got " +
+        typeid(P).name() + "; use the LLVM that passpilot was built with");
   return M;
 }
 

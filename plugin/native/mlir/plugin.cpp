@@ -61,13 +61,14 @@ llvm::cl::list<std::string>
 extern "C" mlir::PassPluginLibraryInfo mlirGetPassPluginInfo() {
   using namespace passpilot;
   if (!sharesMLIR())
-    refuse("passpilot: expected a tool with libMLIR.so." PASSPILOT_LLVM_VERSION_TEXT
+    refuse("passpilot: expected a tool with "
+           "libMLIR.so." PASSPILOT_LLVM_VERSION_TEXT
            ", such as mlir-opt-" PASSPILOT_LLVM_MAJOR_TEXT ", got " +
            llvm::sys::fs::getMainExecutable(nullptr, nullptr));
-  return {MLIR_PLUGIN_API_VERSION, "passpilot", PASSPILOT_LLVM_VERSION_TEXT, [] {
-            registerAdvisedInline();
-            if (const char *Files = std::getenv("PASSPILOT_LOAD");
-                Files && *Files)
-              load(Files);
-          }};
+  return {
+      MLIR_PLUGIN_API_VERSION, "passpilot", PASSPILOT_LLVM_VERSION_TEXT, [] {
+        registerAdvisedInline();
+        if (const char *Files = std::getenv("PASSPILOT_LOAD"); Files && *Files)
+          load(Files);
+      }};
 }

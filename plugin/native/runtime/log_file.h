@@ -6,6 +6,7 @@
 #define PASSPILOT_RUNTIME_LOG_FILE_H
 
 #include "decision_log.h"
+#include "output_file.h"
 
 namespace passpilot {
 
@@ -13,19 +14,21 @@ class LogFile {
 public:
   ~LogFile() { drop(); }
 
-  /// Throws std::runtime_error if it cannot be written. What is no regular file
-  /// is written at once.
+  /// Throws std::runtime_error if it cannot be written.
   void open(const std::string &Name, const std::vector<TensorSpec> &Specs);
   /// Null if it is not open.
   DecisionLog *log() { return Log.get(); }
-  /// The file that it is until then; empty if there is none.
-  const std::string &temporary() const { return Temporary; }
-  /// Likewise; it is closed in any case.
+  /// The name of the file until it is complete; empty if it has none.
+  const std::string &temporary() const { return File.temporary(); }
+  /// Closes it and puts it in its place. Throws std::runtime_error if it could
+  /// not be written.
   void keep();
+  /// Closes it and removes what was written.
   void drop();
 
 private:
-  std::string Path, Temporary;
+  std::string Path;
+  OutputFile File;
   std::unique_ptr<DecisionLog> Log;
 
   [[noreturn]] void fail(const std::string &Why);

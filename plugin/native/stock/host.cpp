@@ -2,6 +2,7 @@
 
 #include "host.h"
 
+#include "version.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Analysis/LazyCallGraph.h"
 #include "llvm/Analysis/LoopInfo.h"
@@ -11,7 +12,6 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/WithColor.h"
-#include "version.h"
 
 #include <cstdlib>
 #include <dlfcn.h>

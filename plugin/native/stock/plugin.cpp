@@ -8,6 +8,7 @@
 #include "allocation.h"
 #include "flags.h"
 #include "host.h"
+#include "llvm_calls.h"
 #include "pipeline.h"
 
 #include "llvm/Config/llvm-config.h"

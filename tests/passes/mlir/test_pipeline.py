@@ -29,7 +29,7 @@ from tests.command import run
 from tests.corpus.modules import MODULES, unpacked
 from tests.passes.mlir.passes import TEXT, define, many, parsed, symbol
 
-pytestmark = pytest.mark.usefixtures("restored_registries", "restored_points")
+pytestmark = pytest.mark.usefixtures("restored_registries")
 
 COUNT: Final = 400
 

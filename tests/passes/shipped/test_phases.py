@@ -7,9 +7,10 @@ from typing import cast
 
 import pytest
 
+from passpilot.features.llvm.phases import FUNCTION_PIPELINES, OPCODES, count_opcodes
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.shipped.phases import Phases
-from passpilot.passes.shipped.pipeline import FUNCTION, FUNCTION_TABLE, OPCODES, count_opcodes
+from passpilot.passes.shipped.pipeline import FUNCTION
 from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import RegistrationError
 from passpilot.plugin.module import Module
@@ -42,7 +43,7 @@ def test_the_pipelines_of_the_table_are_valid_in_any_order() -> None:
         with FUNCTION.point.advisor(f"random:{seed}") as advisor:
             optimize(module, "function(advised-function-pipeline{budget=20})", [advisor])
         module.verify()
-    assert len(set(FUNCTION_TABLE)) == len(FUNCTION_TABLE)
+    assert len(set(FUNCTION_PIPELINES)) == len(FUNCTION_PIPELINES)
 
 
 def test_the_embedding_counts_every_instruction() -> None:
@@ -58,7 +59,7 @@ def test_a_table_of_nothing_is_refused(table: list[str]) -> None:
         Phases("no-phases", table, TensorSpec("one", "float32", (1,)), lambda _: 1)
 
 
-@pytest.mark.usefixtures("restored_points")
+@pytest.mark.usefixtures("restored_registries")
 def test_a_name_has_one_owner_at_a_place_of_the_user() -> None:
     def make() -> Phases:
         return Phases("test-phases", ["globaldce"], TensorSpec("one", "float32", (1,)), lambda _: 1)
@@ -66,6 +67,7 @@ def test_a_name_has_one_owner_at_a_place_of_the_user() -> None:
     here = rf"{make.__code__.co_filename}:{make.__code__.co_firstlineno + 1}"
     make()
     with pytest.raises(
-        RegistrationError, match=f"at {here}: expected a new name, got .* the one at {here} owns"
+        RegistrationError,
+        match=f"at {here}: expected a new name, got one that the decision point at {here} owns",
     ):
         make()

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passpilot.features.point import POINTS, find_point
+from passpilot.features.catalogue import HOOKED
+from passpilot.features.point import find_point
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import ModelError, PeerError, SpecMismatchError
 from passpilot.runners.remote import wire
@@ -27,7 +28,7 @@ def test_handshake_says_the_whole_point() -> None:
     assert wire.read_hello(line) == point
 
 
-@pytest.mark.parametrize("name", POINTS)
+@pytest.mark.parametrize("name", HOOKED)
 def test_every_point_travels_with_its_domain_and_default(name: str) -> None:
     assert wire.read_hello(wire.hello(find_point(name))) == find_point(name)
 

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a model sees of a module, or of a function, whose next pipeline is chosen.
+
+The pipelines make code smaller after LLVM's own. Some of their passes are LLVM's, but no part of its -Oz.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from passpilot.features.domain import Choice
+from passpilot.features.point import Feature, row
+from passpilot.features.spec import TensorSpec
+from passpilot.features.table import PointTable
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from passpilot.plugin.ir import Function, ModuleIR
+
+    Unit: TypeAlias = ModuleIR | Function
+
+FUNCTION_PIPELINES: Final = (
+    "sroa,early-cse<memssa>,instcombine,simplifycfg",
+    "newgvn,dse,adce,instcombine,simplifycfg",
+    "reassociate,gvn,dse,adce,instcombine,simplifycfg",
+    "separate-const-offset-from-gep,early-cse,nary-reassociate,slsr,early-cse",
+    "gvn-sink,simplifycfg",
+    "loop-simplify,lcssa,loop(loop-idiom,indvars,loop-deletion),instcombine,simplifycfg",
+    "loop-mssa(loop-instsimplify,loop-simplifycfg,licm),instcombine,simplifycfg",
+    "constraint-elimination,correlated-propagation,jump-threading,instcombine,simplifycfg",
+    "simplifycfg<no-switch-to-lookup;sink-common-insts;hoist-common-insts>,instcombine",
+    "mldst-motion,sink,tailcallelim,simplifycfg",
+)
+"""Those of functions; choice 1 is the first."""
+
+MODULE_PIPELINES: Final = (
+    *(f"function({text})" for text in FUNCTION_PIPELINES),
+    "iroutliner",
+    "mergefunc",
+    "globalopt,ipsccp,deadargelim,cgscc(argpromotion),globaldce,constmerge",
+    "inliner-wrapper,function(sroa,early-cse,instcombine,simplifycfg),globaldce",
+)
+"""Those of modules."""
+
+# fmt: off
+OPCODES: Final = (
+    "ret", "br", "switch", "unreachable", "add", "sub", "mul", "udiv", "sdiv", "urem", "srem", "fadd",
+    "fsub", "fmul", "fdiv", "shl", "lshr", "ashr", "and", "or", "xor", "alloca", "load", "store",
+    "getelementptr", "trunc", "zext", "sext", "fptosi", "sitofp", "bitcast", "icmp", "fcmp", "phi",
+    "call", "select",
+)
+# fmt: on
+"""What the embedding counts, one after the other; all other instructions are counted in its last element."""
+
+
+def count_opcodes(unit: Unit) -> list[float]:
+    """How many instructions of each of `OPCODES` the unit has, and of others."""
+    from passpilot.plugin.ir import Function
+
+    counts = dict.fromkeys((*OPCODES, ""), 0)
+    functions = [unit] if isinstance(unit, Function) else unit.functions
+    for function in functions:
+        for opcode, count in function.opcode_counts.items():
+            counts[opcode if opcode in counts else ""] += count
+    return list(map(float, counts.values()))
+
+
+EMBEDDING: Final = TensorSpec("opcode_counts", "float32", (len(OPCODES) + 1,))
+
+
+def phase_table(name: str, embedding: TensorSpec, pipelines: int) -> PointTable:
+    """The table of a point that chooses among so many pipelines by an embedding; choice 0 is to stop."""
+    rows = (
+        Feature(embedding, "the unit as it is now"),
+        row("size", "instructions that it has now"),
+        row("initial_size", "instructions that it had before the first"),
+        row("step", "pipelines that have run on it"),
+        row("last", "the choice before; 0 at first"),
+        row("mask", "1: may be chosen; 0: would change nothing", shape=(1, pipelines + 1)),
+    )
+    return PointTable(name, rows, TensorSpec("phase", "int64", (1,)), Choice(pipelines + 1, "mask"))
+
+
+MODULE_TABLE: Final = phase_table("advised-pipeline", EMBEDDING, len(MODULE_PIPELINES))
+FUNCTION_TABLE: Final = phase_table("advised-function-pipeline", EMBEDDING, len(FUNCTION_PIPELINES))
