@@ -7,37 +7,26 @@ uses, asks over FIFOs. Nothing is loaded into it. Its standard streams are ours,
 
 from __future__ import annotations
 
-import os
-import re
-import signal
 import sys
-import tempfile
 import warnings
 from contextlib import ExitStack
-from pathlib import Path
-from shutil import which
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from passpilot.cli.advice import RUNNERS
 from passpilot.cli.outputs import prepare
 from passpilot.cli.parser import Parser
 from passpilot.features.catalogue import HOOKED, TOOLS
-from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
+from passpilot.plugin.errors import PasspilotWarning, UsageError
 from passpilot.plugin.load import load_file
 from passpilot.plugin.version import MAJOR
-from passpilot.runners.attach.child import Child, waking
+from passpilot.runners.attach.command import tool_of
+from passpilot.runners.attach.run import attach
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Mapping, Sequence
 
     from passpilot.runners.attach.answers import Answers
-    from passpilot.runners.attach.child import Wake
-    from passpilot.runners.attach.interactive import Interactive
-
-_TOOL: Final = re.compile(rf"(?:.+-)?({'|'.join(map(re.escape, TOOLS))})(?:\+\+)?(?:-[0-9.]+)?")
-_JOBS: Final = "--thinlto-jobs"
-_LOOK_EVERY: Final = 1.0
 
 
 def main(argv: Sequence[str]) -> int:
@@ -53,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
         load_file(file)
     with ExitStack() as stack:
         answers = list(_answers(options, runners, stack))
-        code = _attach(command, answers, options.timeout)
+        code = attach(command, answers, options.timeout)
     for each in answers:
         if code == 0:
             for text in each.complaints():
@@ -93,7 +82,7 @@ def _checked(options: argparse.Namespace, command: Sequence[str]) -> dict[str, s
     if not command:
         raise UsageError("attach: expected a compiler after --, got none; see `passpilot attach --help`")
     runners = {point: getattr(options, point) for point in HOOKED if getattr(options, point) is not None}
-    reached = TOOLS[_tool(command[0])]
+    reached = TOOLS[tool_of(command[0])]
     points = [point for point, row in HOOKED.items() if row.function in reached]
     flags = " or ".join(f"--{point}" for point in points)
     if not runners:
@@ -111,14 +100,6 @@ def _checked(options: argparse.Namespace, command: Sequence[str]) -> dict[str, s
     return runners
 
 
-def _tool(program: str) -> str:
-    """Which of the tools a program is, by its name or that of the file which it links to."""
-    for name in (program, os.path.realpath(which(program) or program)):
-        if match := _TOOL.fullmatch(Path(name).name):
-            return match[1]
-    raise UsageError(f"attach: expected one of {', '.join(TOOLS)}, got {program!r}")
-
-
 def _answers(options: argparse.Namespace, runners: Mapping[str, str], stack: ExitStack) -> Iterator[Answers]:
     from passpilot.runners.attach.answers import Answers
 
@@ -129,83 +110,3 @@ def _answers(options: argparse.Namespace, runners: Mapping[str, str], stack: Exi
         )
         stack.callback(answers.close)
         yield answers
-
-
-def _attach(command: Sequence[str], answers: Sequence[Answers], timeout: float) -> int:
-    """Run the compiler to its end; returns its exit code.
-
-    Raises:
-        KeyboardInterrupt: Ctrl-C.
-        Error: the compiler, or a runner, broke the rules; the compiler has been ended.
-    """
-    with waking() as wake, ExitStack() as stack:
-        folder, channels = _channels(answers, timeout, wake, stack)
-        child = Child(_command(command, answers, folder))
-        stack.callback(child.stop)  # before the channels, without which it would hang
-        for channel in channels:
-            channel.start()
-        return _watch(child, channels, timeout, wake)
-
-
-def _channels(
-    answers: Sequence[Answers], timeout: float, wake: Wake, stack: ExitStack
-) -> tuple[str, list[Interactive]]:
-    """The private folder of the FIFOs, and who answers there."""
-    from passpilot.runners.attach.interactive import Interactive
-
-    channels = []
-    try:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="passpilot-"))
-        folder = os.path.realpath(folder)  # as /proc tells it
-        for each in answers:
-            channels.append(Interactive(f"{folder}/{each.point.name}", each, timeout, wake))
-            stack.callback(channels[-1].stop)
-    except OSError as error:
-        msg = f"attach: expected a folder for FIFOs, got: {error.strerror} ({error.filename}); set TMPDIR"
-        raise InputError(msg) from error
-    return folder, channels
-
-
-def _command(command: Sequence[str], answers: Sequence[Answers], folder: str) -> list[str]:
-    """The command with what makes its passes ask."""
-    tool, arguments = _tool(command[0]), list(command[1:])
-    flags: list[str] = []
-    for each in answers:
-        how = HOOKED[each.point.name].interactive
-        flags += (flag.format(f"{folder}/{each.point.name}") for flag in how.flags)
-        named = any(how.lifted.partition("=")[0] in argument for argument in arguments)
-        flags += [how.lifted] * (bool(how.lifted) and not named)
-        flags += [how.default] * each.wants_default
-    if tool in ("clang", "ld.lld"):
-        flags = [word for flag in flags for word in ("-mllvm", flag)]
-    if tool == "ld.lld" and not any(_JOBS in argument for argument in arguments):
-        flags.append(f"{_JOBS}=1")
-    first = arguments[:1] if arguments[:1] == ["-cc1"] else []
-    if tool == "clang" and not first:  # where it only links, nobody reads them
-        flags = ["--start-no-unused-arguments", *flags, "--end-no-unused-arguments"]
-    return [command[0], *first, *flags, *arguments[len(first) :]]
-
-
-def _watch(child: Child, channels: Sequence[Interactive], timeout: float, wake: Wake) -> int:
-    """Wait for the end of the compiler, of our patience, or of the user's."""
-    while not child.ended:
-        number = wake.wait(child.fd, min(_LOOK_EVERY, timeout / 16))
-        if number == signal.SIGINT:
-            raise KeyboardInterrupt
-        if number:
-            return 128 + number
-        for channel in channels:
-            if error := channel.failure or channel.overdue():
-                raise error
-    code = child.finish()
-    for channel in channels:
-        channel.stop()
-        if code == 0 and (error := channel.failure or channel.cut):
-            raise error
-    return code if code >= 0 else _killed(-code)
-
-
-def _killed(number: int) -> int:
-    """Say which signal ended the compiler, as a shell does; returns the exit code."""
-    print(f"passpilot attach: the compiler died: {signal.strsignal(number)}", file=sys.stderr)
-    return 128 + number

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Who is asked during a compilation: `AdvisorLike`, and the start and finish of several around one."""
+"""`AdvisorLike` and `advised_llvm`: starts the advisors of a compilation, and finishes them."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ T = TypeVar("T")
 
 
 class AdvisorLike(Protocol):
-    """What `optimize` and `emit` need of an advisor; `passpilot.InlineAdvisor` is one for `optimize`."""
+    """The part of an advisor that `optimize` and `emit` use; `passpilot.InlineAdvisor` is an advisor."""
 
     @property
     def point(self) -> str:
         """The decision point that it advises."""
 
     def start(self) -> _core.Advisor | None:
-        """Get ready for one compilation; None if the compiler is to decide as if there were no advisor."""
+        """Get ready for one compilation; None means that the compiler decides as if there were no advisor."""
 
     def finish(self, error: BaseException | None) -> None:
-        """End the compilation that `start` began, which raised `error` or nothing.
+        """End the compilation that `start` began; `error` is the exception that it raised, or None.
 
         Raises:
-            Error: the advisor's own failure, if that is what ended the compilation.
+            Error: the advisor's own failure, if it ended the compilation.
         """
 
     def report(self) -> str:
-        """The counts for people."""
+        """The text of ``--stats``."""
 
     def close(self) -> None:
-        """Let go of the runner."""
+        """Close the runner."""
 
 
 ASKED: Final[ContextVar[Mapping[str, AdvisorLike]]] = ContextVar("ASKED", default=MappingProxyType({}))
-"""Who advises the compilation on this thread, by point: passes in Python ask them."""
+"""The advisors of the compilation on this thread, by point; passes in Python ask them."""
 
 
 POINTS: Final[Mapping[str, tuple[str, ...]]] = {"optimize": ("inline",), "emit": ("evict", "priority")}
@@ -52,10 +52,10 @@ POINTS: Final[Mapping[str, tuple[str, ...]]] = {"optimize": ("inline",), "emit":
 
 
 def advised_llvm(function: str, advisors: Sequence[AdvisorLike], run: Callable[[AskedByLLVM], T]) -> T:
-    """What `run` gives, which gets those of the advisors that LLVM is to ask, by point.
+    """Start the advisors, call `run` with those that LLVM asks, by point, and finish all; return its result.
 
-    All advisors that were started are finished, the last first but those that failed before all others; each
-    learns of the first error before it.
+    All started advisors are finished: first those that failed, then the others, the last one first. `finish`
+    gets the first error that came before it.
     """
     _check_points(function, advisors)
     error: BaseException | None = None
@@ -79,7 +79,7 @@ def advised_llvm(function: str, advisors: Sequence[AdvisorLike], run: Callable[[
     for advisor in sorted(last_first, key=lambda each: each.point not in failed):
         try:
             advisor.finish(error)
-        except BaseException as raised:  # noqa: BLE001  (likewise)
+        except BaseException as raised:  # noqa: BLE001  (raised again below)
             error = raised
     if error is not None:
         raise error
@@ -87,12 +87,12 @@ def advised_llvm(function: str, advisors: Sequence[AdvisorLike], run: Callable[[
 
 
 def advised(function: str, advisors: Sequence[AdvisorLike], run: Callable[[], T]) -> T:
-    """What `run` gives, a compilation on this thread by another compiler than LLVM.
+    """Call `run`, a compilation by another compiler than LLVM on this thread, and return its result.
 
-    Its passes in Python may ask the advisors by their points; what failed in one of these is raised then.
+    Its passes in Python may ask the advisors. The failure of an advisor is raised at the end.
 
     Raises:
-        InputError: an advisor is of a point of LLVM's, two are of one point, or one is in use.
+        InputError: an advisor is for one of LLVM's points, two are for one point, or one is in use.
         Error: an advisor failed and its `on_error` is ``fail``.
     """
 
@@ -103,7 +103,7 @@ def advised(function: str, advisors: Sequence[AdvisorLike], run: Callable[[], T]
             return run()
         except Exception:
             if any(core.failure for core in asked.values()):
-                return None  # what the advisor has to say is raised by its finish()
+                return None  # the advisor's finish() raises its failure
             raise
         finally:
             for core in asked.values():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Functions for a library of ours that is in somebody else's process and has started this interpreter.
+"""Python's side of a passpilot library in a foreign process, which has started this interpreter.
 
-The library calls them through a C struct (plugin/native/loaded/python.h) and ctypes, which takes the GIL.
-Errors are passed to the library as text: nothing is raised into it.
+The library calls Python functions through a C struct (plugin/native/loaded/python.h) and ctypes, which takes
+the GIL. No exception reaches the library: errors are passed to it as text.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 Tell: TypeAlias = Callable[[int, bytes, bytes, int, bytes, int, int], None]
-"""The library's."""
+"""C callback of the library: `(address, kind, text, length, file, line, column)`."""
 Function: TypeAlias = tuple[Callable[..., Any], Any, tuple[Any, ...]]
-"""A member of the struct: the function, what it returns, what it takes after the teller."""
+"""A member of the struct: the function, its C result type, and its C argument types after the teller."""
 
 TEXT: Final = c_char_p
 FILES: Final[list[str]] = []
-"""Those that have been loaded."""
+"""The files that have been loaded."""
 _KEPT: Final[list[object]] = []
 _WARNINGS: Final = threading.RLock()
 
 
 class Teller:
-    """Tells the library."""
+    """Passes messages to the library, for one call of a function."""
 
     __slots__ = ("_address", "_tell")
 
@@ -51,17 +51,17 @@ class Teller:
         self._address = address
 
     def __call__(self, kind: str, text: str, place: tuple[str, int, int] = ("", 0, 0)) -> None:
-        """Tell something: ``error``, ``warning``, or an answer of another kind."""
+        """Pass a message of a kind: ``error``, ``warning``, or another that the library expects."""
         data = text.encode("utf-8", "surrogateescape")
         file, line, column = place
         self._tell(self._address, kind.encode(), data, len(data), os.fsencode(file), line, column)
 
 
 def load(files: bytes) -> None:
-    """Run files, which register what they define.
+    """Run files, separated as in PATH; they register what they define.
 
     Raises:
-        Error: one of them cannot be loaded.
+        Error: a file cannot be loaded.
     """
     for path in os.fsdecode(files).split(os.pathsep):
         load_file(path)
@@ -70,8 +70,8 @@ def load(files: bytes) -> None:
 
 @contextmanager
 def told_warnings(tell: Teller) -> Iterator[None]:
-    """Tell the library the warnings of what runs inside."""
-    # One thread at a time: Python's filters are those of the process.
+    """Pass the warnings of the block to the library."""
+    # One thread at a time: the whole process shares Python's warning filters.
     with _WARNINGS, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -83,7 +83,7 @@ def told_warnings(tell: Teller) -> Iterator[None]:
 
 
 def _telling(function: Callable[..., Any], failed: Any, library: Tell) -> Callable[..., Any]:
-    """The function for the library: what it raises is told, and `failed` returned."""
+    """Wrap a function for the library: pass an exception on as text, and return `failed`."""
 
     @wraps(function)
     def call(teller: int, *arguments: Any) -> Any:
@@ -102,7 +102,7 @@ def _telling(function: Callable[..., Any], failed: Any, library: Tell) -> Callab
 
 
 def end() -> None:
-    """What an interpreter does at its end, to which this one does not come: exit functions, open files."""
+    """Run atexit handlers and flush files; `Py_Finalize` never runs here."""
     atexit._run_exitfuncs()
     for each in gc.get_objects():
         if isinstance(each, io.IOBase) and not each.closed:
@@ -111,13 +111,13 @@ def end() -> None:
 
 
 def trace(error: BaseException) -> None:
-    """What ``--traceback`` shows elsewhere: a compiler has no such flag for us."""
+    """Print the traceback if PASSPILOT_TRACEBACK is set; a foreign compiler has no flag ``--traceback``."""
     if os.environ.get("PASSPILOT_TRACEBACK"):
         traceback.print_exception(error)
 
 
 def fill(address: int, tell: Tell, functions: Sequence[Function]) -> None:
-    """Write functions into a struct at an address, each of which gets a teller first."""
+    """Write C pointers to the functions into the struct at `address`; a function gets a teller first."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     table = (c_void_p * len(functions)).from_address(address)
     for index, (function, result, arguments) in enumerate(functions):

@@ -4,26 +4,26 @@
     Error
     ├── UsageError             the command line is wrong (exit code 2)
     ├── InputError             a module, file or pipeline text cannot be used
-    │   └── PipelineError      ... a pipeline text, at a place that can be shown
-    ├── IRError                a change of the IR that LLVM does not allow, or not now
+    │   └── PipelineError      a pipeline text is wrong at a known place
+    ├── IRError                LLVM does not allow this change of the IR, or not now
     ├── CompilationError       LLVM, or a pass in it, reported an error
-    ├── RegistrationError      a pass cannot be registered as it is
-    ├── PassError              a pass in Python raised, or left IR that is not valid
-    ├── FeatureError           a custom feature is ill-defined or gave a value that does not fit
+    ├── RegistrationError      a pass cannot be registered
+    ├── PassError              a pass in Python raised, or left invalid IR
+    ├── FeatureError           a custom feature is ill-defined, or its value does not fit
     ├── LogError               a decision log cannot be written or read
-    ├── StaleViewError         a view was used after its decision, or what it shows has been erased
-    └── RunnerError            whatever concerns the one who answers
-        ├── RunnerSpecError    the spec string, its scheme or a key of it is wrong
-        ├── SpecMismatchError  the model's tensors and the compiler's do not fit
+    ├── StaleViewError         a view was used after its decision, or its value has been erased
+    └── RunnerError            the runner cannot be made or cannot answer
+        ├── RunnerSpecError    the spec string, its scheme or one of its keys is wrong
+        ├── SpecMismatchError  the model's tensors do not fit the compiler's
         ├── ModelError         the model cannot be loaded or failed while it ran
         ├── PolicyError        a Python policy raised
         ├── AdviceError        the answer is outside the advice domain
         ├── PeerError          another process is absent, dead, silent or incoherent
-        └── ConformanceError   `check_runner` found rules broken
+        └── ConformanceError   `check_runner` found broken rules
 
     PasspilotWarning           not an error: the compilation went on
 
-Texts follow one form: ``<who> at <where>: expected <X>, got <Y>; <what to do>``.
+All texts have the form ``<who> at <where>: expected <X>, got <Y>; <what to do>``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from passpilot.plugin.public import publish
 
 
 class Error(Exception):
-    """Base of all errors of passpilot; `exit_code` is what a command returns for it."""
+    """Base of all errors of passpilot; `exit_code` is the exit code of a command that fails with it."""
 
     exit_code = 1
 
@@ -54,7 +54,7 @@ class InputError(Error):
 
 
 class PipelineError(InputError):
-    """A place in a pipeline text is wrong; `excerpt` shows the text and, in a second line, the place."""
+    """A pipeline text is wrong at a known place; `excerpt` is the text and a line with a caret."""
 
     def __init__(self, text: str, excerpt: str = "") -> None:
         super().__init__(text)
@@ -62,7 +62,7 @@ class PipelineError(InputError):
 
 
 class IRError(Error):
-    """The IR cannot be changed in this way, or not at this moment; it is as it was."""
+    """LLVM does not allow this change of the IR, or not at this moment; the IR is unchanged."""
 
 
 class CompilationError(Error):
@@ -70,11 +70,11 @@ class CompilationError(Error):
 
 
 class RegistrationError(Error):
-    """A pass, or its name, is not such that it can be registered."""
+    """A pass cannot be registered: its class or its name is wrong."""
 
 
 class PassError(Error):
-    """A pass in Python raised, answered wrongly, or left IR that is not valid."""
+    """A pass in Python raised, returned something wrong, or left invalid IR."""
 
 
 class FeatureError(Error):
@@ -86,11 +86,11 @@ class LogError(Error):
 
 
 class StaleViewError(Error):
-    """A view of the IR was used after the decision it belongs to, or after what it shows was erased."""
+    """A view of the IR was used after its decision, or after its value was erased."""
 
 
 class RunnerError(Error):
-    """The runner cannot answer; `fatal` says that it never will again."""
+    """The runner cannot answer; if `fatal`, it will never answer again."""
 
     fatal = False
 
@@ -100,7 +100,7 @@ class RunnerSpecError(RunnerError):
 
 
 class SpecMismatchError(RunnerError):
-    """The runner's tensors and those of the decision point do not fit."""
+    """The runner's tensors do not fit those of the decision point."""
 
 
 class ModelError(RunnerError):
@@ -116,13 +116,13 @@ class AdviceError(RunnerError):
 
 
 class PeerError(RunnerError):
-    """The process at the other end is absent, dead, silent or incoherent."""
+    """The process at the other end is absent, dead or silent, or sends nonsense."""
 
     fatal = True
 
 
 class ConformanceError(RunnerError):
-    """`check_runner` found rules of the runner contract broken."""
+    """`check_runner` found broken rules of the runner contract."""
 
 
 PUBLIC: Final = [each for each in tuple(globals().values()) if isinstance(each, type)]
@@ -132,7 +132,7 @@ publish("passpilot.errors", PUBLIC)
 
 
 def restated(error: Error, text: str) -> Error:
-    """An error with `text` for what `error` says, which is its cause; always of a class above."""
+    """A new error with another text, caused by `error` and of the class above from which `error` derives."""
     kind = next(each for each in type(error).__mro__ if each in PUBLIC)
     assert issubclass(kind, Error), "the first class of ours that an error derives from"
     made = kind(text)

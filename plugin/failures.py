@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Puts an exception of whoever's code into words: one line, with the place in the user's code."""
+"""Describes an exception on one line, with the place in the user's code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from passpilot.plugin.origin import error_place
 
 
 def headline(error: BaseException) -> str:
-    """Type and text on one line."""
+    """The exception's type and text on one line."""
     try:
         text = " ".join(str(error).splitlines())
     except Exception as second:  # noqa: BLE001  (a broken __str__ must not hide the error)
@@ -23,7 +23,7 @@ def describe_exception(error: BaseException) -> str:
 
 
 def describe_failure(error: BaseException) -> str:
-    """The text of one of passpilot's own errors; type, text and place of what came out of the user's code."""
+    """The text of an error that passpilot raised; for other exceptions, type, text and place."""
     own = isinstance(error, Error) and not error_place(error)
     return _printable(str(error)) if own else describe_exception(error)
 

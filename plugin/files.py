@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`OutputFile`: an output that appears whole or not at all.
+"""`OutputFile`: an output file that appears whole or not at all.
 
-A regular file has no name until it is complete, so that not even a killed process leaves a part of one; where
-the file system knows no such files, it is written beside its place and renamed. A symbolic link stays one:
-its target is replaced. The file keeps the permissions of the one that it replaces. What is no regular file (a
-pipe, a device, ``-`` for standard output) is written directly; a FIFO must have a reader.
-`plugin/native/runtime/output_file.h` keeps to the same rules.
+A regular file has no name until it is complete, so even a killed process leaves no partial file. If the file
+system does not support nameless files, the data goes to a temporary file in the same folder, which is then
+renamed. For a symbolic link, its target is replaced. The new file keeps the permissions of the old one.
+Pipes, devices and ``-`` (standard output) are written directly; a FIFO must have a reader.
+`plugin/native/runtime/output_file.h` follows the same rules.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 _DESCRIPTOR: Final = re.compile(
     r"/dev/(stdout|(?P<stderr>stderr))|(/dev/fd|/proc/self/fd)/(?P<number>\d{1,9})", re.ASCII
 )
-"""Names of what this process has open already; opened anew, a file would be written from its start."""
+"""Names of open descriptors of this process; to open such a file again would overwrite it from its start."""
 
 
 class OutputFile:
-    """A file being written; `commit` puts it in its place, `discard` leaves no trace of it.
+    """A file that is being written; `commit` makes it appear, `discard` removes it.
 
     Raises:
         InputError: the file cannot be opened or written.
@@ -38,8 +38,8 @@ class OutputFile:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._target = ""  # where commit puts it; empty for what is written directly
-        self._temporary = ""  # its name until then, if it has one
+        self._target = ""  # the path for commit; empty if the output is written directly
+        self._temporary = ""  # the temporary file, if there is one
         try:
             self.fd = self._open()
         except OSError as error:
@@ -57,14 +57,14 @@ class OutputFile:
             os.set_blocking(fd, True)
             return fd
         self._target = os.path.realpath(self.path)
-        with contextlib.suppress(OSError):  # the file system has no nameless files; other trouble comes again
+        with contextlib.suppress(OSError):  # no nameless files here; any other error comes again below
             return self._same_mode(os.open(os.path.dirname(self._target), flags | os.O_TMPFILE, 0o666))
         fd = os.open(self._beside(), flags | os.O_CREAT | os.O_EXCL, 0o666)
         self._temporary = self._beside()
         return self._same_mode(fd)
 
     def _same_mode(self, fd: int) -> int:
-        """Give the new file the permissions of the one that it replaces, if there is one."""
+        """Give the new file the permissions of the file that it replaces, if there is one."""
         with contextlib.suppress(FileNotFoundError):
             os.fchmod(fd, stat.S_IMODE(os.stat(self._target).st_mode))
         return fd
@@ -84,7 +84,7 @@ class OutputFile:
             raise self._cannot(error) from error
 
     def release(self) -> int:
-        """Another descriptor of the file, for somebody who will close it before `commit` or `discard`."""
+        """Another descriptor of the file; the caller closes it before `commit` or `discard`."""
         return os.dup(self.fd)
 
     def commit(self) -> None:
@@ -104,7 +104,7 @@ class OutputFile:
         if self._temporary:
             return
         source = f"/proc/self/fd/{self.fd}"
-        # Only with a folder's descriptor does Python ask for what the link points to.
+        # Python follows the link only if it gets a folder's descriptor.
         folder = os.open("/", os.O_PATH | os.O_CLOEXEC)
         try:
             os.link(source, self._beside(), src_dir_fd=folder, follow_symlinks=True)
@@ -113,7 +113,7 @@ class OutputFile:
         self._temporary = self._beside()
 
     def discard(self) -> None:
-        """Close the file and remove what was written; may be called after `commit`."""
+        """Close the file and remove what was written; does nothing after `commit`."""
         with contextlib.suppress(OSError):
             self._close()
         if self._temporary:
@@ -151,10 +151,10 @@ def write_file(path: str, data: bytes) -> None:
 
 
 def write_files(contents: Mapping[str, bytes]) -> None:
-    """Write several files as `write_file` does; none appears before all are complete.
+    """Write several files as `write_file` does; no file appears before all are complete.
 
     Raises:
-        InputError: one cannot be written.
+        InputError: a file cannot be written.
     """
     if "-" in contents:
         sys.stdout.flush()

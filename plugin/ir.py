@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The IR of a module as Python sees it: what `Module` has of it, and the classes of what is in it.
+"""`passpilot.ir`: the classes of LLVM IR, and `ModuleIR`, the part of `Module` that gives access to the IR.
 
-The classes are the core's. A handle is cheap, two handles of one value are equal, and one whose value has
-been erased raises StaleViewError. docs/ir.md has the table of names.
+The classes come from the core. Handles are cheap, and two handles of one value are equal. A handle of an
+erased value raises StaleViewError. docs/ir.md lists all names.
 """
 
 from __future__ import annotations
@@ -83,17 +83,17 @@ class ModuleIR:
 
     @property
     def named_metadata(self) -> dict[str, list[object]]:
-        """The nodes of each named metadata, as tuples."""
+        """The nodes of the named metadata by name, as tuples."""
         return self._core.named_metadata
 
     @property
     def source_file(self) -> str:
-        """The name of the source that the module was compiled from."""
+        """The name of the source file that the module was compiled from."""
         return self._core.source_file
 
     @property
     def inline_assembly(self) -> str:
-        """The assembly that the module has outside its functions."""
+        """The module-level inline assembly."""
         return self._core.inline_assembly
 
     def function(self, name: str) -> Function | None:
@@ -105,26 +105,26 @@ class ModuleIR:
         return self._core.global_value(name)
 
     def type(self, text: str) -> Type:
-        """The type that LLVM's assembly spells so: ``i32``, ``[4 x ptr]``, ``i32 (ptr, ...)``.
+        """Parse a type of LLVM assembly: ``i32``, ``[4 x ptr]``, ``i32 (ptr, ...)``.
 
         Raises:
-            IRError: there is no such type; says why.
+            IRError: the text is not a type; says why.
         """
         return self._core.type(text)
 
     def constant(self, text: str) -> Constant:
-        """The constant that LLVM's assembly spells so: ``i32 7``, ``ptr null``, ``ptr @f``.
+        """Parse a constant of LLVM assembly: ``i32 7``, ``ptr null``, ``ptr @f``.
 
         Raises:
-            IRError: there is no such constant; says why.
+            IRError: the text is not a constant; says why.
         """
         return self._core.constant(text)
 
     def declare(self, name: str, type: Type | str) -> Function:  # noqa: A002 - LLVM's word for it
-        """The function of that name and function type, declared if the module has none.
+        """The function of this name and function type; declares it if the module has none.
 
         Raises:
-            IRError: the name is taken, or LLVM accepts no such function.
+            IRError: the name is taken, or LLVM does not accept the function.
         """
         return self._core.declare(name, self._type(type))
 
@@ -136,7 +136,7 @@ class ModuleIR:
         *,
         is_constant: bool = False,
     ) -> GlobalVariable:
-        """A new global variable: internal, or without `initializer` a declaration.
+        """Add a global variable: internal if it has an `initializer`, otherwise a declaration.
 
         Raises:
             IRError: the name is taken, or the type and the initializer do not fit.
@@ -144,14 +144,14 @@ class ModuleIR:
         return self._core.add_global(name, self._type(type), initializer, is_constant)
 
     def run(self, pipeline: str) -> bool:
-        """Run a pipeline of LLVM's passes, in a module pass, as if it stood in the pass's place.
+        """Run a pipeline of LLVM's passes from inside a module pass.
 
         Returns:
             Whether a pass has changed the module.
 
         Raises:
-            IRError: no module pass runs, the text is not valid, or the pass has left IR that is not.
-            CompilationError: the compilation is to end, as when an advisor has failed.
+            IRError: no module pass is running, the pipeline text is wrong, or the module is not valid.
+            CompilationError: the compilation has to end, for example because an advisor has failed.
         """
         return self._core.run(pipeline)
 

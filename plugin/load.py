@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a user's Python file once, as a module, so that what it defines gets registered."""
+"""Runs a user's Python file once, as a module; its decorators register passes, features and runners."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _LOCK: Final = threading.RLock()
 
 
 def load_file(path: str | os.PathLike[str]) -> ModuleType:
-    """The module of the Python file at `path`, run at the first call and the same module from then on.
+    """The module of the Python file at `path`; the first call runs the file.
 
-    The folder of the file is appended to ``sys.path``, so that it can import its neighbours. No bytecode is
+    The file's folder is appended to ``sys.path``, so that the file can import its neighbours. No bytecode is
     written.
 
     Raises:
-        InputError: the file is missing or unreadable, or raised while it ran; names file and line.
-        Error: what the file raised of passpilot's own errors passes through.
+        InputError: the file is missing or unreadable, or raised an exception; names file and line.
+        Error: an error of passpilot's own that the file raised.
     """
     place = Path(path).resolve()
     with _LOCK:
@@ -67,7 +67,7 @@ def _read(place: Path, shown: str) -> bytes:
 
 
 def _free_name(stem: str) -> str:
-    """A module name that no import statement can mean and no other loaded file has."""
+    """A module name that no import statement can name and no other loaded file has."""
     name = wanted = f"passpilot-load:{stem}"
     number = 2
     while name in sys.modules:

@@ -21,9 +21,9 @@ class SupportsBitcode(Protocol):
 
 
 class Module(ModuleIR):
-    """One LLVM module with a context of its own; `Module.read` makes it.
+    """One LLVM module in its own context; `Module.read` makes it.
 
-    Modules on different threads are independent. One module serves one compilation at a time.
+    Modules on different threads are independent. A module takes part in one compilation at a time.
     """
 
     @classmethod
@@ -44,16 +44,16 @@ class Module(ModuleIR):
         Args:
             source: a path (``-``: standard input), the bytes of a .ll or .bc file, or a module of llvmlite
                 (`llvmlite.ir.Module` or `llvmlite.binding.ModuleRef`).
-            name: the module's identifier where `source` is not a path.
+            name: the module's identifier, if `source` is not a path.
             mtriple: overrides the module's target triple.
             data_layout: overrides the module's data layout.
-            verify: refuse a module that the verifier refuses.
+            verify: run LLVM's verifier, and refuse an invalid module.
             strip_debug: drop debug information first.
             discard_value_names: drop the names of values that are not global.
-            for_codegen: read as llc does, not as opt: with the target's own data layout.
+            for_codegen: read as llc does, not as opt: use the target's own data layout.
 
         Raises:
-            InputError: it cannot be read, parsed or verified.
+            InputError: the source cannot be read or parsed, or the module is invalid.
         """
         options = _core.ParseOptions()
         options.triple, options.data_layout = mtriple, data_layout
@@ -83,7 +83,7 @@ class Module(ModuleIR):
         """Run LLVM's verifier.
 
         Raises:
-            InputError: the module is broken; says how.
+            InputError: the module is invalid; says why.
         """
         if complaints := self._core.verify():
             raise InputError(f"{self.name}: expected a module that verifies, got: {complaints}")
@@ -103,7 +103,7 @@ class Module(ModuleIR):
         return self._core.bitcode()
 
     def copy(self) -> Module:
-        """Another module of the same content, in a context of its own."""
+        """A copy of the module in its own context."""
         return Module.read(self.bitcode(), name=self.name, verify=False)
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -117,7 +117,7 @@ class Module(ModuleIR):
 
 
 def utf8(what: str, text: str) -> str:
-    """The text itself, if the core can have it: Python keeps bytes of the command line that are no UTF-8."""
+    """The text, checked to be UTF-8 for the core: Python keeps other bytes of a command line as escapes."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -126,7 +126,7 @@ def utf8(what: str, text: str) -> str:
 
 
 def _bytes_of(source: object) -> tuple[bytes, str]:
-    """The bytes and a name of a source that is no path."""
+    """The bytes and the name of a source that is not a path."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         return bytes(source), "<bytes>"
     if type(source).__module__.partition(".")[0] == "llvmlite":

@@ -22,9 +22,9 @@ _OURS: Final = tuple(
 
 
 def definition_origin(*through: str) -> str:
-    """``file:line`` of the call into the module that asks, which is where the user defines something.
+    """``file:line`` of the call into the calling module: the place where the user defines something.
 
-    Calls from the modules `through` are skipped, too: they pass on what their callers define.
+    Calls from the modules `through` are skipped, because they pass on definitions of their callers.
     """
     here = sys._getframe(1)
     skipped = {here.f_globals["__name__"], "typing", *through}
@@ -35,7 +35,7 @@ def definition_origin(*through: str) -> str:
 
 
 def warn_user(text: str) -> None:
-    """Warn at the line outside of passpilot that led here."""
+    """Warn with the place of the innermost caller outside passpilot."""
     frame: FrameType | None = sys._getframe(1)
     level = 2
     while frame is not None and frame.f_code.co_filename.startswith(_OURS):
@@ -46,7 +46,7 @@ def warn_user(text: str) -> None:
 def error_place(error: BaseException) -> str:
     """``file:line`` of the innermost frame of the user's own code; empty if there is none.
 
-    Code of installed packages counts only where there is no other.
+    A frame of an installed package counts only if there is no other.
     """
     if isinstance(error, SyntaxError) and error.filename:
         return "" if f"line {error.lineno})" in str(error) else f"{error.filename}:{error.lineno}"
@@ -57,7 +57,7 @@ def error_place(error: BaseException) -> str:
 
 
 def line_in(file: str, error: BaseException) -> int | None:
-    """The line of `file` in which an error came up while it ran, or in which it cannot be read."""
+    """The line of `file` where the error was raised, or where its syntax is wrong."""
     if isinstance(error, SyntaxError) and error.filename == file:
         return error.lineno
     return next((line for name, line in reversed(list(_places(error))) if name == file), None)
@@ -65,7 +65,7 @@ def line_in(file: str, error: BaseException) -> int | None:
 
 @cache
 def _libraries() -> tuple[str, ...]:
-    """Where Python's own modules and those of installed packages are."""
+    """The folders of Python's own modules and of installed packages."""
     import sysconfig  # only errors need it
 
     folders = {f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib", "purelib", "platlib")}

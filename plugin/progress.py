@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A sign of life for what takes more than two seconds, on a terminal only."""
+"""Shows a spinner on a terminal if the work takes more than two seconds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DELAY: Final = 2.0
 
 @contextmanager
 def progress(what: str) -> Iterator[None]:
-    """Show `what` and the time it has taken, while the block runs, if stderr is a terminal."""
+    """Show `what` and the elapsed time while the block runs, if stderr is a terminal."""
     if not sys.stderr.isatty():
         yield
         return

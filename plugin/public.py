@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Shows what users import by the name that they import it by."""
+"""Gives public objects the module name by which users import them."""
 
 from __future__ import annotations
 

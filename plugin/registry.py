@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Registry`: definitions by name, of passpilot itself, of users' files, and of installed packages.
+"""`Registry`: definitions by name, from passpilot itself, from users' files and from installed packages.
 
-There is one for each kind of definition: passes of LLVM and of MLIR, features, runner schemes, MLIR's calls.
-A name has one owner. Packages offer definitions by entry points, which are scanned once, and imported only
-when somebody asks for their name.
+There is one registry per kind of definition: LLVM passes, MLIR passes, features, runner schemes, MLIR calls.
+A name has one owner. Packages offer definitions by entry points, which are scanned once and imported only
+when their name is used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Defined(Protocol):
-    """What a registry holds."""
+    """A definition in a registry."""
 
     @property
     def origin(self) -> str:
@@ -39,12 +39,12 @@ class Registry(Mapping[str, Definition]):
     """The registered definitions of one kind, by name, in the order of registration.
 
     Args:
-        noun: what messages call one of them.
+        noun: the word for a definition in messages.
         error: the class of the errors.
-        own: the names that belong to passpilot, with the place of each as ``module:attribute`` or ``module``.
-        group: the entry-point group of other packages; without one, packages cannot add definitions.
-        where: what messages say after the name when nothing is registered by it.
-        hint: what they say to do where a name is taken.
+        own: the names that belong to passpilot, and their places as ``module:attribute`` or ``module``.
+        group: the entry-point group of other packages; without it, packages cannot add definitions.
+        where: the text after the name in the error about an unknown name.
+        hint: the advice in the error about a name that is taken.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Registry(Mapping[str, Definition]):
     __eq__ = object.__eq__
 
     def add(self, name: str, definition: Definition) -> None:
-        """Register a definition; nothing happens if this very one is registered by the name.
+        """Register a definition; does nothing if the same object is already registered by this name.
 
         Raises:
             Error: the name has another owner.
@@ -89,7 +89,7 @@ class Registry(Mapping[str, Definition]):
         self._definitions[name] = definition
 
     def owner(self, name: str, definition: Definition) -> str:  # noqa: ARG002  (subclasses look at it)
-        """Who owns the name that `definition` is to have; empty if nobody does."""
+        """The owner of a name that `definition` would take; empty if the name is free."""
         if name in self.own:
             return "passpilot itself"
         taken = self.get(name)
@@ -106,15 +106,15 @@ class Registry(Mapping[str, Definition]):
             raise self._error(f"{who}: expected a registered {self.noun}, got none of this name")
 
     def names(self) -> list[str]:
-        """The names of all definitions that there are, without importing anything."""
+        """The names of all definitions, also those of packages that are not imported."""
         return sorted({*self.own, *self, *self.offered().names})
 
     def added(self) -> set[str]:
-        """The registered names that do not come with passpilot."""
+        """The registered names that are not passpilot's own."""
         return self._definitions.keys() - self.own.keys()
 
     def offered(self) -> EntryPoints:
-        """The definitions to import when they are asked for: ours, then those of other packages."""
+        """The definitions that are imported on demand: passpilot's own, then those of other packages."""
         if self._offered is None:
             from importlib.metadata import EntryPoint, EntryPoints, entry_points  # few compilations need it
 
@@ -124,10 +124,10 @@ class Registry(Mapping[str, Definition]):
         return self._offered
 
     def entry(self, name: str) -> EntryPoint | None:
-        """The entry point of this name, if there is one.
+        """The entry point of this name, or None.
 
         Raises:
-            Error: several packages have the name.
+            Error: several packages offer the name.
         """
         found = {entry.value: entry for entry in self.offered().select(name=name)}
         if len(found) > 1:
@@ -136,10 +136,10 @@ class Registry(Mapping[str, Definition]):
         return next(iter(found.values()), None)
 
     def imported(self, entry: EntryPoint) -> object:
-        """What an entry point names.
+        """Import the object of an entry point.
 
         Raises:
-            Error: it cannot be imported.
+            Error: the import fails.
         """
         try:
             return entry.load()
@@ -150,15 +150,15 @@ class Registry(Mapping[str, Definition]):
             raise self._error(f"{who}: expected it to be imported, got {headline(error)}") from error
 
     def import_own(self, name: str) -> object:
-        """What `own` has by this name, imported without a look at other packages."""
+        """Import one of passpilot's own definitions, without scanning other packages."""
         module, _, attribute = self.own[name].partition(":")
         owner = import_module(module)
         return getattr(owner, attribute) if attribute else owner
 
     def restore(self, definitions: Mapping[str, Definition]) -> None:
-        """Make these the registered definitions; entry points are scanned again when they are needed.
+        """Register exactly these definitions, and scan entry points again when they are needed.
 
-        What comes with passpilot and has been imported stays, because no second import would register it.
+        passpilot's own imported definitions stay, because a second import would not register them again.
         """
         kept = {name: each for name, each in self.items() if name in self.own}
         self._definitions = {**definitions, **kept}
@@ -171,7 +171,7 @@ State: TypeAlias = "dict[Registry[Any], dict[str, Defined]]"
 
 
 def snapshot() -> State:
-    """What is registered now, in all registries."""
+    """The definitions of all registries now."""
     return {registry: dict(registry) for registry in _ALL}
 
 

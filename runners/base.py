@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The runner contract: the one interface between a decision point and whoever answers it.
+"""The runner contract: the interface between a decision point and the runner that answers it.
 
-A runner says at construction which of the offered tensors it reads (`inputs`) and what it answers (`output`).
-It is then bound once to buffers that stay where they are, and asked once per decision:
+At construction a runner sets which offered tensors it reads (`inputs`) and what it answers (`output`). The
+caller binds it once to buffers that never move, and asks it once per decision:
 
     runner.bind(tensors, frame, host)      once
     runner.switch_context(name)            at any time, any number of times
@@ -11,7 +11,7 @@ It is then bound once to buffers that stay where they are, and asked once per de
     runner.close()                         any number of times
 
 The tensors belong to the caller: a runner neither writes nor clears them. One runner serves one thread at a
-time. `passpilot.check_runner` tells whether a runner keeps these rules.
+time. `passpilot.check_runner` tests these rules.
 """
 
 from __future__ import annotations
@@ -39,42 +39,42 @@ AnyRunner = TypeVar("AnyRunner", bound="Runner")
 
 
 class Host(Protocol):
-    """What a runner inside the compiler may ask about the present decision, beyond its tensors."""
+    """The compiler, for a runner in its process: facts about the current decision beyond its tensors."""
 
     @property
     def site(self) -> object:
-        """The view of the place of the decision: a call site, the candidate of an eviction, a live range."""
+        """A view of the IR at the decision: a call site, an eviction candidate, or a live range."""
 
     def default(self) -> bool | int | float:
-        """The compiler's own decision, of the type of the advice; computed when asked for."""
+        """The compiler's own decision, of the advice's type; computed on demand."""
 
     def feature(self, name: str) -> Tensor:
-        """An offered tensor that is not among the runner's inputs; computed when asked for."""
+        """An offered tensor that is not among the runner's inputs; computed on demand."""
 
 
 class Runner(ABC):
     """Answers the questions of one decision point."""
 
     inputs: tuple[TensorSpec, ...]
-    """The tensors it reads, a subset of what the point offers, in an order of its own."""
+    """The tensors the runner reads: a subset of the point's features, in any order."""
 
     output: TensorSpec
-    """The advice."""
+    """The spec of the advice."""
 
     tensors: Mapping[str, Tensor] = MappingProxyType({})
-    """The inputs by name, once bound; the buffers stay the same for the runner's life."""
+    """The inputs by name, once bound; the buffers never move."""
 
     frame: NDArray[np.uint8]
-    """The one block that holds the inputs, as `passpilot.features.spec.layout` places them."""
+    """The one buffer that holds all inputs, placed by `passpilot.features.spec.layout`."""
 
     advised: bool = False
-    """Whether an advisor has taken it; a runner serves one."""
+    """Whether an advisor has taken this runner; a runner serves one advisor."""
 
     host: Host | None = None
-    """The compiler, or None where it is in another process."""
+    """The compiler; None if it is another process."""
 
     budgeted: ClassVar[bool] = True
-    """Whether an advisor may decide in its place to keep to a budget; a replayed log has kept its own."""
+    """Whether an advisor may override answers to keep a budget; a replayed log already keeps it."""
 
     def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
         """Take the buffers of `inputs`. Called once, before the first question."""
@@ -87,19 +87,19 @@ class Runner(ABC):
         """The advice on the decision whose features the tensors hold.
 
         Raises:
-            RunnerError: there is no advice; a Python policy may raise whatever it likes.
+            RunnerError: the runner has no advice; a Python policy may raise anything.
         """
 
     def evaluate_batch(self, frames: NDArray[np.uint8]) -> Sequence[object]:
-        """The advice on each of several decisions, none of which depends on another's advice.
+        """The advice on several decisions that do not depend on each other's advice.
 
-        `frames` has one row per decision, of the size of `frame`. This asks `evaluate` for each, with its row
-        in `frame`; a runner that answers them faster together has a method of its own, with the same answers.
-        The decisions are of one context, unless the runner has no `switch_context` of its own. After an error
-        that is not fatal each is asked alone.
+        `frames` is uint8[decisions, frame size]. The default copies each row into `frame` and calls
+        `evaluate`; a runner that is faster in batches overrides it with the same answers. All decisions
+        belong to one context, unless the runner does not override `switch_context`. After an error that is
+        not fatal, the caller asks about each decision alone.
 
         Raises:
-            RunnerError: there is no advice on one of them.
+            RunnerError: the runner has no advice on one of the decisions.
         """
         answers = []
         for row in frames:
@@ -108,10 +108,10 @@ class Runner(ABC):
         return answers
 
     def switch_context(self, name: str) -> None:  # noqa: B027  (not every runner has contexts)
-        """The decisions that follow belong to the context `name`, such as a module."""
+        """Start the context `name`, such as a module: the next decisions belong to it."""
 
     def close(self) -> None:  # noqa: B027  (not every runner holds something)
-        """Let go of whatever the runner holds; once closed, it need not answer. Idempotent."""
+        """Release what the runner holds; it need not answer afterwards. Idempotent."""
 
     def __enter__(self) -> Self:
         return self
@@ -121,7 +121,7 @@ class Runner(ABC):
 
 
 def allocate(runner: AnyRunner, host: Host | None = None) -> AnyRunner:
-    """Bind the runner to zeroed buffers of its own, as the compiler would; returns the runner."""
+    """Bind the runner to new zeroed buffers, as the compiler would, and return it."""
     import numpy as np
 
     frame = np.zeros(layout(runner.inputs)[1], np.uint8)
@@ -130,7 +130,7 @@ def allocate(runner: AnyRunner, host: Host | None = None) -> AnyRunner:
 
 
 def tensor_views(specs: Sequence[TensorSpec], frame: NDArray[np.uint8]) -> dict[str, Tensor]:
-    """The tensors of a block by name: views of `frame`, which `layout(specs)` describes."""
+    """Views of `frame` by tensor name, placed by `layout(specs)`."""
     offsets, _ = layout(specs)
     return {
         spec.name: frame[start : start + spec.nbytes].view(spec.numpy_dtype).reshape(spec.shape)
@@ -139,7 +139,7 @@ def tensor_views(specs: Sequence[TensorSpec], frame: NDArray[np.uint8]) -> dict[
 
 
 def own_features(point: Point) -> tuple[TensorSpec, ...]:
-    """The point's own table: what it offers before the default decision and custom features."""
+    """The point's own features, without the default decision and custom features."""
     names = [spec.name for spec in point.features]
     end = names.index(point.default.name) if point.default.name in names else len(names)
     return point.features[:end]

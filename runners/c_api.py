@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What Python does for a process that uses the C API: makes and asks the runners that are no native ones.
+"""The Python side of the C API: makes and asks the runners that are not native.
 
-The library calls the functions here through a struct of C (plugin/native/c/python_runner.h), as
-`passpilot.plugin.embedded` describes. A decision point comes as lines of text: its name, its domain, then the
-advice, the default and the features, each as its spec and its name.
+The C library calls these functions through the struct of plugin/native/c/python_runner.h, as
+`passpilot.plugin.embedded` describes. It describes a decision point in lines of text: the name, the domain,
+then "SPEC NAME" for the advice, the default and every feature.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RELEASE: Final = CFUNCTYPE(None, c_void_p)
 
 
 class _Memory:
-    """The library's memory as an array of numpy's, which is let go with the last of its views."""
+    """The C library's memory as a numpy array; released with its last view."""
 
     def __init__(self, address: int, size: int, kept: int, release: int) -> None:
         self.__array_interface__ = {
@@ -51,7 +51,7 @@ class _Memory:
 
 
 class ForeignHost:
-    """What a runner may ask a compiler that passpilot does not know: its decision, and what it offers."""
+    """The host for a compiler other than LLVM and MLIR: knows its default decision and its features."""
 
     def __init__(self, point: Point, tensors: Mapping[str, Tensor], default: c_int64 | c_double) -> None:
         self._point = point
@@ -60,7 +60,7 @@ class ForeignHost:
 
     @property
     def site(self) -> object:
-        """Nothing.
+        """Not available: passpilot cannot view this compiler's IR.
 
         Raises:
             PolicyError: always.
@@ -76,7 +76,7 @@ class ForeignHost:
         """An offered tensor.
 
         Raises:
-            SpecMismatchError: it is not offered.
+            SpecMismatchError: the point does not offer it.
         """
         (spec,) = self._point.select([name])
         if name == self._point.default.name:
@@ -85,7 +85,7 @@ class ForeignHost:
 
 
 class AskedRunner:
-    """A runner for one decision point of the library's caller."""
+    """A runner that writes its answers into the C caller's memory."""
 
     def __init__(self, runner: Runner, point: Point) -> None:
         self._runner = runner
@@ -93,7 +93,7 @@ class AskedRunner:
         self._answer: c_int64 | c_double
 
     def bind(self, memory: _Memory, order: Sequence[str], default: int, answer: int) -> None:
-        """Take the buffers: the memory's tensors in their order, and the addresses of two scalars."""
+        """Take the buffers: `memory` has the tensors of `order`; `default` and `answer` are addresses."""
         block = np.asarray(memory)
         scalar = c_double if isinstance(self._point.domain, Number) else c_int64
         self._answer = scalar.from_address(answer)
@@ -107,12 +107,12 @@ class AskedRunner:
         """Ask, and write the answer.
 
         Raises:
-            AdviceError: it is none of the domain; the library looks at the mask.
+            AdviceError: the answer is outside the domain; the C library checks the mask.
         """
         self._answer.value = self._point.domain.accept(self._runner.evaluate())
 
     def switch_context(self, name: str) -> None:
-        """Tell the runner."""
+        """Pass the context on to the runner."""
         self._runner.switch_context(name)
 
     def close(self) -> None:
@@ -125,7 +125,7 @@ _HANDLES: Final = itertools.count(1)
 
 
 def read_point(text: str) -> Point:
-    """The decision point that the library describes."""
+    """Parse the C library's description of a decision point."""
     name, domain, *rows = text.split("\n")
     specs = [TensorSpec.parse(*row.split(" ", 1)) for row in rows]
     advice, default, *features = specs
@@ -146,8 +146,8 @@ def _make(tell: Teller, spec: bytes, point_text: bytes, timeout: float, default_
         runner = make_runner_or_absent(
             os.fsdecode(spec), point, timeout=timeout, default_on_error=default_on_error
         )
-    for each in runner.inputs:
-        tell("input", each.name)
+    for tensor in runner.inputs:
+        tell("input", tensor.name)
     handle = next(_HANDLES)
     _MADE[handle] = AskedRunner(runner, point)
     return handle
@@ -173,7 +173,7 @@ def _bind(
 def _evaluate(tell: Teller, handle: int) -> bool:
     try:
         _MADE[handle].evaluate()
-    except BaseException as error:  # noqa: BLE001  (told, whatever a policy raises)
+    except BaseException as error:  # noqa: BLE001  (reported, whatever a policy raises)
         _tell_failure(tell, error)
         return False
     return True
@@ -182,7 +182,7 @@ def _evaluate(tell: Teller, handle: int) -> bool:
 def _switch_context(tell: Teller, handle: int, name: bytes) -> None:
     try:
         _MADE[handle].switch_context(name.decode("utf-8", "replace"))
-    except BaseException as error:  # noqa: BLE001  (told, whatever a policy raises)
+    except BaseException as error:  # noqa: BLE001  (reported, whatever a policy raises)
         _tell_failure(tell, error)
 
 
@@ -209,7 +209,7 @@ def _end(_: Teller) -> None:
 
 
 def connect(address: int, tell: Tell) -> None:
-    """Write the functions into the struct of plugin/native/c/python_runner.h at an address."""
+    """Write the functions into the struct of plugin/native/c/python_runner.h at `address`."""
     size = c_size_t
     functions: tuple[Function, ...] = (
         (_end, None, ()),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`check_runner`: does a runner keep the contract of `passpilot.runners.base`? For authors of runners.
+"""`check_runner`: tests that a runner keeps the contract of `passpilot.runners.base`. For authors of runners.
 
 def test_my_runner():
     check_runner("mine:model.bin")
@@ -52,14 +52,14 @@ def check_runner(
     host: Host | None = None,
     timeout: float = 10.0,
 ) -> None:
-    """Ask a runner `decisions` questions and make sure that it keeps the rules.
+    """Ask a runner `decisions` questions and check that it keeps the rules of the contract.
 
-    `runner` is a runner spec, a Python policy, or a function of no arguments that makes a runner; these are
-    made several times, and have to answer alike. Of a runner that is given itself less can be checked, and it
-    is closed. `observations` are the tensors of the questions by name; without them they are made up.
+    `runner` is a runner spec, a Python policy, or a function without arguments that makes a runner; several
+    runners are made, and must answer alike. A runner object is checked less thoroughly, and closed.
+    `observations` are the questions as tensors by name; the default is random questions.
 
     Raises:
-        ConformanceError: lists every rule found broken.
+        ConformanceError: lists every broken rule.
     """
     decision_point = find_point(point) if isinstance(point, str) else point
     questions = list(observations) if observations is not None else _made_up(decision_point, decisions)
@@ -72,7 +72,7 @@ def check_runner(
             check.again(first, make)
             if first is not None and not check.broken:
                 check.together(first.answers, make())
-    except Exception as error:  # noqa: BLE001  (it is what we look for)
+    except Exception as error:  # noqa: BLE001  (reported as a broken rule)
         check.broken.append(f"it can be made: {describe_exception(error)}")
     if check.broken:
         name = runner if isinstance(runner, str) else getattr(runner, "__qualname__", type(runner).__name__)
@@ -82,16 +82,16 @@ def check_runner(
 
 
 def _maker(runner: RunnerLike, point: Point, timeout: float) -> Callable[[], object]:
-    """What makes the runner; nothing is checked yet that `make_runner` checks."""
+    """A function that makes the runner."""
     if isinstance(runner, Runner):
         return lambda: runner
     if callable(runner) and _takes_nothing(runner):
         try:
             made = runner()
-        except Exception:  # noqa: BLE001  (it shows again when it is made to be checked)
+        except Exception:  # noqa: BLE001  (the check makes it again and reports this)
             return runner
         if isinstance(made, Runner):
-            with contextlib.suppress(Exception):  # likewise
+            with contextlib.suppress(Exception):  # the check closes it again and reports this
                 made.close()
             return runner
     return lambda: make_runner(runner, point, timeout=timeout)
@@ -106,7 +106,7 @@ def _takes_nothing(function: Callable[..., object]) -> bool:
 
 
 def _made_up(point: Point, count: int) -> list[Values]:
-    """Small numbers of all signs and a legal default; first zeros where legal, with all choices legal."""
+    """Questions of small numbers with a legal default; the first has zeros and allows every choice."""
     generator = np.random.default_rng(_SEED)
     made_up = (_question(point, generator) for _ in range(count - 1))
     domain, zeros = point.domain, dict[str, int | float]()
@@ -142,7 +142,7 @@ def _numbers(spec: TensorSpec, generator: np.random.Generator) -> NDArray[np.gen
 
 @dataclass(slots=True)
 class _Trace:
-    """What one run showed that another one has to repeat."""
+    """What one run showed; a second run must repeat it."""
 
     inputs: object
     output: object
@@ -162,7 +162,7 @@ class _Conformance:
         return holds
 
     def run(self, runner: object) -> _Trace | None:
-        """One life of a runner; None if it is not even fit to be asked."""
+        """Use a runner from `__enter__` to `close`; None if it cannot be asked at all."""
         if not isinstance(runner, Runner):
             self.broken.append(f"it is a passpilot.Runner: got {type(runner).__name__}")
             return None
@@ -180,12 +180,12 @@ class _Conformance:
         return trace
 
     def unused(self, runner: object) -> None:
-        """A runner that is never bound or asked can be closed as well."""
+        """Check that a runner can be closed that was never bound or asked."""
         if isinstance(runner, Runner):
             self._close(runner)
 
     def again(self, first: _Trace | None, make: Callable[[], object]) -> None:
-        """A second runner does the same as the first, and leaves nothing behind."""
+        """Check that a second runner does the same as the first, and leaves no descriptors or threads."""
         before = _resources()
         second = self.run(make())
         after = _settled(before)
@@ -201,7 +201,7 @@ class _Conformance:
         self.expect(differ is None, f"two runners made alike answer alike: they differ at decision {differ}")
 
     def together(self, expected: list[int | float], runner: object) -> None:
-        """One with a method of its own for it answers the questions between two contexts at once alike."""
+        """Check that an overridden `evaluate_batch`, asked once per context, answers like `evaluate`."""
         if not isinstance(runner, Runner) or type(runner).evaluate_batch is Runner.evaluate_batch:
             return
         frame = np.zeros(layout(runner.inputs)[1], np.uint8)
@@ -213,7 +213,7 @@ class _Conformance:
                 for start in range(0, len(expected), _CONTEXT_EVERY):
                     self._set_context(runner, start)
                     answers += self._batch(runner, frame, tensors, slice(start, start + _CONTEXT_EVERY))
-            except Exception as error:  # noqa: BLE001  (it is what we look for)
+            except Exception as error:  # noqa: BLE001  (reported as a broken rule)
                 self.broken.append(f"evaluate_batch() answers: {describe_exception(error)}")
                 return
         self.expect(answers == expected, "evaluate_batch() answers as evaluate() does, one by one")
@@ -238,7 +238,7 @@ class _Conformance:
 
     def _specs(self, runner: Runner) -> bool:
         inputs: object = getattr(runner, "inputs", None)
-        specs = isinstance(inputs, tuple) and all(isinstance(each, TensorSpec) for each in inputs)
+        specs = isinstance(inputs, tuple) and all(isinstance(spec, TensorSpec) for spec in inputs)
         if not self.expect(specs, f"inputs is a tuple of TensorSpec: got {inputs!r}"):
             return False
         names = [spec.name for spec in runner.inputs]
@@ -276,14 +276,14 @@ class _Conformance:
             trace.answers.append(self.point.domain.accept(runner.evaluate(), self._mask(values)))
         except AdviceError as error:
             return self.expect(False, f"evaluate() answers within the domain: at decision {number}, {error}")
-        except Exception as error:  # noqa: BLE001  (it is what we look for)
+        except Exception as error:  # noqa: BLE001  (reported as a broken rule)
             return self.expect(
                 False, f"evaluate() answers: at decision {number}, {describe_exception(error)}"
             )
         return True
 
     def _mask(self, values: Values) -> dict[str, NDArray[np.generic]]:
-        """The mask of a question, which the runner need not read."""
+        """The mask of a question, whether or not the runner reads it."""
         domain = self.point.domain
         if not isinstance(domain, Choice) or domain.mask not in values:
             return {}
@@ -299,7 +299,7 @@ class _Conformance:
     def _guarded(self, what: str, call: Callable[[], object]) -> object:
         try:
             return call()
-        except Exception as error:  # noqa: BLE001  (it is what we look for)
+        except Exception as error:  # noqa: BLE001  (reported as a broken rule)
             self.broken.append(f"{what} does not raise: {describe_exception(error)}")
             return None
 
@@ -313,7 +313,7 @@ def _same_memory(bound: object, given: Tensor) -> bool:
 
 
 def _settled(before: dict[str, int]) -> dict[str, int]:
-    """What is held once it is no more than `before`, or soon: some libraries close in the background."""
+    """The resources held once they are down to `before`, or after `_SOON` s: some libraries close late."""
     end = time.monotonic() + _SOON
     while _more(held := _resources(), before) and time.monotonic() < end:
         time.sleep(0.01)
@@ -325,7 +325,7 @@ def _more(held: dict[str, int], before: dict[str, int]) -> bool:
 
 
 def _resources() -> dict[str, int]:
-    """What a closed runner must have given back, where the system tells."""
+    """The number of threads and, where the system shows them, of open descriptors."""
     descriptors = Path("/proc/self/fd")
     counts = {"threads": threading.active_count()}
     if descriptors.exists():

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`grpc:HOST:PORT[?tls=CA.pem|no&token=TOKEN|@FILE]`: asks a model server, on this machine or another.
+"""`grpc:HOST:PORT[?tls=CA.pem|no&token=TOKEN|@FILE]`: asks a model server on this machine or another.
 
-The server is `passpilot serve RUNNER --grpc HOST:PORT`, or any other that speaks advisor.proto, which comes
-with the package. A runner is one stream. If nobody listens there yet, it waits as long as for any answer.
+The server is `passpilot serve RUNNER --grpc HOST:PORT`, or any program that speaks advisor.proto, which comes
+with the package. One runner is one stream. It waits for the server to listen as long as for an answer.
 
-    tls=FILE       TLS; the server's certificate is to be signed by one in this PEM file
-    tls=no         no TLS, though a token travels to another machine; elsewhere it is what is meant without
-    token=TOKEN    sent to the server; @FILE is the text in a file
+    tls=FILE       use TLS; a certificate in this PEM file must have signed the server's
+    tls=no         use no TLS even if a token goes to another machine; without a token this is the default
+    token=TOKEN    send this token to the server; @FILE reads it from a file
 
 `protocol=mlbridge` speaks to ML-Compiler-Bridge's servers instead; see `passpilot.runners.foreign.mlbridge`.
 """
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
 
 _OPTIONS: Final = (
     *grpc_messages.OPTIONS,
-    ("grpc.enable_http_proxy", 0),  # HOST:PORT is where the server is
+    ("grpc.enable_http_proxy", 0),  # connect to HOST:PORT itself
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 500),
 )
 _KEYS: Final = {"passpilot": ("tls", "token"), "mlbridge": ("proto", "features")}
-"""What each protocol knows."""
+"""The keys of each protocol."""
 
 
 class GrpcRunner(RemoteRunner):
     """A session with a model server, which names the tensors that it wants.
 
     Raises:
-        PeerError: the server is absent, dead, silent, incoherent, or does not take us.
+        PeerError: the server is absent, dead, silent, incoherent, or refuses the session.
         SpecMismatchError: the server's runner wants a tensor that is not offered.
     """
 
@@ -91,7 +91,7 @@ class GrpcRunner(RemoteRunner):
         self._head = grpc_messages.frame_head(size)
 
     def _greet(self, hello: bytes) -> bytes:
-        """The answer to the handshake, once somebody listens."""
+        """Wait until the server listens; return its answer to the handshake."""
         answer = self._stream.open_when_listening(hello, lambda: not self._watch.fired)
         if answer is None:
             late = self._stream.refused or "nothing before the deadline"
@@ -117,7 +117,7 @@ class GrpcRunner(RemoteRunner):
         super().bind(tensors, frame, host)
         self._frame = frame.data
 
-    def _ask(self, deadline: float = 0.0) -> int | float:  # noqa: ARG002  (the watch has it)
+    def _ask(self, deadline: float = 0.0) -> int | float:  # noqa: ARG002  (the watch keeps the deadline)
         data = self._exchange(b"".join((self._head, self._frame)))
         if len(data) == self._code.size and data[0] == self._code.head:
             _, advice = self._code.unpack(data)
@@ -143,7 +143,7 @@ class GrpcRunner(RemoteRunner):
         raise PeerError(f"{self._who}: expected an answer, got {got}; see the server's own output")
 
     def switch_context(self, name: str) -> None:
-        """Tell the server; raises what `evaluate` raises."""
+        """Send the context to the server; raises what `evaluate` raises."""
         text = wire.text_message(name).decode()
         try:
             data = self._exchange(Question(context=text).SerializeToString())
@@ -156,7 +156,11 @@ class GrpcRunner(RemoteRunner):
             raise
 
     def _checked(self, data: bytes) -> Answer:
-        """The answer, if it tells no error."""
+        """Parse an answer.
+
+        Raises:
+            ModelError: the answer is a failure.
+        """
         answer = self._parsed(data)
         if answer.WhichOneof("kind") == "failure":
             msg = f"{self._who} ({self.server}): {answer.failure.error[: wire.MAX_TEXT]}"
@@ -177,7 +181,7 @@ class GrpcRunner(RemoteRunner):
 
 @runner_keys("protocol", *(key for keys in _KEYS.values() for key in keys))
 def grpc_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> Runner:
-    """The runner of `grpc:HOST:PORT`.
+    """Make the runner of `grpc:HOST:PORT`.
 
     Raises:
         RunnerSpecError: the target or a key is wrong, or a token would travel unprotected.

@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runners that the core answers itself: `const:`, `default`, `random:`, `onnx:`, `aot:`, and C functions.
+"""Native runners, which run in the C++ core: `const:`, `default`, `random:`, `onnx:`, `aot:`, C functions.
 
-Inside a compilation the core asks them directly, without the GIL; the methods here serve others, such as
-`passpilot serve`.
+Inside a compilation the core asks them directly, without the GIL; the methods here are for other callers,
+such as `passpilot serve`.
 
-`onnx:MODEL[?output=NAME&as=decision|logits|probability&threshold=0.5&map=INPUT:a,b]` runs an ONNX model on
-one thread. Each input of the model is bound by name to the tensor of the same name, type and number of
-elements; `map=x:a,b` concatenates tensors into the one float input `x` instead (`map=x:*`: the whole
-table of the point), and several maps are joined by ';'. `output` names the output that decides, where the
-model has several. It is read as
+`onnx:MODEL[?output=NAME&as=decision|logits|score|probability&threshold=0.5&map=INPUT:a,b]` runs an ONNX model
+on one thread. Each model input reads the tensor of the same name, type and number of elements. `map=x:a,b`
+concatenates tensors into the one float input `x` instead (`map=x:*`: all of the point's own features); ';'
+separates several maps. `output` names the deciding output of a model with several. `as` says how to read it:
 
-* `decision`: one element, the advice itself; the default for integers and booleans, and of `priority`;
-* `logits`: one element per choice, the largest wins, of `evict` among the legal ones; the default for
+* `decision`: one element, the advice itself; the default for integers and booleans, and for `priority`;
+* `logits`: one element per choice, the largest wins, for `evict` among the legal ones; the default for
   several floats;
-* `score`: one element, how good one column is, of `evict`; the model sees that column's value of each tensor,
-  is asked for all legal columns, at once if its first dimension is open, and the largest wins;
+* `score`: one element, the score of one column of `evict`; the model sees one column of every tensor and is
+  asked about all legal columns, in one batch if its first dimension is open; the largest wins;
 * `probability`: one float, yes from `threshold` (0.5) on; the default for one float; only for `inline`.
 
 `aot:MODEL.so`, with the same keys, asks a model that `passpilot aot` compiled.
@@ -51,13 +50,13 @@ MEANINGS: Final = {
     Choice: ("decision", "logits", "score"),
     Number: ("decision",),
 }
-"""How the output of a model can be read, by the domain of the advice."""
+"""The values of `as`, by the domain of the advice."""
 
 _NUMBER: Final = re.compile(r"[0-9]+(\.[0-9]*)?([eE]\+?[0-9]+)?")
 
 
 class NativeRunner(Runner):
-    """A runner of the core; `core` is what the compiler asks instead of `evaluate`."""
+    """A runner of the core; the compiler asks `core` directly instead of `evaluate`."""
 
     def __init__(self, core: _core.NativeRunner) -> None:
         self.core = core
@@ -80,24 +79,24 @@ class NativeRunner(Runner):
 
 
 def spec_of(core: _core.TensorSpec) -> TensorSpec:
-    """A tensor spec of the core's as one of ours."""
+    """Convert a tensor spec of the core."""
     return TensorSpec(core.name, core.dtype, tuple(core.shape))
 
 
 def core_spec(spec: TensorSpec) -> _core.TensorSpec:
-    """The tensor spec for the core."""
+    """Convert a tensor spec for the core."""
     return _core.TensorSpec(spec.name, spec.dtype, spec.shape)
 
 
 def core_domain(domain: Domain) -> _core.Domain:
-    """The domain for the core."""
+    """Convert a domain for the core."""
     if isinstance(domain, Choice):
         return _core.Domain.choice(domain.count, domain.mask)
     return _core.Domain.number(domain.low, domain.high) if isinstance(domain, Number) else _core.Domain.flag()
 
 
 def core_point(point: Point) -> _core.PointSpec:
-    """The decision point for the core, with its own table alone."""
+    """Convert a decision point for the core: its own features, without the custom ones."""
     own = [core_spec(spec) for spec in own_features(point)]
     default, advice = core_spec(point.default), core_spec(point.advice)
     return _core.PointSpec(point.name, own, default, advice, core_domain(point.domain))
@@ -106,18 +105,18 @@ def core_point(point: Point) -> _core.PointSpec:
 def function_runner(
     address: int, inputs: Sequence[TensorSpec], output: TensorSpec, *, context: int = 0
 ) -> NativeRunner:
-    """A compiled function as a runner: ``int f(void *context, const void *const *inputs, void *output)``.
+    """Make a runner of a function ``int f(void *context, const void *const *inputs, void *output)``.
 
-    `address` and `context` are addresses, of a ctypes, numba or llvmlite function for instance, which must
-    outlive the runner. The function gets one pointer per input, writes the advice, and returns 0; any other
-    status is an error.
+    `address` is the function's address, for instance from ctypes, numba or llvmlite; the function and
+    `context` must outlive the runner. The function gets one pointer per input, writes the advice, and returns
+    0; any other status is an error.
     """
     read = [core_spec(spec) for spec in inputs]
     return NativeRunner(_core.NativeRunner.function(read, core_spec(output), address, context))
 
 
 def const_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:
-    """`const:N`: always the same answer."""
+    """`const:N`: always answers N."""
     value = _constant(target, point)
     return NativeRunner(_core.NativeRunner.constant(core_spec(point.advice), value))
 
@@ -133,7 +132,7 @@ def _constant(target: str, point: Point) -> int | float:
 
 
 def default_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:
-    """`default`: the compiler's own decision."""
+    """`default`: answers the compiler's own decision."""
     if target:
         msg = f"runner default:{target}: expected default alone, got a target"
         raise RunnerSpecError(msg)
@@ -142,9 +141,9 @@ def default_runner(target: str, options: dict[str, str], point: Point, timeout: 
 
 
 def random_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:
-    """`random:SEED`: drawn per context and ordinal from what is legal, on every machine and transport alike.
+    """`random:SEED`: draws a legal answer, the same for a context and ordinal on all machines and transports.
 
-    Of a number, 2^32 steps between the least and the largest: of `priority`, integers of 32 bits.
+    A number is one of 2^32 steps between the domain's bounds: for `priority`, a 32-bit integer.
     """
     if not (target.isascii() and target.isdigit() and int(target) < 1 << 64):
         msg = f"runner random:{target}: expected random:SEED with a 64-bit unsigned seed, got {target!r}"
@@ -157,7 +156,7 @@ def random_runner(target: str, options: dict[str, str], point: Point, timeout: f
 
 
 def _mask_of(point: Point) -> _core.TensorSpec | None:
-    """The tensor that tells the legal choices, if the domain has one."""
+    """The tensor that marks the legal choices, if the domain has one."""
     if not isinstance(point.domain, Choice):
         return None
     (mask,) = point.select([point.domain.mask])
@@ -183,7 +182,7 @@ def aot_runner(target: str, options: dict[str, str], point: Point, timeout: floa
 
     Raises:
         RunnerSpecError: a key has a wrong value.
-        ModelError: the library cannot be loaded, is none of ours, or wants another processor.
+        ModelError: the library cannot be loaded, is not from `passpilot aot`, or needs another processor.
         SpecMismatchError: the model's inputs or outputs do not fit the decision point.
     """
     make = partial(_core.NativeRunner.aot, str(Path(target).absolute()))
@@ -193,7 +192,7 @@ def aot_runner(target: str, options: dict[str, str], point: Point, timeout: floa
 def _model_runner(
     runner: str, options: dict[str, str], point: Point, make: Callable[..., _core.NativeRunner]
 ) -> NativeRunner:
-    """The runner that `make` makes of what is offered, the advice and the options."""
+    """Check the options of a model's runner and pass them to `make`."""
     offered, advice = [core_spec(spec) for spec in point.features], core_spec(point.advice)
     meaning = _meaning(runner, options, point)
     if meaning == "score":

@@ -2,8 +2,8 @@
 """`pipe:BASE[?serdes=bitstream|json|protobuf]`: asks a model server on this machine over two FIFOs.
 
 The server is `passpilot serve RUNNER --pipe BASE`. `passpilot.runners.remote.wire` defines the messages,
-`passpilot.runners.remote.fifo` the FIFOs. If the server is not there yet, or serves another client, the
-client waits for it as long as for any answer. `protocol=mlgo` and `protocol=mlbridge` speak to MLGO's and
+`passpilot.runners.remote.fifo` the FIFOs. While the server is absent or serves another client, the runner
+waits, as long as for an answer. `protocol=mlgo` and `protocol=mlbridge` speak to MLGO's and
 ML-Compiler-Bridge's agents.
 """
 
@@ -39,7 +39,7 @@ PROTOCOLS: Final = {
     "mlgo": (("default",), "passpilot.runners.foreign.mlgo:pipe_runner"),
     "mlbridge": (("serdes", "features"), "passpilot.runners.foreign.mlbridge:pipe_runner"),
 }
-"""The protocols by name: the keys that each knows, and its factory, imported when used."""
+"""Per protocol: its keys, and the place of its factory, which is imported on use."""
 
 _MOST: Final = 1 << 12
 
@@ -53,10 +53,10 @@ class _Client(PeerRunner):
     """
 
     _unpack: Callable[[bytes | bytearray], tuple[int, int | float]]
-    """The two words with which an answer begins."""
+    """Unpacks the first two words of an answer."""
 
     def __init__(self, base: str, point: Point, timeout: float, serdes: str) -> None:
-        deadline = time.monotonic() + timeout  # one for the whole of the beginning
+        deadline = time.monotonic() + timeout  # for the whole handshake
         super().__init__(connect(base, deadline), timeout)
         try:
             self._channel.write(wire.hello(point, serdes), deadline, "the handshake")
@@ -72,11 +72,11 @@ class _Client(PeerRunner):
 
     @abstractmethod
     def _prepare(self, point: Point, serdes: str) -> None:
-        """Make what the questions need, once the inputs are known."""
+        """Prepare for questions; the inputs are known."""
 
     @abstractmethod
     def _blank(self) -> bytes | memoryview:
-        """What stands in the place of the tensors where they have no meaning."""
+        """The filler for the tensors in a message that is not a question."""
 
     def _wanted(self, greeting: wire.Greeting, point: Point) -> tuple[TensorSpec, ...]:
         try:
@@ -86,7 +86,7 @@ class _Client(PeerRunner):
             raise SpecMismatchError(msg) from None
 
     def switch_context(self, name: str) -> None:
-        """Tell the server; raises what `evaluate` raises."""
+        """Send the context to the server; raises what `evaluate` raises."""
         text = wire.text_message(name)
         try:
             self._send(wire.CONTEXT + self._blank() + wire.WORD.pack(len(text)) + text)
@@ -101,7 +101,7 @@ class _Client(PeerRunner):
         self._channel.write(data, time.monotonic() + self._timeout, "a question")
 
     def _head(self, data: bytes, deadline: float) -> tuple[int | float, bytes]:
-        """The second word of an answer that begins with `data`, and what came after it."""
+        """The second word of an answer that begins with `data`, and the bytes already read after it."""
         if len(data) < wire.ANSWER_SIZE:
             data = self._channel.read(wire.ANSWER_SIZE, deadline, "an answer", data)
         status, word = self._unpack(data[: wire.ANSWER_SIZE])
@@ -120,7 +120,7 @@ class _Client(PeerRunner):
 
 
 class PipeRunner(_Client):
-    """A session whose tensors travel as they stand: a `bitstream`."""
+    """A session that sends the tensors' bytes unchanged: `serdes=bitstream`."""
 
     def __init__(self, base: str, point: Point, timeout: float) -> None:
         super().__init__(base, point, timeout, "bitstream")
@@ -130,7 +130,7 @@ class PipeRunner(_Client):
         self._request = bytearray(wire.EVALUATE) + bytes(wire.frame_size(self.inputs))
         self._request_frame = memoryview(self._request)[len(wire.EVALUATE) :]
         self._frame = self._request_frame
-        self._answer = bytearray(wire.ANSWER_SIZE + 1)  # one more, to notice a surplus
+        self._answer = bytearray(wire.ANSWER_SIZE + 1)  # one byte more detects a surplus
         self._write = self._channel.writer.write
         self._read_into = self._channel.reader.readinto
         self._watch = PipeWatch(self._channel, self._timeout)
@@ -140,7 +140,7 @@ class PipeRunner(_Client):
         self._frame = frame.data
 
     def evaluate(self) -> int | float:
-        # As in the base, but without a call, a clock and a poll per question.
+        # Like the base class, but without a call, a clock and a poll per question.
         watch = self._watch
         try:
             watch.steps += 1
@@ -161,8 +161,8 @@ class PipeRunner(_Client):
         return advice
 
     def _ask(self, deadline: float, data: bytes = b"") -> int | float:
-        """Finish reading an answer that did not come as 16 bytes at once, or that tells an error."""
-        with self._watch.lock:  # from here on it leaves us alone
+        """Finish reading an answer that did not come as 16 bytes at once, or that reports an error."""
+        with self._watch.lock:  # the watch has fired by now, or does not fire for this question
             if self._watch.fired:
                 raise self._channel.silent(f"an answer within {self._timeout:g} s")
         advice, rest = self._head(data, deadline)
@@ -180,7 +180,7 @@ class PipeRunner(_Client):
 
 
 class CodedPipeRunner(_Client):
-    """A session whose tensors travel in the format `serdes`, which is not their own bytes."""
+    """A session that encodes the tensors: `serdes=json` or `serdes=protobuf`."""
 
     def _prepare(self, point: Point, serdes: str) -> None:
         self._unpack = wire.HEAD.unpack_from
@@ -211,10 +211,10 @@ class CodedPipeRunner(_Client):
 
 @runner_keys("serdes", "protocol", "features", "default")
 def pipe_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> PeerRunner:
-    """The runner of `pipe:BASE`.
+    """Make the runner of `pipe:BASE`.
 
     Raises:
-        RunnerSpecError: there is no base, or a key does not fit the protocol.
+        RunnerSpecError: the base is missing, or a key does not fit the protocol.
     """
     if not target:
         msg = "runner pipe: expected pipe:BASE, got no base; give the one of `passpilot serve --pipe`"
@@ -233,7 +233,7 @@ def pipe_runner(target: str, options: dict[str, str], point: Point, timeout: flo
 
 
 def passpilot_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> PeerRunner:
-    """The runner of `pipe:BASE` that speaks our own protocol."""
+    """Make the runner of `pipe:BASE` that speaks passpilot's protocol."""
     serdes = options.get("serdes", "bitstream")
     if serdes == "bitstream":
         return PipeRunner(target, point, timeout)

@@ -4,21 +4,20 @@
 NAME is one of
 
 * a function of one observation;
-* a class, which is instantiated without arguments and asked by its method `decide` or its `__call__`;
-* a function marked by `@passpilot.policy_factory`, which is called without arguments and returns either.
+* a class, which is instantiated without arguments and asked through its `decide` or `__call__`;
+* a function marked by `@passpilot.policy_factory`, which is called without arguments and returns a policy.
 
     def decide(obs):
         return obs["cost_estimate"] < 50 or obs.default()
 
     decide.features = ("cost_estimate",)
 
-`features`, on the function or the class, or in the spec, names the tensors to be bound; without it, they are
-the decision point's own features. Fewer of them are cheaper only where they travel to another process or have
-to be computed (custom features). A policy with `switch_context(name)` or `close()` has them called.
+`features`, on the function or class or in the spec, names the tensors to bind; the default is the decision
+point's own features. Fewer tensors are cheaper only if they travel to another process or are custom features.
+The runner calls a policy's `switch_context(name)` and `close()` if it has them.
 
-A spec naming a file runs that file once per process, so that two policies in it share their module. One
-policy object may serve several advisors: each has a runner and an observation of its own, and `obs.point`
-tells which it is.
+A file is run once per process, so that two policies in it share their module. One policy object may serve
+several advisors: every advisor has its own runner and observation, and `obs.point` names the decision point.
 """
 
 from __future__ import annotations
@@ -51,9 +50,9 @@ AnyFunction = TypeVar("AnyFunction", bound="Callable[[], object]")
 class Observation(dict[str, "Tensor"]):
     """One decision as a policy sees it: the bound tensors by name, as numpy views that stay the same objects.
 
-    `context` is what the compiler works on: the function, where registers are allocated. An offered tensor
-    that is not bound is computed when it is asked for, and its value is that of the present decision; a
-    policy in another process has only what it declared.
+    `context` names what the compiler works on, for register allocation the function. An offered tensor that
+    is not bound is computed on access, for the current decision; a policy in another process has only the
+    tensors that it declared.
     """
 
     __slots__ = ("_host", "_point", "context")
@@ -76,7 +75,7 @@ class Observation(dict[str, "Tensor"]):
 
     @property
     def site(self) -> object:
-        """The view of the decision's place in the compiler: a call site, an eviction, or a live range.
+        """A view of the IR at the decision: a call site, an eviction candidate, or a live range.
 
         Raises:
             PolicyError: the policy is not in the compiler's process.
@@ -90,7 +89,7 @@ class Observation(dict[str, "Tensor"]):
         return self._host.site
 
     def default(self) -> bool | int | float:
-        """The compiler's own decision, computed when asked for: whether to inline, a column, or a priority.
+        """The compiler's own decision, computed on demand: whether to inline, a column, or a priority.
 
         Raises:
             PolicyError: the policy is in another process and did not declare the tensor that holds it.
@@ -118,7 +117,7 @@ class Observation(dict[str, "Tensor"]):
 
 
 def policy_factory(function: AnyFunction) -> AnyFunction:
-    """Mark a function of no arguments that makes a policy; each runner gets a policy of its own."""
+    """Mark a function without arguments that makes a policy; every runner gets a new one."""
     function.passpilot_policy_factory = True  # type: ignore[attr-defined]
     return function
 
@@ -126,8 +125,8 @@ def policy_factory(function: AnyFunction) -> AnyFunction:
 class PythonRunner(Runner):
     """Asks a policy written in Python.
 
-    `bind` puts the policy itself in the place of `evaluate`, so that a question costs one Python call. What
-    the policy raises passes through unchanged; `describe_exception` makes one line of it.
+    `bind` replaces `evaluate` by the policy itself, so that a question costs one Python call. The policy's
+    exceptions pass through unchanged.
     """
 
     def __init__(
@@ -175,10 +174,10 @@ class PythonRunner(Runner):
 
 @runner_keys("features")
 def python_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> PythonRunner:  # noqa: ARG001
-    """The runner of `python:FILE_or_module:NAME`.
+    """Make the runner of `python:FILE_or_module:NAME`.
 
     Raises:
-        RunnerSpecError: the target is not of this form, the module has no such name, or it is no policy.
+        RunnerSpecError: the target has another form, the module lacks the name, or it is not a policy.
         InputError: the file cannot be run.
         SpecMismatchError: the policy wants a tensor that is not offered.
     """
@@ -198,7 +197,7 @@ def python_runner(target: str, options: dict[str, str], point: Point, timeout: f
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """The names in the value of a key such as `features`, which commas separate."""
+    """Split the comma-separated names of a key such as `features`."""
     return tuple(filter(None, (part.strip() for part in text.split(","))))
 
 
@@ -220,7 +219,7 @@ def _load(place: str) -> ModuleType:
 
 
 def _instance(policy: object, name: str) -> object:
-    """The policy itself: what a factory makes, the instance of a class, or else what was given."""
+    """The policy to ask: what a factory returns, an instance of a class, or `policy` itself."""
     if not (isinstance(policy, type) or getattr(policy, "passpilot_policy_factory", False)):
         return policy
     try:
@@ -245,7 +244,7 @@ def _decide_of(policy: object, name: str) -> Policy:
         raise RunnerSpecError(msg)
     try:
         inspect.signature(decide).bind(None)
-    except ValueError:  # some built-in callables tell no signature
+    except ValueError:  # some built-in callables have no signature
         pass
     except TypeError as error:
         msg = f"policy {name}: expected a function of one argument, got {name}{inspect.signature(decide)}"
@@ -258,7 +257,7 @@ def _declared_features(decide: Policy, policy: object, name: str) -> tuple[str, 
         declared: object = getattr(owner, "features", None)
         if declared is None:
             continue
-        if not isinstance(declared, (tuple, list)) or not all(isinstance(each, str) for each in declared):
+        if not isinstance(declared, (tuple, list)) or not all(isinstance(item, str) for item in declared):
             msg = f"policy {name}: expected a tuple of names as its features, got {declared!r}"
             raise RunnerSpecError(msg)
         return tuple(declared)

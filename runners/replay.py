@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`replay:LOG`: gives again the advice of a decision log, after making sure that the questions are the same.
+"""`replay:LOG`: repeats the advice of a decision log, and checks that the questions are the same.
 
-It reads every logged tensor that the decision point offers and compares it, bit by bit, with the live one: a
-log replays only on the compilation that it was taken from. The log is streamed.
+It compares every logged tensor that the decision point offers, bit by bit, with the live one: a log replays
+only on the compilation that it was taken from. The log is streamed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ReplayRunner(Runner):
     """Answers from a log, one logged decision per question.
 
     Raises:
-        LogError: the log cannot be read, or does not hold this point's advice.
+        LogError: the log cannot be read, or lacks this point's advice.
     """
 
     budgeted = False
@@ -61,7 +61,7 @@ class ReplayRunner(Runner):
         """The logged advice.
 
         Raises:
-            AdviceError: the live decision is not the logged one, or the log has no more decisions.
+            AdviceError: the live decision differs from the logged one, or the log has ended.
             LogError: the log cannot be read further.
         """
         unfinished, self._unfinished = self._unfinished, False
@@ -75,23 +75,23 @@ class ReplayRunner(Runner):
         self._asked += 1
         tensors = logged.tensors
         for name, live in self._live:
-            then = tensors[name]
-            if then.tobytes() != live.tobytes():
-                raise self._differs(logged, name, then, live)
+            recorded = tensors[name]
+            if recorded.tobytes() != live.tobytes():
+                raise self._differs(logged, name, recorded, live)
         self._unfinished = unfinished
         return self._accept(tensors[self.output.name], tensors)
 
     def _differs(
-        self, logged: LoggedDecision, name: str, then: NDArray[np.generic], live: Tensor
+        self, logged: LoggedDecision, name: str, recorded: NDArray[np.generic], live: Tensor
     ) -> AdviceError:
         where = f"decision {self._asked - 1}{_place(logged)}"
         return AdviceError(
-            f"replay {self.path} at {where}: expected {_difference(name, then, live)}; "
+            f"replay {self.path} at {where}: expected {_difference(name, recorded, live)}; "
             "replay with the input and the pipeline that the log was taken from"
         )
 
     def close(self) -> None:
-        """End the replay; warns of logged decisions that were never asked for, unless an error ended it."""
+        """End the replay; warn of logged decisions that were never asked for, unless an error ended it."""
         decisions, self._decisions = self._decisions, iter(())
         unasked = next(decisions, None) if self._unfinished else None
         self._unfinished = False
@@ -113,17 +113,17 @@ def _place(logged: LoggedDecision) -> str:
     return f", function {logged.context}{location}" if logged.context else location
 
 
-def _difference(name: str, then: NDArray[np.generic], live: Tensor) -> str:
-    """The two values of a tensor, or of the first of its elements that differs."""
-    old, new = then.reshape(-1), live.reshape(-1)
+def _difference(name: str, recorded: NDArray[np.generic], live: Tensor) -> str:
+    """The logged and the live value of a tensor, or of its first element that differs."""
+    old, new = recorded.reshape(-1), live.reshape(-1)
     if old.size == 1:
-        return f"{name} = {then.tolist()}, got {live.tolist()}"
+        return f"{name} = {recorded.tolist()}, got {live.tolist()}"
     first = next(i for i in range(old.size) if old[i].tobytes() != new[i].tobytes())
     return f"{name}[{first}] = {old[first].item()}, got {new[first].item()}"
 
 
 def replay_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> ReplayRunner:  # noqa: ARG001
-    """The runner of `replay:LOG`."""
+    """Make the runner of `replay:LOG`."""
     if not target:
         msg = "runner replay: expected replay:LOG, got no log; name the file of a decision log"
         raise RunnerSpecError(msg)

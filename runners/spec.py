@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runner specs: the text that names a runner, and the table of those who build it.
+"""Runner specs: the text that names a runner, and the registry of the schemes that make runners.
 
     scheme:target?key=value&key=value        python:policy.py:decide?features=callee_users,cost_estimate
     scheme:target                            random:7
     scheme                                   default
 
-The target is taken as it stands and ends at the first '?'. Values, and only they, are percent-decoded, so
-that a value can hold '&'. Each scheme knows its keys; any other key is an error.
+The target is taken literally and ends at the first '?'. Only values are percent-decoded, so that a value can
+hold '&'. Each scheme declares its keys; any other key is an error.
 
-Built-in schemes are a table of lazy places: a module is imported when its scheme is used, and entry points
-are looked for only when a scheme is not among them. Others come from `@runner_scheme` or from the entry-point
-group `passpilot.runners`.
+A built-in scheme's module is imported when the scheme is used. Other schemes come from `@runner_scheme` or
+from the entry-point group `passpilot.runners`, which is searched only for schemes that are not built in.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ if TYPE_CHECKING:
     from passpilot.runners.python import Observation
 
 LONGEST_TIMEOUT: Final = 1e6
-"""Seconds that every system call can still take as a limit."""
+"""In seconds; every system call accepts it as a limit."""
 
 GROUP: Final = "passpilot.runners"
-"""The entry-point group for schemes of other distributions."""
+"""The entry-point group for schemes of other packages."""
 
 BUILT_IN: Final = {
     "aot": "passpilot.runners.native:aot_runner",
@@ -62,11 +61,11 @@ class Decider(Protocol):
 
 
 RunnerLike: TypeAlias = "str | Callable[..., object] | Decider | Runner"
-"""What `make_runner` makes a runner of."""
+"""What `make_runner` accepts."""
 
 
 class RunnerFactory(Protocol):
-    """Builds the runner of one scheme for one point; `timeout` in seconds bounds each of its waits."""
+    """Makes the runner of one scheme for one point; `timeout` in seconds bounds every wait."""
 
     def __call__(self, target: str, options: dict[str, str], point: Point, timeout: float, /) -> Runner: ...
 
@@ -76,19 +75,19 @@ Factory = TypeVar("Factory", bound=RunnerFactory)
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """What makes the runners of a scheme, and where it was defined."""
+    """The factory of a scheme's runners, and where it was defined."""
 
     factory: RunnerFactory
     origin: str
 
 
 SCHEMES: Final = Registry[Scheme]("runner scheme", error=RunnerSpecError, own=BUILT_IN, group=GROUP)
-"""The schemes of `--load` files; `find_scheme` knows all."""
+"""The schemes that `--load` files registered; `find_scheme` finds the others, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunnerSpec:
-    """A runner spec taken apart; its `str` is a text that parses to the same."""
+    """A parsed runner spec; its `str` parses to the same spec."""
 
     scheme: str
     target: str = ""
@@ -101,7 +100,7 @@ class RunnerSpec:
 
 
 def parse_runner_spec(text: str) -> RunnerSpec:
-    """The parts of a runner spec.
+    """Parse a runner spec.
 
     Raises:
         RunnerSpecError: the text does not follow the grammar.
@@ -115,7 +114,7 @@ def parse_runner_spec(text: str) -> RunnerSpec:
 
 
 def shown(text: str) -> str:
-    """The text of a spec as others may see it: without the token that it may have."""
+    """A spec's text for messages, without its token."""
     return _SECRET.sub("...", text)
 
 
@@ -135,15 +134,15 @@ def _parse_options(text: str, query: str) -> dict[str, str]:
 
 
 def make_runner(spec: RunnerLike, point: Point, *, timeout: float = 10.0) -> Runner:
-    """The runner that `spec` names, built for `point` and checked against what it offers.
+    """Make the runner that `spec` names, and check that it fits `point`.
 
-    `spec` is a spec text, a Python policy (see `passpilot.runners.python`), or a runner, which is returned as
-    it is. `timeout` in seconds bounds every wait for another process.
+    `spec` is a spec text, a Python policy (see `passpilot.runners.python`), or a runner, which is returned
+    unchanged. `timeout` in seconds bounds every wait for another process.
 
     Raises:
         RunnerSpecError: the spec, its scheme or one of its keys is wrong.
         SpecMismatchError: the runner wants a tensor that the point does not offer, or answers another advice.
-        Error: whatever else the runner's own construction raises.
+        Error: the runner's construction failed.
     """
     if not 0 < timeout <= LONGEST_TIMEOUT:
         who = f"runner {shown(str(spec))}"
@@ -203,7 +202,7 @@ def _check_fit(runner: Runner, text: str, point: Point) -> None:
 
 
 def runner_keys(*keys: str) -> Callable[[Factory], Factory]:
-    """Declare the keys that the decorated factory understands after '?'; without it, none are."""
+    """Declare the keys that the decorated factory accepts after '?'; the default is none."""
 
     def declare(factory: Factory) -> Factory:
         factory.runner_keys = keys  # type: ignore[attr-defined]
@@ -213,10 +212,10 @@ def runner_keys(*keys: str) -> Callable[[Factory], Factory]:
 
 
 def runner_scheme(name: str, *, keys: tuple[str, ...] = ()) -> Callable[[Factory], Factory]:
-    """Register the decorated factory as the scheme `name`, which understands `keys`; for `--load` files.
+    """Register the decorated factory as the scheme `name`, which accepts `keys`; for `--load` files.
 
     Raises:
-        RunnerSpecError: the name is not valid or taken, or the factory does not take its four arguments.
+        RunnerSpecError: the name is invalid or taken, or the factory does not take the four arguments.
     """
 
     def register(factory: Factory) -> Factory:
@@ -243,10 +242,10 @@ def _check_registration(name: str, factory: RunnerFactory, origin: str) -> None:
 
 
 def find_scheme(name: str) -> Scheme:
-    """The scheme of this name: a built-in one, a registered one, or that of an installed package.
+    """Find a scheme that is built in, registered, or from an installed package.
 
     Raises:
-        RunnerSpecError: no such scheme is known, or the entry point that has it cannot be loaded.
+        RunnerSpecError: the scheme is unknown, or its entry point cannot be loaded.
     """
     if name in BUILT_IN:
         return Scheme(cast("RunnerFactory", SCHEMES.import_own(name)), "passpilot itself")

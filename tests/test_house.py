@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,8 @@ LAYERS = ("plugin", "features", "runners", "passes", "training", "cli")
 HEAVY = ("numpy", "networkx", "rich", "onnxruntime", "llvmlite", "torch", "grpc", "importlib.metadata")
 LICENCE = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
 LONGEST = 500
+LONGEST_FUNCTION = 60
+MOST_MODULES = 16
 MADE = ("_core.pyi", "_pb2.py", "_pb2.pyi")
 """How the names of files end that a tool writes."""
 
@@ -60,6 +63,32 @@ def test_a_source_file_is_short_and_names_its_licence(file: Path) -> None:
     lines = file.read_text().splitlines()
     assert len(lines) <= LONGEST or file.name.endswith(MADE)
     assert any(LICENCE in line for line in lines[:2])
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_functions_are_short(layer: str) -> None:
+    long = [
+        f"{file.relative_to(ROOT)}:{node.lineno} {node.name}"
+        for file in sorted((ROOT / layer).rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and (node.end_lineno or 0) - node.lineno >= LONGEST_FUNCTION
+    ]
+    assert not long
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_no_folder_has_many_modules(layer: str) -> None:
+    """Those of the commands do not count: there is one for each, by its name."""
+    from passpilot.cli.main import COMMANDS
+
+    commands = {f"cli/{name.replace('-', '_')}.py" for name in COMMANDS}
+    modules = Counter(
+        file.parent.relative_to(ROOT)
+        for file in (ROOT / layer).rglob("*.py")
+        if not file.name.endswith(("__init__.py", *MADE)) and str(file.relative_to(ROOT)) not in commands
+    )
+    assert {str(folder): count for folder, count in modules.items() if count > MOST_MODULES} == {}
 
 
 def test_help_starts_without_the_heavy_packages() -> None:

@@ -104,11 +104,11 @@ build_requirements() {
 
 # Type checkers and editors do not follow the editable install's import hook: they get a farm of links instead.
 typing() {
-  local farm=build/typing/passpilot name
+  local farm=build/typing/passpilot
   mkdir -p "$farm" && touch "$farm/py.typed"
   ln -sfn "$PWD"/{plugin,features,runners,passes,training,cli} "$farm/"
+  ln -sfn "$(site)"/passpilot/*.py "$farm/" # the public names, which the build generates
   ln -sfn "$PWD/plugin/root.py.in" "$farm/__init__.py"
-  for name in llvm llvmlite ir mlir; do ln -sfn "$(site)/passpilot/$name.py" "$farm/"; done
 }
 
 site() { .venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))'; }

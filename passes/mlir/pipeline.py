@@ -22,6 +22,7 @@ from passpilot.plugin.failures import describe_failure
 from passpilot.plugin.mlir import capi as mlir_capi
 from passpilot.plugin.mlir.bindings import bindings
 from passpilot.plugin.mlir.diagnostics import diagnosed
+from passpilot.plugin.mlir.functions import RunPass
 from passpilot.plugin.mlir.place import operation_of, place_of
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class Pipeline:
             raise error(told, element.start, _end(element))
         place = element.start, _end(element)
         made = make_pass(definition, element.options or "", element.options_start, place, error)
-        run = mlir_capi.RunPass(partial(self._call, definition.name, made))
+        run = RunPass(partial(self._call, definition.name, made))
         self._kept.append(
             manager.add_pass(definition.kind.__name__, str(element), definition.doc, level, run)
         )

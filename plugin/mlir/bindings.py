@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`bindings()`: MLIR's Python bindings, from whichever package has them.
+"""`bindings()`: MLIR's Python bindings, from whichever installed package contains them.
 
-All of them have the modules and the C API of upstream's; what differs is the name of the package around them,
-and this is the one module that knows it. Nothing is imported before it is asked for.
+All packages contain upstream's modules and C API under different package names. Only this module knows the
+names. It imports the bindings at the first call.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _PACKAGES: Final[Mapping[str, _Package]] = {
 }
 
 ROOTS: Final = tuple(_PACKAGES)
-"""The packages that have the bindings; the first that is installed is used."""
+"""The packages that contain bindings; the first installed one is used."""
 
 
 @dataclass(frozen=True)
 class Bindings:
-    """MLIR's Python bindings: the package that has them, and their modules."""
+    """MLIR's Python bindings: the name of their package, and their modules."""
 
     root: str
     ir: ModuleType
@@ -91,14 +91,14 @@ _foreign = False
 
 
 def enter_foreign_tool() -> None:
-    """Note that this interpreter runs in a compiler that has loaded us: the bindings cannot be there, too."""
+    """Forbid the bindings: this interpreter runs in a compiler, with which their LLVM would clash."""
     global _foreign
     _foreign = True
 
 
 @cache
 def bindings() -> Bindings:
-    """The bindings to use: of the package that PASSPILOT_MLIR names, else of the first that is installed.
+    """The bindings of the package that PASSPILOT_MLIR names, or else of the first installed package.
 
     Raises:
         InputError: there is none, it cannot be imported, or the process is another compiler's.
@@ -114,7 +114,7 @@ def bindings() -> Bindings:
 
 
 def operations_in(root: Operation) -> Sequence[Operation]:
-    """An operation and those in it, each before those in it."""
+    """The operation and all operations nested in it, in pre-order."""
     ir = bindings().ir
     found: list[Operation] = []
 
@@ -138,7 +138,7 @@ def _chosen() -> str:
 
 
 def _is_there(root: str) -> bool:
-    """Whether the package has bindings; PyPI has placeholders of the name ``mlir``, which have none."""
+    """Whether the package contains bindings; PyPI's empty placeholders called ``mlir`` do not."""
     try:
         return find_spec(f"{root}.ir") is not None
     except ModuleNotFoundError:
@@ -153,9 +153,9 @@ def _folder(root: str) -> Path:
 
 
 def is_mlir_name(name: str) -> bool:
-    """Whether MLIR has a pass or a pipeline of this name, or its grammar of pipelines means something by it.
+    """Whether the name is a pass or pipeline of MLIR, or a word of its pipeline grammar.
 
-    In a tool that has loaded our plugin the answer is no: there the plugin asks the tool's own MLIR.
+    False in a tool that has loaded the plugin; there, the plugin checks names with the tool's own MLIR.
 
     Raises:
         InputError: there are no bindings.

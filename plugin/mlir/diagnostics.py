@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Diagnostic` and `diagnosed`: what MLIR tells of an operation, and who is told."""
+"""`Diagnostic` and `diagnosed`: captures MLIR's diagnostics and routes them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SEVERITIES: Final = ("error", "warning", "note", "remark")
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One message: ``error``, ``warning``, ``remark`` or ``note``; line and column are 0 where unknown."""
+    """One message: ``error``, ``warning``, ``remark`` or ``note``; line and column are 0 if unknown."""
 
     severity: str
     file: str
@@ -29,7 +29,7 @@ class Diagnostic:
 
     @property
     def place(self) -> str:
-        """The place in MLIR's manner: ``in.mlir:3:5``."""
+        """The place as MLIR prints it: ``in.mlir:3:5``."""
         return f"{self.file}:{self.line}:{self.column}" if self.line else "<unknown>:0"
 
     def __str__(self) -> str:
@@ -38,10 +38,10 @@ class Diagnostic:
 
 @contextlib.contextmanager
 def diagnosed(context: Any, tell: Callable[[Diagnostic], bool]) -> Iterator[None]:
-    """Tell of everything that the passes and parsers of a context say within.
+    """Pass every diagnostic of a context to `tell` while the block runs.
 
-    `tell` says whether that is all; otherwise MLIR tells whoever was there before, or the standard error.
-    What it raises is raised at the end.
+    If `tell` returns False, MLIR passes the diagnostic on to earlier handlers, or prints it. The first
+    exception of `tell` is raised at the end of the block.
     """
     raised: list[BaseException] = []
 
@@ -59,7 +59,7 @@ def diagnosed(context: Any, tell: Callable[[Diagnostic], bool]) -> Iterator[None
 
 
 def _copied(given: int) -> Diagnostic:
-    """A diagnostic that outlives the call."""
+    """A copy of a diagnostic; MLIR's own lives only during the callback."""
     file, line, column = place_of(location_of(given))
     notes = tuple(map(_copied, notes_of(given)))
     return Diagnostic(_SEVERITIES[severity_of(given)], file, line, column, message_of(given), notes)

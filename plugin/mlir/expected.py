@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`ExpectedDiagnostics`: the diagnostics that comments in an input say there will be.
+"""`ExpectedDiagnostics`: compares diagnostics with the comments in an input that announce them.
 
     // expected-error@+1 {{type of return operand}}
     // expected-warning-re@above {{took {{[0-9]+}} steps}}
 
-The kinds are error, warning, remark and note; without a place it is the comment's own line. ``above`` and
-``below`` are the nearest lines without such a comment, ``unknown`` is no line at all.
+The kinds are error, warning, remark and note. Without a place, the comment means its own line. ``above`` and
+``below`` mean the nearest line without such a comment; ``unknown`` means no line.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _COMMENT: Final = re.compile(
 )
 _REGEX: Final = re.compile(r"\{\{(.*?)\}\}")
 _CURRENT: Final = "see current operation: "
-"""How the note begins that MLIR adds by itself."""
+"""The start of a note that MLIR adds to errors; inputs need not expect it."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class _Expected:
     met: bool = False
 
     def fits(self, diagnostic: Diagnostic) -> bool:
-        """Whether a diagnostic is this one."""
+        """Whether the diagnostic has the expected kind, line and text."""
         place = diagnostic.severity, diagnostic.line
         return not self.met and place == (self.severity, self.line) and bool(self._found(diagnostic))
 
@@ -49,7 +49,7 @@ class _Expected:
 
 
 class ExpectedDiagnostics:
-    """What a source expects, and in `complaints` what came that it does not.
+    """The diagnostics that a source expects; `complaints` collects those that it does not.
 
     Raises:
         InputError: a regular expression in it is wrong.
@@ -65,7 +65,7 @@ class ExpectedDiagnostics:
         self.complaints: list[str] = []
 
     def meet(self, diagnostic: Diagnostic) -> None:
-        """Cross a diagnostic off, and its notes."""
+        """Match a diagnostic and its notes with what is expected."""
         for expected in self._expected:
             if expected.fits(diagnostic):
                 expected.met = True
@@ -78,7 +78,7 @@ class ExpectedDiagnostics:
             self.meet(note)
 
     def missing(self) -> Iterator[str]:
-        """Complaints about what has not come."""
+        """Complaints about expected diagnostics that have not come."""
         for each in self._expected:
             if not each.met:
                 told = f'expected {each.severity} "{each.text}" was not produced'
@@ -105,7 +105,7 @@ def _line(number: int, place: str, comments: Container[int]) -> int:
 
 
 def _pattern(text: str, *, regex: bool) -> re.Pattern[str]:
-    """What finds a text, in which ``{{...}}`` are regular expressions if it is one with such."""
+    """The regular expression for a comment's text; with `regex`, its parts in ``{{...}}`` are expressions."""
     if not regex:
         return re.compile(re.escape(text))
     parts = _REGEX.split(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is an operation of MLIR's, and where: the place in its source, and the symbol around it."""
+"""Finds an operation's source location and the symbol around it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SYMBOL: Final = "sym_name"
 
 
 def operation_of(made: object) -> Operation | None:
-    """The operation that an object of any bindings is; None if it is none.
+    """The operation behind an object of any bindings; None for another object.
 
     Raises:
         StaleViewError: it has been erased.
@@ -30,7 +30,7 @@ def operation_of(made: object) -> Operation | None:
 
 
 def place_of(location: object) -> tuple[str, int, int]:
-    """File, line and column of a location: of the first of them where it is made of several."""
+    """File, line and column of a location; of a fused location, those of its first part."""
     found = _PLACE.search(str(location))
     if found is None:
         return "", 0, 0
@@ -43,7 +43,7 @@ def _unescaped(match: re.Match[bytes]) -> bytes:
 
 
 def symbol_around(operation: Operation) -> str:
-    """The name of the innermost symbol that an operation is in, or is itself; empty if there is none."""
+    """The name of the operation's own symbol or of the innermost one around it; empty if there is none."""
     around: Operation | None = operation
     while around is not None:
         if _SYMBOL in around.attributes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What passpilot uses of the objects of MLIR's Python bindings, for type checkers."""
+"""Protocols of the objects of MLIR's Python bindings that passpilot uses, for type checkers."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ if TYPE_CHECKING:
 
 
 class Attribute(Protocol):
-    """An attribute; `value` is there in those that have one."""
+    """An attribute; only some kinds have a `value`."""
 
     @property
     def value(self) -> str: ...
 
 
 class Location(Protocol):
-    """Where in the source an operation comes from."""
+    """The source location of an operation."""
 
     def emit_error(self, message: str) -> None: ...
 
 
 class Use(Protocol):
-    """Where a value is an operand."""
+    """One use of a value as an operand."""
 
     @property
     def owner(self) -> object: ...
@@ -45,7 +45,7 @@ class Value(Protocol):
 
 
 class Block(Protocol):
-    """Operations that run one after the other."""
+    """A basic block."""
 
     @property
     def _CAPIPtr(self) -> object: ...  # noqa: N802
@@ -67,7 +67,7 @@ class Block(Protocol):
 
 
 class Region(Protocol):
-    """Blocks."""
+    """A list of blocks."""
 
     @property
     def blocks(self) -> Sequence[Block]: ...
@@ -76,7 +76,7 @@ class Region(Protocol):
 
 
 class Context(Protocol):
-    """What operations live in."""
+    """The context that owns operations, types and attributes."""
 
     def is_registered_operation(self, name: str) -> bool: ...
 
@@ -92,7 +92,7 @@ class Operation(Protocol):
 
     @property
     def operation(self) -> Operation:
-        """Itself, without the class of its dialect, which has a `name` of its own in some."""
+        """The same operation without its dialect's class; some of these classes define another `name`."""
 
     @property
     def attributes(self) -> MutableMapping[str, Attribute]: ...
@@ -130,7 +130,7 @@ class Operation(Protocol):
 
 
 class PassManager(Protocol):
-    """Passes in their order."""
+    """A sequence of passes."""
 
     def enable_verifier(self, enable: bool) -> None: ...
 

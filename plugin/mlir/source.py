@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Source`: an MLIR input, or one part of it, with what its diagnostics show of it."""
+"""`Source`: an MLIR input or one part of it; it shows diagnostics with their line."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ if TYPE_CHECKING:
     from passpilot.plugin.mlir.diagnostics import Diagnostic
 
 SPLIT: Final = b"// -----"
-"""The line between two parts of an input; the same stands between two parts of an output."""
+"""The line between two parts of an input, and of an output."""
 
 BYTECODE: Final = b"ML\xefR"
 ANONYMOUS: Final = "-"
-"""What MLIR calls the file of a text that it did not read itself."""
+"""MLIR's file name for text that it did not read from a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A module's text or bytecode; a part of a file has empty lines for what is before it."""
+    """Text or bytecode of a module; a part starts with empty lines, so that line numbers are the file's."""
 
     path: str
     data: bytes
     whole: bool
-    """Whether it is all of a file that MLIR can read again."""
+    """Whether the data is a whole file, which MLIR can read itself."""
 
     @property
     def name(self) -> str:
-        """How diagnostics call it."""
+        """The name in diagnostics."""
         return "<stdin>" if self.path == "-" else self.path
 
     def parse(self, mlir: Any, context: Any, tell: Callable[[Diagnostic], None]) -> Any:
-        """The module; `tell` gets each diagnostic.
+        """Parse the module; `tell` gets every diagnostic.
 
         Raises:
-            InputError: it is none.
+            InputError: the data is not a module.
         """
         errors: list[Diagnostic] = []
 
@@ -63,13 +63,13 @@ class Source:
             raise InputError(f"{self.name}: expected a module of MLIR, got: {got}") from error
 
     def place(self, diagnostic: Diagnostic) -> str:
-        """Where a diagnostic is about, in MLIR's manner."""
+        """The place of a diagnostic as MLIR prints it, with this source's name."""
         if diagnostic.file == ANONYMOUS and diagnostic.line:
             return f"{self.name}:{diagnostic.line}:{diagnostic.column}"
         return diagnostic.place
 
     def shown(self, diagnostic: Diagnostic) -> str:
-        """A diagnostic with the line that it is about, and its notes, in MLIR's manner."""
+        """A diagnostic with its source line and notes, as MLIR prints it."""
         text = f"{self.place(diagnostic)}: {diagnostic.severity}: {diagnostic.message}\n"
         line = self._line(diagnostic)
         if line:
@@ -77,7 +77,7 @@ class Source:
         return text + "".join(map(self.shown, diagnostic.notes))
 
     def _line(self, diagnostic: Diagnostic) -> str:
-        """The line; empty if it is not of this source, or there is no such place in it."""
+        """The source line of a diagnostic; empty if the place is not in this source."""
         lines = self.lines()
         if diagnostic.file not in (ANONYMOUS, self.path) or not 1 <= diagnostic.line <= len(lines):
             return ""
@@ -85,14 +85,14 @@ class Source:
         return line if 1 <= diagnostic.column <= len(line) + 1 else ""
 
     def lines(self) -> list[str]:
-        """All lines; none if it is bytecode."""
+        """All lines of text; none for bytecode."""
         if self.data.startswith(BYTECODE):
             return []
         return self.data.decode("utf-8", "replace").split("\n")
 
 
 def read_sources(path: str, *, split: bool) -> list[Source]:
-    """An input, or its parts between the lines `SPLIT`.
+    """Read an input; with `split`, one source per part between the lines `SPLIT`.
 
     Raises:
         InputError: it cannot be read.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What stands for a runner whose peer cannot be reached, where the default may decide instead."""
+"""`AbsentPeer`: replaces a runner whose peer cannot be reached, so that the compiler's default can decide."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class AbsentPeer(Runner):
-    """Stands for a runner whose peer could not be reached: every question raises the error of the attempt."""
+    """Replaces a runner whose peer could not be reached: every question raises the connection's error."""
 
     def __init__(self, error: PeerError, output: TensorSpec) -> None:
         self.inputs = ()
@@ -30,10 +30,10 @@ class AbsentPeer(Runner):
 def make_runner_or_absent(
     spec: RunnerLike, point: Point, *, timeout: float, default_on_error: bool
 ) -> Runner:
-    """As `make_runner`; where the peer is absent and the default may decide, an `AbsentPeer`.
+    """Make a runner; with `default_on_error`, an `AbsentPeer` if the peer is absent.
 
     Raises:
-        Error: as `make_runner`, but no PeerError if `default_on_error`.
+        Error: like `make_runner`, but no PeerError if `default_on_error`.
     """
     try:
         return make_runner(spec, point, timeout=timeout)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tokens and TLS of gRPC, for both ends: where they are read, and the rule that a token needs TLS.
+"""Tokens and TLS of gRPC, for clients and servers: reads them, and keeps the rule that a token needs TLS.
 
-A client refuses to send its token to another machine without TLS, unless it is told ``tls=no``. A server that
+A client refuses to send its token to another machine without TLS, unless ``tls=no`` is set. A server that
 other machines can reach warns. The token travels as ``authorization: Bearer TOKEN``.
 """
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a client shows, and by what it knows the server."""
+    """A client's token, and the certificates by which it trusts a server."""
 
     certificates: bytes | None = None
-    """PEM of the certificates that may have signed the server's; None for no TLS."""
+    """PEM certificates, one of which must have signed the server's; None for no TLS."""
     token: str = ""
 
     @property
     def metadata(self) -> tuple[tuple[str, str], ...]:
-        """What goes with the opening of a stream."""
+        """The metadata to open a stream with."""
         return (("authorization", _bearer(self.token)),) if self.token else ()
 
 
@@ -43,62 +43,62 @@ NO_CREDENTIALS: Final = Credentials()
 def read_credentials(
     host: str, tls: str, token: str | None, who: str, *, error: type[Error] = InputError, hint: str
 ) -> Credentials:
-    """What a client uses with a server on `host`.
+    """Read a client's token and certificates for the server on `host`.
 
     Args:
-        host: the server's.
-        tls: a PEM file; empty for no TLS, and ``no`` for none although a token is sent to another machine.
+        host: the server's host.
+        tls: a PEM file; empty for no TLS; ``no`` for no TLS even if a token goes to another machine.
         token: the token, or ``@FILE`` for the text in a file.
-        who: what messages begin with.
-        error: what is raised if the token would travel unprotected.
-        hint: how the caller's user gives `tls`.
+        who: the beginning of error messages.
+        error: the class of the error if the token would travel unprotected.
+        hint: tells the user how to set `tls`.
 
     Raises:
-        Error: the token would travel unprotected, a file cannot be read, or the token is none.
+        Error: the token would travel unprotected or is invalid, or a file cannot be read.
     """
     if token is not None and not tls and not is_loopback(host):
-        told = f"{who}: expected TLS for a token that leaves this machine, got none; "
-        raise error(f"{told}{hint} to send it as it is")
+        text = f"{who}: expected TLS for a token that leaves this machine, got none; "
+        raise error(f"{text}{hint} to send it as it is")
     secret = "" if token is None else read_token(token, f"{who}: token")
     certificates = None if tls in ("", "no") else _read(tls, f"{who}: tls", "certificates")
     return Credentials(certificates, secret)
 
 
 def read_guard(args: argparse.Namespace, who: str) -> tuple[str, tuple[bytes, bytes] | None]:
-    """Token and TLS of a server by the flags of its command; warns if others can read the token.
+    """Read a server's token, key and certificate from its command's flags; warn if others can read the token.
 
     Raises:
-        Error: a flag is not as its help says.
+        Error: a flag has a wrong value.
     """
     host, _ = split_address(args.grpc, f"{who}: --grpc")
     token = "" if args.token is None else read_token(args.token, f"{who}: --token")
     tls = _read_tls(args.tls_cert, args.tls_key, who)
     if token and tls is None and not is_loopback(host):
-        told = f"passpilot {who}: --grpc {args.grpc}: without TLS, whoever reads the network reads the token"
-        print(told, file=sys.stderr, flush=True)
+        text = f"passpilot {who}: --grpc {args.grpc}: without TLS, whoever reads the network reads the token"
+        print(text, file=sys.stderr, flush=True)
     return token, tls
 
 
 def has_token(metadata: Iterable[tuple[str, str | bytes]] | None, token: str) -> bool:
-    """Whether a client sends the token of the server; true if the server has none."""
-    given = dict(metadata or ()).get("authorization", "")
-    said = given if isinstance(given, bytes) else given.encode()
-    return not token or hmac.compare_digest(said, _bearer(token).encode())
+    """Whether a client's `metadata` holds the server's `token`; true if the server has none."""
+    value = dict(metadata or ()).get("authorization", "")
+    sent = value if isinstance(value, bytes) else value.encode()
+    return not token or hmac.compare_digest(sent, _bearer(token).encode())
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine is at the other end."""
+    """Whether `host` is certainly this machine."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:  # a name, which may be anyone's
+    except ValueError:  # a name, which may lead to any machine
         return host == "localhost"
 
 
 def read_token(text: str, who: str) -> str:
-    """The token that `text` is, or that the file has which it names as @FILE.
+    """The token in `text`, or in the file that `text` names as @FILE.
 
     Raises:
-        InputError: the file cannot be read, or it is no token.
+        InputError: the file cannot be read, or the token is invalid.
     """
     if text.startswith("@"):
         text = _read(text[1:], who, "a token").decode("ascii", "replace").strip()
@@ -112,7 +112,7 @@ def _bearer(token: str) -> str:
 
 
 def _read_tls(certificate: str | None, key: str | None, who: str) -> tuple[bytes, bytes] | None:
-    """What the flags --tls-cert and --tls-key name.
+    """Read the files of --tls-cert and --tls-key.
 
     Raises:
         InputError: a file cannot be read, or one of the two is missing.
@@ -126,7 +126,7 @@ def _read_tls(certificate: str | None, key: str | None, who: str) -> tuple[bytes
 
 
 def _read(path: str, who: str, what: str) -> bytes:
-    """The bytes of a file of TLS or of a token.
+    """Read a TLS or token file.
 
     Raises:
         InputError: it cannot be read.

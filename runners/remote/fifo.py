@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A pair of FIFOs between a compiler and a model server, with a deadline on every wait.
 
-    BASE.out    compiler -> server          BASE.in     server -> compiler          BASE.lock   the server's
+    BASE.out    compiler -> server          BASE.in     server -> compiler          BASE.lock   server's lock
 
-The server makes a pair for each session (mode 0600). A client claims it by a lock on BASE.in, opens both
-ends and unlinks the names, so that nobody else can get between the two: when either end dies, the other reads
-an end of file, whatever other clients do meanwhile, and bytes of a dead client never reach the next session.
-While a session lasts there are no names, and other clients wait for the next pair. The server holds a lock on
-BASE.lock for its life; names without that lock are left-overs of a server that was killed.
+The server makes a pair (mode 0600) for each session. A client claims the pair by a lock on BASE.in, opens
+both FIFOs and unlinks their names, so that no third process can open them: when either end dies, the other
+reads an end of file, whatever other clients do, and bytes of a dead client never reach the next session.
+During a session the names do not exist, and other clients wait for the next pair. The server holds a lock on
+BASE.lock for its life; names without that lock are left-overs of a killed server.
 
 The client also keeps a reading end of BASE.out, so that writing to a dead server raises no SIGPIPE in a
-compiler that may not ignore it; the server's death shows as the end of file on BASE.in, at once.
+compiler that may not ignore it; it notices the server's death at once, by the end of file on BASE.in.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _LONGEST_NAP: Final = 0.02
 _LARGEST_READ: Final = 1 << 20
 _USUAL_CAPACITY: Final = 1 << 16
 _LARGEST_CAPACITY: Final = 1 << 20
-"""What Linux lets anyone ask for; a system may set it lower."""
+"""Linux's limit for ordinary users; a system may set it lower."""
 
 
 class FifoChannel:
-    """Two open descriptors, one to read from, which blocks, and one to write to, which does not.
+    """Two open descriptors: a blocking one to read from and a non-blocking one to write to.
 
-    `who` names the channel in errors. Its methods keep their deadlines; who uses `reader` itself, which is
-    cheaper, has to see to that. The other descriptors are only kept open.
+    `who` names the channel in errors. The methods keep their deadlines; using `reader` directly is cheaper,
+    but has no deadline. `others` are only kept open.
     """
 
     def __init__(self, who: str, read_fd: int, write_fd: int, *others: int) -> None:
@@ -51,8 +51,8 @@ class FifoChannel:
         self._others = others
         self._readable = _poll(read_fd, select.POLLIN)
         self._writable = _poll(write_fd, select.POLLOUT)
-        self._writable.register(read_fd, 0)  # for the peer's death
-        os.set_blocking(read_fd, True)  # it had to be opened without
+        self._writable.register(read_fd, 0)  # reports the peer's death
+        os.set_blocking(read_fd, True)  # opening it needed O_NONBLOCK
 
     def close(self) -> None:
         """Close both directions; idempotent."""
@@ -63,14 +63,14 @@ class FifoChannel:
             os.close(descriptor)
 
     def wait(self) -> None:
-        """Wait until the peer has written something, or opened its end and left; without a deadline."""
+        """Wait, without a deadline, until the peer has written something, or has opened its end and left."""
         self._readable.poll()
 
     def write(self, data: bytes | memoryview, deadline: float, what: str) -> None:
         """Write all of `data`.
 
         Raises:
-            PeerError: the peer is gone, or did not take it before the deadline.
+            PeerError: the peer is gone, or did not read `data` before the deadline.
         """
         rest = memoryview(data)
         while rest:
@@ -87,7 +87,7 @@ class FifoChannel:
                     raise self.gone(f"it to read {what}")
 
     def read(self, size: int, deadline: float, what: str, begun: bytes = b"") -> bytes:
-        """`size` bytes, of which `begun` have been read.
+        """Read `size` bytes; `begun` are those that have been read already.
 
         Raises:
             PeerError: the peer is gone, or did not send them before the deadline.
@@ -98,7 +98,7 @@ class FifoChannel:
         return bytes(data)
 
     def read_only(self, size: int, deadline: float, what: str) -> bytes:
-        """`size` bytes, which are all that the peer may have sent.
+        """Read `size` bytes, when the peer must have sent no more.
 
         Raises:
             PeerError: the peer is gone, did not send them before the deadline, or sent more.
@@ -112,10 +112,10 @@ class FifoChannel:
         return bytes(data)
 
     def read_line(self, deadline: float, what: str) -> bytes:
-        """Bytes up to a newline, which is the last thing that the peer sends before it waits for us.
+        """Read one line, after which the peer must have sent nothing.
 
         Raises:
-            PeerError: the peer is gone, did not send them before the deadline, or sends something else.
+            PeerError: the peer is gone, did not send a line before the deadline, or sent something else.
         """
         data = bytearray()
         while not data.endswith(b"\n"):
@@ -125,10 +125,10 @@ class FifoChannel:
         return bytes(data)
 
     def fill(self, buffer: memoryview, deadline: float, what: str) -> None:
-        """Read into all of `buffer`.
+        """Fill `buffer`.
 
         Raises:
-            PeerError: the peer is gone, or did not send it before the deadline.
+            PeerError: the peer is gone, or did not send enough before the deadline.
         """
         got, size = 0, len(buffer)
         while got < size:
@@ -140,13 +140,13 @@ class FifoChannel:
             got += more
 
     def widen(self, size: int) -> None:
-        """Let messages of `size` bytes fit the way to the peer, as far as the system permits."""
+        """Let messages of `size` bytes fit into the FIFO to the peer, as far as the system permits."""
         if size > _USUAL_CAPACITY:
-            with contextlib.suppress(OSError):  # the user has too many large pipes already
+            with contextlib.suppress(OSError):  # the user has too many large pipes
                 fcntl.fcntl(self.writer.fileno(), fcntl.F_SETPIPE_SZ, min(2 * size, _LARGEST_CAPACITY))
 
     def read_some(self, limit: int, deadline: float, what: str, got: int = 0) -> bytes:
-        """Some bytes, `limit` at most, of which it had sent `got` before.
+        """Read some bytes, `limit` at most; an error says that the peer had sent `got` bytes before.
 
         Raises:
             PeerError: the peer is gone, or did not send any before the deadline.
@@ -159,12 +159,12 @@ class FifoChannel:
         return data
 
     def silent(self, what: str, got: int = 0) -> PeerError:
-        """The error of a peer that did not answer in time."""
+        """The error for a peer that did not answer in time."""
         hint = "see whether it hangs, or raise --timeout"
         return PeerError(f"{self.who}: expected {what}, got {_nothing(got)} before the deadline; {hint}")
 
     def gone(self, what: str, got: int = 0) -> PeerError:
-        """The error of a peer that has closed its end."""
+        """The error for a peer that closed its end."""
         return PeerError(
             f"{self.who}: expected {what}, got {_nothing(got)}, and the peer is gone; see its own output"
         )
@@ -185,10 +185,10 @@ def _milliseconds(deadline: float) -> int:
 
 
 def connect(base: str, deadline: float) -> FifoChannel:
-    """The client's end of the next free pair of a server at `base`.
+    """Claim the next free pair of the server at `base`, for a client.
 
     Raises:
-        PeerError: there was no free pair before the deadline, or the names cannot be opened.
+        PeerError: no pair was free before the deadline, or the names cannot be opened.
     """
     return _await(
         base, deadline, "a model server", f"start `passpilot serve RUNNER --pipe {base}`", unlink=True
@@ -196,9 +196,9 @@ def connect(base: str, deadline: float) -> FifoChannel:
 
 
 def join(base: str, deadline: float, peer: str) -> FifoChannel:
-    """The compiler's end of a pair that another's program made, such as `peer`, and whose names it keeps.
+    """Open the compiler's end of a pair that another program, `peer`, made; the names stay.
 
-    BASE.in is opened first. Which of the two the peer opens first does not matter.
+    BASE.in is opened first; the peer may open the two in either order.
 
     Raises:
         PeerError: the peer did not open its ends before the deadline, or the names cannot be opened.
@@ -221,7 +221,7 @@ def _await(base: str, deadline: float, peer: str, hint: str, *, unlink: bool) ->
 
 
 def _claim(base: str, *, unlink: bool) -> FifoChannel | str:
-    """The client's end of a pair, or why there is none now."""
+    """The client's end of a pair, or why no pair is free now."""
     inward, outward = _names(base)
     opened: list[int] = []
     try:
@@ -264,7 +264,7 @@ def _open(path: Path, mode: int) -> int:
 
 
 def _served(base: str) -> bool:
-    """Whether a live server holds the lock."""
+    """Whether a live server holds BASE.lock."""
     try:
         descriptor = os.open(f"{base}.lock", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -279,10 +279,10 @@ def _served(base: str) -> bool:
 
 
 class Listener:
-    """The server's claim to `base`, from which it makes one pair after the other.
+    """The server's claim to `base`; offers one pair after the other.
 
     Raises:
-        PeerError: another server is there, or the names cannot be made.
+        PeerError: another server has claimed `base`, or the names cannot be made.
     """
 
     def __init__(self, base: str) -> None:
@@ -323,7 +323,7 @@ class Listener:
             os.close(descriptor)
 
     def offer(self) -> FifoChannel:
-        """The server's end of a new pair; a client can claim the other once this returns.
+        """Make a new pair and return the server's end; a client can claim the other end now.
 
         The pair is complete before BASE.in gets its name, and a client opens BASE.in first.
         """
@@ -334,7 +334,7 @@ class Listener:
             os.mkfifo(outward, 0o600)
             opened.append(_open(outward, os.O_RDONLY))
             os.mkfifo(unfinished, 0o600)
-            reader = _open(unfinished, os.O_RDONLY)  # a FIFO cannot be opened for writing without one
+            reader = _open(unfinished, os.O_RDONLY)  # opening a FIFO for writing needs a reader
             try:
                 opened.append(_open(unfinished, os.O_WRONLY))
             finally:
@@ -347,7 +347,7 @@ class Listener:
             raise self._refused(error) from error
         finally:
             for descriptor in opened:
-                with contextlib.suppress(OSError):  # a signal came while the channel took it over
+                with contextlib.suppress(OSError):  # the channel owns it, and a signal came before `clear`
                     os.close(descriptor)
 
     def _remove_left_overs(self) -> None:

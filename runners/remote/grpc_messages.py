@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The messages of advisor.proto as both ends use them, and what their channels have in common.
+"""The messages of advisor.proto and the channel options, for clients and servers.
 
-A question and an answer of every decision have a size known to both ends. So they are made and read as bytes,
-without a protobuf object: as protobuf writes them, a frame is bytes after a fixed head, and an advice 8 bytes
-after one. Whatever does not look like this is left to protobuf.
+Both ends know the size of a question and its answer, and therefore encode and decode them without protobuf
+objects: in protobuf's encoding, a frame follows a fixed head, and an advice is 8 bytes after a head of one.
+Protobuf handles all other messages.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from passpilot.features.point import Point
     from passpilot.features.spec import TensorSpec
 
-os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # read when grpc is imported; its errors become ours
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # grpc reads this when imported; passpilot reports its errors
 
 SERVICE: Final = "passpilot.v1.Advisor"
 METHOD: Final = "Advise"
 LARGEST: Final = 200 << 20
-"""The bytes of a message, at most."""
+"""The largest size of a message in bytes."""
 
 OPTIONS: Final = (
     ("grpc.max_send_message_length", LARGEST),
@@ -38,17 +38,17 @@ OPTIONS: Final = (
 )
 _ADDRESS: Final = re.compile(r"(?:(\[[0-9A-Fa-f:.]+(?:%\w+)?\]|[\w.-]*):)?(\d{1,5})", re.ASCII)
 _FRAME, _INTEGER, _NUMBER = 0x12, 0x11, 0x19
-"""Number and type of a field, as protobuf writes them."""
+"""Protobuf's tags of the fields: number and wire type."""
 
 
 def hello(point: Point) -> bytes:
-    """The compiler's first question."""
+    """The compiler's first message."""
     text = wire.hello(point).decode()
     return Question(hello=Parse(text, Hello(), ignore_unknown_fields=True)).SerializeToString()
 
 
 def as_json(message: Message) -> bytes:
-    """A message as the line of `passpilot.runners.remote.wire` that says the same."""
+    """The message as the equivalent line of `passpilot.runners.remote.wire`."""
     return MessageToJson(
         message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
     ).encode()
@@ -64,7 +64,7 @@ def frame_head(size: int) -> bytes:
 
 
 class AdviceCode:
-    """The answers that hold an advice of `spec`."""
+    """Encodes and decodes the answers that hold an advice of `spec`."""
 
     def __init__(self, spec: TensorSpec) -> None:
         self.field = "number" if spec.dtype.startswith("float") else "integer"
@@ -74,21 +74,21 @@ class AdviceCode:
         self.unpack = self._struct.unpack
 
     def pack(self, advice: int | float) -> bytes:
-        """The answer."""
+        """Encode the answer."""
         return self._struct.pack(self.head, advice)
 
 
 def failure(error: str, kind: str) -> bytes:
-    """The answer that tells an error of the class `kind`."""
+    """The answer that reports an error of the class `kind`."""
     text = wire.text_message(error or "error").decode()
     return Answer(failure=Failure(error=text, kind=kind)).SerializeToString()
 
 
 def split_address(text: str, who: str) -> tuple[str, int]:
-    """Host and port of HOST:PORT, [HOST]:PORT, :PORT or PORT; without a host, this machine's own.
+    """Host and port of HOST:PORT, [HOST]:PORT, :PORT or PORT; the default host is this machine.
 
     Raises:
-        UsageError: it is none of these.
+        UsageError: the text has another form.
     """
     found = _ADDRESS.fullmatch(text)
     if found is None or int(found[2]) >= 1 << 16:

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`GrpcStream`: a bidirectional gRPC stream of byte strings, on which one thread asks and waits for answers.
 
-grpcio's public calls hand each question and each answer to threads of their own, which costs half as much
-again as the rest of a round trip. It also has calls that need no other thread, and offers them for one
-question and many answers only. A `GrpcStream` drives the same calls; all that we know of grpcio's inside is
-in this file.
+grpcio's public calls hand every question and answer to other threads, which makes a round trip half as
+expensive again. grpcio also has internal calls that need no other thread, but its public API uses them only
+for one question with many answers. `GrpcStream` uses these internal calls; no other file knows them.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 KNOWN: Final = "1.66 to 1.85"
-"""The versions of grpcio that were tried."""
+"""The tested versions of grpcio."""
 
 _REFUSED: Final = "refused"
-"""What gRPC's text has when nobody listens."""
+"""Occurs in gRPC's status text when nobody listens."""
 _NAP: Final = 0.05
 _CODES: Final = {code.value[0]: code.name for code in grpc.StatusCode}
 _ENDED: Final = 1
@@ -34,20 +33,20 @@ _CANCELLED: Final = grpc.StatusCode.CANCELLED.value[0]
 
 
 def connect(target: str, certificates: bytes | None, options: Sequence[tuple[str, int]]) -> grpc.Channel:
-    """A channel to `target`, with TLS if there are certificates; nothing is sent yet."""
+    """Make a channel to `target`, with TLS if there are certificates; sends nothing yet."""
     if certificates is None:
         return grpc.insecure_channel(target, options)
     return grpc.secure_channel(target, grpc.ssl_channel_credentials(certificates), options)
 
 
 class GrpcStream:
-    """A stream of `method` on a channel of its own; `metadata` goes with its opening.
+    """A stream of `method` on `channel`, which it owns; `metadata` is sent when it opens.
 
-    One thread opens, asks and closes; `cancel` may be called by any.
+    One thread opens, asks and closes; any thread may call `cancel`.
     """
 
     status = ""
-    """Why the stream has ended: gRPC's name of the reason, and its text."""
+    """Why the stream ended: gRPC's status code by name, and its text."""
 
     refused = ""
     """The last status that said that nobody listens."""
@@ -61,10 +60,12 @@ class GrpcStream:
         self._cancelled = False
 
     def open(self, question: bytes) -> bytes | None:
-        """The answer to the first question; may be tried again when the stream has ended.
+        """Open the stream with the first question and return its answer; None if the stream ended.
+
+        May be called again after the stream has ended.
 
         Raises:
-            PeerError: this grpcio has other calls inside.
+            PeerError: this grpcio has other internal calls.
         """
         self.status = ""
         try:
@@ -78,9 +79,9 @@ class GrpcStream:
         return self._answer()
 
     def open_when_listening(self, question: bytes, patient: Callable[[], bool]) -> bytes | None:
-        """As `open`, tried again for as long as nobody listens there and `patient()` says so.
+        """Like `open`, but try again while nobody listens and `patient()` is true.
 
-        If a cancellation ends the wait, `refused` still tells why nobody was reached.
+        If a cancellation ends the wait, `refused` still says why nobody was reached.
         """
         while (answer := self.open(question)) is None and _REFUSED in self.status:
             self.refused = self.status
@@ -102,7 +103,7 @@ class GrpcStream:
         )
 
     def ask(self, question: bytes) -> bytes | None:
-        """The answer to the next question, or None if the stream has ended; `status` then tells why."""
+        """The answer to the next question; None if the stream has ended, and `status` says why."""
         asking = (cygrpc.SendMessageOperation(question, 0), cygrpc.ReceiveMessageOperation(0))
         if not self._call.operate(asking, _ANSWERED):
             return None
@@ -119,7 +120,7 @@ class GrpcStream:
         return answer
 
     def _next(self) -> cygrpc.BaseEvent:
-        due, self._due = self._due, 0  # an interruption makes cygrpc let go of the call
+        due, self._due = self._due, 0  # an interruption makes cygrpc drop the call
         event = self._call.next_event()
         self._due = due - 1
         if event.tag == _ENDED:
@@ -128,13 +129,13 @@ class GrpcStream:
         return event
 
     def cancel(self) -> None:
-        """End the stream: whoever waits for an answer gets none."""
+        """End the stream; a thread that waits for an answer gets None."""
         self._cancelled = True
         if self._call is not None:
             self._call.cancel(_CANCELLED, "cancelled")
 
     def close(self) -> None:
-        """End the stream, and let go of what it holds. Idempotent."""
+        """End the stream and close its channel. Idempotent."""
         self.cancel()
         while self._due:
             self._next()
@@ -142,7 +143,7 @@ class GrpcStream:
 
 
 class StreamWatch(Watch):
-    """Ends a stream whose question takes too long."""
+    """Cancels a stream whose answer takes too long."""
 
     __slots__ = ("_stream",)
 

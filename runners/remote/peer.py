@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What all runners share that ask another process: `PeerRunner`, those that do so over a pair of FIFOs."""
+"""Base classes of runners that ask another process: `RemoteRunner`, and `PeerRunner` over a pair of FIFOs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class RemoteRunner(Runner):
-    """A session with `who`, none of whose waits is longer than `timeout` seconds.
+    """A session with the peer `who`; no wait is longer than `timeout` seconds.
 
-    After a `PeerError` the session is over, and each further question raises it again at once; an error about
-    one question leaves the session as it is.
+    After a `PeerError` the session is over, and every further question raises the error again at once. After
+    an error about one question the session goes on.
     """
 
     def __init__(self, who: str, timeout: float) -> None:
@@ -32,9 +32,9 @@ class RemoteRunner(Runner):
         """The peer's advice.
 
         Raises:
-            ModelError: the peer told that its model had an error.
+            ModelError: the peer reported an error of its model.
             PeerError: the peer is dead, silent or incoherent.
-            SpecMismatchError: what the tensors hold does not fit the peer's messages.
+            SpecMismatchError: the tensors' values do not fit the peer's messages.
         """
         try:
             return self._ask(time.monotonic() + self._timeout)
@@ -46,10 +46,10 @@ class RemoteRunner(Runner):
 
     @abstractmethod
     def _ask(self, deadline: float) -> object:
-        """One question and its answer."""
+        """Ask one question and return the answer."""
 
     def end(self, error: BaseException) -> None:
-        """End the session for good: what may still come would belong to an earlier question.
+        """End the session for good: bytes that still come would answer an earlier question.
 
         Raises:
             PeerError: for an error of the operating system, and for every question after the first failure.
@@ -67,7 +67,7 @@ class RemoteRunner(Runner):
             raise PeerError(self._broken) from error
 
     def abandon(self, error: BaseException) -> None:
-        """Let go of a session that `error` ended before it began."""
+        """Release a session whose handshake `error` ended."""
         self._broken = str(error) or type(error).__name__
         self.release()
 
@@ -76,7 +76,7 @@ class RemoteRunner(Runner):
         """Close what the session holds. Idempotent."""
 
     def part(self) -> None:
-        """Say good-bye, where the protocol has a word for it."""
+        """Tell the peer that the session ends, if the protocol has a message for it."""
 
     def _refuse(self, expected: str, got: object) -> NoReturn:
         raise PeerError(f"{self._who}: expected {expected}, got {got!r}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The deadline of a question to another process, at no system call per question."""
+"""`Watch`: keeps the deadline of questions to another process without a system call per question."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ LATE: Final = b"\xff" * ANSWER_SIZE
 
 
 class Watch(ABC):
-    """Ends a question that has lasted for `timeout` seconds, though its thread blocks in a read.
+    """Ends a question that takes longer than `timeout` seconds, although its thread blocks in a read.
 
-    A poll before each read would cost a fifth of a whole round trip over a pipe. So the runner counts
-    `steps`, odd while it waits, and a thread looks at the count now and then. When it has been the same odd
+    A poll before each read would cost a fifth of a round trip over a pipe. Instead the runner counts `steps`,
+    odd while it waits, and a thread looks at the count now and then. When the count has been the same odd
     number for too long, the thread makes the read return.
     """
 
@@ -40,10 +40,10 @@ class Watch(ABC):
 
     @abstractmethod
     def _wake(self) -> None:
-        """Make the read return that the runner blocks in."""
+        """Make the runner's blocking read return."""
 
     def stop(self) -> None:
-        """Stop watching; what `_wake` needs is not touched any more."""
+        """Stop watching; `_wake` is not called any more."""
         with self.lock:
             self._stopped.set()
         if threading.current_thread() is not self._thread:
@@ -63,24 +63,24 @@ class Watch(ABC):
             if self.steps != seen or self._stopped.is_set():
                 return False
             self.fired = True
-            with contextlib.suppress(OSError):  # no descriptor is left now; the next look tries again
+            with contextlib.suppress(OSError):  # no descriptor is free now; the next look tries again
                 self._wake()
                 return True
             return False
 
 
 class PipeWatch(Watch):
-    """Writes bytes of its own, which no server sends, into the FIFO that the runner reads from."""
+    """Wakes the runner by writing `LATE`, which no server sends, into the FIFO that it reads from."""
 
     __slots__ = ("_own_end",)
 
     def __init__(self, channel: FifoChannel, timeout: float) -> None:
-        self._own_end = f"/proc/self/fd/{channel.reader.fileno()}"  # its name has been removed
+        self._own_end = f"/proc/self/fd/{channel.reader.fileno()}"  # the FIFO has no other name any more
         try:
             self._write(b"")
         except OSError as error:
             msg = f"{channel.who}: expected {self._own_end} to write to, got: {error.strerror}; "
-            raise PeerError(f"{msg}pipe: needs a mounted /proc, and FIFOs of one's own") from error
+            raise PeerError(f"{msg}pipe: needs a mounted /proc and FIFOs that this user owns") from error
         super().__init__(channel.who, timeout)
 
     def _wake(self) -> None:

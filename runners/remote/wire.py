@@ -1,26 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-r"""The messages between a compiler and a model server; this docstring is their definition.
+r"""The messages between a compiler and a model server on one machine; this docstring defines them.
 
-Both ends are on one machine: numbers are in its byte order. A session is a handshake and then questions, each
-answered before the next is sent.
+Numbers have the machine's byte order. A session is a handshake, then questions; the server answers a question
+before the compiler sends the next.
 
     handshake   compiler  {"passpilot": 1, "point": NAME, "offered": [SPEC...], "advice": SPEC,
                            "serdes": FORMAT}\n
                 server    {"inputs": [NAME...], "runner": TEXT}\n  or  {"error": TEXT, "kind": CLASS}\n
     request     u64 kind, then the frame: the wanted tensors as `passpilot.features.spec.layout` places them
                     1  evaluate
-                    2  the context changes; u64 length and so many bytes of UTF-8, its name, follow the frame
+                    2  the context changes; after the frame, u64 length and the name in UTF-8
                     3  the session ends; not answered
-    answer      u64 status, then 8 bytes: the advice as int64, uint64 or float64, after the kind of its type
+    answer      u64 status, then 8 bytes: the advice as int64, uint64 or float64, depending on its type
                     0  done
                     n  failed; n bytes of UTF-8 follow: type, text, file:line of the error
 
-SPEC is LLVM's JSON for a TensorSpec. FORMAT is `bitstream`, which is meant where it is left out, `json` or
-`protobuf` (`passpilot.runners.serdes`). Of a bitstream, what follows the handshake has a fixed size known to
-both. Of the others, a u64 length and a message of so many bytes take the place of the frame and of the 8
-bytes of the advice: the wanted tensors, or the advice alone, by name. Where they have no meaning, which is
-everywhere but in a request to evaluate and its answer, the length is 0. The field numbers of `protobuf` are
-positions in "offered", from 1.
+SPEC is LLVM's JSON for a TensorSpec. FORMAT is `bitstream` (the default), `json` or `protobuf`
+(`passpilot.runners.serdes`). With `bitstream`, the messages after the handshake have fixed sizes known to
+both ends. With the others, a u64 length and a message of that length replace the frame and the 8 bytes of the
+advice: the message holds the wanted tensors, or the advice alone, by name. The length is 0 except in a
+request to evaluate and its answer. The field numbers of `protobuf` are positions in "offered", from 1.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ from passpilot.plugin.errors import Error, PeerError
 VERSION: Final = 1
 MAX_LINE: Final = 1 << 20
 MAX_TEXT: Final = 1 << 16
-"""No error text or context name is longer: a wild length must not ask for all of the memory."""
+"""Bytes of the longest error text or context name; a wrong length must not exhaust the memory."""
 
 WORD: Final = struct.Struct("=Q")
 EVALUATE: Final = WORD.pack(1)
 CONTEXT: Final = WORD.pack(2)
 BYE: Final = WORD.pack(3)
 HEAD: Final = struct.Struct("=QQ")
-"""What begins a request and an answer of formats other than bitstream: kind or status, and a length."""
+"""The head of requests and answers in formats other than bitstream: kind or status, and a length."""
 
 ANSWER_SIZE: Final = 16
 
@@ -55,31 +54,31 @@ _KINDS: Final = {
 
 
 def error_class(kind: str) -> type[Error]:
-    """The class of errors that the other end names; `PeerError` for a name that is none of ours."""
+    """The error class that the peer names; `PeerError` for an unknown name."""
     return _KINDS.get(kind, PeerError)
 
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """What the server says about itself: the tensors it wants, in order, and its runner's text."""
+    """The server's handshake: the names of the tensors that it wants, in order, and its runner's text."""
 
     inputs: tuple[str, ...]
     runner: str
 
 
 def answer_struct(advice: TensorSpec) -> struct.Struct:
-    """The 16 bytes of an answer: status and advice."""
+    """The struct of a 16-byte answer: status and advice."""
     code = {"f": "d", "u": "Q", "i": "q"}[advice.dtype[0]]
     return struct.Struct(f"=Q{code}")
 
 
 def frame_size(inputs: tuple[TensorSpec, ...]) -> int:
-    """The bytes of the tensors in a request."""
+    """The size of a request's frame in bytes."""
     return layout(inputs)[1]
 
 
 def hello(point: Point, serdes: str = "bitstream") -> bytes:
-    """The compiler's line."""
+    """The compiler's line of the handshake."""
     return _line(
         {
             "passpilot": VERSION,
@@ -95,7 +94,7 @@ def read_hello(line: bytes) -> Point:
     """The decision point that the compiler's line describes.
 
     Raises:
-        PeerError: the line is not of this form.
+        PeerError: the line has another form, or does not fit this version.
     """
     row = _object(line, "the compiler's handshake")
     if row.get("passpilot") != VERSION:
@@ -121,10 +120,10 @@ def read_hello(line: bytes) -> Point:
 
 
 def read_serdes(line: bytes) -> str:
-    """The format that the compiler's line asks for.
+    """The format that the compiler's line names.
 
     Raises:
-        PeerError: the line is not of this form.
+        PeerError: the line has another form.
     """
     name = _object(line, "the compiler's handshake").get("serdes", "bitstream")
     if not isinstance(name, str):
@@ -143,18 +142,18 @@ def refusal(error: Error) -> bytes:
 
 
 def read_welcome(line: bytes, who: str) -> Greeting:
-    """What the server's line says.
+    """Parse the server's line.
 
     Raises:
-        Error: the server's own, of the class that it names, if it refused.
-        PeerError: the line is not of this form.
+        Error: the server refused, with an error of this class.
+        PeerError: the line has another form.
     """
     row = _object(line, f"{who}: the server's handshake")
     text, kind = row.get("error"), row.get("kind")
     if isinstance(text, str):
         raise error_class(str(kind))(f"{who}: {text}")
     names, runner = row.get("inputs"), row.get("runner")
-    if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         _refuse(f"{who}: the server's handshake", line)
     if not isinstance(runner, str) or len(set(names)) != len(names):
         _refuse(f"{who}: the server's handshake", line)
@@ -181,5 +180,5 @@ def _refuse(who: str, line: bytes) -> NoReturn:
 
 
 def text_message(text: str) -> bytes:
-    """A text as UTF-8 of at most `MAX_TEXT` bytes, cut between characters."""
+    """Encode a text as UTF-8 of at most `MAX_TEXT` bytes, cut between characters."""
     return text.encode("utf-8", "replace")[:MAX_TEXT].decode("utf-8", "ignore").encode()

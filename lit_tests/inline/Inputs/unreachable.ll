@@ -1,5 +1,5 @@
 ; SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-; What LLVM's advisor for models answers by itself: calls in unreachable blocks, recursion, forced decisions.
+; Calls about which LLVM's ML advisor does not ask: in unreachable blocks, recursive, forced.
 ; The inline pass alone sees the dead blocks; in a default pipeline, folding makes them dead in between.
 target triple = "x86_64-pc-linux-gnu"
 
@@ -20,7 +20,7 @@ dead:
   ret i32 %y
 }
 
-; Dead once the argument is known.
+; Dead code once the argument is known.
 define internal i32 @guarded(i1 %c, i32 %x) {
 entry:
   br i1 %c, label %yes, label %no

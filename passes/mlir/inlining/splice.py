@@ -9,39 +9,17 @@ so each only once, when `Splices.finish` is called, from the last call to the fi
 from __future__ import annotations
 
 import ctypes
-from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from passpilot.plugin.mlir.bindings import bindings
 from passpilot.plugin.mlir.capi import pointer_of
+from passpilot.plugin.mlir.functions import rewriting_functions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from passpilot.features.mlir.calls import CallKind
     from passpilot.plugin.mlir.protocols import Block, Operation
-
-_POINTER: Final = ctypes.c_void_p
-"""Each of the C API's handles is a struct of one pointer, which is passed as that pointer is."""
-
-_FUNCTIONS: Final = {
-    "mlirBlockAppendOwnedOperation": (None, _POINTER, _POINTER),
-    "mlirBlockGetFirstOperation": (_POINTER, _POINTER),
-    "mlirBlockGetTerminator": (_POINTER, _POINTER),
-    "mlirIRRewriterCreate": (_POINTER, _POINTER),
-    "mlirIRRewriterDestroy": (None, _POINTER),
-    "mlirOperationDestroy": (None, _POINTER),
-    "mlirOperationGetContext": (_POINTER, _POINTER),
-    "mlirOperationGetNextInBlock": (_POINTER, _POINTER),
-    "mlirOperationGetOperand": (_POINTER, _POINTER, ctypes.c_ssize_t),
-    "mlirOperationGetRegion": (_POINTER, _POINTER, ctypes.c_ssize_t),
-    "mlirOperationMoveAfter": (None, _POINTER, _POINTER),
-    "mlirOperationRemoveFromParent": (None, _POINTER),
-    "mlirRegionGetFirstBlock": (_POINTER, _POINTER),
-    "mlirRewriterBaseInlineBlockBefore": (None, _POINTER, _POINTER, _POINTER, ctypes.c_ssize_t, _POINTER),
-    "mlirRewriterBaseReplaceOpWithValues": (None, _POINTER, _POINTER, ctypes.c_ssize_t, _POINTER),
-}
-"""What is used of the C API: the type of the result, then those of the parameters."""
 
 
 class _Split(NamedTuple):
@@ -56,7 +34,7 @@ class Splices:
     """Inlines calls in one context; `finish` must be called before anybody else reads the IR."""
 
     def __init__(self, root: Operation) -> None:
-        self._api = _api()
+        self._api = rewriting_functions()
         self._rewriter = self._api.mlirIRRewriterCreate(self._api.mlirOperationGetContext(pointer_of(root)))
         self._splits: list[_Split] = []
 
@@ -100,7 +78,7 @@ class Splices:
 
     def _operands(self, operation: int, count: int) -> ctypes.Array[ctypes.c_void_p]:
         get = self._api.mlirOperationGetOperand
-        return (_POINTER * count)(*[get(operation, index) for index in range(count)])
+        return (ctypes.c_void_p * count)(*[get(operation, index) for index in range(count)])
 
     def finish(self) -> None:
         """Replace the calls whose callees have several blocks."""
@@ -143,13 +121,3 @@ def _branch(old: Operation, target: Block) -> None:
     with ir.InsertionPoint(old):
         ir.Operation.create("cf.br", operands=list(old.operands), successors=[target], loc=old.location)
     old.erase()
-
-
-@cache
-def _api() -> ctypes.PyDLL:
-    """The C API of the bindings in use, called with the GIL: each call is short."""
-    library = ctypes.PyDLL(str(bindings().capi))
-    for name, (result, *parameters) in _FUNCTIONS.items():
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, parameters
-    return library

@@ -167,7 +167,7 @@ void bindRange(nb::module_ &M) {
       });
 }
 
-void bindFunction(nb::module_ &M) {
+void bindMachineFunction(nb::module_ &M) {
   auto MF = [](MachineFunctionView &V) -> const llvm::MachineFunction & {
     return V.function().MF;
   };
@@ -203,7 +203,7 @@ void bindFunction(nb::module_ &M) {
 void bindLiveRange(nb::module_ &M) {
   bindOperand(M);
   bindRange(M);
-  bindFunction(M);
+  bindMachineFunction(M);
 
   nb::class_<ColumnView>(M, "Column", nb::type_slots(ViewSlots<ColumnView>))
       .def_ro("index", &ColumnView::Index)

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The functions of MLIR's C API that Python calls: their signatures, and the library that contains them.
+
+The library is the one behind the bindings' modules, so both work on the same objects. A struct of the C API
+that holds one pointer is passed as that pointer; this is right on every ABI that Python runs on. C++ declares
+the functions that it calls itself: `plugin/native/bindings/mlir_contents.cpp`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import CFUNCTYPE, POINTER, c_bool, c_char_p, c_int8, c_int64, c_size_t, c_ssize_t, c_void_p
+from functools import cache
+from typing import Any, Final, TypeAlias, TypeVar
+
+from passpilot.plugin.errors import InputError
+from passpilot.plugin.mlir.bindings import bindings
+
+Signature: TypeAlias = tuple[Any, ...]
+"""The type of the result, then those of the parameters."""
+
+Library = TypeVar("Library", bound=ctypes.CDLL)
+
+RunPass = CFUNCTYPE(None, c_void_p, c_void_p, c_void_p)
+"""A C callback ``(operation, pass, data)``: runs a pass."""
+
+
+class Text(ctypes.Structure):
+    """A string for MLIR; the object keeps the bytes alive."""
+
+    _fields_ = (("data", c_char_p), ("length", c_size_t))
+
+
+class Told(ctypes.Structure):
+    """A string of MLIR's: owned by MLIR, and not NUL-terminated."""
+
+    _fields_ = (("data", c_void_p), ("length", c_size_t))
+
+
+TellText = CFUNCTYPE(None, Told, c_void_p)
+Notify = CFUNCTYPE(None, c_void_p)
+Initialize = CFUNCTYPE(c_int8, c_void_p, c_void_p)
+Clone = CFUNCTYPE(c_void_p, c_void_p)
+Handle = CFUNCTYPE(c_int8, c_void_p, c_void_p)
+
+
+class Callbacks(ctypes.Structure):
+    """The callbacks of an external pass."""
+
+    _fields_ = (
+        ("construct", Notify),
+        ("destruct", Notify),
+        ("initialize", Initialize),
+        ("clone", Clone),
+        ("run", RunPass),
+    )
+
+
+PASSES: Final[dict[str, Signature]] = {
+    "mlirContextCreateWithThreading": (c_void_p, c_bool),
+    "mlirContextDestroy": (None, c_void_p),
+    "mlirContextAttachDiagnosticHandler": (c_int64, c_void_p, Handle, c_void_p, Notify),
+    "mlirContextDetachDiagnosticHandler": (None, c_void_p, c_int64),
+    "mlirDiagnosticGetSeverity": (ctypes.c_int, c_void_p),
+    "mlirDiagnosticGetLocation": (c_void_p, c_void_p),
+    "mlirDiagnosticPrint": (None, c_void_p, TellText, c_void_p),
+    "mlirDiagnosticGetNumNotes": (c_size_t, c_void_p),
+    "mlirDiagnosticGetNote": (c_void_p, c_void_p, c_size_t),
+    "mlirLocationPrint": (None, c_void_p, TellText, c_void_p),
+    "mlirPassManagerCreateOnOperation": (c_void_p, c_void_p, Text),
+    "mlirPassManagerDestroy": (None, c_void_p),
+    "mlirPassManagerGetAsOpPassManager": (c_void_p, c_void_p),
+    "mlirOpPassManagerGetNestedUnder": (c_void_p, c_void_p, Text),
+    "mlirOpPassManagerAddPipeline": (c_bool, c_void_p, Text, TellText, c_void_p),
+    "mlirOpPassManagerAddOwnedPass": (None, c_void_p, c_void_p),
+    "mlirCreateExternalPass": (
+        *(c_void_p, c_void_p, Text, Text, Text, Text),
+        *(c_size_t, POINTER(c_void_p), Callbacks, c_void_p),
+    ),
+    "mlirExternalPassSignalFailure": (None, c_void_p),
+    "mlirPassManagerRunOnOp": (c_int8, c_void_p, c_void_p),
+    "mlirTypeIDAllocatorCreate": (c_void_p,),
+    "mlirTypeIDAllocatorAllocateTypeID": (c_void_p, c_void_p),
+}
+"""Pass managers, passes and diagnostics; called without the GIL, so that passes in Python can take it."""
+
+REWRITING: Final[dict[str, Signature]] = {
+    "mlirBlockAppendOwnedOperation": (None, c_void_p, c_void_p),
+    "mlirBlockGetFirstOperation": (c_void_p, c_void_p),
+    "mlirBlockGetTerminator": (c_void_p, c_void_p),
+    "mlirIRRewriterCreate": (c_void_p, c_void_p),
+    "mlirIRRewriterDestroy": (None, c_void_p),
+    "mlirOperationDestroy": (None, c_void_p),
+    "mlirOperationGetContext": (c_void_p, c_void_p),
+    "mlirOperationGetNextInBlock": (c_void_p, c_void_p),
+    "mlirOperationGetOperand": (c_void_p, c_void_p, c_ssize_t),
+    "mlirOperationGetRegion": (c_void_p, c_void_p, c_ssize_t),
+    "mlirOperationMoveAfter": (None, c_void_p, c_void_p),
+    "mlirOperationRemoveFromParent": (None, c_void_p),
+    "mlirRegionGetFirstBlock": (c_void_p, c_void_p),
+    "mlirRewriterBaseInlineBlockBefore": (None, c_void_p, c_void_p, c_void_p, c_ssize_t, c_void_p),
+    "mlirRewriterBaseReplaceOpWithValues": (None, c_void_p, c_void_p, c_ssize_t, c_void_p),
+}
+"""Changes of operations and blocks; called with the GIL, because the calls are short."""
+
+TRANSLATION: Final[dict[str, Signature]] = {
+    "LLVMContextCreate": (c_void_p,),
+    "LLVMContextDispose": (None, c_void_p),
+    "LLVMDisposeMessage": (None, c_void_p),
+    "LLVMDisposeModule": (None, c_void_p),
+    "LLVMPrintModuleToString": (c_void_p, c_void_p),
+    "mlirTranslateModuleToLLVMIR": (c_void_p, c_void_p, c_void_p),
+}
+"""The translation to LLVM IR, which some bindings lack."""
+
+
+@cache
+def pass_functions() -> ctypes.CDLL:
+    """The functions of `PASSES`."""
+    return _declared(ctypes.CDLL(str(bindings().capi)), PASSES)
+
+
+@cache
+def rewriting_functions() -> ctypes.PyDLL:
+    """The functions of `REWRITING`."""
+    return _declared(ctypes.PyDLL(str(bindings().capi)), REWRITING)
+
+
+@cache
+def translation_functions() -> ctypes.CDLL:
+    """The functions of `TRANSLATION`.
+
+    Raises:
+        InputError: the bindings have no translation.
+    """
+    try:
+        return _declared(ctypes.CDLL(str(bindings().capi)), TRANSLATION)
+    except AttributeError as error:
+        expected = "expected MLIR's bindings with a translation to LLVM IR, such as torch_mlir"
+        raise InputError(f"LLVM IR: {expected}, got {bindings().root}") from error
+
+
+def _declared(library: Library, signatures: dict[str, Signature]) -> Library:
+    for name, (result, *parameters) in signatures.items():
+        function = library[name]
+        function.restype, function.argtypes = result, parameters
+        setattr(library, name, function)
+    return library
