@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from passpilot.features.catalogue import HOOKED
 from passpilot.features.custom import registered
 from passpilot.features.point import find_point
+from passpilot.passes.host import CompilerHost
 from passpilot.plugin import _core
 from passpilot.plugin._core import FailureKind
 from passpilot.plugin.errors import (
@@ -43,12 +44,10 @@ from passpilot.runners.remote.absent import make_runner_or_absent
 from passpilot.runners.spec import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Self
 
-    from passpilot.features.custom import CustomFeature
     from passpilot.features.point import Point
-    from passpilot.runners.base import Tensor
     from passpilot.runners.spec import RunnerLike
 
 OnError = Literal["fail", "default"]
@@ -162,7 +161,7 @@ class Advisor(ABC):
             msg = f"runner {self.name}: expected one of its own for the advisor, got one that another has"
             raise RunnerSpecError(msg)
         runner.advised = True
-        host = _Host(point, self._present)
+        host = CompilerHost(point, self._present)
         core = _core.Advisor(
             core_point(point),
             runner.core if isinstance(runner, NativeRunner) else None,
@@ -365,7 +364,7 @@ def make_advisor(
     """
     row = HOOKED.get(point)
     if row is None:
-        from passpilot.passes.decision_point import PointAdvisor
+        from passpilot.passes.point_advisor import PointAdvisor
 
         return PointAdvisor(point, runner, log=log, on_error=on_error, timeout=timeout)
     limits: dict[str, float] = {}
@@ -381,66 +380,3 @@ def _evaluate_batch(runner: Runner, frames: bytes, count: int) -> Sequence[objec
     import numpy as np
 
     return runner.evaluate_batch(np.ndarray((count, runner.frame.size), np.uint8, frames))
-
-
-class _Host:
-    """The compiler as a runner in this process sees it: one per advisor, for its life."""
-
-    __slots__ = ("_default", "_offered", "_point", "_site", "buffers", "core", "views")
-
-    core: _core.Advisor
-    views: dict[str, Tensor]
-    """What runners see: read-only."""
-    buffers: dict[str, Tensor]
-    """The same tensors for those who fill them."""
-
-    def __init__(self, point: Point, site: Callable[[], object]) -> None:
-        self._point = point.name
-        self._site = site
-        self._default = point.default.name
-        self._offered = {spec.name: spec for spec in point.features}
-
-    @property
-    def site(self) -> object:
-        return self._site()
-
-    def default(self) -> bool | int | float:
-        return self.core.default()
-
-    def feature(self, name: str) -> Tensor:
-        """An offered tensor that is not bound; one that is computed for this question alone."""
-        import numpy as np
-
-        if (view := self.views.get(name)) is not None:
-            return view  # filled before the question
-        if name not in self._offered:
-            raise self._unknown(name)
-        spec = self._offered[name]
-        out: Tensor = np.zeros(spec.shape, spec.numpy_dtype)
-        if name == self._default:
-            out[...] = self.default()
-        else:
-            registered(self._point)[name].store(self.site, out)
-        return out
-
-    def _unknown(self, name: str) -> FeatureError:
-        late = name in registered(self._point)
-        got = "one registered after the advisor was made" if late else "none of this name"
-        msg = f"obs[{name!r}]: expected a feature of the point {self._point}, got {got}; "
-        return FeatureError(f"{msg}`passpilot features` lists them")
-
-    def filler(self, feature: CustomFeature) -> Callable[[], None]:
-        """What the core calls to compute a bound custom feature into its buffer."""
-        name = feature.spec.name
-        who = f"feature {name!r}"
-
-        def fill() -> None:
-            try:
-                feature.store(self.site, self.buffers[name])
-            except Exception as error:
-                told = describe_failure(error)
-                if isinstance(error, Error):
-                    raise error if told.startswith(who) else restated(error, f"{who}: {told}")  # noqa: B904
-                raise FeatureError(f"{who}: {told}") from error
-
-        return fill

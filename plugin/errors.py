@@ -28,9 +28,11 @@ All texts have the form ``<who> at <where>: expected <X>, got <Y>; <what to do>`
 
 from __future__ import annotations
 
-from typing import Final
-
 from passpilot.plugin.public import publish
+
+TYPE_CHECKING = False  # the name that type checkers take for true
+if TYPE_CHECKING:
+    from typing import Final
 
 
 class Error(Exception):

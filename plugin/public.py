@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from types import FunctionType
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # the name that type checkers take for true; `passpilot cc` does not wait for typing
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

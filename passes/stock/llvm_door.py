@@ -13,7 +13,7 @@ from ctypes import c_bool, c_double, c_size_t
 from typing import TYPE_CHECKING, Final
 
 from passpilot.passes.advisor import make_advisor
-from passpilot.passes.decision_point import PointAdvisor
+from passpilot.passes.point_advisor import PointAdvisor
 from passpilot.passes.python.pipeline import bind_to, raise_failure
 from passpilot.passes.stock import advisors as loaded
 from passpilot.plugin import _core

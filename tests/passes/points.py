@@ -12,7 +12,8 @@ from onnx import helper
 
 from passpilot.features.domain import Choice
 from passpilot.features.spec import TensorSpec
-from passpilot.passes.decision_point import DecisionPoint, PointAdvisor
+from passpilot.passes.decision_point import DecisionPoint
+from passpilot.passes.point_advisor import PointAdvisor
 from passpilot.plugin.ir import Function
 from passpilot.plugin.module import Module
 from tests.passes.python.passes import run_once

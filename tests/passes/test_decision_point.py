@@ -17,7 +17,8 @@ from passpilot.features.log.reader import read_log
 from passpilot.features.point import POINTS, Feature, find_point, find_table, point_names
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.advisor import OnError
-from passpilot.passes.decision_point import DecisionPoint, PointAdvisor
+from passpilot.passes.decision_point import DecisionPoint
+from passpilot.passes.point_advisor import PointAdvisor
 from passpilot.plugin.compile import emit, optimize
 from passpilot.plugin.errors import (
     AdviceError,

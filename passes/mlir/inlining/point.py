@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 from passpilot.features.mlir.inline import FEATURES, TABLE, CallSite, observe
-from passpilot.passes.decision_point import DecisionPoint, PointAdvisor
+from passpilot.passes.decision_point import DecisionPoint
 from passpilot.passes.mlir.inlining.bottom_up import inline_bottom_up
 from passpilot.passes.mlir.inlining.mark import mark_and_inline
+from passpilot.passes.point_advisor import PointAdvisor
 from passpilot.plugin.asking import ASKED
 
 if TYPE_CHECKING:

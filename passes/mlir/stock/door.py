@@ -18,8 +18,8 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Final
 
 from passpilot.features.point import Site
-from passpilot.passes.decision_point import PointAdvisor
 from passpilot.passes.mlir.stock.messages import Request, receive_answer, send_request
+from passpilot.passes.point_advisor import PointAdvisor
 from passpilot.passes.python.registry import MLIR
 from passpilot.passes.stock import advisors as loaded
 from passpilot.plugin.embedded import FILES, TEXT, end, load

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from passpilot.passes.decision_point import PointAdvisor
+from passpilot.passes.point_advisor import PointAdvisor
 from passpilot.passes.python import api as llvm
 from passpilot.plugin.compile import optimize
 from passpilot.plugin.ir import Function, Loop

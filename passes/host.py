@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`CompilerHost`: what a runner in the compiler's process may ask beyond its tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from passpilot.features.custom import registered
+from passpilot.plugin.errors import Error, FeatureError, restated
+from passpilot.plugin.failures import describe_failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from passpilot.features.custom import CustomFeature
+    from passpilot.features.point import Point
+    from passpilot.plugin import _core
+    from passpilot.runners.base import Tensor
+
+
+class CompilerHost:
+    """The compiler as a runner in this process sees it: one per advisor, for its life."""
+
+    __slots__ = ("_default", "_offered", "_point", "_site", "buffers", "core", "views")
+
+    core: _core.Advisor
+    views: dict[str, Tensor]
+    """What runners see: read-only."""
+    buffers: dict[str, Tensor]
+    """The same tensors for those who fill them."""
+
+    def __init__(self, point: Point, site: Callable[[], object]) -> None:
+        self._point = point.name
+        self._site = site
+        self._default = point.default.name
+        self._offered = {spec.name: spec for spec in point.features}
+
+    @property
+    def site(self) -> object:
+        return self._site()
+
+    def default(self) -> bool | int | float:
+        return self.core.default()
+
+    def feature(self, name: str) -> Tensor:
+        """An offered tensor that is not bound; one that is computed for this question alone."""
+        import numpy as np
+
+        if (view := self.views.get(name)) is not None:
+            return view  # filled before the question
+        if name not in self._offered:
+            raise self._unknown(name)
+        spec = self._offered[name]
+        out: Tensor = np.zeros(spec.shape, spec.numpy_dtype)
+        if name == self._default:
+            out[...] = self.default()
+        else:
+            registered(self._point)[name].store(self.site, out)
+        return out
+
+    def _unknown(self, name: str) -> FeatureError:
+        late = name in registered(self._point)
+        got = "one registered after the advisor was made" if late else "none of this name"
+        msg = f"obs[{name!r}]: expected a feature of the point {self._point}, got {got}; "
+        return FeatureError(f"{msg}`passpilot features` lists them")
+
+    def filler(self, feature: CustomFeature) -> Callable[[], None]:
+        """What the core calls to compute a bound custom feature into its buffer."""
+        name = feature.spec.name
+        who = f"feature {name!r}"
+
+        def fill() -> None:
+            try:
+                feature.store(self.site, self.buffers[name])
+            except Exception as error:
+                told = describe_failure(error)
+                if isinstance(error, Error):
+                    raise error if told.startswith(who) else restated(error, f"{who}: {told}")  # noqa: B904
+                raise FeatureError(f"{who}: {told}") from error
+
+        return fill

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a decision of a pass in Python is about: the function around it, and its place in the source."""
+
+from __future__ import annotations
+
+from passpilot.features.point import Site
+from passpilot.plugin._core import BasicBlock, Function, Instruction, Loop
+from passpilot.plugin.mlir.place import operation_of, place_of, symbol_around
+
+
+def context_of(site: object) -> str:
+    """The name of the function that a decision is about; empty if it is about a whole module."""
+    if isinstance(site, str):
+        return site
+    if isinstance(site, Site):
+        return site.context
+    if isinstance(site, Loop):
+        site = site.header
+    if isinstance(site, (BasicBlock, Instruction)):
+        site = site.function
+    if operation := operation_of(site):
+        return symbol_around(operation)
+    return site.name if isinstance(site, Function) else ""
+
+
+def location_of(site: object) -> tuple[str, int, int] | None:
+    """File, line and column of what a decision is about, as far as debug information tells."""
+    if isinstance(site, Site):
+        return site.place
+    if isinstance(site, Loop):
+        site = site.header
+    if isinstance(site, BasicBlock):
+        site = site.terminator
+    if operation := operation_of(site):
+        file, line, column = place_of(operation.location)
+        return (file, line, column) if line else None
+    place = site.debug_location if isinstance(site, Instruction) else None
+    return (place.file, place.line, place.column) if place else None
