@@ -91,6 +91,17 @@ def test_no_folder_has_many_modules(layer: str) -> None:
     assert {str(folder): count for folder, count in modules.items() if count > MOST_MODULES} == {}
 
 
+def test_a_class_has_a_name_of_its_own() -> None:
+    """Private ones, too; what a tool writes does not count, as its names are those of the wire and the core."""
+    homes: dict[str, set[str]] = {}
+    for layer in LAYERS:
+        for file in sorted((ROOT / layer).rglob("*.py")):
+            for node in ast.walk(ast.parse("" if file.name.endswith(MADE) else file.read_text())):
+                if isinstance(node, ast.ClassDef):
+                    homes.setdefault(node.name.lstrip("_"), set()).add(str(file.relative_to(ROOT)))
+    assert {name: files for name, files in homes.items() if len(files) > 1} == {}
+
+
 def test_help_starts_without_the_heavy_packages() -> None:
     script = (
         "import contextlib, io, sys\n"

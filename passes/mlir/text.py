@@ -59,7 +59,7 @@ def parse(who: str, text: str) -> Element:
         text.encode()
     except UnicodeEncodeError as error:
         raise refused(who, ascii(text)[1:-1], "expected UTF-8", error.start, error.end) from None
-    elements = _Parser(who, text).elements()
+    elements = _PipelineParser(who, text).elements()
     if len(elements) != 1 or elements[0].inner is None:
         told = "expected a pipeline with the operation it runs on around it, such as 'builtin.module(...)'"
         start = elements[-1].start if len(elements) > 1 else 0
@@ -72,7 +72,7 @@ def refused(who: str, text: str, told: str, start: int, end: int) -> PipelineErr
     return refusal(f"{who} at column {start + 1}: {told}", text, start, end)
 
 
-class _Parser:
+class _PipelineParser:
     def __init__(self, who: str, text: str) -> None:
         self._who, self._text, self._at = who, text, 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Interactive`: answers an unmodified compiler in LLVM's interactive mode, over a pair of FIFOs.
+"""`InteractiveChannel`: answers an unmodified compiler in LLVM's interactive mode, over a pair of FIFOs.
 
     BASE.in     answers, which the compiler opens first         BASE.out    its questions
 
@@ -43,7 +43,7 @@ _PARTING: Final = 1.0
 """Seconds that the thread may take to end; one in a policy that does not return is left behind."""
 
 
-class Interactive:
+class InteractiveChannel:
     """One decision point's channel to a compiler, from before its start until after its end.
 
     `wake` is called when the thread ends. `timeout` in seconds bounds a message, from its first byte on; an

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from passpilot.runners.attach.answers import Answers
     from passpilot.runners.attach.child import Wake
-    from passpilot.runners.attach.interactive import Interactive
+    from passpilot.runners.attach.interactive import InteractiveChannel
 
 _LOOK_EVERY: Final = 1.0
 """Seconds after which a compiler that says nothing is looked at, at most."""
@@ -43,16 +43,16 @@ def attach(command: Sequence[str], answers: Sequence[Answers], timeout: float) -
 
 def _channels(
     answers: Sequence[Answers], timeout: float, wake: Wake, stack: ExitStack
-) -> tuple[str, list[Interactive]]:
+) -> tuple[str, list[InteractiveChannel]]:
     """The private folder of the FIFOs, and who answers there."""
-    from passpilot.runners.attach.interactive import Interactive
+    from passpilot.runners.attach.interactive import InteractiveChannel
 
     channels = []
     try:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="passpilot-"))
         folder = os.path.realpath(folder)  # as /proc tells it
         for each in answers:
-            channels.append(Interactive(f"{folder}/{each.point.name}", each, timeout, wake))
+            channels.append(InteractiveChannel(f"{folder}/{each.point.name}", each, timeout, wake))
             stack.callback(channels[-1].stop)
     except OSError as error:
         msg = f"attach: expected a folder for FIFOs, got: {error.strerror} ({error.filename}); set TMPDIR"
@@ -60,7 +60,7 @@ def _channels(
     return folder, channels
 
 
-def _watch(child: Child, channels: Sequence[Interactive], timeout: float, wake: Wake) -> int:
+def _watch(child: Child, channels: Sequence[InteractiveChannel], timeout: float, wake: Wake) -> int:
     """Wait for the end of the compiler, of our patience, or of the user's."""
     while not child.ended:
         number = wake.wait(child.fd, min(_LOOK_EVERY, timeout / 16))

@@ -18,7 +18,7 @@ import pytest
 from passpilot.cli.attach import main
 from passpilot.plugin.errors import Error, InputError, ModelError, PeerError, SpecMismatchError
 from passpilot.runners.attach.answers import Answers
-from passpilot.runners.attach.interactive import Interactive
+from passpilot.runners.attach.interactive import InteractiveChannel
 from tests.runners import fake_compiler
 from tests.runners.fake_compiler import STREAM
 
@@ -278,7 +278,7 @@ def test_a_program_that_cannot_be_run(folder: Path, program: str, text: str) -> 
 
 def test_a_compiler_that_is_quicker_than_we_are(tmp_path: Path) -> None:
     answers = Answers("inline", "const:1")
-    channel = Interactive(f"{tmp_path}/ch", answers, 60.0, lambda: None)
+    channel = InteractiveChannel(f"{tmp_path}/ch", answers, 60.0, lambda: None)
     ends = fake_compiler.stream(f"{tmp_path}/ch", STREAM)
     channel.start()
     assert int.from_bytes(os.read(ends[0], 8), sys.byteorder) == 1
