@@ -92,7 +92,7 @@ def test_no_folder_has_many_modules(layer: str) -> None:
 
 
 def test_a_class_has_a_name_of_its_own() -> None:
-    """Private ones, too; what a tool writes does not count, as its names are those of the wire and the core."""
+    """Private ones, too. What a tool writes does not count: it has the names of the wire and the core."""
     homes: dict[str, set[str]] = {}
     for layer in LAYERS:
         for file in sorted((ROOT / layer).rglob("*.py")):
