@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Asks as LLVM's interactive inliner does, without a compilation between the
-// questions; prints the nanoseconds of one.
+// Asks questions like LLVM's interactive inliner, without a compilation between
+// them; prints the nanoseconds per question.
 //
 // usage: opt QUESTIONS ... -inliner-interactive-channel-base=BASE ...
 
@@ -42,7 +42,7 @@ int main(int Count, char **Arguments) {
   const int Out = opened(Base, "out", O_WRONLY);
   char Message[1024];
   int64_t Answer, Tensors[Features] = {0};
-  // The header comes from a file: its names are those of LLVM.
+  // The header, with LLVM's names, comes from a file.
   const int Header = open(option(Count, Arguments, "HEADER="), O_RDONLY);
   char Line[8192];
   const ssize_t Size = read(Header, Line, sizeof Line);

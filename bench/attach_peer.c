@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The least that answers LLVM's interactive inliner: always 0, no checks.
+// A minimal agent for LLVM's interactive inliner: always answers 0, no checks.
 //
-// usage: attach_peer BASE BYTES        bytes of an observation's tensors
+// usage: attach_peer BASE BYTES        BYTES is the size of all tensors
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the decisions of `advised-unroll` and `advised-size` are worth: random search in place of a model.
+"""Measures what `advised-unroll` and `advised-size` can gain, with random search in place of a model.
 
-For each pass and program, random policies (`random:1`, ...) and, for each choice, the one that makes it
-wherever it may (`always:1`, ...) compile the linked program at O2. Runs of its driver choose one policy by
-successive halving, each beside a run of plain O2; then the chosen one and O2 run in turn, so many times,
-afresh. The figures are of these last runs: processor time of the program by that of O2, by medians and by
-minima, and the size of its code by that of O2. The output of each run is checked.
-`advised-unroll` seeks the least time, `advised-size` the least code that costs no time.
+For every pass and program, several policies compile the linked program at O2: random ones (`random:1`, ...)
+and, per choice, one that always makes this choice where it is legal (`always:1`, ...). Successive halving
+selects one policy by runs of the program's driver, each next to a run of plain O2; then the selected program
+and plain O2 run in turns, `--runs` times. The figures come only from these last runs: processor time relative
+to O2, by medians and by minima, and code size relative to O2. The output of every run is checked.
+`advised-unroll` minimizes time, `advised-size` minimizes code without costing time.
 Writes bench/results/advised_passes.json.
 
 usage: bench_advised_passes.py [--unroll libsvm,re2] [--size libsvm,picosat] [--policies 12] [--runs 15]
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
     from passpilot.runners.spec import RunnerLike
 
 COST_OF_TIME: Final = 5.0
-"""How much smaller the code has to be for one part of time more, where size is sought."""
+"""In the search for size, the relative code size that one relative unit of time costs."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """One pass, where it goes, and what it is to make better."""
+    """One pass, its extension point, and its goal."""
 
     name: str
     at: str
@@ -59,7 +59,7 @@ class Search:
     for_size: bool
 
     def rivals(self, count: int) -> Iterator[tuple[str, RunnerLike]]:
-        """Policies with their names: `count` random ones, and those that have made up their minds."""
+        """Policies with their names: `count` random ones, and for every choice one that always makes it."""
         for seed in range(1, count + 1):
             yield f"random:{seed}", f"random:{seed}"
         domain = self.point.point().domain
@@ -68,19 +68,19 @@ class Search:
             yield f"always:{choice}", _always(choice)
 
     def score(self, binary: Binary, base: Binary) -> float:
-        """What is to be least: by the least of the times, to which other work on the machine only adds."""
+        """The score to minimize; it takes the least time, as other work on the machine only adds time."""
         time = min(binary.seconds) / min(base.seconds)
         return binary.text_ratio + COST_OF_TIME * max(0.0, time - 1) if self.for_size else time
 
 
 def _always(choice: int) -> Callable[[Observation], int]:
-    """A policy that answers `choice` where that is allowed, elsewhere 0, which leaves it to LLVM."""
+    """A policy that answers `choice` where it is legal, else 0, which leaves the decision to LLVM."""
     return lambda obs: choice if obs["mask"][0, choice] else 0
 
 
 @dataclass(slots=True)
 class Binary:
-    """A compiled program, its code by that of O2, and how long its runs took."""
+    """A compiled program, its code size (also relative to O2), and the times of its runs."""
 
     path: Path
     policy: str
@@ -96,7 +96,7 @@ SEARCHES: Final = (
 
 
 def compiled(program: Program, search: Search, folder: Path, policy: str, runner: RunnerLike = "") -> Binary:
-    """The program at O2, by a runner or, without one, as LLVM does it."""
+    """Compile the program at O2, with a runner or, without one, by LLVM alone."""
     module = passpilot.Module.read(program.whole("O2"))
     if runner:
         with search.point.advisor(runner) as advisor:
@@ -114,36 +114,36 @@ def compiled(program: Program, search: Search, folder: Path, policy: str, runner
 
 
 def seconds(program: Program, binary: Binary) -> float:
-    """Processor time of one run of the driver; its output is checked."""
+    """Processor time of one run of the driver; checks its output."""
     args = [argument.format(drv=program.source / "_driver") for argument in program.driver.args]
     with tempfile.TemporaryFile() as out:
         child = subprocess.Popen([binary.path, *args], stdin=subprocess.DEVNULL, stdout=out)
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
-        told = hashlib.sha256(out.read()).hexdigest()
-    if child.returncode or told != program.driver.stdout_sha256:
-        sys.exit(f"{program.name} by {binary.policy}: exit code {child.returncode}, output {told}")
+        digest = hashlib.sha256(out.read()).hexdigest()
+    if child.returncode or digest != program.driver.stdout_sha256:
+        sys.exit(f"{program.name} by {binary.policy}: exit code {child.returncode}, output {digest}")
     return usage.ru_utime
 
 
 def chosen(program: Program, search: Search, base: Binary, policies: int) -> Binary:
-    """The best of the policies, so many random ones among them, by successive halving."""
+    """Select the best policy by successive halving; `policies` of them are random."""
     rivals = []
     for policy, runner in search.rivals(policies):
         made = compiled(program, search, base.path.parent, policy, runner)
         made.text_ratio = made.text / base.text
         rivals.append(made)
     while len(rivals) > 1:
-        for each in rivals * (2 if len(rivals) > 4 else 4):
-            for binary in (each, base):
+        for rival in rivals * (2 if len(rivals) > 4 else 4):
+            for binary in (rival, base):
                 binary.seconds.append(seconds(program, binary))
-        rivals = sorted(rivals, key=lambda each: search.score(each, base))[: max(1, len(rivals) // 2)]
+        rivals = sorted(rivals, key=lambda rival: search.score(rival, base))[: max(1, len(rivals) // 2)]
     return rivals[0]
 
 
 def measure(program: Program, search: Search, policies: int, runs: int) -> dict[str, object]:
-    """Search, then compare what was found with O2 in runs of their own."""
+    """Search for a policy, then compare it with O2 in new runs."""
     with tempfile.TemporaryDirectory() as folder:
         base = compiled(program, search, Path(folder), "O2")
         best = chosen(program, search, base, policies)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What `advised-pipeline` can gain: the best of some random sequences, beside LLVM's -Oz.
+"""Measures what `advised-pipeline` can gain over -Oz, with random search in place of a model.
 
-Each program of the corpus goes through default<Oz> once; then, from there, `advised-pipeline` with
-the runner ``random:SEED`` for each seed, and through code generation. Told are the bytes of .text of
--Oz alone, of the best, and of the median. The best is linked with the program's libraries and run:
-its output must be that of the corpus. Random search stands in for a model. Target: the best of 50 at
-least 2 % below -Oz on two programs. Writes bench/results/advised_pipeline.json.
+Every program of the corpus is compiled by default<Oz> once; from that result, `advised-pipeline` runs with
+``random:SEED`` for every seed, and code generation follows. The figures are the bytes of .text of -Oz alone,
+of the best seed, and of the median. The best program is linked with its libraries and run: its output must be
+the corpus's. Target: the best of 50 at least 2 % below -Oz on two programs. Writes
+bench/results/advised_pipeline.json.
 
 usage: bench_advised_pipeline.py [SEEDS [PROGRAM ...]]      (50 picosat libyaml)
 """
@@ -38,7 +38,7 @@ DEFAULT: Final = ("picosat", "libyaml")
 
 
 def code_of(module: Module) -> tuple[int, bytes]:
-    """The size of .text and the object; the module is of no more use."""
+    """The size of .text and the object; uses up the module."""
     made = emit(module, relocation_model="pic")
     with tempfile.NamedTemporaryFile(suffix=".o") as file:
         file.write(made)
@@ -49,7 +49,7 @@ def code_of(module: Module) -> tuple[int, bytes]:
 
 
 def advised(start: Module, seed: int) -> Module:
-    """What the random sequence of a seed makes of a module."""
+    """A copy of the module after the random sequence of a seed."""
     module = start.copy()
     optimize(module, "advised-pipeline", [MODULE.point.advisor(f"random:{seed}")])
     return module
@@ -66,8 +66,8 @@ def measure(program: Program, seeds: int) -> dict[str, float]:
     best = min(sizes, key=sizes.__getitem__)
     _, made = code_of(advised(start, best))
     with tempfile.TemporaryDirectory() as folder:
-        if (told := driver_output(program, made, Path(folder))) != program.driver.stdout_sha256:
-            sys.exit(f"{program.name}: seed {best}: expected the output of the corpus, got {told}")
+        if (digest := driver_output(program, made, Path(folder))) != program.driver.stdout_sha256:
+            sys.exit(f"{program.name}: seed {best}: expected the output of the corpus, got {digest}")
     return {"oz": oz, "best": sizes[best], "seed": best, "median": statistics.median(sizes.values())}
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Register allocation advised: what one question costs, and a whole `passpilot llc` against stock llc.
+"""Measures advised register allocation: the time of one question, and `passpilot llc` against stock llc.
 
-The first table is the advisor's own clock: around finding the registers of the columns, the runner, and the
-check of the answer, but nothing of LLVM's feature extraction. Targets: native 0.5 µs, Python 3 µs. The second
-is processor time (user and system) of whole processes in turns, and its ratio to stock llc in each round, of
-policies that echo the default; target: 1.25. Writes bench/results/allocation.json.
+The first table is from the advisor's own clock: finding the columns' registers, the runner, and the check of
+the answer, without LLVM's feature extraction. Targets: native 0.5 µs, Python 3 µs. The second is the
+processor time (user and system) of whole processes, run in turns, and the ratio to stock llc in every round,
+with policies that echo the default; target: 1.25. Writes bench/results/allocation.json.
 
 usage: bench_allocation.py [PROGRAM [ROUNDS]]      (sqlite 5; the module should have 1 MB or more)
 """
@@ -61,7 +61,7 @@ ECHO: Final = "def echo(obs):\n    return obs.default()\n"
 
 
 def last_legal(obs: Observation) -> object:
-    """Keeps everything where it is, where that is legal."""
+    """Answers the last legal column: evict nothing, where that is legal."""
     column = 32
     legal = obs["mask"].item
     while not legal(column):
@@ -78,7 +78,7 @@ POLICIES: Final = {"evict": last_legal, "priority": size}
 
 
 def makers(folder: Path) -> dict[str, Make]:
-    """The contestants, each made for a decision point."""
+    """The functions that make the compared runners for a decision point."""
     source, library = folder / "f.c", folder / "f.so"
     source.write_text(C_FUNCTIONS)
     subprocess.run(["clang-22", "-O2", "-shared", "-fPIC", source, "-o", library], check=True)
@@ -98,7 +98,7 @@ def makers(folder: Path) -> dict[str, Make]:
 
 
 def questions(source: Path, rounds: int, folder: Path) -> dict[str, dict[str, float]]:
-    """Microseconds per question of each runner at each point, the median of the rounds."""
+    """Microseconds per question, by runner and point; medians of the rounds."""
     times: dict[str, dict[str, list[float]]] = {}
     for _ in range(rounds):
         for what, make in makers(folder).items():
@@ -120,7 +120,7 @@ def processor_seconds(command: list[str | Path]) -> float:
 
 
 def processes(source: Path, rounds: int, folder: Path) -> dict[str, list[float]]:
-    """Processor seconds of each command, round by round; the objects must be the same."""
+    """Processor seconds of the commands, round by round; the objects must be equal."""
     (folder / "echo.py").write_text(ECHO)
     passpilot = Path(sys.executable).with_name("passpilot")
     common: list[str | Path] = ["-O2", "-filetype=obj", source, "-o"]

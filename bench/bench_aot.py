@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiled models beside onnxruntime: microseconds per answer, and milliseconds from load to the first.
+"""Compares compiled models with onnxruntime: microseconds per answer, milliseconds from load to first answer.
 
 Prints a table and writes bench/results/aot.json. One C loop calls onnxruntime's C API, one thread, and the
 compiled model in turns, on the same random observations; `aot:` and `onnx:` are the runners in a compilation.
@@ -113,7 +113,7 @@ MODELS: Final[dict[str, tuple[Callable[[], onnx.ModelProto], int]]] = {
 def raw(
     folder: Path, model: Path, outputs: int, c: ctypes.CDLL, floor: ctypes.CDLL
 ) -> dict[str, list[float]]:
-    """Microseconds of each round: onnxruntime's C API, the model compiled for any and for this processor."""
+    """Microseconds per round: onnxruntime's C API, the model compiled for any and for this processor."""
     rows = np.random.default_rng(1).normal(0, 1, (256, FEATURES)).astype("f4")
     opened = floor.floor_open(_library().encode(), str(model).encode(), FEATURES, outputs)
     evaluate = ctypes.cast(floor.floor_decide, ctypes.c_void_p).value
@@ -135,7 +135,7 @@ def raw(
 
 
 def start_up(folder: Path, model: Path, c: ctypes.CDLL) -> float:
-    """Milliseconds from the load of a library that was not loaded before to its first answer, the median."""
+    """Milliseconds from loading a library, for the first time, to its first answer; the median."""
     row = np.ones(FEATURES, "f4")
     times: list[float] = []
     for number in range(ROUNDS):

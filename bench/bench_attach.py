@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot attach` against a minimal peer in C on the same FIFOs, in turns; medians. Both always say no.
+"""Compares `passpilot attach` with a minimal peer in C on the same FIFOs, in turns; medians. Both say no.
 
-The first rows are stock opt on a real program, whole processes from their start to their end, Python's
-included, by the clock and in processor time: at most 1.5. The last row has a program in the place of opt that
-asks as it does but computes nothing between its questions: the bare way there and back, by its own clock.
+The first rows are stock opt on a real program: elapsed and processor time of whole processes, including
+Python's start; target: at most 1.5. In the last row a program replaces opt that asks the same but computes
+nothing between its questions: the bare round trip, by its own clock.
 
 usage: bench_attach.py [PROGRAM [LEVEL [ROUNDS]]]      (lua Oz 5; some thousands of questions)
 """
@@ -37,14 +37,14 @@ Command = Sequence[str | Path]
 
 
 def compiled(name: str, folder: Path, output: str) -> Path:
-    """A C program of this folder, built."""
+    """Compile a C program of this folder."""
     source, target = Path(__file__).with_name(name), folder / output
     subprocess.run(["cc", "-O2", source, "-o", target], check=True)
     return target
 
 
 class Run(NamedTuple):
-    """What came of one run: seconds by the clock, seconds of processors, and what the compiler printed."""
+    """The result of one run: elapsed seconds, processor seconds, and the compiler's output."""
 
     clock: float
     processor: float
@@ -52,7 +52,7 @@ class Run(NamedTuple):
 
 
 def measured(run: Callable[[], str]) -> Run:
-    """A run whose children have been waited for when it returns."""
+    """Measure a run, which must wait for its child processes."""
     start, before = time.perf_counter(), os.times()
     printed = run()
     clock, after = time.perf_counter() - start, os.times()
@@ -61,14 +61,14 @@ def measured(run: Callable[[], str]) -> Run:
 
 
 def with_attach(command: Command, *flags: str) -> str:
-    """The command under `passpilot attach`."""
+    """Run the command under `passpilot attach`; its output."""
     ours = [PASSPILOT, "attach", "--inline=const:0", *flags, "--", *command]
     done = subprocess.run(ours, check=True, capture_output=True, text=True)
     return done.stdout + done.stderr
 
 
 def with_peer(peer: Path, folder: Path, command: Command) -> str:
-    """The command with the peer in C."""
+    """Run the command with the peer in C; its output."""
     base = folder / "peer"
     for end in ("in", "out"):
         Path(f"{base}.{end}").unlink(missing_ok=True)
@@ -81,15 +81,15 @@ def with_peer(peer: Path, folder: Path, command: Command) -> str:
     return done.stdout
 
 
-def told(what: str, unit: str, pairs: Sequence[tuple[float, float]]) -> None:
-    """One row: the medians of both, and the median of the rounds' ratios."""
+def print_row(what: str, unit: str, pairs: Sequence[tuple[float, float]]) -> None:
+    """Print the medians of both sides, and the median of the rounds' ratios."""
     peer, ours = (statistics.median(column) for column in zip(*pairs, strict=True))
     ratio = statistics.median(b / a for a, b in pairs)
     print(f"{what:18}peer in C {peer:7.2f} {unit:3} attach {ours:7.2f} {unit:3} ratio {ratio:.2f}")
 
 
 def main() -> None:
-    """Print both rows."""
+    """Measure in turns and print the rows."""
     program, level, rounds = (*sys.argv[1:], *("lua", "Oz", "5")[len(sys.argv) - 1 :])
     bitcode = cache_home() / f"dev/bc/{program}/{level}/whole.bc"
     with tempfile.TemporaryDirectory() as name:
@@ -110,9 +110,9 @@ def main() -> None:
 
         whole = [both(real) for _ in range(int(rounds))]
         single = [both(bare) for _ in range(int(rounds))]
-    told("whole, clock", "s", [(a.clock, b.clock) for a, b in whole])
-    told("whole, processor", "s", [(a.processor, b.processor) for a, b in whole])
-    told(
+    print_row("whole, clock", "s", [(a.clock, b.clock) for a, b in whole])
+    print_row("whole, processor", "s", [(a.processor, b.processor) for a, b in whole])
+    print_row(
         "bare question",
         "us",
         [(float(a.printed) / 1e3, float(b.printed.split()[0]) / 1e3) for a, b in single],

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The C API from a C loop: nanoseconds per decision of each runner, beside onnxruntime's C API alone.
+"""Measures the C API from a C loop: nanoseconds per decision, by runner, next to onnxruntime's C API alone.
 
-Prints a table and writes bench/results/c_api.json. A decision is: 38 numbers written, one evaluation. The
-model is a perceptron 38-64-64-2; onnxruntime alone runs it with its input as it is, on one thread. They are
-asked in turns. Targets: 250 ns for a constant; 1.15 times onnxruntime alone for `onnx:`; 5 µs in Python.
+Prints a table and writes bench/results/c_api.json. A decision writes 38 numbers and evaluates once. The model
+is a perceptron 38-64-64-2; onnxruntime alone runs it on one thread with an unchanged input. All run in turns.
+Targets: 250 ns for a constant; 1.15 times onnxruntime alone for `onnx:`; 5 µs in Python.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def view(obs):
 
 
 def timers(folder: Path, model: Path) -> dict[str, Callable[[int], float]]:
-    """What measures each runner over some calls."""
+    """The functions that measure a runner over a number of calls, by its name."""
     (folder / "loop.c").write_text(LOOP)
     (folder / "policy.py").write_text(POLICY)
     library = c_library()
@@ -112,7 +112,7 @@ def timers(folder: Path, model: Path) -> dict[str, Callable[[int], float]]:
 
 
 def floor(folder: Path, model: Path, loop: ctypes.CDLL) -> Callable[[int], float]:
-    """What measures the model in onnxruntime without us."""
+    """The function that measures the model in onnxruntime alone."""
     runtime = ROOT / "plugin/native/runtime"
     sources = [ROOT / "bench/onnx_floor.cpp", runtime / "onnx_api.cpp"]
     alone = shared_library(folder, "floor", ["c++", "-std=c++17", f"-I{runtime}", *sources])

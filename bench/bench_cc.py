@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot cc` beside clang-22 on one small C file: what a build pays per file.
+"""Compares `passpilot cc` with clang-22 on one small C file: the cost per file of a build.
 
-Prints a table and writes bench/results/cc.json. Times are those of whole commands at -O2 -c, in turns: the
-median of the elapsed time, the medians of the rounds' differences and ratios to clang-22, and the least
-processor time. Models and policies inline nothing, as const:0. Target: 40 ms over clang-22 without Python.
+Prints a table and writes bench/results/cc.json. Whole commands at -O2 -c run in turns: the median of the
+elapsed time, the medians of the rounds' differences and ratios to clang-22, and the least processor time.
+Models and policies inline nothing, like const:0. Target: 40 ms over clang-22 without Python.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ MODEL: Final = "map=x:*&as=logits"
 
 
 class Used(NamedTuple):
-    """What a command took, in milliseconds."""
+    """The times of a command, in milliseconds."""
 
     elapsed: float
     processor: float
 
 
 def source() -> str:
-    """A unit with twenty functions, each of which calls another twice."""
+    """A C file with twenty functions; every one calls another twice."""
     lines = ["int f0(int x) { return x * 3 + 1; }"]
     lines += [
         f"static int g{i}(int x) {{ return x % {i + 7} ? x + {i} : f{i - 1}(x) * x; }}\n"
@@ -52,7 +52,7 @@ def source() -> str:
 
 
 def used(command: list[str], folder: Path) -> Used:
-    """One run of a command."""
+    """Run a command once and measure it."""
     began = time.perf_counter()
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL) as child:
         _, status, usage = os.wait4(child.pid, 0)
@@ -63,7 +63,7 @@ def used(command: list[str], folder: Path) -> Used:
 
 
 def commands(folder: Path) -> dict[str, list[str]]:
-    """What is compared; the first is what the others are beside."""
+    """The compared commands; the first is the reference."""
     (folder / "unit.c").write_text(source())
     (folder / "policy.py").write_text(POLICY)
     model = small_mlp()
@@ -87,7 +87,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
 
 
 def measure(folder: Path) -> dict[str, dict[str, float]]:
-    """All commands, in turns."""
+    """Measure all commands, in turns."""
     compared = commands(folder)
     times: dict[str, list[Used]] = {name: [] for name in compared}
     for _ in range(ROUNDS):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whole processes: stock opt against passpilot opt, with policies that echo the default, in turns.
+"""Compares whole processes in turns: stock opt, and passpilot opt with policies that echo the default.
 
-Prints processor time (user and system) of each, its ratio to stock opt in the same round, and how much of the
-rest is LLVM's own work for the features; writes bench/results/compile.json. Targets: a Python echo 1.25 times
-stock and 1.05 times a native echo through the same advisor.
+Prints processor time (user and system), the ratio to stock opt in the same round, and the share of LLVM's own
+work for the features in the difference; writes bench/results/compile.json. Targets: a Python echo 1.25 times
+stock, and 1.05 times a native echo through the same advisor.
 
 usage: bench_compile.py [PROGRAM [LEVEL [ROUNDS]]]      (sqlite Oz 5; the bitcode should have 1 MB or more)
 """
@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT))
 from tests.corpus.programs import cache_home  # noqa: E402
 
 POLICY: Final = "def echo(obs):\n    return obs.default()\n"
-# The runner object, not its name: `default` by name would leave LLVM's inliner alone.
+# A runner object, as the spec `default` would leave LLVM's inliner unchanged.
 NATIVE_ECHO: Final = """\
 import sys
 from passpilot import InlineAdvisor, Module, make_runner, optimize
@@ -42,7 +42,7 @@ print(counts["ask_seconds"], counts["default_seconds"], int(counts["asked"]))
 
 
 def processor_seconds(command: list[str | Path]) -> tuple[float, str]:
-    """User and system time of a child, and what it printed."""
+    """User and system time of a child process, and its output."""
     before = os.times()
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     after = os.times()
@@ -51,7 +51,7 @@ def processor_seconds(command: list[str | Path]) -> tuple[float, str]:
 
 
 def commands(folder: Path, bitcode: Path, pipeline: str) -> dict[str, list[str | Path]]:
-    """The command of each contestant; the outputs go into `folder`."""
+    """The compared commands by name; their outputs go into `folder`."""
     (folder / "echo.py").write_text(POLICY)
     (folder / "native.py").write_text(NATIVE_ECHO)
     passpilot = Path(sys.executable).with_name("passpilot")

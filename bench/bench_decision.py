@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What one inlining decision costs beyond LLVM's own work, per runner, in turns over one real module.
+"""Measures what one inlining decision adds to LLVM's own work, by runner, in turns over one real module.
 
-Prints a table and writes bench/results/decision.json. The time is that of the advisor's own clock: around the
-runner, the answer's check, and nothing of LLVM's. Targets: a C function 0.2 µs, Python with numpy views 2 µs,
-an ONNX MLP 38-64-64-2 1.3 times the same model run by onnxruntime's C API alone, at the same decisions.
+Prints a table and writes bench/results/decision.json. The time is from the advisor's own clock: the runner
+and the check of the answer, without LLVM. Targets: a C function 0.2 µs, Python with numpy views 2 µs, an ONNX
+MLP 38-64-64-2 1.3 times the same model in onnxruntime's C API alone, on the same decisions.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def view(obs: Observation) -> object:
 
 
 def comparison(obs: Observation) -> object:
-    """Lets numpy compare, which costs numpy's own microseconds."""
+    """Compares in numpy, which costs numpy's own microseconds."""
     return obs["cost_estimate"] < -(10**6)
 
 
 def constant(obs: Observation) -> bool:  # noqa: ARG001
-    """Reads nothing: the price of the call alone."""
+    """Reads nothing: the cost of the call alone."""
     return False
 
 
@@ -112,7 +112,7 @@ def address(function: object) -> int:
 
 
 def build(folder: Path) -> dict[str, Make]:
-    """What makes each runner, by name."""
+    """The functions that make the runners, by name."""
     (folder / "decide.c").write_text(C_FUNCTION)
     decide = shared_library(folder, "decide", ["cc", folder / "decide.c"]).decide
     model = folder / "mlp.onnx"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Episodes over gRPC beside the same compilation with a policy in the process, in turns; medians.
+"""Compares episodes over gRPC with the same compilation and a policy in the process, in turns; medians.
 
--Oz, every decision "yes"; the agent is on the same machine. The overhead of a decision is the difference of
-the whole times by the number of decisions, without a reward, of a module that is made of calls. Episodes per
-second are those of a translation unit of a real program, with the code generation of the reward.
+-Oz, every decision "yes", the agent on the same machine. The overhead per decision is the difference of whole
+compilations divided by the number of decisions, for a module full of calls, without a reward. Episodes per
+second are measured on a translation unit of a real program, including the code generation for the reward.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def yes(_: object) -> bool:
 
 
 def in_process(code: bytes) -> int:
-    """The decisions of one compilation."""
+    """Compile once; the number of decisions."""
     with passpilot.InlineAdvisor(yes) as advisor:
         passpilot.optimize(passpilot.Module.read(code), PIPELINE, [advisor])
         return advisor.stats.decisions
 
 
 def episode(client: CompilerClient, code: bytes, reward: str = "none") -> None:
-    """One episode."""
+    """Run one episode."""
     observation = client.reset(code, point="inline", pipeline=PIPELINE, reward=reward)
     while observation is not None:
         observation, *_ = client.step(1)
@@ -57,7 +57,7 @@ def seconds(function: Callable[..., object], *arguments: object) -> float:
 
 
 def measure_overhead(target: str, code: bytes) -> None:
-    """Print what a decision costs more than in the process."""
+    """Print the overhead per decision over a policy in the process."""
     decisions = in_process(code)
     with CompilerClient(target) as client:
         episode(client, code)
@@ -69,14 +69,14 @@ def measure_overhead(target: str, code: bytes) -> None:
 
 
 def measure_episodes(target: str, code: bytes) -> None:
-    """Print how many episodes there are in a second."""
+    """Print the number of episodes per second."""
 
     def agent(_: int) -> None:
         with CompilerClient(target) as client:
             for _ in range(ROUNDS):
                 episode(client, code, "native-size")
 
-    agent(0)  # a worker, and the baseline
+    agent(0)  # starts a worker, and measures the baseline
     alone = ROUNDS / seconds(agent, 0)
     with ThreadPoolExecutor(2) as pool:
         both = 2 * ROUNDS / seconds(lambda: list(pool.map(agent, range(2))))

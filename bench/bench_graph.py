@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The interference graph asked for at every question: what following costs, and what building it anew would.
+"""Measures the interference graph at every question: the cost of updating it, and of building it anew.
 
-Generated functions of three sizes under random policies, which evict, split and spill a lot, and the
-function of a real program with the most questions under LLVM's default. "Update" is the mean time of
-`interference_graph()` after the first call in a function; "anew" is the median of making the same graph, the
-core's and networkx's, from nothing at a sample of the questions. Writes bench/results/graph.json.
+It compiles generated functions of three sizes under random policies, which evict, split and spill a lot, and
+a real program under LLVM's default, for its function with the most questions. "Update" is the mean time of
+`interference_graph()` after the first call in a function; "anew" is the median time of building the same
+graph, the core's and networkx's, from scratch at a sample of the questions. Writes bench/results/graph.json.
 
 usage: bench_graph.py [PROGRAM]      (libyaml)
 """
@@ -39,7 +39,7 @@ SAMPLES: Final = 20  # at questions 1, 2, 4, 8, ...
 
 @dataclass
 class Row:
-    """One function."""
+    """The figures of one function; times in seconds."""
 
     function: str
     ranges: int = 0
@@ -51,7 +51,7 @@ class Row:
 
 
 def built(function: Any) -> networkx.Graph[int]:
-    """The graph from nothing."""
+    """Build the graph from scratch."""
     _, _, nodes, _, edges = function.interference_afresh(False)
     graph: networkx.Graph[int] = networkx.Graph()
     graph.add_nodes_from(nodes)
@@ -60,7 +60,7 @@ def built(function: Any) -> networkx.Graph[int]:
 
 
 class Stopwatch:
-    """A policy that asks for the graph at every question, and notes the time."""
+    """A policy that asks for the graph at every question and measures the time."""
 
     def __init__(self, seed: int | None) -> None:
         self.random = random.Random(seed)
@@ -68,7 +68,7 @@ class Stopwatch:
         self.rows: dict[str, Row] = {}
 
     def decide(self, obs: Observation) -> object:
-        """Look, then answer: as LLVM would, or any legal column or number."""
+        """Measure, then answer: LLVM's default, or a random legal column or number."""
         self.look(obs.site.function)  # type: ignore[attr-defined]
         if self.follows:
             return obs.default()
@@ -77,7 +77,7 @@ class Stopwatch:
         return self.random.randrange(2**32)
 
     def look(self, function: Any) -> None:
-        """Take the time of one call, and at times of building it anew."""
+        """Measure one call, and for a sample of the questions a graph built anew."""
         start = time.perf_counter()
         graph = interference_graph(function)
         seconds = time.perf_counter() - start
@@ -98,7 +98,7 @@ class Stopwatch:
         assert dict(again.adj) == dict(graph.adj)
 
     def run(self, module: Module) -> Row:
-        """Generate code; the function with the most questions."""
+        """Generate code; the figures of the function with the most questions."""
         emit(module, "obj", advisors=[EvictAdvisor(self.decide), PriorityAdvisor(self.decide)])
         return max(self.rows.values(), key=lambda row: row.questions)
 

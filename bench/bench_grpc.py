@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`grpc:` against one unary call per decision, and against `pipe:`, in turns; the null model, 38 features.
+"""Compares `grpc:` with one unary call per decision, and with `pipe:`, in turns; a null model, 38 features.
 
-The unary side is what generated clients do at their fastest, without protobuf objects at either end: a frame
-of the same bytes to a server of its own that only answers. Ours asks a Python policy behind
-`passpilot serve`. Streaming is to be at least 1.3 times faster, and a decision to take no more than 300 us.
+The unary side is the fastest form of a generated client, without protobuf objects at either end: it sends the
+same bytes to a server that only answers. `grpc:` asks a Python policy behind `passpilot serve`. Targets:
+streaming at least 1.3 times faster, and at most 300 us per decision.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from passpilot.features.point import find_point
 from passpilot.runners.base import Runner, allocate
 from passpilot.runners.spec import make_runner
 
-import grpc  # isort: skip  (after ours, which sets how much it says)
+import grpc  # isort: skip  (after passpilot, which sets its verbosity)
 
 ROUNDS = 30
 QUESTIONS = 100
@@ -40,7 +40,7 @@ server.wait_for_termination()
 
 
 def times(ask: Callable[[], object]) -> list[float]:
-    """The microseconds of each of many questions."""
+    """Ask many questions; the microseconds of every one."""
     clock = time.perf_counter
     marks = [clock()]
     for _ in range(QUESTIONS):
@@ -50,21 +50,21 @@ def times(ask: Callable[[], object]) -> list[float]:
 
 
 def started(*arguments: str) -> tuple[subprocess.Popen[str], str]:
-    """A server, and the first line that it says."""
+    """Start a server; the process, and the first line that it prints."""
     child = subprocess.Popen([sys.executable, "-c", *arguments], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     return child, child.stdout.readline().strip()
 
 
 def runner(spec: str) -> Runner:
-    """A runner with buffers."""
+    """Make a runner and allocate its buffers."""
     made = allocate(make_runner(spec, find_point("inline"), timeout=60))
     assert made.frame.nbytes == FRAME
     return made
 
 
 def measure(sides: dict[str, Callable[[], object]]) -> dict[str, list[float]]:
-    """The times of all sides, in turns."""
+    """Measure all sides, in turns."""
     measured: dict[str, list[float]] = {name: [] for name in sides}
     for ask in sides.values():
         times(ask)

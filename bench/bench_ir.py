@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Walking every instruction of a real program from Python, side by side with llvmlite's binding layer.
+"""Compares walks over all instructions of a real program with llvmlite's binding layer.
 
-Three walks over functions, blocks and instructions: the opcode of each; the opcode and the operands; the
-opcode and, of each operand, its type's text. Rounds alternate; the median of instructions per second is told.
+Three walks over functions, blocks and instructions read the opcode; the opcode and the operands; the opcode
+and the text of every operand's type. Rounds alternate; the figure is the median of instructions per second.
 Writes bench/results/ir.json.
 
 usage: bench_ir.py [PROGRAM]      (lz4)
@@ -36,7 +36,7 @@ ROUNDS: Final = 5
 
 
 def opcodes(module: Any) -> int:
-    """How many instructions there are."""
+    """Read every opcode; the number of instructions."""
     count = 0
     for function in module.functions:
         for block in function.blocks:
@@ -47,7 +47,7 @@ def opcodes(module: Any) -> int:
 
 
 def operands(module: Any) -> int:
-    """How many instructions there are, the operands of each seen."""
+    """Read every opcode and operand; the number of instructions."""
     count = 0
     for function in module.functions:
         for block in function.blocks:
@@ -60,7 +60,7 @@ def operands(module: Any) -> int:
 
 
 def types(module: Any) -> int:
-    """How many instructions there are, the type of each operand seen."""
+    """Read every opcode and operand type; the number of instructions."""
     count = 0
     for function in module.functions:
         for block in function.blocks:
@@ -73,14 +73,14 @@ def types(module: Any) -> int:
 
 
 def rate(walk: Callable[[Any], int], module: Any) -> float:
-    """Instructions per second of one walk, of this process's time: others may be at work."""
+    """Instructions per second of one walk, in processor time, as the machine may be busy."""
     start = time.process_time()
     count = walk(module)
     return count / (time.process_time() - start)
 
 
 def parsed(name: str) -> tuple[Module, Any, str]:
-    """The program in both, from the same text; llvmlite's LLVM is older, so without what it cannot read."""
+    """Parse the same text in both; it leaves out what llvmlite's older LLVM cannot read."""
     assert not build([name])
     path = programs()[name].whole("O2")
     ours = Module.read(path, strip_debug=True)

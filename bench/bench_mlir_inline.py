@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Advised inlining in MLIR against native `inline` of the same bindings, where all calls are accepted.
+"""Compares advised inlining in MLIR with the same bindings' native `inline`, when all calls are accepted.
 
-Modules of 2,000 and 20,000 calls, 20 in a function, of private functions; `canonicalize`
-simplifies. A run parses the module in a context of its own; the time is that of the pipeline, which has one
-thread, and that thread's own. Rounds alternate, ratios are of the least times. Targets: bottom-up at most
-twice native, mark-and-run 1.15 times; features 15 µs per call. Writes bench/results/mlir_inline.json.
+The modules have 2,000 and 20,000 calls of private functions, 20 per function; `canonicalize` simplifies.
+Every run parses the module in a new context; the time is the processor time of the pipeline's only thread.
+Rounds alternate, ratios are of the least times. Targets: bottom-up at most twice native, mark-and-run 1.15
+times; features 15 µs per call. Writes bench/results/mlir_inline.json.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 RESULTS: Final = Path(__file__).parent / "results"
 CASES: Final = ((2_000, 10, 10), (2_000, 50, 5), (20_000, 10, 3))
-"""Calls, operations of a callee without what returns, and rounds."""
+"""(calls, operations of a callee besides its return, rounds)."""
 
 PER_CALLER: Final = 20
 
 
 def generated(calls: int, size: int) -> str:
-    """A module of so many calls of functions of so many operations."""
+    """The text of a module with `calls` calls of functions of `size` operations."""
     callers = calls // PER_CALLER
     callees = max(callers // 10, 1)
     lines = [line for number in range(callees) for line in _callee(number, size)]
@@ -67,7 +67,7 @@ def _callee(number: int, size: int) -> Iterator[str]:
 
 
 def parsed(text: str) -> Any:
-    """The module in a context of its own, which uses one thread."""
+    """Parse a module in a new context without threads."""
     ir = passpilot.mlir.bindings().ir
     context = ir.Context()
     context.enable_multithreading(False)
@@ -80,12 +80,12 @@ def decide(obs: Observation) -> bool:
 
 
 def native(module: Any) -> None:
-    """MLIR's own pass."""
+    """Run MLIR's own pass."""
     passpilot.mlir.run_pipeline(module, "builtin.module(inline)")
 
 
 def advised(module: Any, *, engine: str, runner: RunnerLike) -> None:
-    """Ours."""
+    """Run the advised pass."""
     with MLIR_INLINE.advisor(runner) as advisor:
         passpilot.mlir.run_pipeline(module, f"builtin.module(advised-inline{{engine={engine}}})", [advisor])
 
@@ -100,7 +100,7 @@ KINDS: Final[dict[str, Callable[[Any], None]]] = {
 
 
 def measured(text: str, rounds: int) -> dict[str, float]:
-    """The least seconds of each kind."""
+    """The least seconds of every kind of inlining."""
     least = dict.fromkeys(KINDS, float("inf"))
     for _ in range(rounds):
         for name, run in KINDS.items():
@@ -114,7 +114,7 @@ def measured(text: str, rounds: int) -> dict[str, float]:
 
 
 def feature_cost(text: str) -> float:
-    """Microseconds for the features of one call, with the counts of all functions made again."""
+    """Microseconds for the features of one call, including counting all functions again."""
     module = parsed(text)
     (graph,) = call_graphs(module.operation)
     began = time.thread_time()

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The plugin for stock mlir-opt beside MLIR's own `inline`: accepting all, time per question, loading.
+"""Compares the plugin for stock mlir-opt with MLIR's own `inline`: accepting all, time per question, loading.
 
 Prints tables and writes bench/results/mlir_plugin.json. All times are processor time of one mlir-opt on one
-thread, the least of the rounds, taken in turns; what reading and writing the module takes is subtracted, and
-of Python its start. A question's time is that of rejecting all calls, beside `inline` where no call may be
-inlined: it has the summaries and the features in it.
-Targets: 1.15 times the time of `inline`; 3 µs per question in Python, 2.2 µs natively.
+thread, the least of the rounds, in turns, minus the time to read and write the module, and minus Python's
+start. The time per question is that of rejecting all calls, minus that of `inline` on a module where no call
+may be inlined; it includes the summaries and the features. Targets: 1.15 times the time of `inline`; 3 µs per
+question in Python, 2.2 µs natively.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from passpilot.plugin.toolchain import mlir_plugin
 ROOT: Final = Path(__file__).parents[1]
 ROUNDS: Final = {2000: 9, 20000: 5}
 REPEATS: Final = 6
-"""How often a pass that changes nothing is run in one pipeline."""
+"""The runs of a pass that changes nothing in one pipeline."""
 PER_FUNCTION: Final = 10
-"""Calls in a function, and operations in what it calls."""
+"""The calls in a function, and the operations in a callee."""
 
 POLICY: Final = """\
 def yes(obs):
@@ -56,7 +56,7 @@ class Mark:
 
 
 def module(calls: int, attributes: str = "") -> str:
-    """A module of private functions of ten additions, and of functions that call ten of them each."""
+    """A module of private functions of ten additions, and functions that each call ten of them."""
     count = calls // PER_FUNCTION
     leaves = [_leaf(number) for number in range(count)]
     callers = [_caller(number, count, attributes) for number in range(count)]
@@ -89,7 +89,7 @@ def seconds(folder: Path, source: str, pipeline: str, *flags: str) -> float:
 
 
 def least(folder: Path, runs: dict[str, tuple[str, ...]], rounds: int) -> dict[str, float]:
-    """The least time of each run, taken in turns."""
+    """The least times of all runs, in turns."""
     times = dict.fromkeys(runs, float("inf"))
     for _ in range(rounds):
         for name, run in runs.items():
@@ -98,7 +98,7 @@ def least(folder: Path, runs: dict[str, tuple[str, ...]], rounds: int) -> dict[s
 
 
 def accepting(folder: Path, calls: int) -> dict[str, float]:
-    """The time of `inline`, and times that of accepting all."""
+    """The time of `inline`, and the ratios of accepting all calls to it."""
     (folder / "calls.mlir").write_text(module(calls))
     load = f"--load-pass-plugin={mlir_plugin()}"
     runs: dict[str, tuple[str, ...]] = {
@@ -143,7 +143,7 @@ def asking(folder: Path, calls: int) -> dict[str, float]:
 
 
 def loading(folder: Path) -> dict[str, float]:
-    """Milliseconds until the tool is ready, and of an operation's way to a pass in Python and back."""
+    """Milliseconds until the tool is ready, and for an operation's way to a Python pass and back."""
     load, mine = f"--load-pass-plugin={mlir_plugin()}", "--passpilot-load=passes.py"
     runs: dict[str, tuple[str, ...]] = {
         "tool": ("small.mlir", ""),

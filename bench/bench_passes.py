@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a function pass in Python costs per function, side by side with LLVM's own empty pass.
+"""Measures the cost of a Python function pass per function, next to LLVM's own empty pass.
 
-A module of many small functions goes through one pass each: LLVM's `no-op-function`, a pass in Python that
-does nothing, one that asks for the name, one that walks the instructions. Rounds alternate; the median is
-told. The last column is what Python adds to LLVM's own empty pass. Target: an empty pass at most 2 µs.
+A module of many small functions goes through one pass at a time: LLVM's `no-op-function`, a Python pass that
+does nothing, one that reads the name, one that walks the instructions. Rounds alternate; the figures are
+medians. The last column is what Python adds to LLVM's own empty pass. Target: an empty pass at most 2 µs.
 Writes bench/results/passes.json.
 
 usage: bench_passes.py [FUNCTIONS]      (20000)
@@ -38,14 +38,14 @@ class Empty:
     """Does nothing."""
 
     def run(self, function: Function) -> bool:  # noqa: ARG002
-        """Nothing."""
+        """Do nothing."""
         return False
 
 
 @passpilot.llvm.function_pass("bench-name")
 @dataclass(frozen=True)
 class Name:
-    """Looks at the name."""
+    """Reads the name."""
 
     def run(self, function: Function) -> bool:
         """Whether the function is nameless."""
@@ -63,14 +63,14 @@ class Walk:
 
 
 def module_of(functions: int) -> passpilot.Module:
-    """A module of so many functions of four instructions."""
+    """A module of this number of functions, of four instructions each."""
     body = "  %a = add i32 %x, 1\n  %b = mul i32 %a, %x\n  %c = xor i32 %b, 7\n  ret i32 %c\n"
     text = "".join(f"define i32 @f{i}(i32 %x) {{\n{body}}}\n" for i in range(functions))
     return passpilot.Module.read(text.encode(), name="bench.ll")
 
 
 def seconds(module: passpilot.Module, pipeline: str) -> float:
-    """How long this thread computes for the pipeline."""
+    """This thread's processor time for the pipeline."""
     began = time.thread_time()
     passpilot.optimize(module, pipeline, verify=False)
     return time.thread_time() - began

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`pipe:` against a bare ping-pong of the same bytes between two Python processes, in turns; medians.
+"""Compares `pipe:` with a bare ping-pong of the same bytes between two Python processes, in turns; medians.
 
-Both sides send 38 features of 8 bytes over a FIFO and wait for 16 bytes on another. The bare side has no
-deadline, no checks and no runner; ours asks a Python policy behind `passpilot serve`. At most 1.5.
+Both send 38 features of 8 bytes over a FIFO and wait for 16 bytes on another. The ping-pong has no deadline,
+no checks and no runner; `pipe:` asks a Python policy behind `passpilot serve`. Target: a ratio of at most
+1.5.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ while os.read(read, {FRAME}):
 
 
 def microseconds(ask: Callable[[], object]) -> float:
-    """The time of one question, over many."""
+    """The mean time of a question over many."""
     start = time.perf_counter()
     for _ in range(QUESTIONS):
         ask()
@@ -44,7 +45,7 @@ def microseconds(ask: Callable[[], object]) -> float:
 
 
 def bare(base: str) -> Callable[[], object]:
-    """One bare question, to a server that has been started."""
+    """Start the bare server; a function that asks it one question."""
     write_fd = os.open(f"{base}.out", os.O_WRONLY)
     read_fd = os.open(f"{base}.in", os.O_RDONLY)
     write, read, question = os.write, os.read, bytes(FRAME)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a decision of a pass in Python costs: by `ask`, and by `ask_all`, per decision of 32.
+"""Measures the cost of a decision in a Python pass, by `ask`, and by `ask_all` with 32 decisions at once.
 
 The point has 3 or 24 numbers and a choice of four; the runners are a constant, a Python policy that reads
-nothing, and a perceptron in ONNX with two hidden layers of 64. The time is the thread's own, from the values
-in a dict to the answer; rounds alternate, medians are told. Target: with ONNX, `ask_all` takes a third of
-the time of `ask` or less. Writes bench/results/points.json.
+nothing, and an ONNX perceptron with two hidden layers of 64. The time is the thread's processor time from a
+dict of values to the answer; rounds alternate, the figures are medians. Target: with ONNX, `ask_all` takes a
+third of the time of `ask` or less. Writes bench/results/points.json.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _WORK: list[Callable[[], None]] = []
 @passpilot.llvm.module_pass("bench-ask")
 @dataclass(frozen=True)
 class Asker:
-    """Asks what is to be measured."""
+    """Runs the measured questions."""
 
     def run(self, module: passpilot.Module) -> bool:  # noqa: ARG002
         """Change nothing."""
@@ -56,12 +56,12 @@ class Asker:
 
 
 def constant(obs: Observation) -> int:  # noqa: ARG001
-    """Reads nothing: the price of the call alone."""
+    """Reads nothing: the cost of the call alone."""
     return 1
 
 
 def declared(width: int) -> DecisionPoint[int]:
-    """A point of so many numbers."""
+    """A point of `width` numbers."""
     return DecisionPoint[int](
         f"bench-{width}",
         features=[TensorSpec(f"feature_{number}", "int64", (1,)) for number in range(width)],
@@ -72,7 +72,7 @@ def declared(width: int) -> DecisionPoint[int]:
 
 
 def measured(point: DecisionPoint[int], rows: Rows, runner: RunnerLike) -> dict[str, float]:
-    """Microseconds per decision, by both ways."""
+    """Microseconds per decision, by `ask` and by `ask_all`."""
     taken: dict[str, list[float]] = {"ask": [], "ask_all": []}
 
     def timed(name: str, ask: Callable[[], list[int]]) -> list[int]:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The plugin in stock opt: what loading costs on an empty module, and what advice costs on a large one.
+"""Measures the plugin in stock opt: the cost of loading on an empty module, and of advice on a large one.
 
-Prints tables and writes bench/results/stock.json. Processor time of whole commands, in turns: medians of the
-rounds' differences and ratios.
-Targets: 15 ms over the plain tool with aot:, 60 ms with onnx:, 250 ms with python:; on a module of a
-megabyte, 1.05 times the time of the same decisions taken by the core alone (const:0) or by plain opt.
+Prints tables and writes bench/results/stock.json. The figures are medians of the rounds' differences and
+ratios of processor time, for whole commands in turns. Targets: 15 ms over the plain tool with aot:, 60 ms
+with onnx:, 250 ms with python:; on a module of a megabyte, 1.05 times the time of the same decisions by the
+core alone (const:0) or by plain opt.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def seconds(folder: Path, command: list[str]) -> float:
 
 
 def in_turns(folder: Path, commands: dict[str, list[str]], rounds: int) -> dict[str, list[float]]:
-    """The time of each command in each round."""
+    """The times of the commands by round."""
     times: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(rounds):
         for name, command in commands.items():
@@ -58,7 +58,7 @@ def in_turns(folder: Path, commands: dict[str, list[str]], rounds: int) -> dict[
 
 
 def echo() -> onnx.ModelProto:
-    """A model that answers with the default's decision."""
+    """A model that answers the default's decision."""
     make, kind = onnx.helper, onnx.TensorProto.INT64
     given, answer = (
         make.make_tensor_value_info(name, kind, [1]) for name in ("inlining_default", "inlining_decision")
@@ -69,7 +69,7 @@ def echo() -> onnx.ModelProto:
 
 
 def models(folder: Path) -> None:
-    """Models and policies that refuse every call, and that do what the default does."""
+    """Write models and policies that refuse every call, and others that follow the default."""
     model = small_mlp()
     bias = next(each for each in model.graph.initializer if each.name == "b1")
     bias.raw_data = np.array([1e9, 0], "f4").tobytes()
@@ -89,7 +89,7 @@ def opt(source: Path, *flags: str) -> list[str]:
 
 
 def loading(folder: Path) -> dict[str, float]:
-    """Milliseconds over the plain tool, on an empty module."""
+    """Milliseconds more than the plain tool, on an empty module."""
     source = folder / "empty.ll"
     source.write_text("")
     plain = [str(bindir() / "opt"), PASSES, str(source), "-o", "/dev/null"]
@@ -109,7 +109,7 @@ def _over(times: dict[str, list[float]], name: str) -> float:
 
 
 def advising(folder: Path) -> dict[str, float]:
-    """Times the same decisions of a built-in path: the core's const:0, or LLVM's default in plain opt."""
+    """Ratios to the same decisions without a model: by the core's const:0, or by plain opt's default."""
     assert not build([LARGE])
     source = programs()[LARGE].whole("O2")
     commands = {

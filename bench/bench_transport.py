@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What could carry a question between two Python processes: FIFOs, Unix sockets, shared memory; in turns.
+"""Compares transports of questions between two Python processes, in turns: FIFOs, sockets, shared memory.
 
-A question is the frame of 38 features (304 bytes) or of 50,000 floats (200 KB), an answer 16 bytes. Each
-transport is at its barest: no runner, no checks, no deadline. The questioner copies the frame out of a
-buffer, the answerer reads all of it into one. Microseconds: the median of rounds, and the least, as other
-work on the machine only adds.
+A question is the frame of 38 features (304 bytes) or of 50,000 floats (200 KB), an answer 16 bytes.
+Transports are minimal: no runner, no checks, no deadline. The questioner copies the frame out of a buffer,
+the answerer reads all of it into one. Figures are microseconds: the median of the rounds, and the least, as
+other work on the machine only adds time.
 
-* shared memory with FIFOs: the frame in a mapping, one byte through a FIFO each way, to wake the other;
-* shared memory with eventfd: the same by two eventfds;
-* shared memory with futex: the same by the futex system call, which Python reaches through ctypes;
-* shared memory, spinning: no system call at all, and a whole core at each end while it waits.
+* shared memory with FIFOs: the frame in a mapping; one byte through a FIFO in each direction wakes the peer;
+* shared memory with eventfd: the same with two eventfds;
+* shared memory with futex: the same with the futex system call, through ctypes;
+* shared memory, spinning: no system call, but both ends use a whole core while they wait.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FUTEX = {"x86_64": 202, "aarch64": 98}
 
 Ask = Callable[[], object]
 Transport = Callable[[int], tuple[Ask, Callable[[], None]]]
-"""From the size of a frame to the questioner's and the answerer's step, made before the fork."""
+"""Takes a frame's size; makes the questioner's and the answerer's step, before the fork."""
 
 
 def fifos(capacity: int = 0) -> Transport:
@@ -79,7 +79,7 @@ def stream(size: int, ours: tuple[int, int], theirs: tuple[int, int]) -> tuple[A
 
 
 def shared(wake: Callable[[], tuple[Ask, Ask, Ask, Ask]]) -> Transport:
-    """`wake` makes: tell the answerer, wait for it, tell the questioner, wait for it."""
+    """`wake` makes four functions: wake the answerer, wait for it, wake the questioner, wait for it."""
 
     def make(size: int) -> tuple[Ask, Callable[[], None]]:
         frame, block, received = bytearray(size), memoryview(mmap.mmap(-1, size + ANSWER)), bytearray(size)
@@ -180,7 +180,7 @@ TRANSPORTS: dict[str, Transport] = {
 
 
 def answered(transport: Transport, size: int) -> tuple[Ask, int]:
-    """The questioner's step, and the process of the answerer, which stops itself between rounds."""
+    """Fork an answerer, which stops itself between rounds; the questioner's step, and its process id."""
     ask, reply = transport(size)
     child = os.fork()
     if not child:
@@ -191,7 +191,7 @@ def answered(transport: Transport, size: int) -> tuple[Ask, int]:
 
 
 def rounds(asks: dict[str, tuple[Ask, int]], count: int) -> Iterator[dict[str, float]]:
-    """The time of one question by each transport, in turns; the other answerers are stopped."""
+    """The times of one question by transport, in turns; the other answerers are stopped."""
     for _, child in asks.values():
         os.kill(child, signal.SIGSTOP)
     for _ in range(count):
@@ -210,7 +210,7 @@ def rounds(asks: dict[str, tuple[Ask, int]], count: int) -> Iterator[dict[str, f
 
 
 def main(count: int) -> None:
-    """Print the figures for each size, and each one's ratio to plain FIFOs."""
+    """Print the figures for all sizes, and the ratios to plain FIFOs."""
     for label, size in SIZES.items():
         asks = {name: answered(transport, size) for name, transport in TRANSPORTS.items()}
         try:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Features of bench/runners.py: the interference graph at a function's first question, as three tensors.
+"""Features for bench/runners.py: the interference graph at a function's first question, as three tensors.
 
-153,300 floats: per live range an embedding of 100, made of its weight and size; the edges as pairs of rows,
-and their weights.
+153,300 floats: for every live range an embedding of 100, computed from its weight and size; the edges as
+pairs of rows, and their weights.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ def graph_vectors(site: Any) -> Floats:
 
 @feature(f"float32[{EDGES},2]", point="evict")
 def graph_edges(site: Any) -> Floats:
-    """Rows of the two live ranges that overlap."""
+    """The rows of two live ranges that overlap."""
     return _snapshot(site).edges
 
 
 @feature(f"float32[{EDGES}]", point="evict")
 def graph_weights(site: Any) -> Floats:
-    """1 for each edge."""
+    """1 for every edge."""
     return _snapshot(site).weights

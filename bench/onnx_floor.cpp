@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The floor for onnx: runners: a function runner that runs a model through
-// onnxruntime's C API and does nothing else. Its input stays what it is, so
-// binding, conversion and choice are what onnx: costs beyond it.
+// The lower bound for onnx: runners: a function runner that only runs a model
+// through onnxruntime's C API. Its input never changes, so the difference to
+// onnx: is the cost of binding, conversion and choice.
 
 #include "onnx_api.h"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What whole compilations cost with each runner, as ratios to the stock tools; a part of bench/runners.py."""
+"""A part of bench/runners.py: the times of whole compilations, by runner, as ratios to the stock tools."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ FEATURES: Final = Path(__file__).with_name("graph_features.py")
 
 @dataclass
 class Command:
-    """A command line to which `-o` is added, and what its runs took."""
+    """A command line without its `-o`, and the times of its runs."""
 
     line: list[str]
     seconds: list[float] = field(default_factory=list)
 
     def run(self, output: Path) -> bytes:
-        """Run it once; what it wrote."""
+        """Run the command once; the file that it wrote."""
         start = time.perf_counter()
         subprocess.run([*self.line, "-o", str(output)], check=True)
         self.seconds.append(time.perf_counter() - start)
@@ -49,7 +49,7 @@ def _passpilot(*arguments: str) -> list[str]:
 
 @contextlib.contextmanager
 def _runners(folder: Path, model: Path, options: str, *flags: str) -> Iterator[dict[str, str]]:
-    """The specs that ask one model, by name; servers run it by onnxruntime."""
+    """The specs of all runners for one model, by name; the servers use onnxruntime."""
     native = runner_models.ahead_of_time(model)
     onnx = f"onnx:{model}?{options}"
     base = folder / f"pipe-{model.stem}"
@@ -65,7 +65,7 @@ def _runners(folder: Path, model: Path, options: str, *flags: str) -> Iterator[d
 def _measure(
     commands: dict[str, Command], folder: Path, *, same: bool, rounds: int = ROUNDS
 ) -> dict[str, list[float]]:
-    """Seconds of each command, in turns; with `same`, all have to write the same bytes."""
+    """The seconds of the commands, in turns; with `same`, all must write the same bytes."""
     for _ in range(rounds):
         outputs = {name: command.run(folder / "out") for name, command in commands.items()}
         if same:
@@ -118,7 +118,7 @@ def compilations() -> dict[str, dict[str, dict[str, float]]]:
 
 
 def scores() -> dict[str, float]:
-    """Microseconds per eviction with a scorer asked about all legal columns at once, and about one by one."""
+    """Microseconds per eviction with a scorer of columns, asked about all legal ones or one by one."""
     optimized = cache_home() / f"dev/bc/{PROGRAM}/O2/whole.optimized"
     times: dict[str, list[float]] = {"at once": [], "one by one": []}
     objects = set()
@@ -131,7 +131,7 @@ def scores() -> dict[str, float]:
                     objects.add(emit(Module.read(optimized), "obj", advisors=[advisor]))
                     times[who].append(advisor.stats.microseconds_per_decision)
     assert len(objects) == 1, "the objects differ"
-    least = {who: min(each) for who, each in times.items()}
+    least = {who: min(rounds) for who, rounds in times.items()}
     ratio = least["one by one"] / least["at once"]
     Console().print(f"a scorer of columns, µs per eviction of {PROGRAM}: {least}, ratio {ratio:.1f}")
     return {**least, "ratio": ratio}

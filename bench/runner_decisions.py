@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What one decision costs with each runner and codec, in turns; a part of bench/runners.py."""
+"""A part of bench/runners.py: the time of one decision, by runner and codec, in turns."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from passpilot.runners.base import Runner
 
     Made = tuple[str | Callable[..., object], int | None]
-    """What `make_runner` takes, and the process at the other end."""
+    """An argument of `make_runner`, and the peer's process."""
 
 ROUNDS: Final = 5
 SLICE: Final = 0.2
-"""Seconds of questions to one runner before it is the next one's turn."""
+"""Seconds of questions to one runner, before the next one's turn."""
 
 VECTORS: Final = (500, 5_000, 50_000)
 COLD: Final = """
@@ -54,14 +54,14 @@ with allocate(make_runner(sys.argv[1], point, timeout=60)) as runner:
 """
 MILLION: Final = 1_000_000
 SLOW: Final = 20
-"""Microseconds per decision from which a million of them takes too long."""
+"""Microseconds per decision above which a million decisions take too long."""
 OURS: Final = "pipe"
 BRIDGE: Final = "pipe, ML-Compiler-Bridge bitstream"
 BRIDGE_JSON: Final = "pipe, ML-Compiler-Bridge JSON"
 
 
 def workloads() -> dict[str, Point]:
-    """What is asked, by name."""
+    """The measured decision points by name."""
     inline, evict = find_point("inline"), find_point("evict")
     found = {
         "38 scalars": replace(inline, features=own_features(inline)),
@@ -75,7 +75,7 @@ def workloads() -> dict[str, Point]:
 
 @dataclass
 class Contender:
-    """One runner on one workload, and what it showed."""
+    """One runner on one workload, and its measurements."""
 
     runner: Runner
     peer: int | None
@@ -83,7 +83,7 @@ class Contender:
     wire: float | None = None
 
     def ask(self, seconds: float) -> None:
-        """Questions for so long; each one's nanoseconds."""
+        """Ask for this time; keep the nanoseconds of every question."""
         evaluate, clock, times = self.runner.evaluate, time.perf_counter_ns, self.times
         end = clock() + int(seconds * 1e9)
         before = clock()
@@ -94,7 +94,7 @@ class Contender:
             before = after
 
     def count_bytes(self, questions: int = 100) -> None:
-        """Bytes per question in both directions."""
+        """Measure the bytes per question in both directions."""
         before = _transferred()
         for _ in range(questions):
             self.runner.evaluate()
@@ -108,13 +108,13 @@ class Contender:
 
 
 def _transferred() -> int:
-    """Bytes that this process has read and written until now: of files and pipes, and of its TCP sockets."""
+    """The bytes that this process has read and written so far: files, pipes, and TCP sockets."""
     rows = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
     return int(rows["rchar"]) + int(rows["wchar"]) + sum(map(_tcp_bytes, os.listdir("/proc/self/fd")))
 
 
 def _tcp_bytes(name: str) -> int:
-    """Payload acknowledged and received on a TCP socket, as linux/tcp.h places it; 0 for anything else."""
+    """The payload acknowledged and received on a TCP socket (tcp_info in linux/tcp.h); 0 for other files."""
     with contextlib.suppress(OSError):
         if not os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
             return 0
@@ -136,7 +136,7 @@ class Stage:
         self._flag = f"--point={point.name}"
 
     def makers(self) -> dict[str, Callable[[], Made]]:
-        """How each runner is made, by the name in the table."""
+        """The functions that make the runners, by the name in the table."""
         makers: dict[str, Callable[[], Made]] = {
             "Python function": lambda: (self._null, None),
             "ONNX model": lambda: (runner_models.onnx_spec(self._folder, self._point), None),

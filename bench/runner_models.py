@@ -102,19 +102,19 @@ def ahead_of_time(model: Path) -> Path:
 
 
 def onnx_spec(folder: Path, point: Point) -> str:
-    """The perceptron by onnxruntime."""
+    """The spec of the perceptron in onnxruntime."""
     return f"onnx:{_perceptron(folder, point)}?{_mapped(point)}"
 
 
 def aot_spec(folder: Path, point: Point) -> str:
-    """The perceptron as native code."""
+    """The spec of the perceptron as native code."""
     return f"aot:{ahead_of_time(_perceptron(folder, point))}?{_mapped(point)}"
 
 
 def follower(path: Path, point: Point) -> str:
-    """A perceptron over the point's own table whose answer is LLVM's default; its options.
+    """Write a perceptron over the point's own features that answers LLVM's default; the spec's options.
 
-    The perceptron's part in the logits is too small to change the answer, and too large to be left out.
+    The perceptron's part of the logits is too small to change the answer, but too large to be optimized away.
     """
     left_out = (point.default.name, "use_def_density")  # which may be NaN
     features = [spec for spec in point.features if spec.name not in left_out]
@@ -137,7 +137,7 @@ def follower(path: Path, point: Point) -> str:
 
 
 def scorer(path: Path, batch: int | str) -> str:
-    """A scorer of one column of an eviction, 19-64-64-1, that takes one of them or several; its options."""
+    """Write a scorer of columns of an eviction, 19-64-64-1, for `batch` columns; the spec's options."""
     features = [spec.name for spec in EVICTIONS if spec.name not in ("mask", "use_def_density")]
     graph = Graph()
     info = helper.make_tensor_value_info
@@ -150,7 +150,7 @@ def scorer(path: Path, batch: int | str) -> str:
 
 
 def graph_policy(path: Path) -> list[str]:
-    """A policy of the graph, pooled, and two tensors of the eviction; the names of its inputs."""
+    """Write a policy of the pooled graph and two eviction tensors; the names of its inputs."""
     from bench.graph_features import EDGES, NODES, WIDTH
 
     graph = Graph()
@@ -168,4 +168,4 @@ def graph_policy(path: Path) -> list[str]:
     graph.node("Concat", names, "x", axis=1)
     graph.perceptron("x", (WIDTH + 2 + 66, 64, 33), "logits")
     graph.save(path, 33)
-    return [each.name for each in graph.inputs]
+    return [tensor.name for tensor in graph.inputs]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The other ends of the runners that bench/runners.py measures: model servers of ours and of others."""
+"""A part of bench/runners.py: the peers of the measured runners, passpilot's model servers and others."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ while True:
         total = sum(vector[i] for i in range(len(vector)))
     peer.populate_buffer(0)
 """
-"""ML-Compiler-Bridge's own Python end, whose model answers 0, having read the vector if there is one.
+"""ML-Compiler-Bridge's own Python end with a model that answers 0, after reading the vector if there is one.
 
-Its tensors offer their length and one element at a time, and no more.
+Its tensors only offer access to their length and to one element at a time.
 """
 
 MLGO: Final = """
@@ -58,7 +58,7 @@ while line := questions.readline():
         questions.read(size)
         answers.write(bytes(8))
 """
-"""A plain host of MLGO's interactive mode that always answers 0."""
+"""A minimal agent for MLGO's interactive mode that always answers 0."""
 
 
 GRAPH: Final = """
@@ -118,7 +118,7 @@ def streamed(runner: str, *flags: str) -> Iterator[tuple[str, int]]:
 
 @contextlib.contextmanager
 def scripted(script: str, base: Path, *arguments: str) -> Iterator[int]:
-    """A peer that is written out above; yields its process."""
+    """A peer from a script of this file; yields its process."""
     with _process(sys.executable, "-c", script, str(base), *arguments) as child:
         assert _first_line(child) == "ready\n"
         yield child.pid
@@ -141,7 +141,7 @@ def bridged(model: Path, features: Path) -> Iterator[str]:
 
 
 def null_policy(folder: Path, point: Point) -> str:
-    """The spec of a Python policy that wants every tensor of the point, adds up a vector, and answers 0."""
+    """Write a Python policy that reads all tensors of the point, sums a vector, and answers 0; its spec."""
     names = [spec.name for spec in point.features if spec.name != point.default.name]
     total = "    obs['v'].sum()\n" if names == ["v"] else ""
     path = folder / "null.py"

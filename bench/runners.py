@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every way to ask a model, side by side: what one decision costs, and what whole compilations cost.
+"""Compares all ways to ask a model: the cost of one decision, and of whole compilations.
 
-usage: bench/runners.py [decisions] [memory] [compilations] [scores] [graph]      (all of them)
+usage: bench/runners.py [decisions] [memory] [compilations] [scores] [graph]      (default: all)
 
-decisions     microseconds per decision (median, p90), bytes on the wire and cold start, of every runner and
-              codec, with a Python model that answers 0 to 38 scalars and to the 21 tensors of an eviction,
-              and adds up vectors of 500 to 50,000 floats; ONNX and ahead-of-time perceptrons beside them
-memory        growth of both processes over 10^6 decisions, 10^5 of the runners that take over 20 µs
-compilations  whole `opt -Oz` and `llc -O2` with the same policy by ONNX, ahead of time, pipe and gRPC, as
-              ratios to the stock tools; the policy follows LLVM's default, so that all outputs are equal;
-              stock opt through MLGO's interactive mode, answered by `passpilot attach`, beside them
+decisions     microseconds per decision (median, p90), bytes on the wire and cold start, for every runner and
+              codec; a Python model answers 0 to 38 scalars and to the 21 tensors of an eviction, and sums
+              vectors of 500 to 50,000 floats; also ONNX and ahead-of-time perceptrons
+memory        growth of both processes over 10^6 decisions, or 10^5 for runners that take over 20 µs
+compilations  whole `opt -Oz` and `llc -O2` with one policy by ONNX, ahead of time, pipe and gRPC, as ratios
+              to the stock tools; the policy follows LLVM's default, so that all outputs are equal; also
+              stock opt in MLGO's interactive mode, answered by `passpilot attach`
 scores        a model that scores one column of an eviction, asked about all legal ones at once or one by one
-graph         `llc -O2` with a policy that sees 153,300 floats of the interference graph at each decision
+graph         `llc -O2` with a policy that reads 153,300 floats of the interference graph at every decision
 
-All contenders are asked in turns, so that noise falls on all of them. Writes bench/results/runners.json.
+All contenders run in turns, so that noise affects all of them. Writes bench/results/runners.json.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PARTS: Final[dict[str, Callable[[], object]]] = {
 
 
 def main() -> None:
-    """Run the parts, and keep the results of those not run."""
+    """Run the chosen parts, and keep the other parts' results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("part", nargs="*", choices=(*PARTS, []), metavar="PART")
     parts = parser.parse_args().part or list(PARTS)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""zstd at -Oz, advised by LLVM itself, by a Python policy, and by a model fitted here: one table.
+"""Compiles zstd at -Oz, advised by LLVM itself, a Python policy, and a model fitted here; prints one table.
 
-The model sees half of LLVM's own decisions, without the `cost_estimate` that they are made from, and is
-judged on the other half. Run it by `make demo`.
+The model is fitted to half of LLVM's own decisions, without the `cost_estimate` that decides them, and tested
+on the other half. Run it with `make demo`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ REPEATS: Final = 3
 
 
 def run(*command: str | Path) -> str:
-    """Standard output and error of a command, which must succeed."""
+    """Run a command, which must succeed; its standard output and error."""
     done = subprocess.run([str(c) for c in command], cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"demo: {' '.join(map(str, command))} exited with {done.returncode}\n{done.stderr[-2000:]}")
@@ -42,7 +42,7 @@ def run(*command: str | Path) -> str:
 
 @dataclass
 class Row:
-    """One way of deciding: its command and what came of it."""
+    """One row of the table: a way to decide, its command and its results."""
 
     title: str
     command: list[str | Path]
@@ -54,7 +54,7 @@ class Row:
 
 
 def text_bytes(bitcode: Path) -> int:
-    """The code size of the object that llc makes of it."""
+    """The code size of llc's object for a bitcode file."""
     obj = bitcode.with_suffix(".o")
     run("llc-22", "-O2", "-filetype=obj", "-relocation-model=pic", bitcode, "-o", obj)
     return sum(
@@ -63,7 +63,7 @@ def text_bytes(bitcode: Path) -> int:
 
 
 def advised(title: str, runner: str, source: Path, log: Path) -> Row:
-    """A row whose decisions and agreement come from a run with a log and the statistics."""
+    """Run with a log and make a row with the decisions and their agreement with the default."""
     command: list[str | Path] = [PASSPILOT, "opt", PIPELINE, source, f"--inline={runner}"]
     row = Row(title, command)
     run(*command, "--log", log, "-disable-output")
@@ -75,7 +75,7 @@ def advised(title: str, runner: str, source: Path, log: Path) -> Row:
 
 
 def measure(rows: list[Row], work: Path) -> None:
-    """Compile times, taken in turns so that they meet the same machine, and sizes."""
+    """Measure code sizes and compile times, in turns so that all rows meet the same load."""
     times: list[list[float]] = [[] for _ in rows]
     outputs = [work / f"{i}.bc" for i in range(len(rows))]
     for _ in range(REPEATS):
@@ -91,7 +91,7 @@ def measure(rows: list[Row], work: Path) -> None:
 
 
 def fit(log: Path, model: Path) -> tuple[str, float]:
-    """Fit a model to half of the log's decisions; its runner spec, and its agreement on the other half."""
+    """Fit a model to half of the log's decisions; return its runner spec and its score on the other half."""
     from skl2onnx import to_onnx
     from sklearn.ensemble import GradientBoostingClassifier
 
@@ -110,7 +110,7 @@ def fit(log: Path, model: Path) -> tuple[str, float]:
 
 
 def table(rows: list[Row]) -> Table:
-    """The rows against the first, which is stock opt."""
+    """The table of all rows, relative to the first, stock opt."""
     stock = rows[0]
     out = Table(
         title="zstd 1.5.7, the whole program, -Oz", title_justify="left", box=SIMPLE_HEAD, pad_edge=False

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A compiler in Python for Kaleidoscope, the language of LLVM's tutorial, with an inliner that asks Python.
+"""A compiler for Kaleidoscope, the language of LLVM's tutorial, whose inliner asks a Python policy.
 
-Expressions compute with doubles; `def` defines a function, and everything else is evaluated. llvmlite builds
-the IR, passpilot optimizes it, llvmlite runs it.
+All values are doubles; `def` defines a function, other expressions are evaluated. llvmlite builds the IR,
+passpilot optimizes it, llvmlite runs it.
 
 usage: kaleidoscope.py [FILE]
 """
@@ -35,7 +35,7 @@ DOUBLE: Final = ir.DoubleType()
 
 
 class Parser:
-    """Reads tokens and builds IR as it goes: one function per definition or expression."""
+    """Parses tokens and builds IR: one function per definition or expression."""
 
     def __init__(self, text: str, module: ir.Module) -> None:
         code = re.sub(r"#.*", "", text)
@@ -46,11 +46,11 @@ class Parser:
 
     @property
     def next(self) -> str:
-        """The token ahead; empty at the end."""
+        """The next token; empty at the end."""
         return self.tokens[0][1] if self.tokens else ""
 
     def take(self, expected: str = "") -> tuple[str, str]:
-        """The kind and the text of the next token, which must be the expected one if one is."""
+        """Take the next token, which must be `expected` unless that is empty; its kind and text."""
         if not self.tokens or expected not in ("", self.next):
             sys.exit(
                 f"kaleidoscope: expected {expected or 'an expression'!r}, got {self.next or 'the end'!r}"
@@ -58,7 +58,7 @@ class Parser:
         return self.tokens.pop(0)
 
     def program(self) -> Iterator[str]:
-        """Compile all; the names of the functions that stand for expressions."""
+        """Compile everything; yield the names of the functions made for expressions."""
         while self.tokens:
             if self.next == "def":
                 self.take()
@@ -88,7 +88,7 @@ class Parser:
         self.builder.ret(self.expression())
 
     def expression(self, least: int = 0) -> ir.Value:
-        """Compile operands with the operators between them that bind at least so strongly."""
+        """Compile operands and the operators of precedence `least` or higher between them."""
         left = self.primary()
         while (binds := PRECEDENCE.get(self.next, -1)) >= least:
             _, operator = self.take()
@@ -103,7 +103,7 @@ class Parser:
         return {"+": build.fadd, "-": build.fsub, "*": build.fmul, "/": build.fdiv}[operator](left, right)
 
     def primary(self) -> ir.Value:
-        """Compile a number, a parameter, a call, a conditional or what is in parentheses."""
+        """Compile a number, a parameter, a call, a conditional, or an expression in parentheses."""
         kind, text = self.take()
         if kind == "number":
             return ir.Constant(DOUBLE, float(text))
@@ -155,7 +155,7 @@ class Parser:
 
 
 def decide(obs: Any) -> bool:
-    """Inline what does without a branch, now that LLVM has simplified it."""
+    """Inline callees without branches; LLVM has simplified them by now."""
     answer = bool(obs["callee_basic_block_count"] == 1)
     site = obs.site
     print(f"{site.caller.name} calls {site.callee.name}: {'inline' if answer else 'keep'}")
@@ -163,7 +163,7 @@ def decide(obs: Any) -> bool:
 
 
 def run(module: binding.ModuleRef, names: list[str]) -> Iterator[float]:
-    """The values of functions without arguments."""
+    """Call functions without arguments; yield their values."""
     machine = binding.Target.from_triple(module.triple).create_target_machine()
     with binding.create_mcjit_compiler(module, machine) as engine:
         engine.finalize_object()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From MLIR to an object file, with decisions in MLIR and in LLVM, each by a Python policy.
+"""Compiles MLIR to an object file, with one Python policy for decisions in MLIR and one for those in LLVM.
 
-Without arguments it compiles a small program four ways, links each with a driver in C, runs them, and makes
-sure that they compute the same.
+Without arguments it compiles a small program in four ways, links every object with a driver in C, runs it,
+and checks that all compute the same.
 
 usage: mlir_to_object.py [IN.mlir OUT.o]
 """
@@ -73,17 +73,17 @@ int main(void) {
 
 
 def in_mlir(obs: passpilot.Observation) -> bool:
-    """Inline what has a loop, which may then move out of the one around the call."""
+    """Inline callees with a loop, which may then move out of the loop around the call."""
     return bool(obs["callee_loops"] > 0)
 
 
 def in_llvm(obs: passpilot.Observation) -> bool:
-    """Inline what does without a branch."""
+    """Inline callees without branches."""
     return bool(obs["callee_basic_block_count"] == 1)
 
 
 def compiled(text: str, *, mlir: bool = True, llvm: bool = True) -> bytes:
-    """The object file of a module, with or without the policy for each."""
+    """Compile a module to an object file, with or without the policies in MLIR and in LLVM."""
     ir = passpilot.mlir.bindings().ir
     module = ir.Module.parse(text, ir.Context())
     with ExitStack() as stack:
@@ -97,7 +97,7 @@ def compiled(text: str, *, mlir: bool = True, llvm: bool = True) -> bytes:
 
 
 def demonstrate() -> None:
-    """Compile, link and run the small program four ways."""
+    """Compile, link and run the small program in four ways."""
     outputs = set()
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
@@ -114,7 +114,7 @@ def demonstrate() -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Compile a file, or demonstrate."""
+    """Compile a file; without arguments, the small program."""
     if not arguments:
         demonstrate()
         return

@@ -5,6 +5,6 @@ from passpilot import Observation
 
 
 def decide(obs: Observation) -> bool:
-    """Inline what clearly shrinks its caller, or what constant arguments may shrink further."""
+    """Inline callees that clearly shrink the caller, or that constant arguments may shrink further."""
     limit = 5 if obs["constant_args"] > 0 else -10  # in LLVM's cost units: 5 is one instruction
     return bool(obs["cost_estimate"] < limit)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tile sizes of a matmul and a convolution: by random search, then by a model that is fitted to its times.
+"""Finds tile sizes for a matmul and a convolution: by random search, then by a model fitted to its times.
 
-MLIR's own ExecutionEngine runs what `advised-tile` and the lowering make. The model is a forest of trees over
-the sizes; of many candidates that have not been run, those that it thinks fastest are. At last the untiled
-operation and the best of each search take turns, so that they meet the same machine.
+MLIR's ExecutionEngine runs the code that `advised-tile` and the lowering make. The model is a forest of trees
+over the sizes; of many new candidates, the script runs those that the model predicts to be fastest. At the
+end the untiled operation and the best of both searches run in turns, so that they meet the same load.
 
 usage: tune_tiles.py [--samples 60] [--rounds 41] [--small]
 """
@@ -50,7 +50,7 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Problem:
-    """An operation of linalg: its text, the shapes of its operands, the result's last, and its loops."""
+    """An operation of linalg: its text, its operands' shapes (the result's is last), and its loops."""
 
     name: str
     operation: str
@@ -60,7 +60,7 @@ class Problem:
 
     @property
     def text(self) -> str:
-        """A module with it, on tensors that are read from buffers and written to one."""
+        """A module with the operation, on tensors that are read from buffers and written to one."""
         buffers = [f"memref<{'x'.join(map(str, shape))}xf32>" for shape in self.shapes]
         a, b, c = (buffer.replace("memref", "tensor") for buffer in buffers)
         arguments = ", ".join(f"%m{place}: {buffer}" for place, buffer in enumerate(buffers))
@@ -77,21 +77,21 @@ class Problem:
         }}"""
 
     def arrays(self) -> list[Array]:
-        """Operands of small integers: whatever the order of a sum, it is exact."""
+        """Operands of small integers: sums are exact in any order."""
         numbers = np.random.default_rng(0)
         return [aligned(numbers.integers(-4, 5, shape)) for shape in self.shapes]
 
     def pick(self, draw: random.Random) -> Sizes:
-        """Random tile sizes that are allowed."""
+        """Draw legal tile sizes."""
         return tuple(draw.choice([size for size in TILE_SIZES if size < extent]) for extent in self.extents)
 
-    def told(self, sizes: Sizes) -> str:
-        """The sizes for people."""
+    def described(self, sizes: Sizes) -> str:
+        """The sizes as text for people."""
         return " ".join(f"{loop}={size}" for loop, size in zip(self.letters, sizes, strict=True) if size)
 
 
 def aligned(values: NDArray[np.int64]) -> Array:
-    """Values in memory that begins a cache line, as MLIR's own buffers do."""
+    """Copy values to memory that starts at a cache line, like MLIR's own buffers."""
     memory = np.empty(values.size + 16, np.float32)
     start = -memory.ctypes.data % 64 // 4
     array = memory[start : start + values.size].reshape(values.shape)
@@ -118,7 +118,7 @@ def problems(*, small: bool) -> tuple[Problem, ...]:
 
 
 class Compiled:
-    """An operation that is tiled as told and compiled, for operands that all rivals share."""
+    """An operation tiled by `sizes` and compiled, on operands that all candidates share."""
 
     def __init__(self, problem: Problem, sizes: Sizes, arrays: Sequence[Array]) -> None:
         def decide(obs: passpilot.Observation) -> int:
@@ -132,17 +132,17 @@ class Compiled:
         passpilot.mlir.to_llvm_dialect(module)
         self._engine = ENGINES.ExecutionEngine(module, opt_level=3)
         memrefs = map(RUNTIME.get_ranked_memref_descriptor, arrays)
-        self._arguments = [ctypes.pointer(ctypes.pointer(each)) for each in memrefs]
+        self._arguments = [ctypes.pointer(ctypes.pointer(memref)) for memref in memrefs]
 
     def seconds(self) -> float:
-        """How long one run takes."""
+        """The time of one run."""
         start = time.perf_counter()
         self._engine.invoke("main", *self._arguments)
         return time.perf_counter() - start
 
 
 class Bench:
-    """What is measured: one problem, its operands, and what it should compute."""
+    """Measures one problem: keeps its operands and the expected result."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self._arrays = problem, problem.arrays()
@@ -151,11 +151,11 @@ class Bench:
         self._expected = self._arrays[-1].copy()
 
     def compiled(self, sizes: Sizes) -> Compiled:
-        """The operation with these sizes."""
+        """Compile the operation with these sizes."""
         return Compiled(self.problem, sizes, self._arrays)
 
     def tried(self, every: Iterable[Sizes], rounds: int = 5) -> dict[Sizes, float]:
-        """The least time with each of the sizes; all compute the same."""
+        """The least time for all sizes; checks the results."""
         times: dict[Sizes, float] = {}
         for sizes in every:
             compiled = self.compiled(sizes)
@@ -165,7 +165,7 @@ class Bench:
         return times
 
     def compared(self, every: Iterable[Sizes], rounds: int) -> dict[Sizes, float]:
-        """The median time with each of the sizes, measured in turns."""
+        """The median time for all sizes, measured in turns."""
         rivals = {sizes: self.compiled(sizes) for sizes in every}
         times: dict[Sizes, list[float]] = {sizes: [] for sizes in rivals}
         for _ in range(rounds):
@@ -175,7 +175,7 @@ class Bench:
 
 
 def rows(every: Sequence[Sizes], extents: Sizes) -> NDArray[np.float64]:
-    """What the model sees: of each loop whether it is tiled and how long in a tile, and a tile's volume."""
+    """The model's features: per loop, whether it is tiled and its trip count in a tile; a tile's volume."""
     sizes = np.array(every, float)
     inside = np.where(sizes > 0, sizes, np.array(extents, float))
     volume = np.log2(inside).sum(axis=1, keepdims=True)
@@ -183,7 +183,7 @@ def rows(every: Sequence[Sizes], extents: Sizes) -> NDArray[np.float64]:
 
 
 def proposed(problem: Problem, seen: dict[Sizes, float], count: int, draw: random.Random) -> list[Sizes]:
-    """Of many sizes that have not been tried, those that a model of the times thinks fastest."""
+    """Of many new sizes, the `count` that a model of the times predicts to be fastest."""
     from sklearn.ensemble import ExtraTreesRegressor
 
     model = ExtraTreesRegressor(n_estimators=100, random_state=0)
@@ -195,7 +195,7 @@ def proposed(problem: Problem, seen: dict[Sizes, float], count: int, draw: rando
 
 
 def tune(problem: Problem, samples: int, rounds: int) -> list[tuple[str, float, Sizes]]:
-    """The title, time and sizes of: untiled, the best of a random search, and that with those of a model."""
+    """Title, time and sizes of three winners: untiled, best by random search, best by search and model."""
     draw, bench = random.Random(0), Bench(problem)
     searched = bench.tried({problem.pick(draw): None for _ in range(samples)})
     fitted = bench.tried(proposed(problem, searched, max(samples // 3, 1), draw))
@@ -210,7 +210,7 @@ def tune(problem: Problem, samples: int, rounds: int) -> list[tuple[str, float, 
 
 
 def main() -> None:
-    """Tune both, print a table."""
+    """Tune both operations and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--samples", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=41)
@@ -224,7 +224,7 @@ def main() -> None:
         for title, seconds, sizes in made:
             speed_up = f"{made[0][1] / seconds:.2f}"
             name = "" if any(sizes) else problem.name
-            table.add_row(name, title, f"{1e3 * seconds:.2f} ms", speed_up, problem.told(sizes))
+            table.add_row(name, title, f"{1e3 * seconds:.2f} ms", speed_up, problem.described(sizes))
     Console(width=100).print(table)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from passpilot.plugin.registry import snapshot
 from tests.corpus.build import build
@@ -22,6 +23,12 @@ signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 # Numba compiles for the machine that it runs on, and which decisions there are depends on its registers.
 os.environ.update(NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="")
+
+# A random example may take long on a machine with other work, and is the same in each run.
+settings.register_profile(
+    "anywhere", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("anywhere")
 
 pytest_plugins = ["tests.fixtures.programs", "tests.fixtures.registry", "tests.fixtures.remote"]
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`passpilot serve-compiler`: the compiler as a gRPC service, for agents that learn from it.
 
-`compiler.proto` defines the messages. Streams are served by one event loop, episodes compiled in processes of
-their own (`passpilot.training.pool`). A stream holds such a process during an episode only, so that an idle
-agent costs nothing; whatever ends the stream gives the process back.
+`compiler.proto` defines the messages. One event loop serves all streams; worker processes compile the
+episodes (`passpilot.training.pool`). A stream holds a worker only during an episode, so that an idle agent
+costs nothing; whatever ends the stream gives the worker back.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 SERVICE: Final = "passpilot.v1.Compiler"
 REMEMBERED: Final = 4096
-"""Baselines that are kept; the one that was used least recently goes first."""
+"""The most baselines that are kept; the least recently used one is dropped first."""
 
 
 class Baselines:
-    """What the compiler's own default makes of each module under each set of options, measured once."""
+    """The measured values of the compiler's own default, once per module and options."""
 
     def __init__(self) -> None:
         self._values: OrderedDict[bytes, float] = OrderedDict()
@@ -47,7 +47,7 @@ class Baselines:
         return len(self._values)
 
     async def value(self, key: bytes, measure: Callable[[], Awaitable[float]]) -> float:
-        """The value of `key`, which `measure` finds if nobody has before."""
+        """The value of `key`; `measure` finds it the first time."""
         lock = self._measuring.setdefault(key, asyncio.Lock())
         try:
             async with lock:
@@ -63,7 +63,7 @@ class Baselines:
 
 
 class Corpus:
-    """The folder whose files agents may name; None for none."""
+    """The folder whose files agents may name; None allows no files."""
 
     def __init__(self, folder: str | None) -> None:
         self._folder = None if folder is None else os.path.realpath(folder)
@@ -71,10 +71,10 @@ class Corpus:
             raise InputError(f"--corpus: expected a folder, got {folder}")
 
     def read(self, path: str) -> bytes:
-        """The bytes of a file below the folder.
+        """Read a file of the folder.
 
         Raises:
-            InputError: it is not there, no regular file, or elsewhere, be it by a link.
+            InputError: it is missing, not a regular file, or outside the folder, also by a link.
         """
         if self._folder is None:
             msg = f"path {path!r:.80}: expected the module's bytes, got a path, and the service has no corpus"
@@ -97,14 +97,14 @@ class Corpus:
 
 
 def _open(path: str, flags: int) -> int:
-    """An opener for `open`, which closes what it cannot use; neither a link nor a FIFO holds it up."""
+    """An opener for `open` that follows no link and does not block on a FIFO."""
     return os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW)
 
 
 class CompilerService:
-    """Serves episodes, to those who send the `token` if there is one.
+    """Serves episodes, to all clients or to those that send `token`.
 
-    An agent has `timeout` seconds for an action, a compiler `limit` for an answer.
+    An agent has `timeout` seconds for an action, a compiler `limit` seconds for an answer.
     """
 
     def __init__(self, pool: Pool, corpus: Corpus, timeout: float, limit: float, token: str = "") -> None:
@@ -116,7 +116,7 @@ class CompilerService:
         self._token = token
 
     def handler(self) -> grpc.GenericRpcHandler:
-        """The methods of the service."""
+        """The service's methods, for a gRPC server."""
         method = grpc.stream_stream_rpc_method_handler(
             self._episodes,
             AgentMessage.FromString,
@@ -132,7 +132,7 @@ class CompilerService:
 
 
 class _AgentStream:
-    """One agent: its episodes, one after the other."""
+    """Serves one agent's episodes, one after the other."""
 
     def __init__(self, service: CompilerService, context: Context) -> None:
         self._service = service
@@ -142,7 +142,7 @@ class _AgentStream:
         self._start = Start()
 
     async def run(self) -> None:
-        """Answer until the agent goes; a cancellation, as by its death, ends this at any await."""
+        """Answer until the agent leaves; its death cancels this at any await."""
         try:
             while isinstance(message := await self._next(), AgentMessage):
                 answer = await self._answer(message)
@@ -159,7 +159,7 @@ class _AgentStream:
             async with asyncio.timeout(seconds):
                 return await wait
         except TimeoutError:
-            self._leave(done=False)  # an agent that takes nothing holds up its last message, too
+            self._leave(done=False)  # an agent that reads nothing blocks the abort, too
             msg = f"agent: expected {what} within {seconds:g} s, got silence; see --timeout"
             await self._context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, msg)
 
@@ -190,7 +190,7 @@ class _AgentStream:
         return await self._ask(self._worker, AgentMessage(start=start))
 
     async def _free_worker(self) -> EpisodeWorker:
-        """The worker of the episode that ends by this, or else another one."""
+        """The worker of the present episode, which ends, or another one."""
         if self._worker is not None:
             try:
                 await self._worker.abandon()
@@ -201,7 +201,7 @@ class _AgentStream:
         return await self._pool.borrow()
 
     async def _ask(self, worker: EpisodeWorker, message: AgentMessage) -> CompilerMessage:
-        """What the worker answers; with the last answer it is given back."""
+        """Send a message to the worker and return its answer; give it back after the last answer."""
         try:
             worker.send(message)
             answer = await worker.receive(self._service.limit)
@@ -215,7 +215,7 @@ class _AgentStream:
         return answer
 
     async def _compare(self, worker: EpisodeWorker, answer: CompilerMessage) -> None:
-        """Complete a result by the baseline and the reward; a failure takes its place."""
+        """Add baseline and reward to a result."""
         default = Start()
         default.CopyFrom(self._start)
         for what in ("point", "features", "function"):  # all else is the same for the default
@@ -226,8 +226,8 @@ class _AgentStream:
             worker.send(AgentMessage(start=default))
             measured = await worker.receive(self._service.limit)
             if measured.HasField("failure"):
-                told = f"the default's compilation: {measured.failure.failure.error}"
-                raise CompilationError(told)
+                msg = f"the default's compilation: {measured.failure.failure.error}"
+                raise CompilationError(msg)
             return measured.result.value
 
         result = answer.result
@@ -235,14 +235,14 @@ class _AgentStream:
         result.reward = improvement(result.value, result.baseline)
 
     def _leave(self, *, done: bool) -> None:
-        """End the episode, if there is one."""
+        """End the episode, if any, and give its worker back."""
         self._start = Start()
         worker, self._worker = self._worker, None
         if worker is not None:
             self._pool.give_back(worker, done=done)
 
     def _bury(self) -> None:
-        """End the episode and its worker."""
+        """End the episode, if any, and its worker process."""
         self._start = Start()
         worker, self._worker = self._worker, None
         if worker is not None:

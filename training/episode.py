@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`CompilerClient`: an agent's end of `passpilot serve-compiler`, in the manner of Gymnasium.
+"""`CompilerClient`: an agent's end of `passpilot serve-compiler`, with an interface like Gymnasium's.
 
 with CompilerClient("127.0.0.1:5005") as compiler:
     observation = compiler.reset(code, point="inline", pipeline="default<Oz>", reward="native-size")
@@ -44,34 +44,34 @@ if TYPE_CHECKING:
 
 METHOD: Final = "/passpilot.v1.Compiler/Episodes"
 _PATIENCE: Final = 10.0
-"""Seconds in which a service that has just been started may come up."""
+"""Seconds to wait for a service that has just been started."""
 
 
 class CompilerClient:
     """Takes the decisions of compilations, one episode after the other, over one stream.
 
-    Nothing is sent before the first `reset`. After a `PeerError` the next `reset` opens another stream; after
+    Nothing is sent before the first `reset`. After a `PeerError` the next `reset` opens a new stream; after
     any other error the stream goes on.
 
     Args:
         target: HOST:PORT of the service.
         timeout: seconds that one step of the compiler may take.
-        tls: a PEM file by one of whose certificates the service's is signed; empty for no TLS, and ``no``
-            for none although a token is sent to another machine.
-        token: what the service asks for; ``@FILE`` is the text in a file.
+        tls: a PEM file with a certificate that signed the service's; empty for no TLS; ``no`` for no TLS even
+            if a token goes to another machine.
+        token: the service's token; ``@FILE`` is the text in a file.
 
     Raises:
-        Error: an argument is none of these.
+        Error: an argument is invalid.
     """
 
     tensors: tuple[TensorSpec, ...] = ()
-    """What the observations of the present episode hold."""
+    """The tensors in the present episode's observations."""
 
     advice: TensorSpec
-    """The type of its actions."""
+    """The type of the present episode's actions."""
 
     domain: Domain
-    """Which actions it takes."""
+    """The valid actions of the present episode."""
 
     _frame: NDArray[np.uint8] = np.zeros(0, np.uint8)
     """The bytes of the observation."""
@@ -101,21 +101,21 @@ class CompilerClient:
         function: str = "",
         opt_level: int = 2,
     ) -> Observed | None:
-        """Start an episode, ending the one under way; its first observation, or None if nothing is asked.
+        """Start an episode, which ends the present one; the first observation, or None without decisions.
 
         Args:
-            module: bitcode or assembly; or, as a text, the path of a file in the service's corpus.
-            point: the decisions to take: ``inline``, ``evict``, ``priority``, or those of a pass in Python.
-            pipeline: the passes to run, such as ``default<Oz>``; `point` is reached in it or, after it, in
-                the generation of code.
+            module: bitcode or assembly in bytes, or the path (str) of a file in the service's corpus.
+            point: the decisions to take: ``inline``, ``evict``, ``priority``, or those of a Python pass.
+            pipeline: the passes to run, such as ``default<Oz>``; the pipeline or the code generation after it
+                must reach `point`.
             at: more pipelines, by LLVM's extension points: ``{"vectorizer-start": "advised-unroll"}``.
             reward: ``native-size``, ``allocation-cost`` or ``none``.
-            features: the tensors to observe; none for the point's own table.
-            function: only the decisions of this function are asked; empty for all.
-            opt_level: the level of code generation.
+            features: the tensors to observe; empty for the point's own features.
+            function: take only the decisions in this function; empty for all.
+            opt_level: the level of code generation, 0 to 3.
 
         Raises:
-            Error: the service's, of its class: the module, the pipeline or another argument is wrong.
+            Error: the module, the pipeline or another argument is wrong; the class is the service's error's.
             PeerError: the service is absent, silent or gone.
         """
         if isinstance(features, str):
@@ -137,15 +137,15 @@ class CompilerClient:
         return self._take(self._exchange(AgentMessage(start=start)))
 
     def step(self, action: object) -> tuple[Observed | None, float, bool, Info]:
-        """Take one decision; gives the next observation (None at the end), the reward, done, and info.
+        """Take one decision; return the next observation (None at the end), the reward, done, and info.
 
-        The observation's arrays are the same in each step: copy what is to be kept. The reward comes with the
-        end and is 0 before; then `info` has the measured ``value``, its ``baseline``, the number of
-        ``decisions`` and the compiler's ``notes``.
+        Every step reuses the observation's arrays: copy what you keep. The reward is 0 until the end; then
+        `info` has the measured ``value``, its ``baseline``, the number of ``decisions`` and the compiler's
+        ``notes``.
 
         Raises:
-            AdviceError: the action is not in the domain, or not legal by the mask; another may be tried.
-            Error: the compilation failed, and the episode with it.
+            AdviceError: the action is outside the domain, or masked; try another one.
+            Error: the compilation failed, and the episode is over.
             PeerError: the service is absent, silent or gone.
         """
         if not self._asking:
@@ -166,8 +166,8 @@ class CompilerClient:
         self._reward = 0.0
         if message.HasField("failure"):
             self._asking = message.failure.retry
-            told = message.failure.failure
-            raise error_class(told.kind)(f"{self._who}: {told.error}")
+            failure = message.failure.failure
+            raise error_class(failure.kind)(f"{self._who}: {failure.error}")
         if message.HasField("episode"):
             self._introduce(message.episode)
         self._asking = message.HasField("observation")
@@ -191,7 +191,7 @@ class CompilerClient:
             view.flags.writeable = False
 
     def close(self) -> None:
-        """End the episode, if there is one, and the stream. Idempotent; `reset` opens another."""
+        """End the episode, if any, and the stream. Idempotent; `reset` opens a new stream."""
         self._asking = False
         connection, self._connection = self._connection, None
         if connection is not None:
@@ -205,7 +205,7 @@ class CompilerClient:
 
 
 class _Connection:
-    """One stream of the service, in which each message is answered within `timeout` seconds."""
+    """One stream of the service; every answer must come within `timeout` seconds."""
 
     def __init__(self, target: str, credentials: Credentials, timeout: float) -> None:
         self._who = f"compiler {target}"
@@ -216,10 +216,10 @@ class _Connection:
         self._watch = StreamWatch(self._stream, self._who, timeout)
 
     def exchange(self, message: AgentMessage) -> CompilerMessage:
-        """The answer to a message.
+        """Send a message and return the answer.
 
         Raises:
-            PeerError: there is none, or it cannot be understood.
+            PeerError: no answer came, or a malformed one.
         """
         data = message.SerializeToString()
         self._watch.steps += 1

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The messages between the compiler service and its workers; this docstring is their definition.
+"""The messages between the compiler service and its workers; this docstring defines them.
 
-They go over a socket. Each is a u32, its length, and an `AgentMessage` to the worker or a `CompilerMessage`
-from it, as an agent sends and gets them but for this: a start has the code of its module, and measures the
-default compiler if it has no point; an empty message abandons what is under way, and is answered by an empty
-one; the worker's first message is empty, or the failure of a file that it was to load.
+They travel over a socket. A message is a u32 length and an `AgentMessage` to the worker or a
+`CompilerMessage` from it, as between agent and service, with these differences:
+
+* a start has the module's code, never a path; without a point it measures the compiler's default;
+* an empty message abandons the present episode, and the worker answers with an empty one;
+* the worker's first message is empty, or the failure of a file that it could not load.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ LENGTH: Final = struct.Struct("=I")
 
 
 def failure(error: BaseException, *, retry: bool = False) -> CompilerMessage:
-    """An error as a message: its class by name, and its text."""
+    """The message that reports an error: the name of its class, and its text."""
     kind = type(error).__name__ if isinstance(error, Error) else CompilationError.__name__
     text = " ".join(filter(None, map(str.strip, describe_failure(error).splitlines())))
     return CompilerMessage(failure={"failure": {"error": text, "kind": kind}, "retry": retry})

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Pool`: the compiler processes of the service, lent to one episode each and used again.
+"""`Pool`: the service's compiler processes, each lent to one episode at a time.
 
-What happens in a compilation happens in a process of its own: LLVM may crash or never end, and that costs
-one episode. The other end is `passpilot.training.worker`.
+If LLVM crashes or hangs in a worker process, only one episode is lost. `passpilot.training.worker` is the
+process's end.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 GRACE: Final = 2.0
-"""Seconds in which a worker must leave what it is at, or be killed."""
+"""Seconds in which a worker must abandon its episode, or be killed."""
 
 _BEGIN: Final = 60.0
-"""Seconds in which a worker must have started and loaded its files."""
+"""Seconds in which a worker must start and load its files."""
 
 _TAIL: Final = 300
 
 _PYTHON: Final = (sys.executable, "-P", "-m")
-"""Runs a module; not one of the folder in which the service was started."""
+"""Runs a module, but never one from the current folder."""
 
 
 class _Link(asyncio.Protocol):
-    """The service's end of a worker's socket; cuts what comes into `messages`, the last of which is None."""
+    """The service's end of a worker's socket; splits its data into `messages`, ended by None."""
 
     transport: asyncio.WriteTransport | None = None
 
@@ -63,23 +63,23 @@ class _Link(asyncio.Protocol):
 
 
 class EpisodeWorker:
-    """One compiler process, which `start` makes; its temporary files are in a folder that goes with it."""
+    """One compiler process, made by `start`, with its own temporary folder."""
 
     def __init__(self, load: Sequence[str]) -> None:
         self._owed = 0
         with contextlib.ExitStack() as stack:
             enter = stack.enter_context
             folder = enter(tempfile.TemporaryDirectory(prefix="passpilot-", ignore_cleanup_errors=True))
-            self._said = enter(tempfile.TemporaryFile())  # noqa: SIM115
-            ours, theirs = socket.socketpair()
-            self._socket = enter(ours)
-            with theirs:
+            self._output = enter(tempfile.TemporaryFile())  # noqa: SIM115
+            service_end, worker_end = socket.socketpair()
+            self._socket = enter(service_end)
+            with worker_end:
                 self._process = subprocess.Popen(
-                    [*_PYTHON, "passpilot.training.worker", str(theirs.fileno()), *load],
+                    [*_PYTHON, "passpilot.training.worker", str(worker_end.fileno()), *load],
                     stdin=subprocess.DEVNULL,
-                    stdout=self._said,
-                    stderr=self._said,
-                    pass_fds=[theirs.fileno()],
+                    stdout=self._output,
+                    stderr=self._output,
+                    pass_fds=[worker_end.fileno()],
                     env={**os.environ, "TMPDIR": folder, "OPENBLAS_NUM_THREADS": "1"},
                 )
             self._held = stack.pop_all()
@@ -87,7 +87,7 @@ class EpisodeWorker:
 
     @classmethod
     async def start(cls, load: Sequence[str]) -> tuple[EpisodeWorker, CompilerMessage]:
-        """A worker and its first message.
+        """Start a worker; return it and its first message.
 
         Raises:
             CompilationError: it does not start.
@@ -102,16 +102,16 @@ class EpisodeWorker:
             raise
 
     def send(self, message: AgentMessage) -> None:
-        """Send one message; a dead worker is noticed when it is to answer."""
+        """Send one message; `receive` notices a dead worker."""
         assert self._link.transport is not None, "it has started"
         data = message.SerializeToString()
         self._link.transport.write(LENGTH.pack(len(data)) + data)
 
     async def receive(self, timeout: float) -> CompilerMessage:
-        """The next message; a wait that was cancelled goes on with the next call.
+        """The next message; after a cancellation, another call waits for the same message.
 
         Raises:
-            CompilationError: the process has died, or says nothing within `timeout` seconds.
+            CompilationError: the process has died, or sends nothing within `timeout` seconds.
         """
         try:
             async with asyncio.timeout(timeout):
@@ -124,38 +124,38 @@ class EpisodeWorker:
         return CompilerMessage.FromString(data)
 
     async def abandon(self) -> None:
-        """Make it leave what it is at, so that it is ready for another start.
+        """Make the worker abandon its episode, so that it is ready for another start.
 
         Raises:
-            CompilationError: it does not.
+            CompilationError: it does not within `GRACE` seconds.
         """
         self.send(AgentMessage())
-        self._owed += 1  # more than one if a call before was cancelled
+        self._owed += 1  # more than one if an earlier call was cancelled
         while self._owed:
             if not (await self.receive(GRACE)).WhichOneof("kind"):
                 self._owed -= 1
 
     def forget(self) -> None:
-        """Drop what it said; what comes next belongs to another episode."""
-        self._said.seek(0)
-        self._said.truncate()
+        """Drop the process's output so far; later output belongs to another episode."""
+        self._output.seek(0)
+        self._output.truncate()
 
     @property
     def alive(self) -> bool:
-        """Whether the process is there."""
+        """Whether the process runs."""
         return self._process.poll() is None
 
     def _obituary(self) -> str:
         self._process.kill()
         code = self._process.wait()
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        self._said.seek(max(0, os.fstat(self._said.fileno()).st_size - _TAIL))
-        said = " ".join(self._said.read().decode("utf-8", "replace").split())
+        self._output.seek(max(0, os.fstat(self._output.fileno()).st_size - _TAIL))
+        tail = " ".join(self._output.read().decode("utf-8", "replace").split())
         msg = f"compiler: expected it to finish, got its death by {how}"
-        return f"{msg}: ...{said}" if said else msg
+        return f"{msg}: ...{tail}" if tail else msg
 
     def end(self) -> None:
-        """Kill and reap the process, and remove what it left."""
+        """Kill and reap the process, and remove its files."""
         self._process.kill()
         self._process.wait()
         if self._link.transport is not None:
@@ -164,7 +164,7 @@ class EpisodeWorker:
 
 
 class Pool:
-    """At most `limit` workers, of which as many wait for work as there are processors."""
+    """At most `limit` workers; up to one idle worker per processor is kept."""
 
     def __init__(self, load: Sequence[str], limit: int) -> None:
         self._load = load
@@ -176,11 +176,11 @@ class Pool:
         self._spare = os.cpu_count() or 1
 
     async def borrow(self) -> EpisodeWorker:
-        """A worker that waits for a start.
+        """Lend a worker that waits for a start.
 
         Raises:
-            PeerError: all are in use.
-            CompilationError: it cannot be started.
+            PeerError: all workers are in use.
+            CompilationError: a new worker cannot be started.
         """
         while self._idle:
             worker = self._idle.pop()
@@ -211,7 +211,7 @@ class Pool:
         return worker
 
     def give_back(self, worker: EpisodeWorker, *, done: bool) -> None:
-        """Take a worker back; one that is not `done` has to leave its work first, or is ended."""
+        """Take a worker back; unless `done`, it must first abandon its episode, or is ended."""
         if worker not in self._lent:
             return  # the pool has been closed
         if done:
@@ -222,7 +222,7 @@ class Pool:
             task.add_done_callback(self._leaving.discard)
 
     def end(self, worker: EpisodeWorker) -> None:
-        """End a worker that is lent."""
+        """End a lent worker."""
         self._lent.discard(worker)
         worker.end()
 
@@ -242,7 +242,7 @@ class Pool:
             worker.end()
 
     async def warm(self) -> None:
-        """Start one worker, so that files which cannot be loaded show at once.
+        """Start one worker, so that files that cannot be loaded show at once.
 
         Raises:
             CompilationError: it cannot be started.

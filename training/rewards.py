@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rewards: what a compiled module is measured by, and what is better than the compiler's default."""
+"""Rewards: measures of a compiled module, and the improvement over the compiler's default."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EXECUTABLE: Final = 0x4
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One measure of generated code, the less the better, and what the code generation has to provide."""
+    """One measure of generated code, lower is better; `filetype` and `costs` are what it needs generated."""
 
     filetype: FileType
     costs: bool
@@ -29,7 +29,7 @@ class Measure:
 
 
 def improvement(value: float, baseline: float) -> float:
-    """How much less `value` is than `baseline`, by `baseline`; 0 where that is 0."""
+    """The fraction by which `value` is below `baseline`; 0 if `baseline` is 0."""
     return (baseline - value) / baseline if baseline else 0.0
 
 
@@ -37,7 +37,7 @@ def code_size(emitted: _core.Emitted) -> float:
     """The bytes of machine code in an ELF object: the sizes of its executable sections.
 
     Raises:
-        InputError: the module's target has objects of another format.
+        InputError: the target's object format is not ELF.
     """
     data = emitted.code
     if data[:4] != b"\x7fELF":
@@ -70,7 +70,7 @@ def find_measure(name: str) -> Measure | None:
     """The measure of a reward; None for ``none``.
 
     Raises:
-        InputError: there is no such reward.
+        InputError: the reward is unknown.
     """
     if name not in MEASURES:
         raise InputError(f"reward: expected one of {', '.join(MEASURES)}, got {name!r}")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Command`: what a command line asks clang to do, as far as it matters to who loads a plugin.
+"""`Command`: finds out from clang's arguments whether clang compiles, links, and needs the plugin.
 
-Clang's own parser is not asked: that would take another process. Where an argument cannot be known to matter
-(a file of arguments, an option for a part of clang), the answers here are those that load the plugin.
+Clang's own parser would take another process. If an argument is not certain to matter (an option for a part
+of clang), the answers here are those that load the plugin.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ WITH_VALUE: Final = frozenset((
 # fmt: on
 
 FOR_PARTS: Final = ("-Xclang", "-mllvm", "--config")
-"""Beginnings of arguments that may ask for optimization in ways that are not seen here."""
+"""Prefixes of arguments that may switch optimization on unseen."""
 
 DEEPEST: Final = 16
-"""How many files of arguments may be in each other, so that one in itself has an end."""
+"""The deepest nesting of response files; it ends the recursion if a file names itself."""
 
 
 class Command:
-    """What clang is to do. `linker` is empty where clang takes its default."""
+    """The work that a command line gives clang. `linker` is empty for clang's default."""
 
     def __init__(self, arguments: Iterable[str]) -> None:
         self.linker, self._lto, self._level = "", False, "0"
@@ -84,29 +84,29 @@ class Command:
 
     @property
     def links(self) -> bool:
-        """Whether clang goes on to the linker."""
+        """Whether clang runs the linker."""
         return self.generates_code and not self._stops_before_link
 
     @property
     def is_lto(self) -> bool:
-        """Whether the linker is to compile."""
+        """Whether there is link-time optimization."""
         return self._lto
 
     @property
     def linker_is_lld(self) -> bool:
-        """Whether lld has been chosen, which compiles bitcode with or without -flto."""
+        """Whether the arguments choose lld, which compiles bitcode even without -flto."""
         return os.path.basename(self.linker).startswith(("lld", "ld.lld"))
 
     @property
     def is_unoptimized(self) -> bool:
-        """Whether all is compiled at -O0, where neither inliner nor register allocator ask anybody."""
+        """Whether everything is compiled at -O0, where LLVM asks no advisor."""
         return self._level == "0" and not (self._unknown_level or self._lto or self.linker_is_lld)
 
 
 def expanded(arguments: Iterable[str], depth: int = 0) -> Iterator[str]:
-    """The arguments, with those of files of arguments behind the names of these.
+    """The arguments, and after the name of a response file (@FILE) the arguments in it.
 
-    Words are taken apart at blanks and quotes: what matters here has neither.
+    Words are split at blanks and quotes; the arguments that matter here contain neither.
     """
     for argument in arguments:
         yield argument
@@ -118,5 +118,5 @@ def _words(path: str) -> list[str]:
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             return file.read().replace('"', " ").replace("'", " ").split()
-    except OSError:  # clang takes it for the name of an input
+    except OSError:  # clang takes @FILE as the name of an input
         return []

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * A compiler's question in C: shall this call be inlined? The runner is the
- * first argument, such as onnx:model.onnx.
+ * A compiler in C asks whether to inline calls. The first argument is the
+ * runner, such as onnx:model.onnx.
  *
  *   cc decide.c $(PKG_CONFIG_PATH=$(passpilot plugin-path --pkgconfigdir) \
  *     pkg-config --cflags --libs passpilot) -o decide

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes model.onnx: inline what is small, or is called once. A real model would be learnt."""
+"""Writes model.onnx: inline callees that are small or called once. A real model would be trained."""
 
 import onnx
 

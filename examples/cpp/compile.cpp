@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A compiler on libLLVM whose decisions passpilot advises: reads LLVM IR, runs
-// a pipeline of its own PassBuilder, and writes an object file.
+// A compiler on libLLVM whose decisions passpilot advises: it reads LLVM IR,
+// runs a pipeline with its own PassBuilder, and writes an object file.
 //
 //   compile INPUT OUTPUT.o PIPELINE [NAME=VALUE...]
 //   compile in.ll out.o 'default<O2>' inline=onnx:model.onnx log=decisions.log
@@ -24,7 +24,7 @@
 
 using namespace llvm;
 
-/// Prints errors and warnings. LLVM notes in HasErrors that there was an error.
+/// Prints errors and warnings. LLVM sets HasErrors after an error.
 struct Diagnostics : DiagnosticHandler {
   bool handleDiagnostics(const DiagnosticInfo &DI) override {
     if (DI.getSeverity() == DS_Error)
@@ -49,8 +49,8 @@ static Expected<std::unique_ptr<TargetMachine>> targetOf(const Module &M) {
       M.getTargetTriple(), "", "", TargetOptions(), std::nullopt));
 }
 
-/// The logs are complete, and all errors known, when this has returned: the
-/// managers are gone then.
+/// Returning destroys the managers; then the logs are complete and all errors
+/// are known.
 static Error optimize(Module &M, TargetMachine &TM, StringRef Pipeline,
                       const std::vector<std::string> &Options) {
   LoopAnalysisManager LAM;
@@ -95,7 +95,7 @@ static Error compile(LLVMContext &Context, Module &M, StringRef Output,
     if (Error E = emit(M, **TM, OS))
       return E;
   if (Context.getDiagHandlerPtr()->HasErrors)
-    return Error::success(); // it has been printed
+    return Error::success(); // already printed
   return writeToOutput(Output, [&](raw_ostream &File) {
     File << Object;
     return Error::success();

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A plugin for GCC: a runner of passpilot's decides which functions are to be
-// inlined, before GCC's own inliners see them.
+// A plugin for GCC: a passpilot runner decides which functions to inline,
+// before GCC's own inliners run.
 //
 // Build it with `make`, and compile with the two flags
 //   -fplugin=./advised_inline.so
 //   -fplugin-arg-advised_inline-runner=onnx:model.onnx
 //
-// A policy may leave a function to GCC, keep it out of its callers, or lift
-// GCC's limits on size. What GCC cannot inline stays a call, so that no answer
-// makes wrong code.
+// A policy may leave a function to GCC, forbid to inline it, or lift GCC's
+// limits on its size. A function that GCC cannot inline stays a call, so that
+// no answer makes wrong code.
 
 #include "gcc-plugin.h"
 
@@ -104,7 +104,7 @@ void decide(cgraph_node *Node) {
          Names[Advice.integer]);
 }
 
-/// GCC's users have the last word.
+/// Whether the user's attributes already decide.
 bool isDecided(tree Function) {
   return lookup_attribute("always_inline", DECL_ATTRIBUTES(Function)) ||
          DECL_UNINLINABLE(Function);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes model.onnx: inline (2) what has at most four statements, call (1) the rest."""
+"""Writes model.onnx: inline (2) functions of at most four statements, call (1) the others."""
 
 import onnx
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Something to compile: GCC itself inlines both functions.
+// A program to compile: without advice, GCC inlines both functions.
 
 #include <cstdio>
 

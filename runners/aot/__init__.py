@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Ahead-of-time models: an ONNX graph compiled to native code, and the runner that asks it."""
+"""Ahead-of-time models: compiles an ONNX graph to native code; `passpilot.runners.native` runs it."""

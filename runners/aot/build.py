@@ -44,20 +44,20 @@ if TYPE_CHECKING:
 ABI: Final = 1
 SYMBOL: Final = "passpilot_policy"
 LINKERS: Final = (f"ld.lld-{MAJOR}", "ld.lld", "ld", "cc", f"clang-{MAJOR}")
-"""Tried in this order; all of them take the same arguments."""
+"""Tried in this order; all take the same arguments."""
 
 _CALLED: Final = ("aligned_alloc", "free", "memcpy", "memmove", "memset")
 _TENSOR: Final = ir.LiteralStructType([POINTER, POINTER, I32, I32, I64])
 _LINK_SECONDS: Final = 60
 
 _NO_GATHER: Final = "+prefer-no-gather"
-"""With the microcode that closes its leak, x86's gather is slower than the loads that it stands for: by six
-times in a forest of 100 trees."""
+"""With the microcode against its data leak, x86's gather is slower than single loads: six times in a forest
+of 100 trees."""
 
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """What code is generated for: the triple, -mcpu, -mattr, and the features that it needs."""
+    """The target of code generation: triple, -mcpu, -mattr, and the features that the code needs."""
 
     triple: str
     name: str
@@ -66,7 +66,7 @@ class Processor:
 
     @classmethod
     def find(cls, name: str) -> Processor:
-        """The processor that -mcpu calls `name`; ``native``: this machine's.
+        """The processor that -mcpu calls `name`; ``native`` is this machine's.
 
         Raises:
             InputError: LLVM does not know it.
@@ -78,12 +78,12 @@ class Processor:
 
     @property
     def wide(self) -> int:
-        """How many float32 fit the registers of a dot product's accumulators."""
+        """The number of float32 accumulators of a dot product that fit into registers."""
         return 64 if "avx" in self.features else 32
 
 
 def compile_graph(graph: Graph, processor: Processor, symbol: str = SYMBOL) -> Module:
-    """The optimized module of a graph.
+    """Compile a graph to an optimized module.
 
     Raises:
         ModelError: a node cannot be compiled.
@@ -95,7 +95,7 @@ def compile_graph(graph: Graph, processor: Processor, symbol: str = SYMBOL) -> M
 
 
 def object_of(module: Module, processor: Processor) -> bytes:
-    """The position-independent object file of the module."""
+    """Compile the module to a position-independent object file."""
     return emit(
         module,
         "obj",
@@ -107,10 +107,10 @@ def object_of(module: Module, processor: Processor) -> bytes:
 
 
 def link(code: bytes) -> bytes:
-    """The shared library of an object file.
+    """Link an object file to a shared library.
 
     Raises:
-        InputError: there is no linker, or it failed.
+        InputError: no linker was found, or it failed.
     """
     linker = next(filter(None, map(shutil.which, LINKERS)), None)
     if linker is None:
@@ -136,12 +136,12 @@ def link(code: bytes) -> bytes:
 
 
 def is_symbol(name: str) -> bool:
-    """Whether C can name it, and the code calls nothing of that name."""
+    """Whether `name` is a C identifier, and not that of a function that the code calls."""
     return name not in _CALLED and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name, re.ASCII) is not None
 
 
 class _Builder:
-    """The module's functions and data; everything but the symbol is internal."""
+    """Writes the module's functions and data; everything but the symbol is internal."""
 
     def __init__(self, graph: Graph, processor: Processor, symbol: str) -> None:
         self.graph = graph
@@ -158,14 +158,14 @@ class _Builder:
         return self.module
 
     def _run(self) -> tuple[ir.Function, int]:
-        """The model itself, of the arena, the output block, and each input: all apart in memory."""
+        """The model's function of arena, output block and inputs, none of which overlap; the arena's size."""
         kind = ir.FunctionType(I32, [POINTER] * (2 + len(self.graph.inputs)))
         run = ir.Function(self.module, kind, f"{INTERNAL}run")
         run.linkage = "internal"
         run.attributes.add("noinline")
         run.attributes.add("nounwind")
-        for each in run.args:
-            each.add_attribute("noalias")
+        for argument in run.args:
+            argument.add_attribute("noalias")
         builder = ir.IRBuilder(run.append_basic_block("entry"))
         body = run.append_basic_block("model")
         builder.branch(body)
@@ -193,7 +193,7 @@ class _Builder:
         }
 
     def _offsets(self) -> list[int]:
-        """Where each output begins in the block, then where the block ends."""
+        """The outputs' byte offsets in the output block, then the block's size."""
         offsets = [0]
         for tensor in self.graph.outputs:
             size = tensor.dtype.itemsize * prod(tensor.shape)
@@ -262,7 +262,7 @@ class _Builder:
         )
 
     def _describe(self, *functions: ir.Function) -> None:
-        """The constant that is seen from outside."""
+        """The public constant."""
         graph, processor, offsets = self.graph, self.processor, self._offsets()
         head = [ir.Constant(I32, each) for each in (ABI, len(graph.inputs), len(graph.outputs), 0)]
         nowhere = [0] * len(graph.inputs)
@@ -276,10 +276,10 @@ class _Builder:
 
 
 def file_kind(path: str) -> str:
-    """What a path is to hold: ``so``, ``o`` or ``ll``.
+    """The kind of file that a path names: ``so``, ``o`` or ``ll``.
 
     Raises:
-        InputError: it ends in none of these.
+        InputError: the path has another ending.
     """
     kind = os.path.splitext(path)[1].removeprefix(".")
     if kind not in ("so", "o", "ll"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operators of ONNX's domain ai.onnx.ml, as exporters of scikit-learn write them; trees are in trees.py."""
+"""Operators of ONNX's domain ai.onnx.ml, which scikit-learn's exporters write; trees.py has the trees."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _linear(node: Node, emit: Emitter, count: int, output: Buffer) -> None:
     if weights.shape[1] != source.shape[1]:
         raise refused(node, f"{weights.shape[1]} columns", str(source.shape[1]))
     product(emit, source, constant_matrix(np.ascontiguousarray(weights.T), emit), output)
-    if len(intercepts := node.numbers("intercepts")) == count:  # of another number, they do not count
+    if len(intercepts := node.numbers("intercepts")) == count:  # another number of them is ignored
         real = Real(emit.builder, FLOAT)
         bias = constant_matrix(np.array(intercepts, np.float32), emit)
         elementwise(emit, [output, bias], output, lambda v: real.add(v[0], v[1]))
@@ -103,7 +103,7 @@ def _float_rows(emit: Emitter, name: str) -> Buffer:
 
 @operator("LinearClassifier")
 def linear_classifier(node: Node, emit: Emitter) -> None:
-    """Scores of classes, and the label of the best; of one row of coefficients, of the second class's."""
+    """The classes' scores, and the label of the best class."""
     labels = node.integers("classlabels_ints")
     if labels is None:
         raise refused(node, "classes that are integers", "classes that are strings")
@@ -120,7 +120,7 @@ def linear_classifier(node: Node, emit: Emitter) -> None:
 
 
 def label_rows(emit: Emitter, scores: Buffer, output: Buffer, labels: Sequence[int]) -> None:
-    """The label of the largest score of each row, the first of several."""
+    """The label of the largest score in every row, the first of equal ones."""
     table = constant_matrix(np.array(labels, np.int64), emit)
     build, kind = emit.builder, scores.element
     rows, columns = scores.shape
@@ -152,7 +152,7 @@ _VALUES: Final = ("values_int64s", "values_floats", "values_tensor")
 
 @operator("LabelEncoder")
 def label_encoder(node: Node, emit: Emitter) -> None:
-    """Replaces keys by values of a table, and what is not among them by a default."""
+    """Replaces keys by the values of a table, and other elements by a default."""
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
     keys, values = _table(node, _KEYS, source.dtype), _table(node, _VALUES, output.dtype)
     default = emit.literal(_default(node, output.dtype), output.dtype)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operators that work element by element, over inputs that are broadcast as numpy does."""
+"""Elementwise operators, whose inputs are broadcast like numpy's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def walk(emit: Emitter, shape: Sequence[int], strides: Sequence[Sequence[int]]) -> Iterator[list[ir.Value]]:
-    """Loops over all positions of `shape`; yields the offset by each of the rows of strides."""
+    """Loop over all positions of `shape`; yield one offset for every row of `strides`."""
     sizes, rows = _collapsed(shape, strides)
     build = emit.builder
     with contextlib.ExitStack() as stack:
@@ -40,7 +40,7 @@ def walk(emit: Emitter, shape: Sequence[int], strides: Sequence[Sequence[int]]) 
 
 
 def _collapsed(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
-    """The same walk with fewer dimensions: without those of one, and with neighbours joined that continue."""
+    """The same walk in fewer dimensions: drop those of size one, and join those that are contiguous."""
     sizes: list[int] = []
     rows: list[list[int]] = [[] for _ in strides]
     for axis, size in enumerate(shape):
@@ -74,7 +74,7 @@ def broadcast_strides(shape: Sequence[int], target: Sequence[int]) -> list[int]:
 
 
 def elementwise(emit: Emitter, inputs: Sequence[Buffer], output: Buffer, compute: Compute) -> None:
-    """Set every element of `output` to what `compute` makes of those of the inputs."""
+    """Set every element of `output` to `compute` of the inputs' elements."""
     strides = [broadcast_strides(each.shape, output.shape) for each in inputs]
     with walk(emit, output.shape, [*strides, dense_strides(output.shape)]) as offsets:
         values = [emit.load(each, at) for each, at in zip(inputs, offsets, strict=False)]
@@ -86,7 +86,7 @@ def _inputs(node: Node, emit: Emitter) -> list[Buffer]:
 
 
 def _binary(name: str, real: Binary, signed: Binary | None, unsigned: Binary | None = None) -> None:
-    """Register an operator of two or more inputs of one type, which gives that type."""
+    """Register an operator on two or more inputs of one type, with an output of that type."""
 
     def lower(node: Node, emit: Emitter) -> None:
         inputs, output = _inputs(node, emit), emit.output(node.outputs[0])
@@ -102,7 +102,7 @@ def _binary(name: str, real: Binary, signed: Binary | None, unsigned: Binary | N
 
 
 def _larger(build: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
-    """The maximum; NaN if one is."""
+    """The maximum; NaN if either is NaN."""
     first = build.or_(build.fcmp_ordered(">", a, b), build.fcmp_unordered("uno", a, a))
     return build.select(first, a, b)
 
@@ -113,7 +113,7 @@ def _smaller(build: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
 
 
 def _quotient(signed: bool) -> Binary:
-    """Division of integers that never traps: by zero it gives zero, and the smallest by -1 itself."""
+    """Integer division that never traps: x / 0 is zero, and the smallest integer / -1 is itself."""
 
     def divide(build: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
         zero, one = ir.Constant(b.type, 0), ir.Constant(b.type, 1)
@@ -131,7 +131,7 @@ def _modulo(signed: bool) -> Binary:
     divide = _quotient(signed)
 
     def remainder(build: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
-        """Of the divisor's sign, as Python's."""
+        """The remainder, with the divisor's sign as in Python."""
         rest = build.sub(a, build.mul(divide(build, a, b), b))
         if not signed:
             return rest
@@ -163,7 +163,7 @@ _binary(
 
 @operator("Mod")
 def mod(node: Node, emit: Emitter) -> None:
-    """The remainder of integers, of the divisor's sign."""
+    """The remainder of integers, with the divisor's sign."""
     output = emit.output(node.outputs[0])
     if output.dtype.kind not in "iu" or node.integer("fmod", 0):
         raise refused(node, "integers and fmod=0", f"{output.dtype} and fmod={node.integer('fmod', 0)}")
@@ -183,7 +183,7 @@ _ORDER: Final = {"Less": "<", "LessOrEqual": "<=", "Greater": ">", "GreaterOrEqu
 
 
 def compare(build: ir.IRBuilder, sign: str, dtype: DType, a: ir.Value, b: ir.Value) -> ir.Value:
-    """An `i1`; false for NaN."""
+    """Compare two registers; an `i1`, false for NaN."""
     if dtype.kind == "f":
         return build.fcmp_ordered(sign, a, b)
     return (build.icmp_signed if dtype.kind == "i" else build.icmp_unsigned)(sign, a, b)
@@ -214,7 +214,7 @@ def logic(node: Node, emit: Emitter) -> None:
 
 @operator("Where")
 def where(node: Node, emit: Emitter) -> None:
-    """Chooses between two by a condition."""
+    """Selects between two tensors by a condition."""
     elementwise(
         emit,
         _inputs(node, emit),
@@ -225,7 +225,7 @@ def where(node: Node, emit: Emitter) -> None:
 
 @operator("Clip")
 def clip(node: Node, emit: Emitter) -> None:
-    """Keeps within limits, attributes before opset 11; absent ones are those of the type's numbers."""
+    """Clips to limits (attributes before opset 11); the default limits are the type's own."""
     output = emit.output(node.outputs[0])
     dtype = output.dtype
     limits = np.finfo(dtype.name) if dtype.kind == "f" else np.iinfo(dtype.name)
@@ -239,8 +239,8 @@ def clip(node: Node, emit: Emitter) -> None:
 
     def compute(values: list[ir.Value]) -> ir.Value:
         value = values[0]
-        for sign, given, literal in steps:
-            limit = literal if given is None else values[given]
+        for sign, place, literal in steps:
+            limit = literal if place is None else values[place]
             outside = compare(emit.builder, sign, dtype, value, limit)
             value = emit.builder.select(outside, limit, value)
         return value
@@ -250,13 +250,13 @@ def clip(node: Node, emit: Emitter) -> None:
 
 @operator("Cast", "CastLike")
 def cast(node: Node, emit: Emitter) -> None:
-    """Converts; a float outside an integer's range gives the nearest there is, NaN gives zero."""
+    """Converts types; a float outside an integer's range gives the nearest integer, NaN gives zero."""
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
     elementwise(emit, [source], output, lambda v: convert(emit, v[0], source.dtype, output.dtype))
 
 
 def convert(emit: Emitter, value: ir.Value, source: DType, target: DType) -> ir.Value:
-    """A register of one type as one of another."""
+    """Convert a register from one type to another."""
     build, kind = emit.builder, register_type(target)
     if source == target:
         return value

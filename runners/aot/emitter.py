@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Emitter`: what lowers a node to LLVM IR builds on, and the table of the operators that there are.
+"""`Emitter`: writes LLVM IR for a graph's nodes; and the table of operators.
 
 An operator is a function that writes the IR of one node, registered by the op type:
 
     @operator("Relu")
     def relu(node: Node, emit: Emitter) -> None: ...
 
-All shapes are known, so that tensors are plain memory, row-major and dense: inputs and outputs where the
-caller has them, small results on the stack, large ones in the instance's arena. Nothing is allocated while
-the model runs. Booleans are bytes in memory and ``i1`` in registers. Alignment is that of the element.
+All shapes are known, so that tensors are plain memory, row-major and dense: inputs and outputs in the
+caller's memory, small results on the stack, large ones in the instance's arena. Nothing is allocated while
+the model runs. Booleans are bytes in memory and ``i1`` in registers. Tensors have their element's alignment.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ I32: Final = ir.IntType(32)
 I64: Final = ir.IntType(64)
 POINTER: Final = ir.PointerType()
 INTERNAL: Final = "model."
-"""What the names of functions and data begin with: no C program can name them."""
+"""The prefix of the names of functions and data; no C program can name them."""
 FLAGS: Final = ("contract",)
-"""Of every floating-point operation: a product and a sum may be fused; nothing else may be reordered."""
+"""The flags of floating-point operations: a product and a sum may be fused, nothing may be reordered."""
 
 _STACK_EACH: Final = 4096
 _STACK_TOTAL: Final = 1 << 16
@@ -125,10 +125,10 @@ class Lowering(Protocol):
 
 
 OPERATORS: Final[dict[str, Lowering]] = {}
-"""Who lowers which op type."""
+"""The function that lowers an op type."""
 
 CONSTANT: Final[dict[str, tuple[int, ...]]] = {}
-"""The places of inputs that must be constant, by op type."""
+"""The indices of inputs that must be constant, by op type."""
 
 AnyLowering = TypeVar("AnyLowering", bound=Lowering)
 
@@ -136,7 +136,7 @@ AnyLowering = TypeVar("AnyLowering", bound=Lowering)
 def operator(*names: str, constant: tuple[int, ...] = ()) -> Callable[[AnyLowering], AnyLowering]:
     """Register the decorated function for these op types.
 
-    The inputs at the places `constant` must be constant, as shapes depend on them.
+    The inputs with the indices `constant` must be constant, as shapes depend on them.
     """
 
     def register(lower: AnyLowering) -> AnyLowering:
@@ -170,8 +170,8 @@ def refused(node: Node, expected: str, got: str, hint: str = "") -> ModelError:
 class Emitter:
     """Writes the body of one model, node after node.
 
-    `specs` gives dtype and shape of every tensor, `known` the values of those that are constant; `buffers`
-    holds the model's inputs, and the outputs under `results`, where they must end up.
+    `specs` gives dtype and shape of every tensor, `known` the values of constant ones. `inputs` and `results`
+    are the caller's memory for the model's inputs and outputs.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class Emitter:
         self.module: ir.Module = builder.module
         self.arena_size = 0
         self.wide = 32
-        """How many float32 a dot product should keep in registers."""
+        """The number of float32 that a dot product keeps in registers."""
         self._arena = arena
         self._specs = specs
         self._known = known
@@ -197,7 +197,7 @@ class Emitter:
         self._status: ir.Value | None = None
 
     def static(self, name: str) -> Array | None:
-        """The value of a tensor that is the same in every run; None of others."""
+        """The value of a tensor that is the same in every run, else None."""
         return self._known.get(name)
 
     def integers(self, node: Node, place: int) -> list[int] | None:
@@ -218,7 +218,7 @@ class Emitter:
         return self._buffers[name]
 
     def output(self, name: str) -> Buffer:
-        """A tensor to write; for a name that the node leaves empty, too."""
+        """A tensor to write, even if the node leaves its name empty."""
         if name in self._results:
             self._buffers[name] = self._results[name]
         elif name not in self._buffers:
@@ -226,20 +226,20 @@ class Emitter:
         return self._buffers[name]
 
     def alias(self, name: str, buffer: Buffer) -> None:
-        """Let an output be another tensor's memory, in the shape of its own."""
+        """Let an output share another tensor's memory, with its own shape."""
         dtype, shape = self._specs[name]
         assert buffer.dtype == dtype, "an alias has the type of its buffer"
         self._buffers[name] = Buffer(buffer.pointer, dtype, shape)
 
     def finish(self) -> None:
-        """Copy the results that are elsewhere: aliases, inputs and constants."""
+        """Copy those outputs to the results that are aliases, inputs or constants."""
         for name, result in self._results.items():
             found = self.value(name)
             if found.pointer is not result.pointer:
                 self.copy(found, result)
 
     def scratch(self, dtype: DTypeLike, shape: Sequence[int]) -> Buffer:
-        """Memory for the rest of the run, not initialised."""
+        """Uninitialised memory for the rest of the run."""
         kind = np.dtype(dtype)
         size = prod(shape) * kind.itemsize
         if size <= _STACK_EACH and self._stack + size <= _STACK_TOTAL:
@@ -257,7 +257,7 @@ class Emitter:
         return pointer
 
     def constant(self, array: Array) -> ir.Value:
-        """The address of constant data."""
+        """Add constant data to the module; its address."""
         data = np.ascontiguousarray(array).tobytes()
         kind = ir.ArrayType(I8, len(data))
         name = self.module.get_unique_name(f"{INTERNAL}constant")
@@ -276,7 +276,7 @@ class Emitter:
 
     @contextlib.contextmanager
     def loop(self, count: int, step: int = 1, start: int = 0) -> Iterator[ir.Value]:
-        """The loop over ``range(start, count, step)``; yields the index, int64."""
+        """Loop over ``range(start, count, step)``; yield the index, int64."""
         trips = len(range(start, count, step))
         if trips == 1:
             yield self.int64(start)
@@ -296,18 +296,18 @@ class Emitter:
         build.position_at_end(after)
 
     def cell(self, kind: ir.Type, initial: ir.Value) -> ir.Value:
-        """A variable, which LLVM turns into a register."""
+        """A new variable, which LLVM turns into a register."""
         with self.builder.goto_entry_block():
             place = self.builder.alloca(kind)
         self.builder.store(initial, place)
         return place
 
     def get(self, cell: ir.Value, kind: ir.Type) -> ir.Value:
-        """What a variable holds."""
+        """The value of a variable."""
         return self.builder.load(cell, typ=kind)
 
     def check(self, good: ir.Value) -> None:
-        """Let the run end with status 1 if an `i1` is false; it goes on, so that nothing may depend on it."""
+        """Let the run return status 1 if an `i1` is false; the run goes on, and must stay safe."""
         if self._status is None:
             with self.builder.goto_entry_block():
                 self._status = self.builder.alloca(I32)
@@ -317,7 +317,7 @@ class Emitter:
         self.builder.store(self.builder.or_(before, bad), self._status)
 
     def status(self) -> ir.Value:
-        """What the run returns."""
+        """The status that the run returns."""
         return ir.Constant(I32, 0) if self._status is None else self.builder.load(self._status, typ=I32)
 
     def address(self, buffer: Buffer, index: ir.Value) -> ir.Value:

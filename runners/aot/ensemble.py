@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Ensemble`: the trees and the leaves' weights of a node, read from its attributes and checked."""
+"""`Ensemble`: reads and checks the trees and the leaves' weights in a node's attributes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MODES: Final = {
 
 
 class Ensemble:
-    """The trees of a node, and `count` scores to which the attributes `<prefix>_weights` and so on add."""
+    """The trees of a node, and the weights that `<prefix>_weights` and its like add to `count` scores."""
 
     def __init__(self, node: Node, prefix: str, count: int, real: np.dtype[np.floating]) -> None:
         self.node, self.count, self.real = node, count, real
@@ -37,15 +37,15 @@ class Ensemble:
         self.trees = self._trees()
         self.weights = self._weights(prefix)
         self.single = len(np.unique(self.weights.targets)) == 1
-        """Whether all weights are of one score."""
+        """Whether all weights belong to one score."""
         self.positive = bool((self.weights.values >= 0).all())
         """Whether no weight is negative."""
-        if count == 1:  # a leaf without a weight has one of zero
+        if count == 1:  # a leaf without a weight has the weight zero
             leaves = np.flatnonzero(self.trees.modes == LEAF)
             self.weights = self.weights.plus(leaves, np.zeros_like(leaves), np.zeros(len(leaves), real))
 
     def lay_out(self, features: int, nothing: float) -> Forest:
-        """The tables for a descent; `nothing` is the weight of a leaf that has none."""
+        """The tables for a descent; `nothing` is the weight of a leaf without one."""
         try:
             return lay_out(self.trees, self.weights, (self.count, nothing), features)
         except ValueError as error:
@@ -53,9 +53,10 @@ class Ensemble:
             raise ModelError(msg) from error
 
     def flag_scored(self) -> list[int | bool]:
-        """Tell scores of zero from those without a weight: per score, whether it always or never gets one.
+        """Tell scores of zero from scores without a weight.
 
-        Else the place of a further score, which is then positive where the score got a weight.
+        The result has an element for every score: True or False if it always or never gets a weight, else the
+        index of a new score, which becomes positive when this score gets a weight.
         """
         keys, count = self._keys, self.count
         places = len(keys.roots)
@@ -114,13 +115,13 @@ class Ensemble:
 
 
 def numbers(node: Node, name: str, real: np.dtype[np.floating]) -> Floats:
-    """A list of numbers, which is an attribute of floats or, as `<name>_as_tensor`, of doubles."""
+    """A list of numbers: an attribute of floats or, as `<name>_as_tensor`, of doubles."""
     value = node.attributes.get(f"{name}_as_tensor", node.attributes.get(name, ()))
     return np.asarray(value, real).ravel()
 
 
 class _Keys:
-    """Nodes by the numbers of their tree and their own; a tree's first node is its root."""
+    """Finds nodes by the numbers of tree and node; a tree's first node is its root."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -153,7 +154,7 @@ class _Keys:
         return (places << 31) | nodes
 
     def find(self, trees: Integers, nodes: Integers) -> Integers:
-        """The places of nodes."""
+        """The rows of nodes."""
         known = np.minimum(np.searchsorted(self._ids, trees), len(self._ids) - 1)
         keys = self._key(known, nodes)
         found = np.minimum(np.searchsorted(self._sorted, keys), len(self._sorted) - 1)
@@ -164,7 +165,7 @@ class _Keys:
         return self._order[found]
 
     def children(self, name: str, inner: NDArray[np.bool_]) -> Integers:
-        """The places of the branches' ways; zero for leaves."""
+        """The rows of the branches' children; zero for leaves."""
         nodes = self.integers(name)
         if len(nodes) != len(inner):
             raise refused(self._node, f"one element of {name} per node", f"{len(nodes)} of {len(inner)}")

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Decision trees as tables for a descent without branches: eight trees at a time, each lane a chain of loads.
+"""Decision trees as tables for a branch-free descent: eight trees at a time, every lane a chain of loads.
 
-Every comparison becomes ``x <= threshold``, false for NaN, which goes on to one of two neighbours:
+Every comparison becomes ``x <= threshold``, which is false for NaN and leads to one of two neighbours:
 
     place = record.next + not (x[record.feature] <= record.threshold)
 
-A leaf goes on to itself (its threshold is NaN), so that lanes of different depth need no test. The other
-comparisons become this one by the number below the threshold and by exchanging the two ways; ``==`` and
-``!=`` take two records. Where a NaN must take the way of ``<=``, the record reads a second copy of the
-features, which has -inf for NaN.
+A leaf leads to itself (its threshold is NaN), so that lanes of different depth need no test. Other
+comparisons become ``<=`` by the next smaller threshold and by swapping the children; ``==`` and ``!=`` take
+two records. If NaN must count as ``<=``, the record reads a second copy of the features, which has -inf for
+NaN.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 
 LANES: Final = 8
-"""How many trees descend at once; of 4, 8, 12 and 16 the fastest for small and large ensembles alike."""
+"""The number of trees that descend at once; of 4, 8, 12 and 16 the fastest for small and large ensembles."""
 
 LEQ, LT, GTE, GT, EQ, NEQ, MEMBER, LEAF = range(8)
-"""The modes of nodes, as numbered by the operator TreeEnsemble; there, leaves have no number."""
+"""The modes of nodes, with the numbers of ONNX's TreeEnsemble, which has no number for leaves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trees:
-    """Trees as the model has them: one row per node, the ways of branches and the roots as places of rows."""
+    """The model's trees: one row per node; `true`, `false` (children) and `roots` are row numbers."""
 
     modes: NDArray[np.uint8]
     features: Integers
@@ -56,7 +56,7 @@ class Weights:
     values: Floats
 
     def plus(self, leaves: Integers, targets: Integers, values: Floats) -> Weights:
-        """These weights and others."""
+        """These weights and more."""
         return Weights(
             np.concatenate([self.leaves, leaves]),
             np.concatenate([self.targets, targets]),
@@ -69,17 +69,17 @@ class Forest:
     """The tables. `records` begins with the roots, padded to whole groups of `LANES`."""
 
     records: NDArray[np.void]
-    """threshold, value, feature, next; of a leaf, value is its weight, or its row where there are rows."""
+    """threshold, value, feature, next; a leaf's value is its weight, or its row in `rows`."""
     depths: NDArray[np.int32]
-    """How many steps each group takes, at least one."""
+    """The steps of every group, at least one."""
     rows: Floats | None
-    """The weights per leaf, ``[leaves, scores]``, if there is more than one score."""
+    """The leaves' weights, ``[leaves, scores]``, if the ensemble has several scores."""
     copied: bool
     """Whether records read the features' second copy."""
 
 
 def lay_out(trees: Trees, weights: Weights, rows: tuple[int, float], features: int) -> Forest:
-    """The tables of trees over so many features; `rows` has the number of scores and that of no weight.
+    """Make the tables of trees over `features` features; `rows` is (number of scores, weight without one).
 
     Raises:
         ValueError: the trees are ill-formed; the text says what was expected.
@@ -131,7 +131,10 @@ def _leaf_values(
 
 
 class _Branches:
-    """The nodes with ``x <= threshold`` alone: its two ways, and nodes added behind ``==`` and ``!=``."""
+    """The nodes with ``x <= threshold`` as the only comparison, including nodes added for ``==`` and ``!=``.
+
+    `low` and `high` are the children where it is true and false.
+    """
 
     def __init__(self, trees: Trees, features: int) -> None:
         mode, way, other = trees.modes, trees.true, trees.false
@@ -166,7 +169,7 @@ class _Branches:
             raise ValueError(msg)
 
     def ordered(self, roots: Integers) -> tuple[Integers, Integers]:
-        """The branches below the roots, tree by tree from the top, and the height of every node."""
+        """The branches that the roots reach, tree by tree from the top, and every node's height."""
         count = len(self.is_branch)
         level, tree = np.full(count, -1), np.zeros(count, np.int64)
         tree[roots] = np.arange(len(roots))

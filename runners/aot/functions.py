@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operators that are functions of one number: activations, exp and log, rounding; and powers."""
+"""Operators on single numbers: activations, exp and log, rounding; and powers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _leaky(real: Real, x: ir.Value, slope: float) -> ir.Value:
 
 
 def _exponential(real: Real, x: ir.Value, alpha: float, scale: float = 1.0) -> ir.Value:
-    """alpha (e**x - 1) of negative x, else x; times a scale."""
+    """alpha (e**x - 1) for negative x, else x; times a scale."""
     below = real.mul(real.of(alpha), real.sub(real.exp(x), real.of(1)))
     value = real.pick(real.below(x, real.of(0)), below, x)
     return real.mul(value, real.of(scale)) if scale != 1.0 else value
@@ -38,7 +38,7 @@ def _hard_sigmoid(real: Real, x: ir.Value, alpha: float, beta: float) -> ir.Valu
 
 
 def _gelu(real: Real, x: ir.Value, approximate: str) -> ir.Value:
-    """x times the normal distribution's share below it, or an approximation by tanh."""
+    """x times the normal distribution function of x, or its approximation by tanh."""
     if approximate == "none":
         share = real.erf(real.mul(x, real.of(sqrt(0.5))))
     else:
@@ -99,7 +99,7 @@ _OF_REAL: Final[dict[str, OfReal]] = {
 
 @operator(*_OF_REAL)
 def of_real(node: Node, emit: Emitter) -> None:
-    """Functions of one real number; a few of them of integers, too."""
+    """Functions of one float; a few also take integers."""
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
     if source.dtype.kind == "f":
         real, function = Real(emit.builder, source.dtype), _OF_REAL[node.op_type]
@@ -132,7 +132,7 @@ def is_nan(node: Node, emit: Emitter) -> None:
 
 @operator("PRelu")
 def prelu(node: Node, emit: Emitter) -> None:
-    """Relu with slopes of a tensor."""
+    """Relu with a tensor of slopes."""
     output = emit.output(node.outputs[0])
     real = Real(emit.builder, output.dtype)
     elementwise(
@@ -145,7 +145,7 @@ def prelu(node: Node, emit: Emitter) -> None:
 
 @operator("Pow")
 def power(node: Node, emit: Emitter) -> None:
-    """Powers; of constant exponents of 2, 3 and 0.5 by products and roots."""
+    """Powers; constant exponents 2, 3 and 0.5 become products and roots."""
     base, exponent = emit.value(node.inputs[0]), emit.value(node.inputs[1])
     output = emit.output(node.outputs[0])
     if output.dtype.kind != "f":

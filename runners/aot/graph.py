@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Graph`: an ONNX model with every shape fixed and everything constant computed.
+"""`Graph`: an ONNX model with fixed shapes and computed constants.
 
-The model is run once, by onnxruntime, on zeros or ones, with every tensor as an output: that tells types and
-shapes, and the values of what does not depend on the inputs, the shapes among it. It takes no part in what
-depends on them.
+onnxruntime runs the model once on zeros or ones, with every tensor as an output. This gives all types and
+shapes, and the values of tensors that do not depend on the inputs. No other values of this run are used.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import onnx.inliner
 from onnx import helper, numpy_helper
 
 from passpilot.plugin.errors import ModelError, RunnerSpecError
-from passpilot.runners.aot import (  # noqa: F401  (they register)
+from passpilot.runners.aot import (  # noqa: F401  (importing them registers operators)
     classic,
     elementwise,
     functions,
@@ -44,7 +43,7 @@ _ATTRIBUTES: Final = [
     for name in ("FLOAT", "INT", "STRING", "TENSOR", "FLOATS", "INTS", "STRINGS")
 ]
 _LARGEST: Final = 1 << 28
-"""The elements of an input."""
+"""The most elements of an input."""
 _RANDOM: Final = ("Bernoulli", "Multinomial", "RandomNormal", "RandomUniform")
 
 
@@ -62,12 +61,12 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """What is to be compiled."""
+    """The model to compile."""
 
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     nodes: tuple[Node, ...]
-    """Those that depend on an input, each after what it reads."""
+    """The nodes that depend on an input, in topological order."""
     specs: Mapping[str, tuple[np.dtype[np.generic], tuple[int, ...]]]
     """Type and shape of each tensor."""
     known: Mapping[str, Array]
@@ -78,7 +77,7 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What the user decides about a model: its outputs (of the graph), and its inputs' shapes."""
+    """The user's choices: which tensors of the graph are outputs, and the inputs' shapes."""
 
     outputs: Sequence[str] = ()
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -86,10 +85,10 @@ class Choices:
 
 
 def read_graph(path: str, choices: Choices) -> Graph:
-    """The graph of a model file.
+    """Read the graph of a model file.
 
     Raises:
-        ModelError: the file cannot be read, is no model, or has something that cannot be compiled.
+        ModelError: the file cannot be read, is not a model, or contains something that cannot be compiled.
         RunnerSpecError: a choice does not fit the model.
     """
     data, model = _read(path)
@@ -145,13 +144,13 @@ def _constants(graph: onnx.GraphProto, path: str) -> dict[str, Array]:
 def _array(tensor: onnx.TensorProto, who: str) -> Array:
     try:
         return numpy_helper.to_array(tensor)
-    except Exception as error:  # what is wrong with a tensor has no common class
+    except Exception as error:  # onnx's errors about tensors have no common class
         msg = f"{who}: expected a tensor's data in its type and shape, got: {_line(error)}"
         raise ModelError(msg) from error
 
 
 def _line(error: Exception) -> str:
-    """The first line of what another library says."""
+    """The first line of another library's error."""
     text = str(error).strip()
     return text.splitlines()[0] if text else type(error).__name__
 
@@ -186,7 +185,7 @@ def _live(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> list[onnx.
 
 
 def _moving(nodes: Iterable[onnx.NodeProto], inputs: set[str]) -> list[onnx.NodeProto]:
-    """The nodes whose results are not the same in every run."""
+    """The nodes whose results differ between runs."""
     varying = {*inputs}
     moving = []
     for node in nodes:
@@ -260,7 +259,7 @@ def _check_shapes(
 
 
 def _input(value: onnx.ValueInfoProto, choices: Choices, path: str) -> Tensor:
-    """An input of fixed dimensions: by --shape, by the point's tensor of its name, or the batch of one."""
+    """An input with a fixed shape: from --shape, from the point's tensor of its name, or a batch of one."""
     kind = value.type.tensor_type
     who = f"model {path}: input {value.name!r}"
     numbers = {*helper.get_all_tensor_dtypes()} - {onnx.TensorProto.STRING}
@@ -306,7 +305,7 @@ def _check_type(tensor: Tensor, role: str, path: str) -> None:
 def _without_strings(
     nodes: Iterable[Node], specs: Mapping[str, tuple[np.dtype[np.generic], object]], outputs: Sequence[str]
 ) -> tuple[Node, ...]:
-    """The nodes, without outputs of other types that nobody reads, such as classifiers' labels."""
+    """The nodes without unread outputs of unsupported types, such as a classifier's text labels."""
     read = {name for node in nodes for name in node.inputs} | {*outputs, ""}
 
     def kept(name: str) -> bool:
@@ -333,7 +332,7 @@ def _probe(
     inputs: Sequence[Tensor],
     path: str,
 ) -> dict[str, Array]:
-    """The value of every tensor for zeros, which index any table; for ones where integers may divide."""
+    """The value of every tensor for zeros, which can index any table, or for ones if integers may divide."""
     import onnxruntime
 
     made = [name for node in nodes for name in node.output if name]
@@ -368,5 +367,5 @@ def _probe(
 
 
 def _as_array(value: object) -> Array:
-    """What onnxruntime made; a sequence, a map or nothing is no tensor of numbers, whatever it holds."""
+    """Onnxruntime's result as an array; a sequence, a map or None becomes an array of objects."""
     return np.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else np.empty((), object)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""exp, log, tanh and the like as straight-line IR, so that LLVM vectorizes the loops they are in.
+"""exp, log, tanh and other functions as straight-line IR, so that LLVM vectorizes the loops around them.
 
-No call of libm: argument reduction and a series, whose coefficients are those of Taylor. Errors are a few
-units in the last place: against libm 4e-7 relative of float32 and 1e-15 of float64, but `power` 1e-13.
-Infinities, NaN, zeros and subnormal numbers are as in C.
+They call no libm: argument reduction and a Taylor series. Errors are a few units in the last place: relative
+to libm 4e-7 for float32 and 1e-15 for float64, but 1e-13 for `power`. Infinities, NaN, zeros and subnormal
+numbers give what C gives.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _FloatSeries:
-    """A floating-point format, and how far its series go."""
+    """A floating-point format, and the lengths of its series."""
 
     bits: int
     mantissa: int
@@ -36,7 +36,7 @@ class _FloatSeries:
 
     @property
     def bias(self) -> int:
-        """Of the exponent."""
+        """The bias of the exponent."""
         return (1 << (self.bits - self.mantissa - 2)) - 1
 
 
@@ -49,11 +49,12 @@ _LN2: Final = {
     "float32": (0.693115234375, 3.1946184945309415e-05),
     "float64": (0.6931471805592082, 7.371002565167799e-13),
 }
-"""The logarithm of two as a number of few bits, whose product with an exponent is exact, and the rest."""
+"""ln 2 as a number of few bits, whose product with an exponent is exact, and the rest."""
 
 _ERF_ONE: Final = 4.0
-"""From here on the error function is one, of float32; its series then has so many terms."""
+"""From here on the error function of float32 is one."""
 _ERF_TERMS: Final = 60
+"""The terms of its series below `_ERF_ONE`."""
 
 
 class Real:
@@ -91,23 +92,23 @@ class Real:
         return self.build.select(condition, a, b)
 
     def call(self, name: str, *values: ir.Value) -> ir.Value:
-        """An intrinsic that is an instruction everywhere: sqrt, fabs, copysign."""
+        """Call an intrinsic that is one instruction everywhere: sqrt, fabs, copysign."""
         made = self.build.module.declare_intrinsic(
             f"llvm.{name}", [self.type], ir.FunctionType(self.type, [self.type] * len(values))
         )
         return self.build.call(made, values)
 
     def series(self, x: ir.Value, coefficients: Sequence[float]) -> ir.Value:
-        """The polynomial, the constant term first."""
+        """The polynomial with these coefficients, the constant term first."""
         total: ir.Value = self.of(coefficients[-1])
         for each in reversed(coefficients[:-1]):
             total = self.add(self.mul(total, x), self.of(each))
         return total
 
     def _shifted(self, x: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """The integer nearest to x, of |x| < 2**(mantissa - 1), as a number and as an integer."""
+        """The integer nearest to x, as a float and as an integer, for |x| < 2**(mantissa - 1)."""
         magic = 1.5 * 2.0**self._format.mantissa
-        moved = self.build.fadd(x, self.of(magic))  # no flags: what follows undoes it
+        moved = self.build.fadd(x, self.of(magic))  # no flags: the rounding is wanted
         bits = self.build.sub(self._bits(moved), self._bits_of(magic))
         return self.build.fsub(moved, self.of(magic)), bits
 
@@ -124,7 +125,7 @@ class Real:
         return self.build.bitcast(self.build.shl(self.build.add(exponent, bias), shift), self.type)
 
     def exp(self, x: ir.Value) -> ir.Value:
-        """e**x, as 2**k times a series of what is left, less than half of ln 2."""
+        """e**x, as 2**k times a series of the rest, which is at most half of ln 2."""
         form = self._format
         x = self.pick(self.below(self.of(form.largest), x), self.of(form.largest), x)
         x = self.pick(self.below(x, self.of(form.smallest)), self.of(form.smallest), x)
@@ -132,12 +133,12 @@ class Real:
         high, low = _LN2[self.dtype.name]
         rest = self.sub(self.sub(x, self.mul(whole, self.of(high))), self.mul(whole, self.of(low)))
         value = self.series(rest, [1 / factorial(n) for n in range(form.exp_terms)])
-        half = self.build.ashr(bits, ir.Constant(self._integer, 1))  # twice: 2**k alone may overflow
+        half = self.build.ashr(bits, ir.Constant(self._integer, 1))  # in two factors: 2**k may overflow
         value = self.mul(value, self._power_of_two(half))
         return self.mul(value, self._power_of_two(self.build.sub(bits, half)))
 
     def log(self, x: ir.Value) -> ir.Value:
-        """The natural logarithm: of x = 2**k m, with the series of m = (1 + s) / (1 - s) near 1."""
+        """The natural logarithm of x = 2**k m, by a series in s for m = (1 + s) / (1 - s) near 1."""
         form = self._format
         tiny = self.below(x, self.of(2.0 ** (1 - form.bias)))
         up = form.mantissa + 2
@@ -156,7 +157,7 @@ class Real:
         return self.pick(self.build.fcmp_unordered("<", x, self.of(0)), self.of(nan), value)
 
     def tanh(self, x: ir.Value) -> ir.Value:
-        """The hyperbolic tangent: of small x seven levels of its continued fraction, else by exp."""
+        """The hyperbolic tangent: seven levels of its continued fraction for small x, else by exp."""
         size = self.call("fabs", x)
         large = self.sub(
             self.of(1), self.div(self.of(2), self.add(self.exp(self.add(size, size)), self.of(1)))
@@ -184,17 +185,17 @@ class Real:
         return self.div(self.of(1), self.add(self.of(1), self.exp(self.build.fneg(x))))
 
     def log1p_exp(self, x: ir.Value) -> ir.Value:
-        """log(1 + e**x) without overflow, exact for small e**x: what 1 + e**x rounds off scales the log."""
+        """log(1 + e**x) without overflow; a factor corrects the rounding of 1 + e**x for small e**x."""
         positive = self.pick(self.below(x, self.of(0)), self.of(0), x)
         power = self.exp(self.build.fneg(self.call("fabs", x)))
-        whole = self.build.fadd(self.of(1), power)  # no flags: what follows undoes it
+        whole = self.build.fadd(self.of(1), power)  # no flags: the rounding is wanted
         part = self.build.fsub(whole, self.of(1))
         scaled = self.mul(self.log(whole), self.div(power, part))
         lost = self.build.fcmp_ordered("==", part, self.of(0))
         return self.add(positive, self.pick(lost, power, scaled))
 
     def nearest(self, x: ir.Value) -> ir.Value:
-        """The nearest integer, of two the even one."""
+        """The nearest integer; a tie goes to the even one."""
         size = self.call("fabs", x)
         small = self.below(size, self.of(2.0 ** (self._format.mantissa - 1)))
         whole, _ = self._shifted(x)
@@ -210,7 +211,7 @@ class Real:
         return self.build.fneg(self.floor(self.build.fneg(x)))
 
     def power(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        """x**y by exp and log in double precision; of a negative x for whole y only."""
+        """x**y by exp and log in double precision; NaN for negative x unless y is an integer."""
         real = self if self.dtype.name == "float64" else Real(self.build, np.dtype("float64"))
         if real is not self:
             x, y = (self.build.fpext(each, real.type) for each in (x, y))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """MatMul and Gemm: sums of products, in vector registers over neighbouring columns.
 
-Weights lie as [inner, columns], so that one element of the left side meets a run of columns at a time and
-each sum is taken in the order of the inner dimension; narrow results split it over several sums.
+Weights are stored as [inner, columns]: one element of the left side is multiplied with a run of columns at a
+time, and every sum follows the order of the inner dimension. Narrow results use several partial sums.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CHAINS: Final = 8
 
 @operator("Gemm")
 def gemm(node: Node, emit: Emitter) -> None:
-    """alpha A B + beta C, both sides transposed or not."""
+    """alpha A B + beta C; A and B may be transposed."""
     left, right, output = emit.value(node.inputs[0]), node.inputs[1], emit.output(node.outputs[0])
     if output.dtype.kind != "f":
         raise refused(node, "floats", str(output.dtype))
@@ -51,7 +51,7 @@ def gemm(node: Node, emit: Emitter) -> None:
 
 @operator("MatMul")
 def matmul(node: Node, emit: Emitter) -> None:
-    """Matrix products as numpy's, over leading dimensions that are broadcast."""
+    """Matrix products like numpy's, with broadcast leading dimensions."""
     left, right, output = emit.value(node.inputs[0]), emit.value(node.inputs[1]), emit.output(node.outputs[0])
     rows = left.shape if len(left.shape) > 1 else (1, *left.shape)
     columns = right.shape if len(right.shape) > 1 else (*right.shape, 1)
@@ -82,7 +82,7 @@ def _transposed(buffer: Buffer, emit: Emitter) -> Buffer:
 
 
 def _weights(name: str, emit: Emitter, transposed: bool) -> Buffer:
-    """A matrix as [inner, columns]; a constant one is turned now."""
+    """A matrix as [inner, columns]; a constant one is transposed at compile time."""
     known = emit.static(name)
     if not transposed:
         return emit.value(name)
@@ -90,12 +90,12 @@ def _weights(name: str, emit: Emitter, transposed: bool) -> Buffer:
 
 
 def constant_matrix(array: Array, emit: Emitter) -> Buffer:
-    """A constant tensor of the model's own making."""
+    """Add a constant tensor to the model."""
     return Buffer(emit.constant(array), array.dtype, array.shape)
 
 
 def product(emit: Emitter, left: Buffer, right: Buffer, output: Buffer) -> None:
-    """[rows, inner] times [inner, columns], both dense."""
+    """Multiply [rows, inner] with [inner, columns], both dense."""
     rows, inner = left.shape
     columns = right.shape[1]
     build = emit.builder
@@ -109,7 +109,7 @@ def product(emit: Emitter, left: Buffer, right: Buffer, output: Buffer) -> None:
 
 
 def _runs(columns: int, widest: int) -> Iterator[tuple[int, int, int]]:
-    """Columns as (first, how many runs, of which width): the widest first, then each half as wide."""
+    """Split columns into (first column, number of runs, width of a run); widths halve from `widest` on."""
     first, width = 0, widest
     while first < columns:
         count = (columns - first) // width
@@ -125,7 +125,7 @@ def emit_store(emit: Emitter, output: Buffer, index: ir.Value, value: ir.Value) 
 
 
 class _Sum:
-    """One row of the left side times `width` neighbouring columns of the right one."""
+    """Multiplies one row of `left` with `width` neighbouring columns of `right`."""
 
     def __init__(self, emit: Emitter, left: Buffer, right: Buffer, width: int) -> None:
         self.emit = emit

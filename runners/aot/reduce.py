@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operators that reduce dimensions: sums and their kin, ArgMax, softmax, and the normalisations.
+"""Operators that reduce dimensions: sums and other folds, ArgMax, softmax, and normalisations.
 
 Sums of floats may be reordered, so that LLVM vectorizes them.
 """
@@ -28,7 +28,7 @@ _ANY_ORDER: Final = ("contract", "reassoc")
 
 
 class _Reduction:
-    """The elements of a tensor by kept and reduced axes."""
+    """Walks a tensor by kept and reduced axes."""
 
     def __init__(self, emit: Emitter, source: Buffer, axes: Sequence[int]) -> None:
         self.emit = emit
@@ -43,18 +43,18 @@ class _Reduction:
 
     @contextlib.contextmanager
     def rows(self) -> Iterator[tuple[ir.Value, ir.Value]]:
-        """Per kept position: where its elements begin, and its own place in a dense result."""
+        """Loop over the kept positions; yield the first element's index, and the index in a dense result."""
         with walk(self.emit, self.kept, [self._kept_strides, dense_strides(self.kept)]) as (start, place):
             yield start, place
 
     @contextlib.contextmanager
     def elements(self, start: ir.Value) -> Iterator[tuple[ir.Value, ir.Value]]:
-        """The places of one row's elements, and their numbers in it."""
+        """Loop over one row's elements; yield the element's index in the tensor and in the row."""
         with walk(self.emit, self.reduced, [self._strides, dense_strides(self.reduced)]) as (offset, number):
             yield self.emit.builder.add(start, offset, flags=("nsw",)), number
 
     def fold(self, start: ir.Value, initial: ir.Value, step: Step, change: Map | None = None) -> ir.Value:
-        """One row folded to a value, each element changed first."""
+        """Fold one row to a value; `change` is applied to every element first."""
         cell = self.emit.cell(initial.type, initial)
         with self.elements(start) as (place, _):
             value = self.emit.load(self.source, place)
@@ -64,7 +64,7 @@ class _Reduction:
 
 
 def _axes(node: Node, emit: Emitter, rank: int) -> list[int]:
-    """The axes of a reduction: an input from opset 13 or 18 on, before that an attribute; none: all."""
+    """The axes of a reduction: an input from opset 13 or 18 on, an attribute before; the default is all."""
     listed = node.integers("axes") or emit.integers(node, 1)
     if not listed:
         return [] if node.integer("noop_with_empty_axes", 0) else list(range(rank))
@@ -72,7 +72,7 @@ def _axes(node: Node, emit: Emitter, rank: int) -> list[int]:
 
 
 class _Arithmetic:
-    """Sums and products of either kind of number."""
+    """Arithmetic on registers of integers or floats."""
 
     def __init__(self, emit: Emitter, dtype: np.dtype[np.generic]) -> None:
         self.build = emit.builder
@@ -96,7 +96,7 @@ class _Arithmetic:
         return self.build.select(self.build.icmp_signed("<", x, zero), self.build.neg(x), x)
 
     def extreme(self, sign: str) -> Step:
-        """The larger or smaller of two; NaN if one is."""
+        """The larger or smaller of two; NaN if either is NaN."""
 
         def pick(a: ir.Value, b: ir.Value) -> ir.Value:
             better = compare(self.build, sign, self.dtype, b, a)
@@ -107,7 +107,7 @@ class _Arithmetic:
         return pick
 
     def least(self, sign: str) -> ir.Constant:
-        """Where the search for an extreme begins."""
+        """The initial value of a search for an extreme."""
         if self.real:
             return ir.Constant(self.type, float("-inf") if sign == ">" else float("inf"))
         limits = np.iinfo(self.dtype.name)
@@ -119,7 +119,7 @@ _REDUCTIONS: Final = ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum",
 
 @operator(*(f"Reduce{name}" for name in _REDUCTIONS), constant=(1,))
 def reduction(node: Node, emit: Emitter) -> None:
-    """Folds axes to one element."""
+    """Folds axes to a single element."""
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
     what = node.op_type.removeprefix("Reduce")
     if source.dtype.kind == "b" or (source.dtype.kind != "f" and what in ("L2", "LogSum", "LogSumExp")):
@@ -164,7 +164,7 @@ def _finished(emit: Emitter, number: _Arithmetic, what: str, total: ir.Value, co
 
 @operator("ArgMax", "ArgMin")
 def arg_extreme(node: Node, emit: Emitter) -> None:
-    """The place of the largest or smallest, the first of several unless select_last_index says the last."""
+    """The index of the largest or smallest element, the first of equals (by select_last_index the last)."""
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
     if source.dtype.kind == "b" or 0 in source.shape:
         raise refused(node, "numbers, at least one", f"{source.dtype} of shape {list(source.shape)}")
@@ -185,7 +185,7 @@ def arg_extreme(node: Node, emit: Emitter) -> None:
 
 @operator("Softmax", "LogSoftmax", "Hardmax")
 def softmax(node: Node, emit: Emitter) -> None:
-    """Softmax over an axis; before opset 13, over all axes from there on."""
+    """Softmax over an axis; before opset 13, over that axis and all later ones."""
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
     rank = len(source.shape)
     axis = node.integer("axis", 1 if node.opset < 13 else -1) % rank
@@ -195,7 +195,7 @@ def softmax(node: Node, emit: Emitter) -> None:
 
 
 def softmax_row(found: _Reduction, start: ir.Value, output: Buffer, what: str) -> None:
-    """One row of a softmax, of which the output has the places of the source."""
+    """One row of a softmax; the output has the source's layout."""
     emit = found.emit
     real, number = Real(emit.builder, output.dtype), _Arithmetic(emit, output.dtype)
     top = found.fold(start, number.least(">"), number.extreme(">"))
@@ -216,7 +216,7 @@ def softmax_row(found: _Reduction, start: ir.Value, output: Buffer, what: str) -
 
 
 def _mark_first(found: _Reduction, start: ir.Value, output: Buffer, top: ir.Value) -> None:
-    """One at the first of the largest, zero elsewhere."""
+    """Store one at the first element that equals `top`, zero elsewhere."""
     emit, real = found.emit, Real(found.emit.builder, output.dtype)
     build = emit.builder
     done = emit.cell(ir.IntType(1), ir.Constant(ir.IntType(1), 0))
@@ -229,7 +229,7 @@ def _mark_first(found: _Reduction, start: ir.Value, output: Buffer, top: ir.Valu
 
 
 def softmax_rows(emit: Emitter, source: Buffer, output: Buffer) -> None:
-    """Softmax over the last axis, for operators that end with it."""
+    """Softmax over the last axis."""
     found = _Reduction(emit, source, [len(source.shape) - 1])
     with found.rows() as (start, _):
         softmax_row(found, start, output, "Softmax")
@@ -237,7 +237,7 @@ def softmax_rows(emit: Emitter, source: Buffer, output: Buffer) -> None:
 
 @operator("BatchNormalization")
 def batch_normalization(node: Node, emit: Emitter) -> None:
-    """Scales by the statistics of training, which are inputs; of inference only."""
+    """Normalizes by the statistics of training, which are inputs; for inference only."""
     if node.integer("training_mode", 0) or len([name for name in node.outputs if name]) > 1:
         raise refused(node, "inference", "training", "export the model in evaluation mode")
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
@@ -260,7 +260,7 @@ def batch_normalization(node: Node, emit: Emitter) -> None:
 
 @operator("LayerNormalization")
 def layer_normalization(node: Node, emit: Emitter) -> None:
-    """Takes the mean off and divides by the deviation, over the axes from `axis` on."""
+    """Subtracts the mean and divides by the standard deviation, over the axes from `axis` on."""
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
     rank = len(source.shape)
     axis = node.integer("axis", -1) % rank
@@ -293,7 +293,7 @@ def _store_statistics(node: Node, emit: Emitter, place: ir.Value, mean: ir.Value
 
 
 def row_norms(emit: Emitter, source: Buffer, norm: str) -> Buffer:
-    """The norm MAX, L1 or L2 of each row, as a column."""
+    """The norm MAX, L1 or L2 of every row, as a column."""
     number, rank = _Arithmetic(emit, source.dtype), len(source.shape)
     found = _Reduction(emit, source, [rank - 1])
     norms = emit.scratch(source.dtype, (*source.shape[:-1], 1))

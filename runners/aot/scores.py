@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From the sums of an ensemble of trees to its outputs: transforms, labels, two classes of one score."""
+"""Turns the sums of a tree ensemble into its outputs: transforms, labels, two classes from one score."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from passpilot.runners.aot.mathematics import Real
 
 TRANSFORMS: Final = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO")
-"""The transforms of scores. There is one more, PROBIT, which no converter writes."""
+"""The transforms of scores. ONNX has one more, PROBIT, which no converter writes."""
 
 Outputs = tuple[ir.Value, list[ir.Value]]
-"""A label and scores."""
+"""A label, and the scores."""
 
 
 def transform(real: Real, name: str, scores: Sequence[ir.Value], met: Sequence[ir.Value]) -> list[ir.Value]:
-    """The scores after the transform; one without a weight, as `met` tells, is zero before it."""
+    """The transformed scores; a score without a weight (`met` is false) counts as zero."""
     pairs = zip(scores, met, strict=True)
     known = [real.pick(has, score, real.of(0)) for score, has in pairs]
     if name == "LOGISTIC":
@@ -51,19 +51,19 @@ def _softmax(real: Real, scores: Sequence[ir.Value], *, skip_zeros: bool) -> lis
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """A classifier of two classes, as onnxruntime has it."""
+    """The outputs of a classifier of two classes, like onnxruntime's."""
 
     labels: Sequence[int]
     base: Sequence[float]
     name: str
     """The transform."""
     single: bool
-    """Whether all weights are of one class."""
+    """Whether all weights belong to one class."""
     positive: bool
-    """Whether no weight is negative: the one score is then a probability, and 0.5 decides."""
+    """Whether no weight is negative: a single score is then a probability, and 0.5 decides."""
 
     def outputs(self, real: Real, scores: Sequence[ir.Value], met: Sequence[ir.Value]) -> Outputs:
-        """The label and the two scores; `met` tells of which classes there was a weight."""
+        """The label and the two scores; `met` says which classes got a weight."""
         if isinstance(met[1], ir.Constant):
             return self._outputs(real, scores, met, bool(met[1].constant))
         label, values = self._outputs(real, scores, met, True)
@@ -76,7 +76,7 @@ class Binary:
     ) -> Outputs:
         first, second = scores
         base = [real.of(value) for value in self.base]
-        if len(base) == 2 and has_second:  # the first class's own base is not used
+        if len(base) == 2 and has_second:  # onnxruntime ignores the first class's base
             second = real.build.fadd(base[1], first)
             first = real.build.fneg(second)
         elif base:
@@ -98,7 +98,7 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Multiclass:
-    """A classifier of more than two classes."""
+    """The outputs of a classifier of more than two classes."""
 
     labels: Sequence[int]
     base: Sequence[float]
@@ -106,7 +106,7 @@ class Multiclass:
     """The transform."""
 
     def outputs(self, real: Real, scores: Sequence[ir.Value], met: Sequence[ir.Value]) -> Outputs:
-        """The label, of the first largest score that has a weight or base, and the scores."""
+        """The label of the first largest score that has a weight or base, and the scores."""
         build, based = real.build, len(self.base)
         pairs = zip(scores, self.base, strict=False)
         sums = [*(build.fadd(score, real.of(base)) for score, base in pairs), *scores[based:]]

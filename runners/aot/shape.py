@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operators that move elements: other shapes of the same memory, and strided copies."""
+"""Operators that move elements: reshapes of the same memory, and strided copies."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 @operator("Identity", "Flatten")
 @operator("Reshape", "Squeeze", "Unsqueeze", constant=(1,))
 def same_memory(node: Node, emit: Emitter) -> None:
-    """Another shape of the same elements in the same order."""
+    """Changes the shape, not the elements or their order."""
     emit.alias(node.outputs[0], emit.value(node.inputs[0]))
 
 
 @operator("Dropout", constant=(2,))
 def dropout(node: Node, emit: Emitter) -> None:
-    """Nothing, in inference."""
+    """The identity, in inference."""
     if len(node.outputs) > 1 or any(emit.integers(node, 2) or ()):
         raise refused(node, "inference", "training or a mask", "export the model in evaluation mode")
     emit.alias(node.outputs[0], emit.value(node.inputs[0]))
@@ -43,7 +43,7 @@ def transpose(node: Node, emit: Emitter) -> None:
 
 
 def copy_from(emit: Emitter, output: Buffer, source: Buffer, base: int, strides: Sequence[int]) -> None:
-    """Fill a tensor from places of another: a first one and strides."""
+    """Fill `output` from elements of `source`: the first at `base`, the others by `strides`."""
     with walk(emit, output.shape, [dense_strides(output.shape), strides]) as (to, at):
         at = emit.builder.add(at, emit.int64(base), flags=("nsw",))
         emit.store(output, to, emit.load(source, at))
@@ -51,7 +51,7 @@ def copy_from(emit: Emitter, output: Buffer, source: Buffer, base: int, strides:
 
 @operator("Slice", constant=(1, 2, 3, 4))
 def slice_(node: Node, emit: Emitter) -> None:
-    """Parts of axes, by constant bounds."""
+    """Takes parts of axes, with constant bounds."""
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
     starts = node.integers("starts") or emit.integers(node, 1) or []
     axes = node.integers("axes") or emit.integers(node, 3) or list(range(len(starts)))
@@ -74,7 +74,7 @@ def expand(node: Node, emit: Emitter) -> None:
 
 @operator("Tile", constant=(1,))
 def tile(node: Node, emit: Emitter) -> None:
-    """Repeats each axis a constant number of times."""
+    """Repeats every axis a constant number of times."""
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
     sizes = zip(source.shape, output.shape, strict=True)
     shape = tuple(each for size, whole in sizes for each in (whole // max(size, 1), size))
@@ -84,7 +84,7 @@ def tile(node: Node, emit: Emitter) -> None:
 
 @operator("Concat")
 def concat(node: Node, emit: Emitter) -> None:
-    """Puts tensors one after the other along an axis."""
+    """Joins tensors along an axis."""
     output = emit.output(node.outputs[0])
     strides = dense_strides(output.shape)
     axis, base = node.integer("axis", 0) % len(output.shape), 0
@@ -98,7 +98,7 @@ def concat(node: Node, emit: Emitter) -> None:
 
 @operator("Split", constant=(1,))
 def split(node: Node, emit: Emitter) -> None:
-    """Cuts a tensor along an axis, at constant places."""
+    """Splits a tensor along an axis, at constant positions."""
     source = emit.value(node.inputs[0])
     strides = dense_strides(source.shape)
     axis, base = node.integer("axis", 0) % len(source.shape), 0
@@ -109,7 +109,7 @@ def split(node: Node, emit: Emitter) -> None:
 
 
 def _checked(emit: Emitter, indices: Buffer, at: ir.Value, size: int) -> ir.Value:
-    """An index into an axis, counted from the end if it is negative; one out of range fails the run."""
+    """Load an index into an axis; a negative one counts from the end, one out of range fails the run."""
     build = emit.builder
     index = emit.load(indices, at)
     index = build.sext(index, I64) if indices.dtype.itemsize < 8 else index
@@ -122,7 +122,7 @@ def _checked(emit: Emitter, indices: Buffer, at: ir.Value, size: int) -> ir.Valu
 
 @operator("Gather", "ArrayFeatureExtractor")
 def gather(node: Node, emit: Emitter) -> None:
-    """Takes the places of an axis that an integer tensor lists; of ArrayFeatureExtractor, the last axis."""
+    """Takes the positions of an axis that an integer tensor lists; ArrayFeatureExtractor: the last axis."""
     source, indices = emit.value(node.inputs[0]), emit.value(node.inputs[1])
     output = emit.output(node.outputs[0])
     rank = len(source.shape)
@@ -138,7 +138,7 @@ def gather(node: Node, emit: Emitter) -> None:
 
 @operator("GatherElements")
 def gather_elements(node: Node, emit: Emitter) -> None:
-    """Takes one element of an axis for each place."""
+    """Takes one element of an axis for every element of the output."""
     source, indices = emit.value(node.inputs[0]), emit.value(node.inputs[1])
     output = emit.output(node.outputs[0])
     axis = node.integer("axis", 0) % len(source.shape)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """TreeEnsembleClassifier and TreeEnsembleRegressor of ai.onnx.ml 1 to 3.
 
-The scores are added in the order of the trees and in the type of the thresholds, as onnxruntime does on one
-thread, so that they are the same to the bit. What the standard leaves open follows onnxruntime: how the one
-score of a classifier of two classes becomes two, and its label.
+Weights are added in the order of the trees and in the thresholds' type, like onnxruntime on one thread, so
+that scores are bitwise the same. The standard does not say how the one score of a classifier of two classes
+becomes two scores and a label; we follow onnxruntime.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from passpilot.runners.aot.forest import Forest
 
 NOTHING: Final = {"SUM": 0.0, "AVERAGE": 0.0, "MIN": np.inf, "MAX": -np.inf}
-"""The score before the first weight, by the way of aggregation."""
+"""The score before the first weight, by aggregate function."""
 
 
 @operator("TreeEnsembleRegressor")
 def regressor(node: Node, emit: Emitter) -> None:
-    """The weights of the leaves reached, per target, summed or otherwise aggregated, and transformed."""
+    """Per target, the reached leaves' weights, aggregated and transformed."""
     count = node.integer("n_targets", 1)
     aggregate = _choice(node, "aggregate_function", "SUM", tuple(NOTHING))
     name = _choice(node, "post_transform", "NONE", TRANSFORMS)
@@ -64,7 +64,7 @@ def regressor(node: Node, emit: Emitter) -> None:
 
 @operator("TreeEnsembleClassifier")
 def classifier(node: Node, emit: Emitter) -> None:
-    """The label, and the scores of the classes."""
+    """The label, and the classes' scores."""
     strings = node.attributes.get("classlabels_strings", [])
     if strings and node.outputs[0]:
         raise refused(node, "labels that are integers", "strings", f"leave {node.outputs[0]!r} unused")
@@ -111,7 +111,7 @@ def _write(emit: Emitter, out: Buffer, row: ir.Value, values: Sequence[ir.Value]
 
 
 class _Rows:
-    """The rows of an ensemble's input, one after another."""
+    """Loops over the rows of an ensemble's input."""
 
     def __init__(self, node: Node, emit: Emitter) -> None:
         self.emit = emit
@@ -126,7 +126,7 @@ class _Rows:
         self.features = self.input.shape[-1]
 
     def scores(self, ensemble: Ensemble, aggregate: str) -> Iterator[tuple[ir.Value, list[ir.Value]]]:
-        """The loop over the rows; yields the row's index and scores."""
+        """Loop over the rows; yield the row's index and scores."""
         emit, count = self.emit, ensemble.count
         forest = ensemble.lay_out(self.features, NOTHING[aggregate])
         copy = None
@@ -143,7 +143,7 @@ class _Rows:
             yield row, [emit.load(sums, emit.int64(score)) for score in range(count)]
 
     def _copied(self, start: ir.Value, copy: Buffer) -> ir.Value:
-        """The row's features as floats; where there is room, a second time with -inf for NaN."""
+        """Copy the row's features as floats; if `copy` has room, a second time with -inf for NaN."""
         emit, build = self.emit, self.emit.builder
         with emit.loop(self.features) as index:
             value = emit.load(self.input, build.add(start, index))
@@ -173,16 +173,16 @@ class _Descent:
         self._function = self._descend()
 
     def run(self, features: ir.Value, sums: Buffer, aggregate: str) -> None:
-        """Add the weights of the leaves to the sums, in the order of the trees."""
+        """Add the reached leaves' weights to the sums, in the order of the trees."""
         emit = self.emit
         emit.builder.call(self._function, [features, self._leaves.pointer])
         with emit.loop(self._leaves.size) as tree:
             self._add(emit.load(self._leaves, tree), sums, aggregate)
 
     def _descend(self) -> ir.Function:
-        """The function that writes the leaves for a row of features.
+        """The function that finds the leaves for a row of features.
 
-        Scalar: LLVM would gather the lanes of the chains into vectors, which takes four times as long.
+        It stays scalar: LLVM would gather the lanes into vectors, which takes four times as long.
         """
         emit = self.emit
         kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER])

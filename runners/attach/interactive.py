@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`InteractiveChannel`: answers an unmodified compiler in LLVM's interactive mode, over a pair of FIFOs.
 
-    BASE.in     answers, which the compiler opens first         BASE.out    its questions
+    BASE.in     our answers; the compiler opens it first        BASE.out    the compiler's questions
 
-`passpilot.runners.foreign.mlgo` defines the messages. A compiler opens the two names anew for each session.
-There may be no session, or several: a second inliner of a pipeline, the next file of a clang. As LLVM
-spins or hangs when the other end goes away, we hold both FIFOs until it is dead. BASE.in is open for reading,
-too, so that opening and writing it never waits; of BASE.out we hold only the reading end, so that the end of
-a session shows.
+`passpilot.runners.foreign.mlgo` defines the messages. The compiler opens both names again for every session.
+A compilation has no session, one, or several: a second inliner in the pipeline, the next file of a clang.
+LLVM spins or hangs when its peer goes away, so we hold both FIFOs until the compiler is dead. We also open
+BASE.in for reading, so that opening and writing never block; of BASE.out we hold only the reading end, so
+that we see the end of a session.
 
-One thread per channel blocks in the read, so that a question costs two system calls: what arrives is read
-where the runner wants it. Whoever watches the compiler looks at `overdue` now and then.
+One thread per channel blocks in the read, directly into the runner's buffers: a question costs two system
+calls. The thread that watches the compiler polls `overdue`.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ _CHUNK: Final = 1 << 16
 _HEADER: Final = b'{"features"'
 _NEWLINE: Final = ord("\n")
 _STOP: Final = b"\0"
-"""What we write into BASE.out ourselves to end a read; no message begins with it."""
+"""Written by us into BASE.out to end a read; no message begins with it."""
 _PARTING: Final = 1.0
-"""Seconds that the thread may take to end; one in a policy that does not return is left behind."""
+"""Seconds to wait for the thread to end; a thread in a policy that never returns is abandoned."""
 
 
 class InteractiveChannel:
     """One decision point's channel to a compiler, from before its start until after its end.
 
-    `wake` is called when the thread ends. `timeout` in seconds bounds a message, from its first byte on; an
+    The thread calls `wake` when it ends. `timeout` in seconds bounds a message from its first byte on; an
     answer may take twice as long, so that a runner's own deadlines come first.
     """
 
     def __init__(self, base: str, answers: Answers, timeout: float, wake: Callable[[], object]) -> None:
         self.failure: BaseException | None = None
-        """What ended the thread."""
+        """The error that ended the thread."""
         self.cut: PeerError | None = None
-        """What is wrong if a session ended within a message; the compiler's exit code may tell more."""
+        """The error if a session ended within a message; the compiler's exit code may explain it better."""
         self._out = f"{base}.out"
         self._who = f"{answers.point.name} channel"
         self._answers = answers
@@ -63,13 +63,13 @@ class InteractiveChannel:
         self._header: mlgo.Header | None = None
         self._context = ""
         self._numbers: dict[str, int] = {}
-        """The next observation of each context but the present one, which `_number` has."""
+        """The next observation's number per context; `_number` is that of the current context."""
         self._pieces: list[memoryview] = []
         self._buffers: list[bytearray | memoryview] = []
-        """A message: its first line, then the pieces."""
+        """Buffers of a message: its first line, then the pieces."""
         self._line = bytearray()
         self._question = False
-        """Whether the pieces hold one."""
+        """Whether the pieces hold a question."""
         self._steps, self._partial, self._seen = 0, 0, (0, 0.0)
         self._stopping, self._released = False, threading.Event()
         for name in (f"{base}.in", self._out):
@@ -78,16 +78,15 @@ class InteractiveChannel:
         self._read_fd = self._opened()
         self._thread = threading.Thread(target=self._run, name=f"passpilot-{self._who}", daemon=True)
         self.start = self._thread.start
-        """Begin to answer; the compiler may have started before, and should: forks and threads do not mix."""
+        """Begin to answer; start the compiler first, as forks and threads do not mix."""
 
     def _opened(self) -> int:
         return os.open(self._out, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def overdue(self) -> Exception | None:
-        """The error of whoever should have done something by now; to be asked again and again.
+        """The error of a compiler or runner that is too late; to be polled.
 
-        Odd steps are those within which somebody is awaited: the compiler with the rest of a message, or our
-        runner with an answer.
+        `_steps` is odd while we wait for the compiler to finish a message, or for our runner to answer.
         """
         steps, since = self._seen
         now = time.monotonic()
@@ -108,9 +107,9 @@ class InteractiveChannel:
         return None
 
     def stop(self) -> None:
-        """Answer no more; the compiler is dead, and the names still exist."""
+        """Stop answering; the compiler is dead, and the names still exist."""
         self._stopping = True
-        with contextlib.suppress(OSError):  # stopped before, or full, so that nobody waits for more
+        with contextlib.suppress(OSError):  # stopped before, or full: the thread is not blocked
             writer = os.open(self._out, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
                 os.write(writer, _STOP)
@@ -125,7 +124,7 @@ class InteractiveChannel:
     def _run(self) -> None:
         try:
             self._serve()
-        except BaseException as error:  # noqa: BLE001  (raised by the thread that waits)
+        except BaseException as error:  # noqa: BLE001  (the watching thread raises it)
             self.failure = error
         if not self._released.is_set():
             self._wake()
@@ -146,9 +145,10 @@ class InteractiveChannel:
                 pending = self._answer_all()
 
     def _await_session(self) -> None:
-        """Wait for the next one who opens BASE.out, the last having closed it.
+        """Wait until a compiler opens BASE.out again, after the last session closed it.
 
-        Only a new descriptor does not tell of the one who has gone, and there must always be one.
+        An old descriptor still reports the last session's end, so open a new one, before closing the old: we
+        must always hold one.
         """
         before, self._read_fd = self._read_fd, self._opened()
         os.close(before)
@@ -156,11 +156,11 @@ class InteractiveChannel:
         os.set_blocking(self._read_fd, True)
 
     def _is_over(self) -> bool:
-        """Whether the compiler is dead, and has been read to its last byte and our `_STOP`."""
+        """Whether the compiler is dead, and we have read its last byte and our `_STOP`."""
         return self._stopping and not _unread(self._read_fd)
 
     def _asked(self, pending: bytearray) -> bool:
-        """Take messages, of which `pending` have been read, up to a question; False if there is none."""
+        """Take messages up to a question, first those in `pending`; False if the session ends before one."""
         over = False
         while True:
             if not over and (over := self._is_over()) and pending.endswith(_STOP):
@@ -187,7 +187,7 @@ class InteractiveChannel:
         return asked
 
     def _take(self, pending: bytearray) -> bool:
-        """Take one message off the front; False if it is not complete."""
+        """Take one message off the front of `pending`; False if it is incomplete."""
         end = pending.find(b"\n") + 1
         if not pending.startswith(b"{") or (not end and len(pending) > MAX_LINE):
             raise PeerError(f"{self._who}: expected LLVM's interactive protocol, got {bytes(pending[:80])!r}")
@@ -207,7 +207,7 @@ class InteractiveChannel:
         return True
 
     def _expect(self, number: int) -> None:
-        """The next message is expected to be the observation of this number."""
+        """Expect the observation `number` as the next message."""
         self._number = number
         self._expected = mlgo.observation_line(number)
         if len(self._line) != len(self._expected):
@@ -240,7 +240,7 @@ class InteractiveChannel:
         self._expect(self._numbers.get(name, 0))
 
     def _take_question(self, number: int, block: bytes) -> None:
-        """Put the tensors of a question where they are wanted."""
+        """Copy the tensors of a question into the pieces."""
         if number != self._number:
             raise self._two_sessions(f"observation {number} instead of {self._number}")
         size = sum(map(len, self._pieces))
@@ -254,13 +254,13 @@ class InteractiveChannel:
         self._question = True
 
     def _answer_all(self) -> bytearray:
-        """Answer the question that the pieces hold, and all that come as expected; returns what else came."""
+        """Answer the question in the pieces, and all that follow as expected; return what else arrives."""
         read, write, answer, end = os.readv, os.write, self._answers.answer, self._pieces[-1]
         reader, writer = self._read_fd, self._write_fd
         try:
             while True:
                 self._steps += 1
-                write(writer, answer())  # so few bytes are written at once or not at all
+                write(writer, answer())  # so few bytes are never written in part
                 self._steps += 1
                 self._expect(self._number + 1)
                 got = read(reader, self._buffers)
@@ -278,16 +278,16 @@ class InteractiveChannel:
 
 
 def _unread(descriptor: int) -> int:
-    """How many bytes a FIFO holds."""
+    """The number of unread bytes in a FIFO."""
     return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def _opened_elsewhere(path: str) -> int:
-    """How many descriptors of `path` other processes have."""
+    """The number of descriptors of `path` in other processes."""
     count = 0
     for process in filter(str.isdigit, os.listdir("/proc")):
         folder = f"/proc/{process}/fd"
-        with contextlib.suppress(OSError):  # another user's, or it has ended
+        with contextlib.suppress(OSError):  # another user's process, or it has ended
             if int(process) != os.getpid():
                 count += sum(_target(f"{folder}/{name}") == path for name in os.listdir(folder))
     return count

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-r"""The protocols of ML-Compiler-Bridge, to models whose Python end is its `CompilerInterface`.
+r"""ML-Compiler-Bridge's protocols, for models that use its Python class `CompilerInterface`.
 
-`pipe:BASE?protocol=mlbridge[&serdes=bitstream|json][&features=a,b]`, where the model makes the FIFOs. Every
-message, both ways, is a u64 length and so many bytes:
+`pipe:BASE?protocol=mlbridge[&serdes=bitstream|json][&features=a,b]`; the model makes the FIFOs. Every
+message, in both directions, is a u64 length and that many bytes:
 
-    bitstream   compiler  {"features":[SPEC...]}\n, the tensors packed, \n       the specs with every message
-                model     the bare advice: 4 bytes of a Python int or float, 8 of a ctypes.c_long or c_double
+    bitstream   compiler  {"features":[SPEC...]}\n, the tensors packed, \n       every message has the specs
+                model     the bare advice: 4 bytes from a Python int or float, 8 from a c_long or c_double
     json        compiler  a flat object of the tensors, as `passpilot.runners.serdes.json` writes it
                 model     {"out": advice}
 
 `grpc:HOST:PORT?protocol=mlbridge[&proto=FILE.proto][&features=a,b]`: one unary call `getAdvice` per decision.
 The messages are those that `passpilot features --proto` prints, or those of the one service in FILE.proto
-that has a `getAdvice`: its request has a field per tensor, by name, repeated or, for one element, single; the
-advice is the first field of the reply.
+with a method `getAdvice`: its request has one field per tensor, of the same name, repeated, or single for one
+element; the advice is the first field of the reply.
 
-Neither protocol tells errors apart from silence over a pipe, names the types of an advice, or knows contexts.
+Neither protocol names the type of an advice or has contexts, and over a pipe an error looks like silence.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ _ADVICE: Final = {
     ("int", 8): struct.Struct("=q"),
 }
 _SMALLEST: Final = 2.0**-126
-"""The least normal float32: what is smaller is an integer that was taken for a float."""
+"""The smallest normal float32; a smaller number is an integer that was read as a float."""
 
 
 class BridgePipeRunner(PeerRunner):
-    """A session over the FIFOs of a `PipeCompilerInterface`, in the format `serdes`.
+    """A session over the FIFOs of ML-Compiler-Bridge's `PipeCompilerInterface`, in the format `serdes`.
 
     Raises:
         PeerError: the model is absent, dead, silent or incoherent.
@@ -112,10 +112,10 @@ class BridgePipeRunner(PeerRunner):
 
 
 def pipe_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> BridgePipeRunner:
-    """The runner of `pipe:BASE?protocol=mlbridge`.
+    """Make the runner of `pipe:BASE?protocol=mlbridge`.
 
     Raises:
-        RunnerSpecError: the format is not one that the protocol has over pipes.
+        RunnerSpecError: the protocol does not have this format over pipes.
         SpecMismatchError: `features` names a tensor that is not offered.
     """
     serdes = options.get("serdes", "bitstream")
@@ -124,12 +124,12 @@ def pipe_runner(target: str, options: dict[str, str], point: Point, timeout: flo
 
 
 def grpc_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> Runner:
-    """The runner of `grpc:HOST:PORT?protocol=mlbridge`.
+    """Make the runner of `grpc:HOST:PORT?protocol=mlbridge`.
 
     Raises:
-        RunnerSpecError: the target is no address, or `proto` no file with the service.
-        SpecMismatchError: `features`, or a field of the request, is a tensor that is not offered.
-        PeerError: there is no server.
+        RunnerSpecError: the target is not an address, or the file of `proto` lacks the service.
+        SpecMismatchError: `features` or a field of the request names a tensor that is not offered.
+        PeerError: no server answers.
     """
     from passpilot.runners.foreign.mlbridge_grpc import BridgeGrpcRunner, compiled_service, point_service
     from passpilot.runners.remote.grpc_messages import split_address

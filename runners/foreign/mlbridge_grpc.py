@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`grpc:HOST:PORT?protocol=mlbridge`: a unary call per decision, as `mlbridge.py` describes."""
+"""`grpc:HOST:PORT?protocol=mlbridge`: one unary call per decision; `mlbridge.py` defines the messages."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _OPTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service that gives advice: the path of its method, and the two messages."""
+    """A service that gives advice: its method's path, and the messages of request and reply."""
 
     path: str
     request: DescriptorProto
@@ -56,7 +56,7 @@ class Service:
     package: str
 
     def make(self, message: DescriptorProto) -> type[Message]:
-        """The class of one of the messages."""
+        """The Python class of the request or the reply."""
         return self.classes[f"{self.package}.{message.name}".lstrip(".")]
 
 
@@ -65,7 +65,7 @@ class BridgeGrpcRunner(RemoteRunner):
 
     Raises:
         PeerError: no server took the connection before the deadline.
-        SpecMismatchError: the request has no field for one of the inputs, or the reply no field at all.
+        SpecMismatchError: the request lacks a field for one of the inputs, or the reply has no field.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class BridgeGrpcRunner(RemoteRunner):
 
     def _fail(self, error: grpc.RpcError) -> NoReturn:
         code, details = error.code(), " ".join(str(error.details()).split())
-        if code is grpc.StatusCode.UNKNOWN:  # what a Python server answers when the model raises
+        if code is grpc.StatusCode.UNKNOWN:  # a Python server's code when its model raises
             raise ModelError(f"{self._who}: {details}") from error
         expected, got = {
             grpc.StatusCode.DEADLINE_EXCEEDED: (
@@ -163,7 +163,7 @@ def compiled_service(path: str) -> Service:
     """The service of a user's .proto file.
 
     Raises:
-        RunnerSpecError: grpcio-tools are missing, the file cannot be compiled, or has no such service.
+        RunnerSpecError: grpcio-tools is missing, the file cannot be compiled, or it has no such service.
     """
     if find_spec("grpc_tools") is None:
         msg = f"proto {path}: expected grpcio-tools, which compile it; run `pip install grpcio-tools`"
@@ -173,14 +173,16 @@ def compiled_service(path: str) -> Service:
         raise RunnerSpecError(f"proto {path}: expected a file, got none")
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "set")
-        told = _compile(file, out)
-        if told:
-            raise RunnerSpecError(f"proto {path}: expected a file that protoc compiles, got: {told[-400:]}")
+        failure = _compile(file, out)
+        if failure:
+            raise RunnerSpecError(
+                f"proto {path}: expected a file that protoc compiles, got: {failure[-400:]}"
+            )
         return _service(FileDescriptorSet.FromString(out.read_bytes()).file, f"proto {path}")
 
 
 def _compile(file: Path, out: Path) -> str:
-    """Let protoc describe `file`, and all that it imports, in `out`; what it says if it cannot."""
+    """Let protoc write the descriptors of `file` and its imports to `out`; return its error, or ""."""
     command = [sys.executable, "-P", "-m", "grpc_tools.protoc", f"-I{file.parent}", "--include_imports"]
     try:
         done = subprocess.run(

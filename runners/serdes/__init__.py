@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`SerDes`: tensors to bytes and back, by specs that both ends know; one module per format.
+"""`SerDes`: converts tensors to bytes and back, by specs that both ends know; one module per format.
 
 serdes = make_serdes("json", specs)
-serdes.bind(tensors, frame)         once, as a runner is
-serdes.encode() -> data             what the tensors hold now
-serdes.decode(data)                 the tensors hold what the data says
+serdes.bind(tensors, frame)         once, like a runner
+serdes.encode() -> data             read the tensors
+serdes.decode(data)                 write the tensors
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ FORMATS: Final = {
     "json": "passpilot.runners.serdes.json:Json",
     "protobuf": "passpilot.runners.serdes.protobuf:Protobuf",
 }
-"""The formats by name, imported when used."""
+"""The place of each format, which is imported on use."""
 
 _SHOWN: Final = 60
 
 
 class TensorRow:
-    """One tensor: what each message asks of its spec, and `pack`, which writes values to its place."""
+    """One bound tensor: the facts of its spec that every message needs, and `pack` to write its values."""
 
     __slots__ = ("is_float", "name", "pack", "size", "spec", "tensor")
 
@@ -54,17 +54,17 @@ class TensorRow:
 
 
 class SerDes(ABC):
-    """One format for the tensors `specs`, which are among those of `table` (themselves, if not given)."""
+    """Encodes and decodes the tensors `specs`, a subset of `table` (default: `specs`), in one format."""
 
     name: str
-    """The format's, for errors."""
+    """The format's name, for errors."""
 
     def __init__(self, specs: Sequence[TensorSpec], table: Sequence[TensorSpec] = ()) -> None:
         self.specs = tuple(specs)
         self.table = tuple(table or specs)
 
     def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8]) -> None:
-        """Take the buffers: the tensors by name, which lie in `frame` as `layout(specs)` places them."""
+        """Take the buffers: the tensors by name, placed in `frame` by `layout(specs)`."""
         offsets, _ = layout(self.specs)
         self.rows = [
             TensorRow(spec, tensors[spec.name], frame.data, offset)
@@ -73,21 +73,21 @@ class SerDes(ABC):
 
     @abstractmethod
     def encode(self) -> bytes | memoryview:
-        """What the tensors hold; a memoryview holds it until the next call."""
+        """Encode the tensors' values; a memoryview is valid until the next call."""
 
     @abstractmethod
     def decode(self, data: bytes) -> None:
-        """Let the tensors hold what `data` says.
+        """Write the values in `data` to the tensors.
 
         Raises:
-            PeerError: it is not what `encode` of the other end gives; some tensors may have been written.
+            PeerError: `data` has another form than `encode` gives; some tensors may have been written.
         """
 
     def store(self, row: TensorRow, values: Sequence[int | float]) -> None:
-        """Let a tensor hold `values`, which are of its kind.
+        """Write `values`, of the tensor's kind (integers or floats), to a tensor.
 
         Raises:
-            PeerError: they are too few or many, or one does not fit its type.
+            PeerError: their number is wrong, or a value does not fit the tensor's type.
         """
         if len(values) != row.size:
             self.refuse(f"{row.size} values", f"{len(values)}", row.spec)
@@ -97,7 +97,7 @@ class SerDes(ABC):
             self.refuse(f"values that fit {row.spec.dtype}", list(values), row.spec)
 
     def refuse(self, expected: str, got: object, spec: TensorSpec | None = None) -> NoReturn:
-        """Raise the error about data that are not as expected; of one tensor, if `spec` is given."""
+        """Raise the error for unexpected data; `spec` names the tensor, if it is about one."""
         text = repr(got) if not isinstance(got, str) else got
         text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
         where = f"{self.name} at {spec.name!r} ({spec})" if spec else self.name
@@ -105,10 +105,10 @@ class SerDes(ABC):
 
 
 def make_serdes(name: str, specs: Sequence[TensorSpec], table: Sequence[TensorSpec] = ()) -> SerDes:
-    """The serialisation `name` of the tensors `specs`; `table` is all that the decision point offers.
+    """Make the format `name` for the tensors `specs`; `table` is all that the decision point offers.
 
     Raises:
-        RunnerSpecError: there is no such format, or it cannot name these tensors.
+        RunnerSpecError: the format is unknown, or cannot name these tensors.
     """
     check_format(name)
     module, _, kind = FORMATS[name].partition(":")
@@ -117,7 +117,7 @@ def make_serdes(name: str, specs: Sequence[TensorSpec], table: Sequence[TensorSp
 
 
 def advice_serdes(name: str, advice: TensorSpec) -> tuple[SerDes, Tensor]:
-    """The serialisation `name` of an advice, and the buffer of one element that it is bound to."""
+    """Make the format `name` for an advice; return it and the buffer (one element) that it is bound to."""
     import numpy as np
 
     serdes = make_serdes(name, (advice,))
@@ -128,7 +128,7 @@ def advice_serdes(name: str, advice: TensorSpec) -> tuple[SerDes, Tensor]:
 
 
 def check_format(name: str, known: Sequence[str] = tuple(FORMATS)) -> None:
-    """Make sure that `name` is a format among `known`.
+    """Check that `name` is a format among `known`.
 
     Raises:
         RunnerSpecError: it is not.

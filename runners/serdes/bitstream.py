@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The raw tensors, in the machine's byte order: a frame as it stands, or packed without its gaps."""
+"""The raw tensors in the machine's byte order: a frame, or packed without a frame's gaps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Bitstream(SerDes):
-    """The tensors one after the other: each at a multiple of 8 bytes as in a frame, or `packed`."""
+    """The tensors one after the other, at multiples of 8 bytes as in a frame, or `packed`."""
 
     name = "bitstream"
 
@@ -31,7 +31,7 @@ class Bitstream(SerDes):
         runs = packed_runs(specs) if packed else ((0, 0, size),)
         self._places = [(slice(at, at + n), slice(to, to + n)) for at, to, n in runs]
         self.data = bytearray(sum(n for _, _, n in runs))
-        """What `encode` gives: always the same buffer."""
+        """The buffer that `encode` fills and returns."""
         self._view = memoryview(self.data)
 
     def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8]) -> None:  # noqa: ARG002
@@ -39,13 +39,13 @@ class Bitstream(SerDes):
 
     def encode(self) -> memoryview:
         view, frame = self._view, self._frame
-        for here, there in self._places:
-            view[here] = frame[there]
+        for in_data, in_frame in self._places:
+            view[in_data] = frame[in_frame]
         return view
 
     def decode(self, data: bytes) -> None:
         if len(data) != len(self.data):
             self.refuse(f"{len(self.data)} bytes", f"{len(data)} bytes")
         received, frame = memoryview(data), self._frame
-        for here, there in self._places:
-            frame[there] = received[here]
+        for in_data, in_frame in self._places:
+            frame[in_frame] = received[in_data]

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""One flat JSON object: the name of each tensor, and its value, or the list of its values in row-major order.
+"""One flat JSON object: tensor names to values, or to lists of values in row-major order.
 
-Integers are exact up to 64 bits; a reader that makes doubles of them loses those beyond 2^53. What JSON has
-no number for is one of the texts "NaN", "Infinity" and "-Infinity", as in the JSON form of Protocol Buffers.
-A tensor of one element is a value, and is also taken as a list of one. Bare NaN, numbers too large for their
-type, fractions and booleans for integers, names that are missing, unknown or given twice are refused.
+Integers are exact up to 64 bits; a reader that parses them as doubles loses precision beyond 2^53. Other
+numbers that JSON lacks are the strings "NaN", "Infinity" and "-Infinity", as in the JSON form of Protocol
+Buffers. A tensor of one element is written as a value; `decode` also takes a list of one. `decode` refuses
+bare NaN, numbers too large for their type, fractions and booleans for integers, and missing, unknown or
+repeated names.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _SPECIAL: Final = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": f
 
 
 class Json(SerDes):
-    """A flat JSON object, with neither spaces nor newlines."""
+    """A flat JSON object without spaces and newlines."""
 
     name = "json"
 
@@ -35,7 +36,7 @@ class Json(SerDes):
         try:
             text = _ENCODE(values)
         except ValueError:
-            text = _ENCODE({name: _speakable(value) for name, value in values.items()})
+            text = _ENCODE({name: _with_texts(value) for name, value in values.items()})
         return text.encode()
 
     def decode(self, data: bytes) -> None:
@@ -49,10 +50,10 @@ class Json(SerDes):
             self.store(row, numbers(row.spec, values))
 
     def read_object(self, data: bytes) -> dict[str, object]:
-        """The object that `data` are.
+        """Parse `data` as an object.
 
         Raises:
-            PeerError: they are none, or have a name twice.
+            PeerError: they are not an object, or repeat a name.
         """
         try:
             row = _DECODER.decode(data.decode())
@@ -88,16 +89,16 @@ class Json(SerDes):
 
 
 def _are_finite(numbers: list[float]) -> bool:
-    """Whether each is the number that was written, not one too large for any float."""
+    """Whether no number is too large for a float."""
     try:
         return all(map(isfinite, numbers))
-    except OverflowError:  # an integer that no float comes near
+    except OverflowError:  # an integer that is too large for a float
         return False
 
 
-def _speakable(value: object) -> object:
+def _with_texts(value: object) -> object:
     if isinstance(value, list):
-        return [_speakable(each) for each in value]
+        return [_with_texts(item) for item in value]
     if isinstance(value, float) and value - value != 0.0:
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
     return value

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Protocol Buffers: the message that `passpilot features --proto` prints, made in the process from the specs.
+"""Protocol Buffers: the message that `passpilot features --proto` prints, built from the specs at run time.
 
-NaN and infinities travel as they are. Fields that are missing, unknown, too short or too long, and integers
-that do not fit the tensor are refused; the fields of a table that nobody asked for are left out.
+NaN and infinities travel unchanged. `decode` refuses fields that are missing, unknown, too short or too long,
+and integers that do not fit the tensor; `encode` leaves out fields of the table that are not among the specs.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Protobuf(SerDes):
 
 
 def point_file(point: Point) -> descriptor_pb2.FileDescriptorProto:
-    """What `passpilot.features.proto.proto_text` says, as protoc would compile it."""
+    """The descriptor that protoc would make of `passpilot.features.proto.proto_text`."""
     stem = message_stem(point)
     file = descriptor_pb2.FileDescriptorProto(
         name=f"passpilot/{point.name}.proto", package=PACKAGE, syntax="proto3"
@@ -74,10 +74,10 @@ def point_file(point: Point) -> descriptor_pb2.FileDescriptorProto:
 
 
 def message_classes(*files: descriptor_pb2.FileDescriptorProto) -> Mapping[str, type[Message]]:
-    """The classes of all messages of the files, each after those that it imports, by their full names.
+    """The classes of all messages of the files by full name; a file comes after its imports.
 
     Raises:
-        RunnerSpecError: they are not well-formed, such as by names that Protocol Buffers do not allow.
+        RunnerSpecError: a file is not well-formed: it may use names that Protocol Buffers do not allow.
     """
     pool = descriptor_pool.DescriptorPool()
     try:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`passpilot serve RUNNER --grpc HOST:PORT`: a model server for many compilers, the other end of `grpc:`.
 
-advisor.proto defines the messages. Every session has a thread and a runner of its own, so that a slow policy
-holds up no other compiler. So a policy that is a class is an object per compiler, and one that is a function
-may be called by several threads at once. A compiler that dies costs no more than its session; a runner's
-error goes back to it as text, and the session goes on.
+advisor.proto defines the messages. Every session has its own thread and runner, so that a slow policy delays
+no other compiler: a policy class is instantiated for every compiler, a policy function may run on several
+threads at once. A compiler that dies ends only its session; a runner's error goes back to the compiler as
+text, and the session goes on.
 """
 
 from __future__ import annotations
@@ -17,10 +17,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from passpilot.runners.remote import (
-    grpc_messages,  # before grpc: it sets how much grpc says
-    wire,  # before grpc: it sets how much grpc says
-)
+from passpilot.runners.remote import grpc_messages, wire  # before grpc: it sets grpc's verbosity
 
 import grpc  # isort: skip
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
@@ -45,14 +42,14 @@ if TYPE_CHECKING:
     Notice = Callable[[str], object]
 
 MOST: Final = 1000
-"""Sessions at a time; one more is refused rather than kept waiting."""
+"""The most sessions at a time; one more is refused, not queued."""
 
 _PATIENCE: Final = 1.0
 OPTIONS: Final = (
     *grpc_messages.OPTIONS,
     ("grpc.so_reuseport", 0),  # a port that is taken is an error
 )
-"""Of a server."""
+"""The options of a server's channel."""
 
 _DONE: Final = Answer(done=Done()).SerializeToString()
 
@@ -60,13 +57,13 @@ _DONE: Final = Answer(done=Done()).SerializeToString()
 class GrpcServer:
     """Serves the runner that `spec` names at `address`, HOST:PORT, from the `with` statement on.
 
-    `timeout` in seconds bounds the wait for a handshake; a connected compiler may be silent between its
-    questions for as long as it likes. `notice` is called with a line about each session that did not go well.
-    With a `token`, a client has to send it; `tls` is the certificate chain and its private key, as PEM.
+    `timeout` in seconds bounds the wait for a handshake; between questions a compiler may be silent without
+    limit. `notice` is called with one line about every session that fails. If `token` is set, clients must
+    send it; `tls` is the certificate chain and its private key, both PEM.
 
     Raises:
-        Error: whatever making the runner raises.
-        PeerError: the port cannot be had.
+        Error: the runner cannot be made.
+        PeerError: the port cannot be used.
     """
 
     def __init__(
@@ -115,7 +112,7 @@ class GrpcServer:
         self.close()
 
     def close(self) -> bool:
-        """End all sessions, and tell whether they did end; a policy that never returns cannot be made to."""
+        """End all sessions; False if a session has not ended, as its policy does not return."""
         stopped = self._server.stop(None)
         self._supply.close()
         with self._changed:
@@ -126,7 +123,7 @@ class GrpcServer:
 
     @property
     def sessions(self) -> int:
-        """The clients that are being served now."""
+        """The number of clients served now."""
         return self._sessions
 
     def _advise(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
@@ -139,11 +136,11 @@ class GrpcServer:
             yield from self._session(requests, context)
         except grpc.RpcError:
             pass  # the client is gone
-        except (Exception, SystemExit) as error:  # noqa: BLE001  (it costs one session)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  (only this session ends)
             self._notice(describe_failure(error)[:LONGEST_NOTICE])
         finally:
             self._count(-1)
-            if not context.add_callback(self.ended.set):  # else when the client has been told all
+            if not context.add_callback(self.ended.set):  # else after the last answer is sent
                 self.ended.set()
 
     def _count(self, change: int) -> None:
@@ -158,7 +155,7 @@ class GrpcServer:
                 point = _read_hello(hello)
                 runner = stack.enter_context(self._supply.runner_for(point))
                 session = _GrpcSession(runner, point, self._notice)
-            except (Exception, SystemExit) as error:  # noqa: BLE001  (it costs one session)
+            except (Exception, SystemExit) as error:  # noqa: BLE001  (only this session ends)
                 text = describe_failure(error)
                 self._notice(f"{self._who}: refused a client at {context.peer()}: {text}"[:LONGEST_NOTICE])
                 yield grpc_messages.failure(text, type(error).__name__)
@@ -215,7 +212,7 @@ class _GrpcSession:
             self._frame[:] = memoryview(request)[len(self._head) :]
             advice = self._runner.evaluate()
             return (advice is True and self._yes) or self._pack(self._domain.accept(advice, self._tensors))
-        except BaseException as error:  # noqa: BLE001  (it goes back to the compiler)
+        except BaseException as error:  # noqa: BLE001  (sent to the compiler)
             return self._failure(error)
 
     def _other(self, request: bytes) -> bytes:
@@ -235,21 +232,21 @@ class _GrpcSession:
         text = describe_failure(error)
         if self._notice is not None:
             self._notice(text[:LONGEST_NOTICE])
-            self._notice = None  # the client has them all
+            self._notice = None  # later errors go only to the client
         return grpc_messages.failure(text, type(error).__name__)
 
 
 def listen(
     server: grpc.Server | grpc.aio.Server, address: str, who: str, tls: tuple[bytes, bytes] | None
 ) -> int:
-    """Let the server listen at HOST:PORT; returns the port.
+    """Let the server listen at HOST:PORT; return the port.
 
     Raises:
-        UsageError: the address is none.
-        PeerError: the port cannot be had, or the certificate and key are no such things.
+        UsageError: the address is malformed.
+        PeerError: the port cannot be used, or certificate or key are invalid.
     """
     host, port = grpc_messages.split_address(address, who)
-    if host == "localhost":  # gRPC is content with one of its addresses, be the port of the other taken
+    if host == "localhost":  # gRPC would accept one free address, even if the other's port is taken
         host = "127.0.0.1"
     try:
         if tls is None:
@@ -262,6 +259,6 @@ def listen(
 
 
 def announce(address: str, port: int) -> None:
-    """Print the port that the server has, if its address leaves the choice to it."""
+    """Print the server's port, if `address` lets the system choose it (port 0)."""
     if grpc_messages.split_address(address, "address")[1] == 0:
         print(port, flush=True)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`PipeServer`: a model server behind two FIFOs, the other end of `pipe:BASE`.
 
-It serves one compiler after the other and makes a runner for each. A compiler that dies, at whatever byte,
-costs no more than its session; a runner's error goes back to the compiler as text, and the session goes on.
+It serves one compiler after the other, each with a new runner. A compiler that dies, at whatever byte, ends
+only its session; a runner's error goes back to the compiler as text, and the session goes on.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 class PipeServer:
     """Serves the runner that `spec` names at the FIFOs of `base`.
 
-    `timeout` in seconds bounds each wait within a message and for a handshake; a connected compiler may be
-    silent between its questions for as long as it likes. `notice` is called with one line about each session
-    that did not end well. Once `stopping` is set, no further question is answered.
+    `timeout` in seconds bounds the waits within a message and for a handshake; between questions a compiler
+    may be silent without limit. `notice` is called with one line about every session that fails. Once
+    `stopping` is set, no further question is answered.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class PipeServer:
         self._supply = Supply(spec, point, timeout)
 
     def run(self, *, once: bool = False) -> None:
-        """Serve until a signal handler raises or `stopping` is set; or, with `once`, one session."""
+        """Serve one session if `once`, else until a signal handler raises or `stopping` is set."""
         try:
             with Listener(self._base) as listener:
                 while not self._stopping.is_set():
@@ -64,7 +64,7 @@ class PipeServer:
             self._session(channel)
         except BrokenPipeError:
             self._notice(str(channel.gone("it to read an answer")))
-        except (Exception, SystemExit) as error:  # noqa: BLE001  (it costs one session)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  (only this session ends)
             self._notice(describe_failure(error)[:LONGEST_NOTICE])
         finally:
             channel.close()
@@ -78,8 +78,8 @@ class PipeServer:
                 runner = stack.enter_context(self._supply.runner_for(point))
                 session = session_maker(serdes)(channel, runner, point, self._timeout, self._notice)
             except (Exception, SystemExit) as error:
-                told = error if isinstance(error, Error) else PolicyError(describe_failure(error))
-                channel.write(wire.refusal(told), deadline, "the refusal")
-                raise PeerError(f"{channel.who}: refused a client: {told}") from error
+                reason = error if isinstance(error, Error) else PolicyError(describe_failure(error))
+                channel.write(wire.refusal(reason), deadline, "the refusal")
+                raise PeerError(f"{channel.who}: refused a client: {reason}") from error
             channel.write(wire.welcome(runner.inputs, self._supply.name), deadline, "the handshake")
             session.run(self._stopping.is_set)

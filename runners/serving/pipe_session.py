@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The server's end of one pipe session after the handshake; `passpilot.runners.remote.wire` defines it."""
+"""The server's end of a pipe session after the handshake; `passpilot.runners.remote.wire` is the protocol."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     SessionMaker: TypeAlias = Callable[[FifoChannel, Runner, Point, float, Notice], "PipeSession"]
 
 LONGEST_NOTICE: Final = 1000
-"""Characters of an error that a server tells its user."""
+"""The most characters of an error in a server's own output."""
 
 
 class PipeSession:
-    """The questions of one client after the handshake."""
+    """Answers one client's questions."""
 
     def __init__(
         self, channel: FifoChannel, runner: Runner, point: Point, timeout: float, notice: Notice
@@ -53,7 +53,7 @@ class PipeSession:
         """Answer until the client ends the session, or the server is stopping.
 
         Raises:
-            PeerError: the client died within a message, or sent what is none.
+            PeerError: the client died within a message, or sent a malformed one.
         """
         read_into, write = self._channel.reader.readinto, self._channel.writer.write
         evaluate, accept, pack = self._runner.evaluate, self._domain.accept, self._pack
@@ -73,7 +73,7 @@ class PipeSession:
             try:
                 advice = evaluate()
                 answer = (advice is True and yes) or pack(0, accept(advice, tensors))
-            except BaseException as error:  # noqa: BLE001  (it goes back to the compiler)
+            except BaseException as error:  # noqa: BLE001  (sent to the compiler)
                 self._fail(error)
                 continue
             if write(answer) != len(answer):
@@ -90,23 +90,23 @@ class PipeSession:
         name = self._channel.read(size, self._deadline(), "the name of a context").decode("utf-8", "replace")
         try:
             self._runner.switch_context(name)
-        except BaseException as error:  # noqa: BLE001  (it goes back to the compiler)
+        except BaseException as error:  # noqa: BLE001  (sent to the compiler)
             self._fail(error)
         else:
             self._send(self._pack(0, 0))
 
     def _fail(self, error: BaseException) -> None:
-        """Tell the client, unless it is the user who interrupts the server."""
+        """Send an error to the client; raise the user's interruption of the server."""
         if isinstance(error, KeyboardInterrupt):
             raise error
         text = describe_failure(error)
         self._send(self._failure(text))
         if self._notice is not None:
             self._notice(text[:LONGEST_NOTICE])
-            self._notice = None  # the client has them all
+            self._notice = None  # later errors go only to the client
 
     def _give_up(self, text: str) -> NoReturn:
-        """Tell the client what is wrong with its request, after which its bytes have no meaning any more."""
+        """Send the client the error and end the session: the rest of a malformed request has no meaning."""
         text = f"{self._channel.who}: {text}"
         self._send(self._failure(text))
         raise PeerError(text)
@@ -123,7 +123,7 @@ class PipeSession:
 
 
 class CodedPipeSession(PipeSession):
-    """A session whose tensors travel in another format than their own bytes."""
+    """A session that encodes the tensors: `serdes=json` or `serdes=protobuf`."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class CodedPipeSession(PipeSession):
             self._give_up(str(error))
         try:
             self._value[...] = self._domain.accept(self._runner.evaluate(), self._tensors)
-        except BaseException as error:  # noqa: BLE001  (it goes back to the compiler)
+        except BaseException as error:  # noqa: BLE001  (sent to the compiler)
             self._fail(error)
             return
         advice = self._advice.encode()
@@ -174,8 +174,8 @@ class CodedPipeSession(PipeSession):
 
 
 def session_maker(serdes: str) -> SessionMaker:
-    """What makes the session of a client that asked for the format `serdes`.
+    """A function that makes the session for a client of the format `serdes`.
 
-    It raises RunnerSpecError if there is no such format, or it cannot name the tensors.
+    It raises RunnerSpecError if the format is unknown, or cannot name the tensors.
     """
     return PipeSession if serdes == "bitstream" else partial(CodedPipeSession, serdes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Supply`: the runners of a model server, one for each session."""
+"""`Supply`: makes the runners of a model server, one for every session."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class Supply:
-    """Makes the runners that `spec` names; any thread may ask.
+    """Makes the runners that `spec` names; any thread may call it.
 
-    The first is made before anyone asks, so that a wrong spec shows at once; the first session takes it.
+    The first runner is made at once, so that a wrong spec shows early; the first session takes it.
     """
 
     def __init__(self, spec: RunnerLike, point: str, timeout: float) -> None:
         self.name = shown(str(spec))
-        """What it serves, for people."""
+        """The runner's text, for people."""
         self._spec = spec
         self._timeout = timeout
         self._point = find_point(point)
@@ -34,11 +34,11 @@ class Supply:
             self._spare = make_runner(spec, self._point, timeout=timeout)
 
     def runner_for(self, point: Point) -> Runner:
-        """A runner for a client that offers what `point` says.
+        """A runner for a client that offers the tensors of `point`.
 
         Raises:
-            SpecMismatchError: the client is one of another decision point, or offers too little.
-            Error: whatever else making the runner raises.
+            SpecMismatchError: the client has another decision point, or offers too little.
+            Error: the runner cannot be made.
         """
         spare = self._take_spare()
         if spare is not None:
@@ -51,7 +51,7 @@ class Supply:
         return make_runner(self._spec, point, timeout=self._timeout)
 
     def close(self) -> None:
-        """Let go of the runner that no session took. Idempotent."""
+        """Close the runner that no session took. Idempotent."""
         if (spare := self._take_spare()) is not None:
             spare.close()
 
