@@ -49,7 +49,12 @@ void bindDomain(nb::module_ &M) {
           [](double Low, double High) {
             return Domain{DomainKind::Number, 0, "", Low, High};
           },
-          nb::arg("low"), nb::arg("high"));
+          nb::arg("low"), nb::arg("high"))
+      .def_prop_ro(
+          "expected", [](Domain &D) { return D.expected(); },
+          "The answers, in words.")
+      .def_ro("mask", &Domain::Mask,
+              "The mask's name; empty if there is none.");
 }
 
 } // namespace
@@ -72,7 +77,8 @@ void bindPoint(nb::module_ &M) {
       .def_ro("name", &Point::Name)
       .def_ro("features", &Point::Features)
       .def_ro("default", &Point::Default)
-      .def_ro("advice", &Point::Decision);
+      .def_ro("advice", &Point::Decision)
+      .def_ro("domain", &Point::Domain);
   M.def(
       "point",
       [](const std::string &Name) {

@@ -4,6 +4,7 @@
 
 #include "../llvm/llvm_options.h"
 #include "errors.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/CodeGen/CommandFlags.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
