@@ -38,16 +38,16 @@ Loaded libraries() {
   dladdr(reinterpret_cast<void *>(&checkTool), &Info);
   L.Here = reinterpret_cast<ElfW(Addr)>(Info.dli_fbase);
   dl_iterate_phdr(
-      [](dl_phdr_info *Info, size_t, void *Data) {
-        Loaded &L = *static_cast<Loaded *>(Data);
-        const StringRef Name(Info->dlpi_name);
-        ++L.Next;
+      [](dl_phdr_info *Each, size_t, void *Data) {
+        Loaded &All = *static_cast<Loaded *>(Data);
+        const StringRef Name(Each->dlpi_name);
+        ++All.Next;
         if (Name.contains(LibraryName))
-          L.LLVM = L.Next;
+          All.LLVM = All.Next;
         else if (Name.contains("/libLLVM"))
-          L.Another = L.Next;
-        if (Info->dlpi_addr == L.Here)
-          L.Ours = L.Next;
+          All.Another = All.Next;
+        if (Each->dlpi_addr == All.Here)
+          All.Ours = All.Next;
         return 0;
       },
       &L);
