@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Advisors from a command line: `--inline=R`, `--advise POINT=R`, `--log`, `--on-error`, `--timeout`."""
+"""`Advice`: the flags of advice, such as `--inline=R`, `--advise POINT=R` and `--log`, and their advisors."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from passpilot.features.catalogue import COMMANDS, COMMON, HOOKED, hooked
 from passpilot.plugin.errors import UsageError
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterable, Mapping, Sequence
 
-    from passpilot.cli.parser import Parser
     from passpilot.plugin.asking import AdvisorLike
 
 POINTS_OF: Final[Mapping[str, tuple[str, ...]]] = {
@@ -26,56 +25,63 @@ RUNNER is scheme:target[?key=value&...]: python:FILE:NAME, onnx:MODEL, aot:LIBRA
 replay:LOG, random:SEED, const:VALUE, default."""
 
 
-def advice_options(parser: Parser, command: str) -> None:
-    """Add the flags of advice for the points that `command` reaches."""
-    add = parser.option
-    for point in POINTS_OF[command]:
-        add(point, metavar="RUNNER", help=f"ask RUNNER {HOOKED[point].question}")
-    what = "the same for any decision point"
-    what += ", those of passes in Python too" if command != "llc" else ""
-    add("advise", action="append", default=[], metavar="POINT=RUNNER", help=what)
-    add(
-        "load",
-        action="append",
-        default=[],
-        metavar="FILE.py",
-        help="register the features, runners, passes and decision points in it",
-    )
-    log = "write every decision to a log (see passpilot log); POINT=F for each of two advisors"
-    add("log", action="append", default=[], metavar="F", help=log)
-    add("on-error", choices=("fail", "default"), help="what a failing runner does")
-    add("timeout", type=float, metavar="S", help="seconds to wait for another process (10)")
-    llvm = "" if command == "mlir-opt" else ", and LLVM's statistics"
-    add("stats", action="store_true", help=f"print decisions and times{llvm}")
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """The flags of advice of one command."""
+
+    command: str
+    runners: Mapping[str, str]
+    """The runners of LLVM's points by their own flags, such as --inline."""
+    advise: tuple[str, ...]
+    load: tuple[str, ...]
+    log: tuple[str, ...]
+    keywords: Mapping[str, object]
+    """What advisors take beside a log: on_error, timeout and limits, as far as they are given."""
+    stats: bool
+
+    @classmethod
+    def of(cls, command: str, values: Mapping[str, Any]) -> Advice:
+        """The flags of a command among the values that its parser has read."""
+        points = POINTS_OF[command]
+        names = (*COMMON, *filter(None, map(_limit_of, points)))
+        return cls(
+            command,
+            {point: values[point] for point in points if values[point] is not None},
+            values["advise"],
+            values["load"],
+            values["log"],
+            {name: values[name] for name in names if values[name] is not None},
+            values["stats"],
+        )
 
 
-def load_files(options: argparse.Namespace) -> None:
+def load_files(advice: Advice) -> None:
     """Run the files of --load, which register what they define.
 
     Raises:
         Error: a file cannot be loaded.
     """
-    for file in options.load:
+    for file in advice.load:
         from passpilot.plugin.load import load_file
 
         load_file(file)
 
 
-def make_advisors(command: str, options: argparse.Namespace) -> list[AdvisorLike]:
+def make_advisors(advice: Advice) -> list[AdvisorLike]:
     """The advisors that the flags ask for, at most one per point.
 
     Raises:
         UsageError: the flags do not fit each other.
         Error: a file cannot be loaded, or a runner cannot be made.
     """
-    load_files(options)
-    asked = runner_specs(command, options)
-    written = log_paths(command, options, asked)
-    given = _keywords(command, options, asked)
+    load_files(advice)
+    asked = runner_specs(advice)
+    written = log_paths(advice, asked)
+    _check_keywords(advice, asked)
     made: list[AdvisorLike] = []
     try:
         for point, runner in asked.items():
-            made.append(_make(point, runner, written.get(point), given))
+            made.append(_make(point, runner, written.get(point), advice.keywords))
     except BaseException:
         close_advisors(made)
         raise
@@ -109,11 +115,11 @@ def close_advisors(advisors: Sequence[AdvisorLike]) -> None:
         raise failed
 
 
-def runner_specs(command: str, options: argparse.Namespace) -> dict[str, str]:
+def runner_specs(advice: Advice) -> dict[str, str]:
     """The runner of each advised point, in the order of the table."""
-    points = POINTS_OF[command]
-    wanted = [(point, getattr(options, point)) for point in points if getattr(options, point) is not None]
-    for text in options.advise:
+    command, points = advice.command, POINTS_OF[advice.command]
+    wanted = list(advice.runners.items())
+    for text in advice.advise:
         point, equals, runner = text.partition("=")
         found = _reached_point(command, point, searched=True) if equals else None
         if found is None:
@@ -155,11 +161,11 @@ def _reached(command: str) -> tuple[str, ...]:
     return *POINTS_OF[command], *(name for name in point_names() if name not in HOOKED)
 
 
-def log_paths(command: str, options: argparse.Namespace, advised: Iterable[str]) -> dict[str, str]:
+def log_paths(advice: Advice, advised: Iterable[str]) -> dict[str, str]:
     """The path of each advised point's log: --log F for an only advisor, or --log POINT=F."""
-    only = list(advised)
+    command, only = advice.command, list(advised)
     written: dict[str, str] = {}
-    for text in options.log:
+    for text in advice.log:
         name, equals, path = text.partition("=")
         point = _reached_point(command, name) if equals else None
         if point is None:
@@ -176,16 +182,13 @@ def log_paths(command: str, options: argparse.Namespace, advised: Iterable[str])
     return written
 
 
-def _keywords(command: str, options: argparse.Namespace, advised: Iterable[str]) -> dict[str, object]:
-    """The keywords that are on the command line; each must be for some advisor."""
-    owners = {limit: point for point in POINTS_OF[command] if (limit := _limit_of(point))}
-    names = (*COMMON, *owners)
-    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+def _check_keywords(advice: Advice, advised: Iterable[str]) -> None:
+    """Make sure that each keyword on the command line is for some advisor."""
     points = set(advised)
-    for name in given:
+    owners = {limit: point for point in POINTS_OF[advice.command] if (limit := _limit_of(point))}
+    for name in advice.keywords:
         if not points or (name in owners and owners[name] not in points):
-            _refuse_lonely(command, name, owners.get(name, ""))
-    return given
+            _refuse_lonely(advice.command, name, owners.get(name, ""))
 
 
 def _refuse_lonely(command: str, name: str, point: str) -> NoReturn:

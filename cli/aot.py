@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from passpilot.cli.parser import Parser
+from passpilot.cli.parser import Parser, record
 from passpilot.passes.points import search_point
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.files import write_file
@@ -13,7 +14,6 @@ from passpilot.plugin.load import load_file
 from passpilot.plugin.toolchain import include_folder
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
 _EPILOG: Final = """\
@@ -28,15 +28,31 @@ program; .ll the optimized LLVM IR.
 """
 
 
+@dataclass(frozen=True, slots=True)
+class AotOptions:
+    """The command line of `passpilot aot`."""
+
+    model: str | None
+    output: str | None
+    mcpu: str
+    point: str | None
+    load: tuple[str, ...]
+    shape: tuple[str, ...]
+    outputs: tuple[str, ...]
+    """Names of the model's outputs."""
+    symbol: str
+    include_dir: bool
+
+
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code."""
-    options = _parser().parse_args(argv)
+    options = record(AotOptions, _parser().values(argv))
     if options.include_dir:
         print(include_folder())
         return 0
     if options.model is None or options.output is None:
         raise UsageError("aot: expected MODEL.onnx and -o policy.so, .o or .ll; see `passpilot aot --help`")
-    _compile(options)
+    _compile(options, options.model, options.output)
     return 0
 
 
@@ -63,13 +79,13 @@ def _parser() -> Parser:
     return parser
 
 
-def _compile(options: argparse.Namespace) -> None:
+def _compile(options: AotOptions, model: str, output: str) -> None:
     from passpilot.runners.aot import build
     from passpilot.runners.aot.graph import Choices, read_graph
 
     for file in options.load:
         load_file(file)
-    kind = build.file_kind(options.output)
+    kind = build.file_kind(output)
     symbol = options.symbol or build.SYMBOL
     if symbol != build.SYMBOL and (kind == "so" or not build.is_symbol(symbol)):
         raise UsageError(
@@ -78,13 +94,13 @@ def _compile(options: argparse.Namespace) -> None:
     processor = build.Processor.find(options.mcpu)
     point = search_point(options.point) if options.point else None
     shapes = dict(_shape(each) for each in options.shape)
-    graph = read_graph(options.model, Choices(tuple(options.outputs), shapes, point))
+    graph = read_graph(model, Choices(options.outputs, shapes, point))
     module = build.compile_graph(graph, processor, symbol)
     if kind == "ll":
-        module.write(options.output)
+        module.write(output)
         return
     code = build.object_of(module, processor)
-    write_file(options.output, build.link(code) if kind == "so" else code)
+    write_file(output, build.link(code) if kind == "so" else code)
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import sys
 import warnings
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from passpilot.cli.advice import RUNNERS
 from passpilot.cli.outputs import prepare
-from passpilot.cli.parser import Parser
+from passpilot.cli.parser import Parser, record
 from passpilot.features.catalogue import HOOKED, TOOLS
 from passpilot.plugin.errors import PasspilotWarning, UsageError
 from passpilot.plugin.load import load_file
@@ -23,25 +24,33 @@ from passpilot.runners.attach.command import tool_of
 from passpilot.runners.attach.run import attach
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator, Mapping, Sequence
 
     from passpilot.runners.attach.answers import Answers
+
+
+@dataclass(frozen=True, slots=True)
+class AttachOptions:
+    """The command line of `passpilot attach` before the compiler's."""
+
+    runners: Mapping[str, str]
+    """The runner of each advised point."""
+    load: tuple[str, ...]
+    on_error: str
+    timeout: float
+    stats: bool
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns the compiler's exit code, or 128 and the number of the signal it died of."""
     prepare()
     end = argv.index("--") if "--" in argv else len(argv)
-    options, unknown = _parser().parse_known_args(argv[:end])
-    if unknown:
-        raise UsageError(f"attach: expected its own options, then -- and a compiler, got {unknown[0]!r}")
-    command = list(argv[end + 1 :])
-    runners = _checked(options, command)
+    options, command = _parsed(argv[:end]), list(argv[end + 1 :])
+    _check(options, command)
     for file in options.load:
         load_file(file)
     with ExitStack() as stack:
-        answers = list(_answers(options, runners, stack))
+        answers = list(_answers(options, stack))
         code = attach(command, answers, options.timeout)
     for each in answers:
         if code == 0:
@@ -52,7 +61,16 @@ def main(argv: Sequence[str]) -> int:
     return code
 
 
-def _parser() -> Parser:
+def _parsed(argv: Sequence[str]) -> AttachOptions:
+    values, unknown = make_parser().known_values(argv)
+    if unknown:
+        raise UsageError(f"attach: expected its own options, then -- and a compiler, got {unknown[0]!r}")
+    runners = {point: values[point] for point in HOOKED if values[point] is not None}
+    return record(AttachOptions, values, runners=runners)
+
+
+def make_parser() -> Parser:
+    """The parser of what comes before the compiler's command line."""
     parser = Parser(
         "passpilot attach",
         description="Run an unmodified opt, llc, clang or ld.lld, and answer the questions of its passes.",
@@ -61,33 +79,26 @@ def _parser() -> Parser:
         f"  passpilot attach --evict=random:7 --stats -- clang-{MAJOR} -O2 -c in.c -o out.o\n\n{RUNNERS}",
     )
     parser.usage = "passpilot attach [options] -- COMPILER ARGS..."
-    for point, row in HOOKED.items():
-        parser.option(point, metavar="RUNNER", help=f"ask RUNNER {row.question}")
-    parser.option("load", metavar="FILE.py", action="append", default=[], help="run this file first")
-    failing = "what a failing runner does: end the compiler (fail), or leave --inline to LLVM (default)"
-    parser.option("on-error", choices=("fail", "default"), default="fail", help=failing)
-    waits = "seconds that a message of the compiler, and each wait of a runner, may take (10)"
-    parser.option("timeout", metavar="S", type=float, default=10.0, help=waits)
-    parser.option("stats", action="store_true", help="print decisions and times")
+    parser.table_options("attach")
+    parser.set_defaults(on_error="fail", timeout=10.0)
     parser.traceback_option()
     return parser
 
 
-def _checked(options: argparse.Namespace, command: Sequence[str]) -> dict[str, str]:
-    """The runner of each advised point.
+def _check(options: AttachOptions, command: Sequence[str]) -> None:
+    """Make sure that there is a compiler, that points are advised, and that they are the compiler's.
 
     Raises:
-        UsageError: there is none, or it does not fit the compiler.
+        UsageError: something is missing, or does not fit.
     """
     if not command:
         raise UsageError("attach: expected a compiler after --, got none; see `passpilot attach --help`")
-    runners = {point: getattr(options, point) for point in HOOKED if getattr(options, point) is not None}
     reached = TOOLS[tool_of(command[0])]
     points = [point for point, row in HOOKED.items() if row.function in reached]
     flags = " or ".join(f"--{point}" for point in points)
-    if not runners:
+    if not options.runners:
         raise UsageError(f"attach: expected a runner, got none; add {flags}")
-    for point in runners:
+    for point in options.runners:
         if point not in points:
             raise UsageError(f"attach: --{point}: expected a point of {command[0]}, {flags}")
         row = HOOKED[point]
@@ -97,13 +108,12 @@ def _checked(options: argparse.Namespace, command: Sequence[str]) -> dict[str, s
                 f"attach: --on-error=default: expected {telling} alone, got --{point}, where LLVM's "
                 f"interactive protocol does not tell what LLVM would do; use `passpilot {row.command}`"
             )
-    return runners
 
 
-def _answers(options: argparse.Namespace, runners: Mapping[str, str], stack: ExitStack) -> Iterator[Answers]:
+def _answers(options: AttachOptions, stack: ExitStack) -> Iterator[Answers]:
     from passpilot.runners.attach.answers import Answers
 
-    for point, runner in runners.items():
+    for point, runner in options.runners.items():
         default = options.on_error == "default"
         answers = Answers(
             point, runner, default_on_error=default, timeout=options.timeout, timed=options.stats

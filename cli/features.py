@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from passpilot.cli.outputs import quiet_pipe
-from passpilot.cli.parser import Parser
+from passpilot.cli.parser import Parser, record
 from passpilot.features.point import find_point, find_table
 from passpilot.passes.points import search_point
 from passpilot.plugin.load import load_file
@@ -25,6 +26,16 @@ example:
 """
 
 
+@dataclass(frozen=True, slots=True)
+class FeaturesOptions:
+    """The command line of `passpilot features`."""
+
+    point: str
+    json: bool
+    proto: bool
+    load: tuple[str, ...]
+
+
 def main(argv: Sequence[str]) -> int:
     """Run the command on its arguments; returns the exit code, and ends quietly when its reader goes away.
 
@@ -32,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
         InputError: a file to load is missing, or raised.
         FeatureError: a feature that it registers is refused.
     """
-    options = _parser().parse_args(argv)
+    options = record(FeaturesOptions, _parser().values(argv))
     for path in options.load:
         load_file(path)
     show = _print_json if options.json else _print_proto if options.proto else _print_text

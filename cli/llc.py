@@ -6,22 +6,15 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import tempfile
 import warnings
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
-from passpilot.cli.advice import (
-    RUNNERS,
-    advice_options,
-    close_advisors,
-    log_paths,
-    make_advisors,
-    runner_specs,
-)
+from passpilot.cli.advice import RUNNERS, Advice, close_advisors, log_paths, make_advisors, runner_specs
 from passpilot.cli.llvm_options import check_text, set_llvm_options, split_options
-from passpilot.cli.options_table import input_options, remark_options, remarks_of
+from passpilot.cli.module_options import ModuleOptions, RemarkOptions
 from passpilot.cli.outputs import check_outputs, prepare, print_reports, print_version, refuses_terminal
-from passpilot.cli.parser import Parser
+from passpilot.cli.parser import Parser, record
 from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
 from passpilot.plugin.version import MAJOR
 
@@ -50,12 +43,82 @@ All other options are LLVM's own, as in llc: -mcpu=znver4, -mattr=+avx2, -march=
 {RUNNERS}"""
 
 
+@dataclass(frozen=True, slots=True)
+class AssemblyOptions:
+    """What is written into assembly, and what is read of it inline."""
+
+    asm_verbose: bool
+    preserve_as_comments: bool
+    show_mc_encoding: bool
+    dwarf_directory: bool | None
+    output_asm_variant: int | None
+    binutils_version: str
+    include_paths: tuple[str, ...]
+    printer_options: tuple[str, ...]
+
+    @staticmethod
+    def add_to(parser: Parser) -> None:
+        """Add these options."""
+        add = parser.option
+        switch = {"nargs": "?", "const": "true", "type": _boolean, "metavar": "BOOL"}
+        add("asm-verbose", default=True, help="comments in the assembly (true)", **switch)
+        add("preserve-as-comments", default=True, help="keep comments of inline assembly (true)", **switch)
+        add("show-mc-encoding", default=False, help="encodings in the assembly (false)", **switch)
+        add("dwarf-directory", help=".file directives with a directory (by target)", **switch)
+        add("output-asm-variant", type=int, metavar="N", help="syntax of the assembly")
+        add("binutils-version", default="", metavar="V", help="the oldest binutils to satisfy")
+        add("I", dest="include_paths", action="append", default=[], metavar="DIR", help="for .include")
+        add("M", dest="printer_options", action="append", default=[], metavar="OPT", help="of the printer")
+
+
+@dataclass(frozen=True, slots=True)
+class LlcOptions:
+    """The command line of `passpilot llc` without LLVM's own options."""
+
+    module: ModuleOptions
+    assembly: AssemblyOptions
+    remarks: RemarkOptions
+    advice: Advice
+    levels: tuple[str, ...]
+    """The flags -O0, -O1, ... that are given, without the dash."""
+    output: str
+    """Empty: as llc names it."""
+    filetype: str
+    x: str
+    """The language of the input; empty if its name tells."""
+    disable_simplify_libcalls: bool
+    discard_value_names: bool
+    split_dwarf_file: str
+    split_dwarf_output: str
+    report: str
+    report_mca: bool
+
+
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code."""
     prepare()
+    options, llvm = _parsed(argv)
+    if options.module.version:
+        print_version()
+        return 0
+    return _run(options, llvm)
+
+
+def _parsed(argv: Sequence[str]) -> tuple[LlcOptions, list[str]]:
+    """The command's own options, and LLVM's."""
     parser = make_parser()
     ours, llvm = split_options(_checked(argv), parser)
-    return _run(parser.parse_args(ours), llvm)
+    values = parser.values(ours)
+    check_text("llc", values)
+    options = record(
+        LlcOptions,
+        values,
+        module=record(ModuleOptions, values),
+        assembly=record(AssemblyOptions, values),
+        remarks=record(RemarkOptions, values),
+        advice=Advice.of("llc", values),
+    )
+    return options, llvm
 
 
 def _checked(argv: Iterable[str]) -> Iterable[str]:
@@ -80,44 +143,32 @@ def make_parser() -> Parser:
         add_help=False,
     )
     add = parser.option
-    input_options(parser)
+    ModuleOptions.add_to(parser)
     for level in LEVELS:
-        add(level, dest="levels", action="append_const", const=level, help="how hard to optimize (-O2)")
-    add("o", dest="output", metavar="OUT", help="output file; - for stdout")
-    add(
-        "filetype",
-        choices=("asm", "obj", "null"),
-        default="asm",
-        help="assembly (default), object or nothing",
-    )
+        add(
+            level,
+            dest="levels",
+            action="append_const",
+            const=level,
+            default=[],
+            help="how hard to optimize (-O2)",
+        )
+    add("o", dest="output", default="", metavar="OUT", help="output file; - for stdout")
+    kinds = ("asm", "obj", "null")
+    add("filetype", choices=kinds, default="asm", help="assembly (default), object or nothing")
     add("x", choices=("", "ir"), default="", help="language of the input: ir")
     add("disable-simplify-libcalls", action="store_true", help="take no function for one of the C library")
     add("discard-value-names", action="store_true", help="drop the names of values first")
     add("split-dwarf-file", default="", metavar="F", help="name of the .dwo file in the DWARF")
     add("split-dwarf-output", default="", metavar="F", help="write the .dwo file")
-    _assembly_options(parser)
-    remark_options(parser)
-    advice_options(parser, "llc")
-    limit = "once a live range has been evicted N times (100), only the default may evict it; 0: no limit"
-    add("eviction-limit", type=int, metavar="N", help=limit)
+    AssemblyOptions.add_to(parser)
+    RemarkOptions.add_to(parser)
+    parser.table_options("llc")
     report = "write what the allocation costs, function by function, beside LLVM's default"
     add("report", default="", metavar="F.json", help=report)
     add("report-mca", action="store_true", help="add llvm-mca's cycles per call to the report")
     parser.traceback_option()
     return parser
-
-
-def _assembly_options(parser: Parser) -> None:
-    add = parser.option
-    switch = {"nargs": "?", "const": "true", "type": _boolean, "metavar": "BOOL"}
-    add("asm-verbose", default=True, help="comments in the assembly (true)", **switch)
-    add("preserve-as-comments", default=True, help="keep comments of inline assembly (true)", **switch)
-    add("show-mc-encoding", default=False, help="encodings in the assembly (false)", **switch)
-    add("dwarf-directory", help=".file directives with a directory (by target)", **switch)
-    add("output-asm-variant", type=int, metavar="N", help="syntax of the assembly")
-    add("binutils-version", default="", metavar="V", help="the oldest binutils to satisfy")
-    add("I", dest="include_paths", action="append", default=[], metavar="DIR", help="for .include")
-    add("M", dest="printer_options", action="append", default=[], metavar="OPT", help="of the printer")
 
 
 def _boolean(text: str) -> bool:
@@ -127,116 +178,120 @@ def _boolean(text: str) -> bool:
     return values[text.lower()]
 
 
-def _run(options: argparse.Namespace, llvm: list[str]) -> int:
+def _run(options: LlcOptions, llvm: list[str]) -> int:
     from passpilot.plugin import _core
     from passpilot.plugin.module import Module
 
-    if options.version:
-        print_version()
-        return 0
     level = _level(options)
-    check_text("llc", options)
     set_llvm_options("llc", llvm)
-    if _core.target_help(options.mtriple):
+    if _core.target_help(options.module.mtriple):
         return 0
-    if options.input.endswith(".mir") and options.x != "ir":
-        raise InputError(
-            f"{options.input}: expected LLVM IR or bitcode, got machine IR; llc-{MAJOR} itself reads it"
-        )
+    path = options.module.input
+    if path.endswith(".mir") and options.x != "ir":
+        raise InputError(f"{path}: expected LLVM IR or bitcode, got machine IR; llc-{MAJOR} itself reads it")
     module = Module.read(
-        options.input,
-        mtriple=options.mtriple,
+        path,
+        mtriple=options.module.mtriple,
         verify=False,  # done by the code generation
         discard_value_names=options.discard_value_names,
         for_codegen=True,
     )
-    options.output = options.output or _default_output(options, module)
+    options = replace(options, output=options.output or _default_output(options, module))
     _check(options)
-    if not options.report_mca:
-        _advised(options, module, level, _Measuring(llvm, None))
-        return 0
-    with tempfile.TemporaryDirectory(prefix="passpilot-") as folder:
-        _advised(options, module, level, _Measuring(llvm, _log_for_replay(options, folder)))
+    if options.report_mca:
+        return _measured(options, module, level, llvm)
+    _advised(options, module, level, _Measuring(llvm, None))
     return 0
 
 
-def _advised(options: argparse.Namespace, module: Module, level: int, measuring: _Measuring) -> None:
-    advisors = make_advisors("llc", options)
+def _measured(options: LlcOptions, module: Module, level: int, llvm: list[str]) -> int:
+    """Compile with logs, by which the same decisions are taken again for llvm-mca."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="passpilot-") as folder:
+        logs = _log_paths(options.advice, folder)
+        logging = replace(options.advice, log=tuple(f"{point}={path}" for point, path in logs.items()))
+        runners = {point: f"replay:{path}" for point, path in logs.items()}
+        replaying = replace(options.advice, runners=runners, advise=(), log=())
+        _advised(replace(options, advice=logging), module, level, _Measuring(llvm, replaying))
+    return 0
+
+
+def _log_paths(advice: Advice, folder: str) -> dict[str, str]:
+    """The log of every advised point, in this folder where the user wants none."""
+    runners = runner_specs(advice)
+    given = log_paths(advice, runners)
+    logs = {point: given.get(point) or f"{folder}/{point}.log" for point in runners}
+    for path in logs.values():
+        if "?" in path or (os.path.exists(path) and not os.path.isfile(path)):
+            raise UsageError(f"llc: --log: expected a plain file for --report-mca to read again, got {path}")
+    return logs
+
+
+def _advised(options: LlcOptions, module: Module, level: int, measuring: _Measuring) -> None:
+    advisors = make_advisors(options.advice)
     try:
         _compile(options, module, _emit_options(options, level), advisors, measuring)
     finally:
         close_advisors(advisors)
 
 
-def _check(options: argparse.Namespace) -> None:
+def _check(options: LlcOptions) -> None:
     others = (("-split-dwarf-output", options.split_dwarf_output), ("--report", options.report))
     output = None if _prints_nothing(options) else options.output
-    check_outputs("llc", options, ("-o", output), *others)
+    check_outputs(options.advice, ("-o", output), *others, remarks=options.remarks.pass_remarks_output)
     if options.report_mca and not options.report:
         raise UsageError("llc: --report-mca: expected a report to add to, got none; add --report=F.json")
 
 
-def _log_for_replay(options: argparse.Namespace, folder: str) -> argparse.Namespace:
-    """Let every advisor write a log; returns the options under which these logs answer again."""
-    runners = runner_specs("llc", options)
-    logs = log_paths("llc", options, runners)
-    logs = {point: logs.get(point) or f"{folder}/{point}.log" for point in runners}
-    for path in logs.values():
-        if "?" in path or (os.path.exists(path) and not os.path.isfile(path)):
-            raise UsageError(f"llc: --log: expected a plain file for --report-mca to read again, got {path}")
-    options.log = [f"{point}={path}" for point, path in logs.items()]
-    replay = {point: f"replay:{path}" for point, path in logs.items()}
-    return argparse.Namespace(**{**vars(options), "advise": [], "log": [], **replay})
-
-
-class _Measuring(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Measuring:
     """What a report needs beside the compilation's own options."""
 
     llvm: list[str]
     """LLVM's own options."""
-    replay: argparse.Namespace | None
-    """The options with which the decisions are taken again, for llvm-mca."""
+    replay: Advice | None
+    """With it the decisions are taken again, for llvm-mca."""
 
 
-def _level(options: argparse.Namespace) -> int:
-    levels: list[str] = options.levels or ["O2"]
+def _level(options: LlcOptions) -> int:
+    levels = options.levels or ("O2",)
     if len(levels) > 1:
         raise UsageError(f"llc: expected one optimization level, got -{' -'.join(levels)}")
     return LEVELS.index(levels[0])
 
 
-def _default_output(options: argparse.Namespace, module: Module) -> str:
+def _default_output(options: LlcOptions, module: Module) -> str:
     """Where llc would write."""
-    if options.input == "-" or options.filetype == "null":
+    stem = options.module.input
+    if stem == "-" or options.filetype == "null":
         return "-"
-    windows = re.search("-(windows|win32)", options.mtriple or module.triple)
+    windows = re.search("-(windows|win32)", options.module.mtriple or module.triple)
     suffix = ".s" if options.filetype == "asm" else ".obj" if windows else ".o"
-    stem: str = options.input
     return (stem[:-3] if stem.endswith((".bc", ".ll")) else stem) + suffix
 
 
-def _emit_options(options: argparse.Namespace, level: int) -> _core.EmitOptions:
+def _emit_options(options: LlcOptions, level: int) -> _core.EmitOptions:
     from passpilot.plugin import _core
     from passpilot.plugin.compile import file_type
 
-    made = _core.EmitOptions()
+    assembly, made = options.assembly, _core.EmitOptions()
     made.filetype, made.opt_level = file_type(options.filetype), level
     made.output_name = options.output.encode("utf-8", "replace").decode()
-    made.verify, made.simplify_libcalls = not options.disable_verify, not options.disable_simplify_libcalls
-    made.asm_verbose, made.preserve_as_comments = options.asm_verbose, options.preserve_as_comments
-    made.show_mc_encoding, made.dwarf_directory = options.show_mc_encoding, options.dwarf_directory
-    made.output_asm_variant, made.binutils_version = options.output_asm_variant, options.binutils_version
-    made.include_paths, made.printer_options = options.include_paths, options.printer_options
-    made.split_dwarf_file, made.split_dwarf_output = (
-        options.split_dwarf_file,
-        bool(options.split_dwarf_output),
-    )
-    made.remarks = remarks_of(options).core
+    made.verify = not options.module.disable_verify
+    made.simplify_libcalls = not options.disable_simplify_libcalls
+    made.asm_verbose, made.preserve_as_comments = assembly.asm_verbose, assembly.preserve_as_comments
+    made.show_mc_encoding, made.dwarf_directory = assembly.show_mc_encoding, assembly.dwarf_directory
+    made.output_asm_variant, made.binutils_version = assembly.output_asm_variant, assembly.binutils_version
+    made.include_paths, made.printer_options = list(assembly.include_paths), list(assembly.printer_options)
+    made.split_dwarf_file = options.split_dwarf_file
+    made.split_dwarf_output = bool(options.split_dwarf_output)
+    made.remarks = options.remarks.remarks().core
     return made
 
 
 def _compile(
-    options: argparse.Namespace,
+    options: LlcOptions,
     module: Module,
     wanted: _core.EmitOptions,
     advisors: Sequence[AdvisorLike],
@@ -248,13 +303,13 @@ def _compile(
     before = module.copy() if options.report else None
     wanted.costs = before is not None
     files: dict[str, bytes] = {}
-    with progress(f"{options.input} -{(options.levels or ['O2'])[0]}"):
+    with progress(f"{options.module.input} -{(*options.levels, 'O2')[0]}"):
         emitted = generate(module, wanted, advisors)
         if before is not None:
             files[options.report] = _report(before, wanted, emitted, measuring)
     close_advisors(advisors)  # what fails here must fail before anything is written
     _write(options, emitted, files)
-    if options.stats:
+    if options.advice.stats:
         print_reports(advisors)
 
 
@@ -267,7 +322,7 @@ def _report(
     if not emitted.costs:
         msg = "--report: no function was allocated by the greedy allocator (as at -O0): the report is empty"
         warnings.warn(msg, PasspilotWarning, stacklevel=2)
-    replaying = make_advisors("llc", measuring.replay) if measuring.replay is not None else None
+    replaying = make_advisors(measuring.replay) if measuring.replay is not None else None
     try:
         data = allocation_report(before, wanted, emitted.costs, replaying, measuring.llvm)
     finally:
@@ -275,12 +330,12 @@ def _report(
     return data
 
 
-def _prints_nothing(options: argparse.Namespace) -> bool:
+def _prints_nothing(options: LlcOptions) -> bool:
     """-filetype=null to standard output; a file it names is made, and empty, as by llc."""
     return bool(options.filetype == "null" and options.output == "-")
 
 
-def _write(options: argparse.Namespace, emitted: _core.Emitted, files: dict[str, bytes]) -> None:
+def _write(options: LlcOptions, emitted: _core.Emitted, files: dict[str, bytes]) -> None:
     from passpilot.plugin.files import write_files
 
     binary = options.filetype == "obj"

@@ -7,7 +7,6 @@ A command line mixes the command's options with options that LLVM's own parser k
 from __future__ import annotations
 
 import os
-import tempfile
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from passpilot.cli.advice import refuse_point
@@ -15,7 +14,7 @@ from passpilot.plugin.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from passpilot.cli.parser import Parser
 
@@ -74,6 +73,8 @@ def set_llvm_options(command: str, arguments: list[str]) -> None:
     """
     if not arguments:
         return
+    import tempfile
+
     from passpilot.plugin.compile import llvm_options
 
     with tempfile.TemporaryFile() as told:
@@ -103,16 +104,16 @@ def _try_llvm_options(arguments: list[str], told: int) -> NoReturn:
         os._exit(1)
 
 
-def check_text(command: str, options: argparse.Namespace) -> None:
+def check_text(command: str, values: Mapping[str, object]) -> None:
     """Make sure that LLVM can have the options that it gets: Python keeps bytes that are no UTF-8.
 
     Raises:
         UsageError: it cannot.
     """
-    for name, value in vars(options).items():
+    for name, value in values.items():
         if name in PATHS:
             continue
-        for text in value if isinstance(value, list) else [value]:
+        for text in value if isinstance(value, tuple) else [value]:
             try:
                 str(text).encode()
             except UnicodeEncodeError as error:

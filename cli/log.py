@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from passpilot.cli.outputs import quiet_pipe
-from passpilot.cli.parser import Parser
+from passpilot.cli.parser import Parser, record
 from passpilot.features.catalogue import HOOKED, LogStyle
 from passpilot.features.log.reader import read_log
 from passpilot.features.point import find_point
@@ -33,13 +33,22 @@ example:
 """
 
 
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """The command line of `passpilot log show`."""
+
+    file: str
+    json: bool
+    limit: int | None
+
+
 def main(argv: Sequence[str]) -> int:
     """Run the command on its arguments; returns the exit code, and ends quietly when its reader goes away.
 
     Raises:
         LogError: the log cannot be read to its end; what came before has been printed.
     """
-    options = _parser().parse_args(argv)
+    options = record(LogOptions, _parser().values(argv))
     with quiet_pipe():
         _show(options)
     return 0
@@ -68,7 +77,7 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _show(options: argparse.Namespace) -> None:
+def _show(options: LogOptions) -> None:
     reader = read_log(options.file)
     style = _style_of(reader.features[-1].name)
     decisions = (_Decision(observation, style) for observation in islice(reader, options.limit))

@@ -76,7 +76,10 @@ def usage() -> str:
         "usage: passpilot COMMAND ...\n\nPython steers a compiler.\n\n"
         f"commands:\n{rows}\n\n"
         "  --version  passpilot's version and LLVM's\n\n"
-        f"example:\n  {EXAMPLE}\n\n`passpilot COMMAND --help` tells more."
+        f"example:\n  {EXAMPLE}\n\n"
+        "The exit code is 0, 1 for an error, 2 for a wrong command line, 130 for Ctrl-C. Signals that are\n"
+        "ignored at the start, as by nohup or by & in a script, stay ignored, also by what is run.\n\n"
+        "`passpilot COMMAND --help` tells more."
     )
 
 

@@ -6,13 +6,14 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
-from passpilot.cli.advice import RUNNERS, advice_options, close_advisors, load_files, make_advisors
+from passpilot.cli.advice import RUNNERS, Advice, close_advisors, load_files, make_advisors
 from passpilot.cli.llvm_options import check_text
 from passpilot.cli.outputs import check_outputs, prepare, print_version, refuses_terminal
-from passpilot.cli.parser import Parser
+from passpilot.cli.parser import Parser, record
 from passpilot.plugin.errors import CompilationError, Error, InputError, PassError, UsageError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.interrupt import prompt_interrupt
@@ -22,7 +23,6 @@ from passpilot.plugin.mlir.source import SPLIT, read_sources
 from passpilot.plugin.progress import progress
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Sequence
 
     from passpilot.plugin.asking import AdvisorLike
@@ -36,47 +36,137 @@ example:
 MLIR is that of the Python bindings at hand; see `passpilot doctor`.
 {RUNNERS}"""
 
-PRINTS: Final = {
-    "mlir_print_ir_before_all": ("print_before_all", "before each pass"),
-    "mlir_print_ir_after_all": ("print_after_all", "after each pass"),
-    "mlir_print_ir_after_change": ("print_after_change", "after each pass that has changed it"),
-    "mlir_print_ir_after_failure": ("print_after_failure", "after a pass that has failed"),
-}
-"""Our flags, what the bindings call them, and what they mean."""
-
 FAILURES: Final = (InputError, CompilationError, PassError)
 """What may become of one part of an input."""
+
+
+BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
+
+
+@dataclass(frozen=True, slots=True)
+class PrintingOptions:
+    """What is printed of the IR, and how."""
+
+    mlir_print_op_generic: bool
+    mlir_print_debuginfo: bool
+    mlir_print_local_scope: bool
+    mlir_elide_elementsattrs_if_larger: int | None
+    mlir_print_ir_before_all: bool
+    mlir_print_ir_after_all: bool
+    mlir_print_ir_after_change: bool
+    mlir_print_ir_after_failure: bool
+    mlir_print_ir_module_scope: bool
+
+    @staticmethod
+    def add_to(parser: Parser) -> None:
+        """Add these options."""
+        add = parser.option
+        add("mlir-print-op-generic", action="store_true", help="print operations in the generic form")
+        add("mlir-print-debuginfo", action="store_true", help="print locations")
+        add("mlir-print-local-scope", action="store_true", help="print without aliases")
+        elide = "print ... for element attributes of more than N elements"
+        add("mlir-elide-elementsattrs-if-larger", type=int, metavar="N", help=elide)
+        add("mlir-print-ir-before-all", action="store_true", help="print the IR before each pass")
+        add("mlir-print-ir-after-all", action="store_true", help="print the IR after each pass")
+        changed = "print the IR after each pass that has changed it"
+        add("mlir-print-ir-after-change", action="store_true", help=changed)
+        add(
+            "mlir-print-ir-after-failure",
+            action="store_true",
+            help="print the IR after a pass that has failed",
+        )
+        add("mlir-print-ir-module-scope", action="store_true", help="print the whole module there")
+
+    def around_passes(self) -> dict[str, bool]:
+        """Which IR is printed before and after passes, by the words of the bindings; empty if none."""
+        after = (
+            self.mlir_print_ir_after_all,
+            self.mlir_print_ir_after_change,
+            self.mlir_print_ir_after_failure,
+        )
+        wanted = {
+            "print_before_all": self.mlir_print_ir_before_all,
+            "print_after_all": any(after),  # of which the others are a part
+            "print_after_change": self.mlir_print_ir_after_change,
+            "print_after_failure": self.mlir_print_ir_after_failure,
+        }
+        return wanted if any(wanted.values()) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class MlirOptOptions:
+    """The command line of `passpilot mlir-opt`."""
+
+    printing: PrintingOptions
+    advice: Advice
+    input: str
+    version: bool
+    print_passes: bool
+    output: str
+    pass_pipeline: str
+    dump_pass_pipeline: bool
+    split_input_file: bool
+    verify_diagnostics: bool
+    allow_unregistered_dialect: bool
+    emit_bytecode: bool
+    force: bool
+    """Whether bytecode may go to a terminal."""
+    emit_llvm: bool
+    verify_each: bool
+    mlir_timing: bool
+    mlir_pass_statistics: bool
+    mlir_disable_threading: bool
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code."""
     prepare()
-    # alone it takes no value, which argparse would look for in what follows
-    flags = [f"{each}=true" if each.lstrip("-") == "verify-each" else each for each in argv]
-    options = make_parser().parse_args(flags)
+    options = _parsed(argv)
     if options.version:
         print_version()
         print(f"  MLIR of {bindings().root} {bindings().version}")
         return 0
-    load_files(options)
+    load_files(options.advice)
     if options.print_passes:
         from passpilot.passes.mlir.pipeline import listing
 
         print(listing(), end="")
         return 0
-    check_text("mlir-opt", options)
-    if options.emit_llvm and (options.emit_bytecode or options.split_input_file):
-        got = "--emit-bytecode" if options.emit_bytecode else "--split-input-file"
-        raise UsageError(f"mlir-opt: --emit-llvm: expected one module of LLVM IR to write, got {got}")
-    check_outputs("mlir-opt", options, ("-o", options.output))
+    _check(options)
     sources = read_sources(options.input, split=options.split_input_file)
-    if options.log and len(sources) > 1:
+    if options.advice.log and len(sources) > 1:
         raise UsageError(f"mlir-opt: --log: expected one module for one log, got an input of {len(sources)}")
-    advisors = make_advisors("mlir-opt", options)
+    advisors = make_advisors(options.advice)
     try:
         return _run(options, sources, advisors)
     finally:
         close_advisors(advisors)
+
+
+def _parsed(argv: Sequence[str]) -> MlirOptOptions:
+    # alone it takes no value, which argparse would look for in what follows
+    flags = [f"{each}=true" if each.lstrip("-") == "verify-each" else each for each in argv]
+    values = make_parser().values(flags)
+    check_text("mlir-opt", values)
+    return record(
+        MlirOptOptions,
+        values,
+        printing=record(PrintingOptions, values),
+        advice=Advice.of("mlir-opt", values),
+        verify_each=BOOLEANS[str(values["verify_each"])],
+    )
+
+
+def _check(options: MlirOptOptions) -> None:
+    """Make sure that the options fit each other.
+
+    Raises:
+        UsageError: they do not.
+    """
+    if options.emit_llvm and (options.emit_bytecode or options.split_input_file):
+        got = "--emit-bytecode" if options.emit_bytecode else "--split-input-file"
+        raise UsageError(f"mlir-opt: --emit-llvm: expected one module of LLVM IR to write, got {got}")
+    check_outputs(options.advice, ("-o", options.output))
 
 
 def make_parser() -> Parser:
@@ -102,50 +192,34 @@ def make_parser() -> Parser:
     add("emit-bytecode", action="store_true", help="write bytecode")
     add("f", dest="force", action="store_true", help="write bytecode to a terminal, too")
     add("emit-llvm", action="store_true", help="lower what the pipeline leaves to LLVM IR, and write that")
-    _printing_options(parser)
+    PrintingOptions.add_to(parser)
     _pass_options(parser)
-    parser.set_defaults(pass_remarks_output="")
     inline, who = "mlir-inline={}".format, "ask RUNNER about each call; as --advise mlir-inline=RUNNER"
     add("inline", dest="advise", action="append", default=[], type=inline, metavar="RUNNER", help=who)
-    advice_options(parser, "mlir-opt")
+    parser.table_options("mlir-opt")
     parser.traceback_option()
     return parser
 
 
-def _printing_options(parser: Parser) -> None:
-    add = parser.option
-    add("mlir-print-op-generic", action="store_true", help="print operations in the generic form")
-    add("mlir-print-debuginfo", action="store_true", help="print locations")
-    add("mlir-print-local-scope", action="store_true", help="print without aliases")
-    elide = "print ... for element attributes of more than N elements"
-    add("mlir-elide-elementsattrs-if-larger", type=int, metavar="N", help=elide)
-    for flag, (_, when) in PRINTS.items():
-        add(flag.replace("_", "-"), action="store_true", help=f"print the IR {when}")
-    add("mlir-print-ir-module-scope", action="store_true", help="print the whole module there")
-
-
 def _pass_options(parser: Parser) -> None:
     add = parser.option
-    each = "verify after each pass (the default)"
-    add("verify-each", default="true", choices=BOOLEANS, help=each)
+    add("verify-each", default="true", choices=tuple(BOOLEANS), help="verify after each pass (the default)")
     add("mlir-timing", action="store_true", help="print how long each pass took")
     add("mlir-pass-statistics", action="store_true", help="print what passes have counted")
     add("mlir-disable-threading", action="store_true", help="run in one thread")
 
 
-BOOLEANS: Final = ("true", "1", "false", "0")
-
-
-class _Compilation(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Compilation:
     """What all parts of an input have in common."""
 
-    options: argparse.Namespace
+    options: MlirOptOptions
     advisors: Sequence[AdvisorLike]
     mlir: Any
     pipeline: Callable[..., Any]
 
 
-def _run(options: argparse.Namespace, sources: Sequence[Source], advisors: Sequence[AdvisorLike]) -> int:
+def _run(options: MlirOptOptions, sources: Sequence[Source], advisors: Sequence[AdvisorLike]) -> int:
     from passpilot.passes.mlir.pipeline import Pipeline
 
     shared = _Compilation(options, advisors, bindings(), Pipeline)
@@ -165,7 +239,7 @@ def _run(options: argparse.Namespace, sources: Sequence[Source], advisors: Seque
         raise failed[0]
     close_advisors(advisors)  # what fails here must fail before anything is written
     _write(options, made)
-    if options.stats:
+    if options.advice.stats:
         for advisor in advisors:
             print(advisor.report(), file=sys.stderr)
     return 0
@@ -205,25 +279,18 @@ def _compiled(shared: _Compilation, source: Source, tell: Callable[[Diagnostic],
 def _context(shared: _Compilation) -> Any:
     context = shared.mlir.ir.Context()
     context.allow_unregistered_dialects = shared.options.allow_unregistered_dialect
-    one_thread = shared.options.mlir_disable_threading or _prints(shared.options)
+    one_thread = shared.options.mlir_disable_threading or shared.options.printing.around_passes()
     context.enable_multithreading(not one_thread)  # MLIR prints from one thread only
     return context
-
-
-def _prints(options: argparse.Namespace) -> dict[str, bool]:
-    """Which IR is to be printed, by the words of the bindings; empty if none."""
-    wanted = {word: bool(getattr(options, flag)) for flag, (word, _) in PRINTS.items()}
-    if wanted["print_after_change"] or wanted["print_after_failure"]:
-        wanted["print_after_all"] = True  # of which these are a part
-    return wanted if any(wanted.values()) else {}
 
 
 def _pipeline(shared: _Compilation, context: Any) -> Any:
     options = shared.options
     pipeline = shared.pipeline(options.pass_pipeline, context)
-    pipeline.manager.enable_verifier(options.verify_each in ("true", "1"))
-    if prints := _prints(options):
-        pipeline.manager.enable_ir_printing(print_module_scope=options.mlir_print_ir_module_scope, **prints)
+    pipeline.manager.enable_verifier(options.verify_each)
+    if prints := options.printing.around_passes():
+        whole = options.printing.mlir_print_ir_module_scope
+        pipeline.manager.enable_ir_printing(print_module_scope=whole, **prints)
     if options.mlir_timing:
         pipeline.manager.enable_timing()
     if options.mlir_pass_statistics:
@@ -231,7 +298,7 @@ def _pipeline(shared: _Compilation, context: Any) -> Any:
     return pipeline
 
 
-def _rendered(options: argparse.Namespace, operation: Any) -> bytes:
+def _rendered(options: MlirOptOptions, operation: Any) -> bytes:
     if options.emit_llvm:
         from passpilot.passes.mlir.lower import lower
 
@@ -240,18 +307,19 @@ def _rendered(options: argparse.Namespace, operation: Any) -> bytes:
     if options.emit_bytecode:
         operation.write_bytecode(file)
         return file.getvalue()
+    printing = options.printing
     operation.print(
         file=file,
         binary=True,
-        print_generic_op_form=options.mlir_print_op_generic,
-        enable_debug_info=options.mlir_print_debuginfo,
-        use_local_scope=options.mlir_print_local_scope,
-        large_elements_limit=options.mlir_elide_elementsattrs_if_larger,
+        print_generic_op_form=printing.mlir_print_op_generic,
+        enable_debug_info=printing.mlir_print_debuginfo,
+        use_local_scope=printing.mlir_print_local_scope,
+        large_elements_limit=printing.mlir_elide_elementsattrs_if_larger,
     )
     return file.getvalue().rstrip(b"\n") + b"\n"
 
 
-def _write(options: argparse.Namespace, made: Sequence[bytes]) -> None:
+def _write(options: MlirOptOptions, made: Sequence[bytes]) -> None:
     binary = options.emit_bytecode and not options.force
     if binary and refuses_terminal(options.output, "bytecode", "-o OUT, or -f"):
         return

@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from passpilot.cli.advice import RUNNERS, advice_options, close_advisors, load_files, make_advisors
+from passpilot.cli.advice import RUNNERS, Advice, close_advisors, load_files, make_advisors
 from passpilot.cli.llvm_options import check_text, set_llvm_options, split_options
-from passpilot.cli.options_table import input_options, remark_options, remarks_of
+from passpilot.cli.module_options import ModuleOptions, RemarkOptions
 from passpilot.cli.outputs import check_outputs, prepare, print_reports, print_version, refuses_terminal
-from passpilot.cli.parser import Parser
+from passpilot.cli.parser import Parser, record
 from passpilot.plugin.errors import UsageError
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Mapping, Sequence
 
     from passpilot.plugin.asking import AdvisorLike
@@ -29,12 +29,52 @@ All other options are LLVM's own, as in opt: -inline-threshold=50, -pass-remarks
 {RUNNERS}"""
 
 
+@dataclass(frozen=True, slots=True)
+class OptOptions:
+    """The command line of `passpilot opt` without LLVM's own options."""
+
+    module: ModuleOptions
+    remarks: RemarkOptions
+    advice: Advice
+    passes: str | None
+    levels: tuple[str, ...]
+    """The flags -O0, -O1, ... that are given, without the dash."""
+    at: tuple[str, ...]
+    output: str | None
+    assembly: bool
+    force: bool
+    """Whether bitcode may go to a terminal."""
+    disable_output: bool
+    verify_each: bool
+    strip_debug: bool
+    data_layout: str
+    aa_pipeline: str
+    debug_pass_manager: bool
+    load_pass_plugin: tuple[str, ...]
+    print_passes: bool
+
+
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code."""
     prepare()
+    options, llvm = _parsed(argv)
+    return _run(options, llvm)
+
+
+def _parsed(argv: Sequence[str]) -> tuple[OptOptions, list[str]]:
+    """The command's own options, and LLVM's."""
     parser = make_parser()
     ours, llvm = split_options(argv, parser)
-    return _run(parser.parse_args(ours), llvm)
+    values = parser.values(ours)
+    check_text("opt", values)
+    options = record(
+        OptOptions,
+        values,
+        module=record(ModuleOptions, values),
+        remarks=record(RemarkOptions, values),
+        advice=Advice.of("opt", values),
+    )
+    return options, llvm
 
 
 def make_parser() -> Parser:
@@ -46,10 +86,17 @@ def make_parser() -> Parser:
         add_help=False,
     )
     add = parser.option
-    input_options(parser)
+    ModuleOptions.add_to(parser)
     add("passes", "p", metavar="PIPELINE", help="textual pipeline, such as 'default<Oz>'")
     for level in LEVELS:
-        add(level, dest="levels", action="append_const", const=level, help=f"as -passes='default<{level}>'")
+        add(
+            level,
+            dest="levels",
+            action="append_const",
+            const=level,
+            default=[],
+            help=f"as -passes='default<{level}>'",
+        )
     add("o", dest="output", metavar="OUT", help="output file; - (the default) for stdout")
     add("S", dest="assembly", action="store_true", help="write LLVM assembly")
     add("f", dest="force", action="store_true", help="write bitcode to a terminal, too")
@@ -61,29 +108,25 @@ def make_parser() -> Parser:
     add("debug-pass-manager", action="store_true", help="print each pass and analysis that runs")
     add("load-pass-plugin", action="append", default=[], metavar="SO", help="load passes of an LLVM plugin")
     add("print-passes", action="store_true", help="list LLVM's passes, and those in Python")
-    points = "run a pipeline at one of LLVM's extension points"
-    add("at", action="append", default=[], metavar="POINT=PIPELINE", help=points)
-    remark_options(parser)
-    advice_options(parser, "opt")
-    budget = "let the default decide once the module is FACTOR times its size (4); 0: no limit"
-    add("size-budget", type=float, metavar="FACTOR", help=budget)
+    RemarkOptions.add_to(parser)
+    parser.table_options("opt")
     parser.traceback_option()
     return parser
 
 
-def _run(options: argparse.Namespace, llvm: list[str]) -> int:
-    if options.version:
+def _run(options: OptOptions, llvm: list[str]) -> int:
+    if options.module.version:
         print_version()
         return 0
     if options.print_passes:
         _print_passes(options)
         return 0
     pipeline, at = _pipeline(options), _at(options)
-    check_text("opt", options)
-    load_files(options)
-    check_outputs("opt", options, ("-o", None if options.disable_output else options.output or "-"))
+    load_files(options.advice)
+    output = None if options.disable_output else options.output or "-"
+    check_outputs(options.advice, ("-o", output), remarks=options.remarks.pass_remarks_output)
     set_llvm_options("opt", llvm)
-    advisors = make_advisors("opt", options)
+    advisors = make_advisors(options.advice)
     try:
         _compile(options, pipeline, at, advisors)
     finally:
@@ -91,8 +134,8 @@ def _run(options: argparse.Namespace, llvm: list[str]) -> int:
     return 0
 
 
-def _pipeline(options: argparse.Namespace) -> str:
-    levels: list[str] = options.levels or []
+def _pipeline(options: OptOptions) -> str:
+    levels = options.levels
     if len(levels) > 1:
         raise UsageError(f"opt: expected one optimization level, got -{' -'.join(levels)}")
     if levels and options.passes is not None:
@@ -100,7 +143,7 @@ def _pipeline(options: argparse.Namespace) -> str:
     return f"default<{levels[0]}>" if levels else options.passes or ""
 
 
-def _at(options: argparse.Namespace) -> dict[str, str]:
+def _at(options: OptOptions) -> dict[str, str]:
     """The pipeline text of each extension point that has one."""
     texts: dict[str, str] = {}
     for given in options.at:
@@ -113,50 +156,51 @@ def _at(options: argparse.Namespace) -> dict[str, str]:
     return texts
 
 
-def _print_passes(options: argparse.Namespace) -> None:
+def _print_passes(options: OptOptions) -> None:
     from passpilot.passes.python.pipeline import listing
     from passpilot.plugin import _core
 
-    load_files(options)
+    load_files(options.advice)
     print(_core.pass_names(), listing(), sep="", end="")
 
 
 def _compile(
-    options: argparse.Namespace, pipeline: str, at: Mapping[str, str], advisors: Sequence[AdvisorLike]
+    options: OptOptions, pipeline: str, at: Mapping[str, str], advisors: Sequence[AdvisorLike]
 ) -> None:
-    from passpilot.plugin.compile import PipelineOptions, optimize
+    from passpilot.passes.optimize import optimize
+    from passpilot.plugin.compile import PipelineOptions
     from passpilot.plugin.module import Module
     from passpilot.plugin.progress import progress
 
     module = Module.read(
-        options.input,
-        mtriple=options.mtriple,
+        options.module.input,
+        mtriple=options.module.mtriple,
         data_layout=options.data_layout,
-        verify=not options.disable_verify,
+        verify=not options.module.disable_verify,
         strip_debug=options.strip_debug,
     )
-    with progress(f"{options.input} {pipeline}"):
+    with progress(f"{options.module.input} {pipeline}"):
         optimize(
             module,
             pipeline,
             advisors,
             at=at,
-            verify=not options.disable_verify,
+            verify=not options.module.disable_verify,
             options=PipelineOptions(
                 aa_pipeline=options.aa_pipeline,
                 verify_each=options.verify_each,
                 debug_pass_manager=options.debug_pass_manager,
                 pass_plugins=options.load_pass_plugin,
             ),
-            remarks=remarks_of(options),
+            remarks=options.remarks.remarks(),
         )
     close_advisors(advisors)  # what fails here must fail before anything is written
     _write(options, module)
-    if options.stats:
+    if options.advice.stats:
         print_reports(advisors)
 
 
-def _write(options: argparse.Namespace, module: Module) -> None:
+def _write(options: OptOptions, module: Module) -> None:
     if options.disable_output or _prints_pipeline():
         return
     from passpilot.plugin.files import write_file

@@ -1,43 +1,196 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Options that several commands have in common."""
+"""One table of the options of advice: of passpilot's commands, `cc` among them, and of the plugins.
+
+The commands take their flags from this table, and `cc` its options and variables. The plugins have their
+flags in C++ (plugin/native/stock, plugin/native/mlir), which a test compares with this table. `passpilot cc`
+reads it in every compilation, so this imports next to nothing.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from passpilot.features.catalogue import HOOKED
 
+TYPE_CHECKING = False  # the name that type checkers take for true
 if TYPE_CHECKING:
-    import argparse
+    from collections.abc import Mapping
+    from typing import Final, Literal
 
-    from passpilot.cli.parser import Parser
-    from passpilot.plugin.compile import Remarks
+    Door = Literal["opt", "llc", "mlir-opt", "attach", "cc", "plugin", "mlir-plugin"]
+    Kind = Literal["text", "choice", "seconds", "number", "count", "flag"]
 
+DOORS: Final[tuple[Door, ...]] = ("opt", "llc", "mlir-opt", "attach", "cc", "plugin", "mlir-plugin")
+"""Where options are taken. `cc` is `c++`, too; the plugins are libpasspilot.so and libpasspilot_mlir.so."""
 
-def input_options(parser: Parser) -> None:
-    """Add the input, the output and what concerns the module as a whole."""
-    add = parser.option
-    parser.add_argument("input", nargs="?", default="-", metavar="IN", help="a .ll or .bc file; - for stdin")
-    add("help", "h", action="help", help="show this text")
-    add("version", action="store_true", help="passpilot's version and LLVM's")
-    add("mtriple", default="", metavar="TRIPLE", help="override the target triple")
-    add("disable-verify", action="store_true", help="do not run the verifier")
+COMPILING: Final[tuple[Door, ...]] = ("opt", "llc", "mlir-opt", "cc", "plugin")
 
 
-def remark_options(parser: Parser) -> None:
-    """Add the flags of remark files."""
-    add = parser.option
-    add("pass-remarks-output", default="", metavar="F", help="write remarks to a file")
-    add("pass-remarks-filter", default="", metavar="REGEX", help="only remarks of these passes")
-    add("pass-remarks-format", default="yaml", metavar="FORMAT", help="yaml (default) or bitstream")
-    add("pass-remarks-with-hotness", action="store_true", help="remarks with profile counts")
+class OptionRow:
+    """An option of one or more doors."""
+
+    __slots__ = ("doors", "help", "kind", "name", "several", "value", "wording")
+
+    def __init__(
+        self,
+        name: str,
+        value: str,
+        help_: str,
+        doors: tuple[Door, ...],
+        kind: Kind = "text",
+        *,
+        several: bool = False,
+        wording: Mapping[Door, tuple[str, str]] | None = None,
+    ) -> None:
+        self.name: Final = name
+        """Without dashes, as `on-error`."""
+        self.value: Final = value
+        """What help texts call its value; empty for a flag; of a choice the choices, between `|`."""
+        self.help: Final = help_
+        self.doors: Final = doors
+        self.kind: Final[Kind] = kind
+        """How its value is read; `seconds` are more than 0, a `count` is an integer."""
+        self.several: Final = several
+        """Whether all of its values count, not the last alone."""
+        self.wording: Final[Mapping[Door, tuple[str, str]]] = wording or {}
+        """Another value and help where a door differs."""
+
+    @property
+    def keyword(self) -> str:
+        """Its name in Python."""
+        return self.name.replace("-", "_")
+
+    @property
+    def variable(self) -> str:
+        """The variable of the environment that `cc` and the plugins read."""
+        return f"PASSPILOT_{self.keyword.upper()}"
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """All values of a choice."""
+        return tuple(self.value.split("|")) if self.kind == "choice" else ()
+
+    def said(self, door: Door) -> tuple[str, str]:
+        """What the help of a door calls its value, and says of it."""
+        return self.wording.get(door, (self.value, self.help))
 
 
-def remarks_of(options: argparse.Namespace) -> Remarks:
-    """What the flags of remark files say."""
-    from passpilot.plugin.compile import Remarks
-
-    return Remarks(
-        options.pass_remarks_output,
-        options.pass_remarks_filter,
-        options.pass_remarks_format,
-        options.pass_remarks_with_hotness,
+def _points() -> tuple[OptionRow, ...]:
+    return tuple(
+        OptionRow(
+            row.name,
+            "RUNNER",
+            f"ask RUNNER {row.question}",
+            tuple(each for each in DOORS if each in (row.command, "attach", "cc", "plugin")),
+        )
+        for row in HOOKED.values()
     )
+
+
+def _limits() -> tuple[OptionRow, ...]:
+    return tuple(
+        OptionRow(
+            limit.option,
+            limit.value,
+            f"{limit.help} ({limit.default:g}); 0: no limit",
+            tuple(each for each in DOORS if each in (row.command, "cc", "plugin")),
+            "count" if limit.whole else "number",
+        )
+        for row in HOOKED.values()
+        if (limit := row.limit)
+    )
+
+
+_STATISTICS: Final = "", "print decisions and times, and LLVM's statistics"
+_UNASKED: Final = "", "print what the advisors did, and of a runner that was never asked why"
+_TOLD: Final = "", "tell what the advisors did"
+
+TABLE: Final = (
+    *_points(),
+    OptionRow(
+        "advise",
+        "POINT=RUNNER",
+        "the same for any decision point, those of passes in Python too",
+        COMPILING,
+        several=True,
+        wording={
+            "llc": ("POINT=RUNNER", "the same for any decision point"),
+            "plugin": (
+                "POINT=RUNNER",
+                "ask RUNNER at a decision point of any pass",
+            ),
+        },
+    ),
+    OptionRow(
+        "load",
+        "FILE.py",
+        "register the passes, features, runners and decision points in it",
+        DOORS,
+        several=True,
+        wording={
+            "attach": ("FILE.py", "run this file first"),
+            "mlir-plugin": ("FILE.py", "register the passes, features and runners in it"),
+        },
+    ),
+    OptionRow(
+        "at",
+        "POINT=PIPELINE",
+        "run a pipeline at one of LLVM's extension points",
+        ("opt", "cc", "plugin"),
+        several=True,
+    ),
+    OptionRow(
+        "log",
+        "FILE",
+        "write every decision to a log (see passpilot log); POINT=FILE for each of two advisors",
+        COMPILING,
+        several=True,
+        wording={
+            "cc": ("FOLDER", "write every decision to a log in FOLDER, one per translation unit"),
+            "plugin": (
+                "FILE",
+                "write every decision to a log; POINT=FILE for each of two advisors, "
+                "a folder for a log per module",
+            ),
+        },
+    ),
+    OptionRow(
+        "on-error",
+        "fail|default",
+        "what a failing runner does",
+        (*COMPILING, "attach"),
+        "choice",
+        wording={
+            "attach": (
+                "fail|default",
+                "what a failing runner does: end the compiler (fail), or leave --inline to LLVM (default)",
+            )
+        },
+    ),
+    OptionRow(
+        "timeout",
+        "SECONDS",
+        "how long to wait for another process (10)",
+        (*COMPILING, "attach"),
+        "seconds",
+        wording={
+            "attach": (
+                "SECONDS",
+                "how long a message of the compiler, and each wait of a runner, may take (10)",
+            )
+        },
+    ),
+    *_limits(),
+    OptionRow(
+        "stats",
+        "",
+        "print decisions and times",
+        (*COMPILING, "attach"),
+        "flag",
+        wording={"opt": _STATISTICS, "llc": _STATISTICS, "cc": _UNASKED, "plugin": _TOLD},
+    ),
+    OptionRow("traceback", "", "show the whole traceback of an error in Python", ("cc",), "flag"),
+)
+
+
+def options_of(door: Door) -> tuple[OptionRow, ...]:
+    """The options of a door."""
+    return tuple(option for option in TABLE if door in option.doors)

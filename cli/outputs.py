@@ -13,9 +13,9 @@ from passpilot.cli.advice import log_paths, runner_specs
 from passpilot.plugin.errors import PasspilotWarning, UsageError
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator, Sequence
 
+    from passpilot.cli.advice import Advice
     from passpilot.plugin.asking import AdvisorLike
 
 
@@ -40,26 +40,22 @@ def prepare() -> None:
     warnings.simplefilter("always", PasspilotWarning)
 
 
-def check_outputs(command: str, options: argparse.Namespace, *outputs: tuple[str, str | None]) -> None:
+def check_outputs(advice: Advice, *outputs: tuple[str, str | None], remarks: str = "") -> None:
     """Make sure that no two of the outputs, each given with its flag, the logs and the remarks are one file.
 
     Raises:
         UsageError: they are.
     """
-    written = log_paths(command, options, runner_specs(command, options)).values()
+    written = log_paths(advice, runner_specs(advice)).values()
     owners: dict[str, str] = {}
-    for flag, path in (
-        *outputs,
-        *(("--log", log) for log in written),
-        ("-pass-remarks-output", options.pass_remarks_output),
-    ):
+    logs = [("--log", log) for log in written]
+    for flag, path in (*outputs, *logs, ("-pass-remarks-output", remarks)):
         if not path or (path != "-" and os.path.exists(path) and not os.path.isfile(path)):
             continue
         place = path if path == "-" else os.path.realpath(path)
         if place in owners:
-            raise UsageError(
-                f"{command}: {flag}: expected a file of its own, got {path}, which {owners[place]} writes"
-            )
+            got = f"{path}, which {owners[place]} writes"
+            raise UsageError(f"{advice.command}: {flag}: expected a file of its own, got {got}")
         owners[place] = flag
 
 

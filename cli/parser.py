@@ -1,12 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Parser`: command lines in the manner of LLVM: one or two dashes, and one line for what is wrong."""
+"""`Parser`: command lines in the manner of LLVM: one or two dashes, and one line for what is wrong.
+
+`record` makes a frozen dataclass of what a parser has read, so that nothing behind a command's parser sees
+argparse.
+"""
 
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
+from passpilot.cli.options_table import options_of
 from passpilot.plugin.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from _typeshed import DataclassInstance
+
+    from passpilot.cli.options_table import Door
+
+    Record = TypeVar("Record", bound=DataclassInstance)
+
+READ: dict[str, Callable[[str], object]] = {"seconds": float, "number": float, "count": int}
+"""How the numbers in the table of options are read."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -27,9 +44,42 @@ class Parser(argparse.ArgumentParser):
         dashed = [dashes + name for name in names for dashes in ("--", "-")]
         self.add_argument(*dashed, **keywords)  # type: ignore[arg-type]
 
+    def table_options(self, door: Door) -> None:
+        """Add the options that the table has for this command."""
+        for row in options_of(door):
+            value, text = row.said(door)
+            if row.kind == "flag":
+                self.option(row.name, action="store_true", help=text)
+            elif row.several:
+                self.option(row.name, action="append", default=[], metavar=value, help=text)
+            elif row.choices:
+                self.option(row.name, choices=row.choices, help=text)
+            else:
+                self.option(row.name, type=READ.get(row.kind, str), metavar=value, help=text)
+
     def traceback_option(self) -> None:
         """Add --traceback, which the command `passpilot` itself looks for."""
         self.option("traceback", action="store_true", help="show the whole traceback of an error")
 
+    def values(self, argv: Sequence[str] | None) -> dict[str, object]:
+        """The value of each option by its name in Python; a tuple of those of one that may be repeated."""
+        return _values(self.parse_args(argv))
+
+    def known_values(self, argv: Sequence[str]) -> tuple[dict[str, object], list[str]]:
+        """The values of the options, and the arguments that are none of ours."""
+        parsed, unknown = self.parse_known_args(argv)
+        return _values(parsed), unknown
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{self.prog.removeprefix('passpilot ')}: {message}; see `{self.prog} --help`")
+
+
+def _values(parsed: argparse.Namespace) -> dict[str, object]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in vars(parsed).items()}
+
+
+def record(kind: type[Record], values: Mapping[str, object], **parts: object) -> Record:
+    """A dataclass of the values that have the names of its fields; `parts` go first."""
+    make: Callable[..., Record] = kind
+    whole = {**values, **parts}
+    return make(**{name: whole[name] for name in kind.__dataclass_fields__})

@@ -8,69 +8,37 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import sys
 import threading
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from passpilot.cli.parser import Parser
+from passpilot.cli.parser import Parser, record
 from passpilot.passes.points import search_point
 from passpilot.plugin.load import load_file
 from passpilot.runners.serving.pipe_server import PipeServer
+from passpilot.runners.serving.stop import Stopped, stop_on_signals
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-_REPEAT_EVERY: Final = 0.05
 _PATIENCE: Final = 1.0
 
 
-class _Stopped(KeyboardInterrupt):
-    """A signal asks the server to end; not an Exception, so that no policy swallows it."""
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """The command line of `passpilot serve`; one of `pipe` and `grpc` is None."""
 
-
-@contextlib.contextmanager
-def _stop_on_signals() -> Iterator[threading.Event]:
-    """Let SIGINT and SIGTERM raise `_Stopped` in the main thread, once, and set the event that this yields.
-
-    The event is for the case that a policy swallows whatever is raised.
-    A signal that comes just before a system call sets Python's flag, but the call then blocks, and the
-    handler does not run. So another thread learns of the signal, too, and repeats it until it is handled.
-    """
-    reader, writer = os.pipe2(os.O_CLOEXEC)
-    os.set_blocking(writer, False)
-    stopping, stopped = threading.Event(), threading.Event()
-
-    def stop(number: int, _frame: object) -> None:
-        for each in _SIGNALS:
-            signal.signal(each, signal.SIG_IGN)  # what follows is the clean-up, which is to be complete
-        stopping.set()
-        raise _Stopped(number)
-
-    def repeat() -> None:
-        while not stopped.is_set():
-            for number in os.read(reader, 16):
-                while number in _SIGNALS and not stopped.wait(_REPEAT_EVERY):
-                    signal.pthread_kill(thread, number)
-
-    thread = threading.get_ident()
-    woken = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    handlers = {each: signal.signal(each, stop) for each in _SIGNALS}
-    repeater = threading.Thread(target=repeat, name="passpilot-serve-signals", daemon=True)
-    repeater.start()
-    try:
-        yield stopping
-    finally:
-        stopped.set()
-        os.write(writer, b"\0")
-        repeater.join()
-        for each, handler in handlers.items():
-            signal.signal(each, handler)
-        signal.set_wakeup_fd(woken)
-        os.close(reader)
-        os.close(writer)
+    runner: str
+    pipe: str | None
+    grpc: str | None
+    load: tuple[str, ...]
+    once: bool
+    point: str
+    timeout: float
+    token: str | None
+    tls_cert: str | None
+    tls_key: str | None
 
 
 def _parser() -> Parser:
@@ -81,7 +49,9 @@ def _parser() -> Parser:
         epilog="examples:\n  passpilot serve python:policy.py:decide --pipe /tmp/ch &\n"
         "  passpilot opt a.bc -passes='default<Oz>' --inline=pipe:/tmp/ch -o b.bc\n\n"
         "  passpilot serve onnx:model.onnx --grpc :5005 &\n"
-        "  passpilot opt a.bc -passes='default<Oz>' --inline=grpc:127.0.0.1:5005 -o b.bc",
+        "  passpilot opt a.bc -passes='default<Oz>' --inline=grpc:127.0.0.1:5005 -o b.bc\n\n"
+        "SIGTERM, Ctrl-C and SIGHUP end it with exit code 0; SIGTERM alone where the others were ignored at\n"
+        "its start, as by nohup or by & in a script.",
     )
     add = parser.option
     parser.add_argument("runner", metavar="RUNNER", help="what to serve, such as python:policy.py:decide")
@@ -103,61 +73,66 @@ def _parser() -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command `passpilot serve`; ends with 0 on SIGINT and SIGTERM, its FIFOs removed."""
-    args = _arguments(argv)
-    for file in args.load:
+    """Run the command; ends with 0, its FIFOs removed, on the signals of `stop_on_signals`."""
+    options = _parsed(argv)
+    for file in options.load:
         load_file(file)
-    args.point = search_point(args.point).name
-    with contextlib.suppress(_Stopped), _stop_on_signals() as stopping:
-        if args.pipe is None:
-            _serve_grpc(args)
-        else:
-            server = PipeServer(
-                args.runner,
-                args.pipe,
-                point=args.point,
-                timeout=args.timeout,
-                notice=_notice,
-                stopping=stopping,
-            )
-            server.run(once=args.once)
+    options = replace(options, point=search_point(options.point).name)
+    with contextlib.suppress(Stopped), stop_on_signals() as stopping:
+        if options.pipe is not None:
+            _serve_pipe(options, options.pipe, stopping)
+        elif options.grpc is not None:
+            _serve_grpc(options, options.grpc)
     return 0
 
 
-def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+def _parsed(argv: Sequence[str] | None) -> ServeOptions:
     parser = _parser()
-    args = parser.parse_args(argv)
-    if (args.pipe is None) == (args.grpc is None):
-        got = "none" if args.pipe is None else "both"
+    options = record(ServeOptions, parser.values(argv))
+    if (options.pipe is None) == (options.grpc is None):
+        got = "none" if options.pipe is None else "both"
         parser.error(f"expected one of --pipe BASE and --grpc [HOST:]PORT, got {got}")
     for name in ("token", "tls_cert", "tls_key"):
-        if args.pipe is not None and getattr(args, name) is not None:
+        if options.pipe is not None and getattr(options, name) is not None:
             parser.error(f"--{name.replace('_', '-')}: expected --grpc with it, got --pipe")
-    return args
+    return options
 
 
 def _notice(text: str) -> None:
     print(f"passpilot serve: {text}", file=sys.stderr, flush=True)
 
 
-def _serve_grpc(args: argparse.Namespace) -> None:
+def _serve_pipe(options: ServeOptions, base: str, stopping: threading.Event) -> None:
+    server = PipeServer(
+        options.runner,
+        base,
+        point=options.point,
+        timeout=options.timeout,
+        notice=_notice,
+        stopping=stopping,
+    )
+    server.run(once=options.once)
+
+
+def _serve_grpc(options: ServeOptions, address: str) -> None:
     from passpilot.runners.remote.auth import read_guard
     from passpilot.runners.serving.grpc_server import GrpcServer, announce
 
-    token, tls = read_guard(args, "serve")
+    flags = (options.token, options.tls_cert, options.tls_key)
+    token, tls = read_guard(address, *flags, who="serve")
     server = GrpcServer(
-        args.runner,
-        args.grpc,
-        point=args.point,
-        timeout=args.timeout,
+        options.runner,
+        address,
+        point=options.point,
+        timeout=options.timeout,
         notice=_notice,
         token=token,
         tls=tls,
     )
     try:
         with server:
-            announce(args.grpc, server.port)
-            (server.ended if args.once else threading.Event()).wait()
+            announce(address, server.port)
+            (server.ended if options.once else threading.Event()).wait()
     finally:
         if server.sessions:
             # A policy that never returns holds a thread, for which Python would wait, and maybe stdout.

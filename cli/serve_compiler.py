@@ -7,8 +7,8 @@ import asyncio
 import contextlib
 import math
 import os
-import signal
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from passpilot.runners.serving.grpc_server import (  # before grpc: see there
     OPTIONS,
@@ -20,17 +20,30 @@ import grpc  # isort: skip
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from passpilot.cli.parser import Parser
+from passpilot.cli.parser import Parser, record
 from passpilot.plugin.errors import UsageError
 from passpilot.runners.remote.auth import read_guard
+from passpilot.runners.serving.stop import stop_signals
 from passpilot.training.compiler_service import SERVICE, CompilerService, Corpus
 from passpilot.training.pool import GRACE, Pool
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+@dataclass(frozen=True, slots=True)
+class ServeCompilerOptions:
+    """The command line of `passpilot serve-compiler`."""
+
+    grpc: str
+    corpus: str | None
+    load: tuple[str, ...]
+    timeout: float
+    compile_timeout: float
+    episodes: int
+    token: str | None
+    tls_cert: str | None
+    tls_key: str | None
 
 
 def _parser() -> Parser:
@@ -39,7 +52,9 @@ def _parser() -> Parser:
         description="Let agents take the decisions of compilations, episode by episode, over gRPC.",
         epilog="example:\n  passpilot serve-compiler --grpc :5005 --corpus modules/\n\n"
         "In Python, passpilot.training.episode.CompilerClient is an agent's end; for other languages,\n"
-        "compiler.proto in the package defines it.",
+        "compiler.proto in the package defines it.\n\n"
+        "SIGTERM, Ctrl-C and SIGHUP end it with exit code 0; SIGTERM alone where the others were ignored at\n"
+        "its start, as by nohup or by & in a script.",
     )
     add = parser.option
     where = "listen there; only to this machine without HOST; 0 for a free port"
@@ -58,38 +73,45 @@ def _parser() -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; ends with 0 on SIGINT and SIGTERM."""
-    args = _parser().parse_args(argv)
-    for name in ("timeout", "compile_timeout", "episodes"):
-        value = getattr(args, name)
-        if not 0 < value < math.inf:
-            flag = f"--{name.replace('_', '-')}"
-            raise UsageError(f"serve-compiler: {flag}: expected a number of more than 0, got {value}")
+    """Run the command; ends with 0 on SIGTERM, and on SIGINT and SIGHUP unless they are ignored."""
+    options = _parsed(argv)
     with contextlib.suppress(asyncio.CancelledError):
-        asyncio.run(_serve(args))
+        asyncio.run(_serve(options))
     return 0
 
 
-async def _serve(args: argparse.Namespace) -> None:
+def _parsed(argv: Sequence[str] | None) -> ServeCompilerOptions:
+    options = record(ServeCompilerOptions, _parser().values(argv))
+    for name in ("timeout", "compile_timeout", "episodes"):
+        value = getattr(options, name)
+        if not 0 < value < math.inf:
+            flag = f"--{name.replace('_', '-')}"
+            raise UsageError(f"serve-compiler: {flag}: expected a number of more than 0, got {value}")
+    return options
+
+
+async def _serve(options: ServeCompilerOptions) -> None:
     loop, serving = asyncio.get_running_loop(), asyncio.current_task()
     assert serving is not None, "it runs"
-    for number in _SIGNALS:
+    stops = stop_signals()
+    for number in stops:
         loop.add_signal_handler(number, serving.cancel)
-    token, tls = read_guard(args, "serve-compiler")
-    corpus = Corpus(args.corpus)
-    pool = Pool(args.load, args.episodes)
-    service = CompilerService(pool, corpus, args.timeout, args.compile_timeout, token)
+    flags = (options.token, options.tls_cert, options.tls_key)
+    token, tls = read_guard(options.grpc, *flags, who="serve-compiler")
+    corpus = Corpus(options.corpus)
+    pool = Pool(options.load, options.episodes)
+    service = CompilerService(pool, corpus, options.timeout, options.compile_timeout, token)
     server = grpc.aio.server(options=OPTIONS)
     try:
-        port = listen(server, args.grpc, f"serve-compiler --grpc {args.grpc}", tls)
+        port = listen(server, options.grpc, f"serve-compiler --grpc {options.grpc}", tls)
         await pool.warm()
         await _offer(server, service)
         await server.start()
-        announce(args.grpc, port)
+        announce(options.grpc, port)
         await asyncio.Event().wait()  # for a signal
     finally:
-        for number in _SIGNALS:
-            loop.add_signal_handler(number, int)  # what follows is the clean-up, which is to be complete
+        for number in stops:
+            loop.add_signal_handler(number, int)  # the clean-up that follows must not be interrupted
         await server.stop(None)
         pool.close()
         await _settle()

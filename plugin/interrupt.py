@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`prompt_interrupt`: Ctrl-C in code that does not come back to Python for long."""
+"""`prompt_interrupt`: Ctrl-C in code that does not come back to Python for long. `heeded`: signals to handle.
+
+A signal that is ignored when a command starts (by `nohup`, or SIGINT by `command &` in a script) stays
+ignored in the command and in what it runs. Python installs no handler for an ignored SIGINT; code that
+handles other signals asks `heeded`.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +20,11 @@ if TYPE_CHECKING:
 
 GRACE: Final = 1.0
 """Seconds that Python has to react by itself."""
+
+
+def heeded(*numbers: signal.Signals) -> tuple[signal.Signals, ...]:
+    """Those of the signals that are not ignored: whoever started this process may have wanted that."""
+    return tuple(number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN)
 
 
 @contextlib.contextmanager

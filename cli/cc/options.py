@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from passpilot.cli.cc.clang_arguments import WITH_VALUE
+from passpilot.cli.options_table import OptionRow, options_of
 from passpilot.features.catalogue import HOOKED
 from passpilot.plugin.errors import InputError, UsageError
 
@@ -18,27 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Final
 
-LIMITS: Final = tuple(row.limit for row in HOOKED.values() if row.limit)
-SEVERAL: Final = ("advise", "load", "at", "log")
-"""Options that may be repeated."""
-
-OPTIONS: Final[Mapping[str, tuple[str, str]]] = {
-    **{point: ("RUNNER", f"ask RUNNER {row.question}") for point, row in HOOKED.items()},
-    "advise": ("POINT=RUNNER", "the same for any decision point, those of passes in Python too"),
-    "load": ("FILE.py", "register the passes, features, runners and decision points in it"),
-    "at": ("POINT=PIPELINE", "run a pipeline at one of LLVM's extension points"),
-    "log": ("FOLDER", "write every decision to a log in FOLDER, one per translation unit"),
-    "on-error": ("fail|default", "what a failing runner does"),
-    "timeout": ("SECONDS", "how long to wait for another process (10)"),
-    **{limit.option: (limit.value, f"{limit.help} ({limit.default})") for limit in LIMITS},
+OPTIONS: Final[Mapping[str, OptionRow]] = {
+    each.name: each for each in options_of("cc") if each.kind != "flag"
 }
 """Options with a value."""
 
-FLAGS: Final[Mapping[str, str]] = {
-    "traceback": "show the whole traceback of an error in Python",
-    "stats": "print what the advisors did, and of a runner that was never asked why",
-    "help": "show this text; `passpilot {name} -- --help` shows clang's",
-}
+FLAGS: Final[Mapping[str, OptionRow]] = {each.name: each for each in options_of("cc") if each.kind == "flag"}
 
 FILES: Final = ("onnx", "aot", "replay", "python")
 """Schemes of runners that begin with a file."""
@@ -62,9 +48,15 @@ example:
 
 def help_text(name: str, clang: str) -> str:
     """The text of --help."""
-    rows = [f"  {f'--{each}={value}':26}{text}" for each, (value, text) in OPTIONS.items()]
-    rows += [f"  {f'--{each}':26}{text.format(name=name)}" for each, text in FLAGS.items()]
+    said = [(f"--{name}{'=' * bool(value)}{value}", text) for name, value, text in _said()]
+    said.append(("--help", f"show this text; `passpilot {name} -- --help` shows clang's"))
+    rows = [f"  {flag:26}{text}" for flag, text in said]
     return _HELP.format(name=name, clang=clang, rows="\n".join(rows)).rstrip()
+
+
+def _said() -> list[tuple[str, str, str]]:
+    """The name of each option, its value, and what it does."""
+    return [(each.name, *each.said("cc")) for each in (*OPTIONS.values(), *FLAGS.values())]
 
 
 class Options:
@@ -84,7 +76,7 @@ class Options:
         self._split(argv)
         self._take_environment()
         for name, texts in self._given.items():
-            for text in texts if name in SEVERAL else texts[-1:]:
+            for text in texts if OPTIONS[name].several else texts[-1:]:
                 self._check(name, text)
 
     def _split(self, argv: Sequence[str]) -> None:
@@ -101,11 +93,10 @@ class Options:
         name, equals, value = option.partition("=")
         if name in OPTIONS:
             if not value:
-                raise self._wrong(
-                    f"--{name}", f"--{name}={OPTIONS[name][0]}", "no value" if equals else "no ="
-                )
+                wanted = f"--{name}={OPTIONS[name].said('cc')[0]}"
+                raise self._wrong(f"--{name}", wanted, "no value" if equals else "no =")
             self._put(name, value, f"--{name}")
-        elif option in FLAGS:
+        elif option == "help" or option in FLAGS:
             self.help |= option == "help"
             self.stats |= option == "stats"
             self.traceback |= option == "traceback"
@@ -128,28 +119,27 @@ class Options:
             self._where[name] = where
 
     def _take_environment(self) -> None:
-        for name in OPTIONS:
-            variable = _variable(name)
-            text = os.environ.get(variable, "")
-            for value in text.split(";") if name in SEVERAL else [text]:
+        for name, option in OPTIONS.items():
+            text = os.environ.get(option.variable, "")
+            for value in text.split(";") if option.several else [text]:
                 if value:
-                    self._put(name, value, variable)
-        self.stats |= os.environ.get("PASSPILOT_STATS", "0") not in ("", "0")
+                    self._put(name, value, option.variable)
+        self.stats |= os.environ.get(FLAGS["stats"].variable, "0") not in ("", "0")
 
     def _check(self, name: str, text: str) -> None:
-        where = self._where[name]
-        if name in SEVERAL and ";" in text:
+        option, where = OPTIONS[name], self._where[name]
+        if option.several and ";" in text:
             raise self._wrong(where, "a value without ';' (in the values of a runner it is %3B)", text)
         if name == "load":
             self._check_file(where, text)
         elif name in HOOKED or name == "advise":
             self._check_runner(where, text.partition("=")[2] if name == "advise" else text)
-        elif name == "on-error" and text not in ("fail", "default"):
-            raise self._wrong(where, "fail or default", text)
+        elif option.choices and text not in option.choices:
+            raise self._wrong(where, " or ".join(option.choices), text)
         elif name == "at" and "=" not in text:
-            raise self._wrong(where, "POINT=PIPELINE", text)
-        elif name == "timeout" or any(name == limit.option for limit in LIMITS):
-            self._check_number(where, text, positive=name == "timeout")
+            raise self._wrong(where, option.value, text)
+        elif option.kind in ("seconds", "number", "count"):
+            self._check_number(where, text, positive=option.kind == "seconds")
 
     def _check_runner(self, where: str, text: str) -> None:
         scheme, _, target = text.partition("?")[0].partition(":")
@@ -188,14 +178,14 @@ class Options:
 
     def environment(self) -> dict[str, str]:
         """The variables that tell the plugin; an empty one is none."""
-        told = {_variable(name): ";".join(texts) for name, texts in self._given.items() if name in SEVERAL}
-        told |= {_variable(name): texts[-1] for name, texts in self._given.items() if name not in SEVERAL}
-        if "PASSPILOT_ADVISE" in os.environ:
-            told.setdefault("PASSPILOT_ADVISE", "")
-        if self.stats:
-            told["PASSPILOT_STATS"] = "1"
-        if self.traceback:
-            told["PASSPILOT_TRACEBACK"] = "1"
+        told: dict[str, str] = {}
+        for name, texts in self._given.items():
+            told[OPTIONS[name].variable] = ";".join(texts if OPTIONS[name].several else texts[-1:])
+        advise = OPTIONS["advise"].variable
+        if advise in os.environ:
+            told.setdefault(advise, "")
+        given = {"stats": self.stats, "traceback": self.traceback}
+        told |= {FLAGS[name].variable: "1" for name, wanted in given.items() if wanted}
         return told
 
     def make_folder(self) -> None:
@@ -215,7 +205,3 @@ class Options:
                     f"{self._command}: {self._where['log']}: expected a folder, got {text}: {error.strerror}"
                 )
                 raise InputError(msg) from error
-
-
-def _variable(option: str) -> str:
-    return "PASSPILOT_" + option.upper().replace("-", "_")

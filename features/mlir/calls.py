@@ -59,4 +59,10 @@ def register_call(call: str, *, function: str, terminator: str, callee: str = "c
     CALLS.add(call, CallKind(call, callee, function, terminator, origin=definition_origin()))
 
 
-unregister_call = CALLS.unregister
+def unregister_call(call: str) -> None:
+    """Remove a registered call; for notebooks and tests.
+
+    Raises:
+        RegistrationError: it is not registered.
+    """
+    CALLS.unregister(call)

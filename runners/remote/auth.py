@@ -17,7 +17,6 @@ from passpilot.plugin.errors import InputError
 from passpilot.runners.remote.grpc_messages import split_address
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterable
 
     from passpilot.plugin.errors import Error
@@ -64,19 +63,28 @@ def read_credentials(
     return Credentials(certificates, secret)
 
 
-def read_guard(args: argparse.Namespace, who: str) -> tuple[str, tuple[bytes, bytes] | None]:
-    """Read a server's token, key and certificate from its command's flags; warn if others can read the token.
+def read_guard(
+    address: str, token: str | None, certificate: str | None, key: str | None, *, who: str
+) -> tuple[str, tuple[bytes, bytes] | None]:
+    """Token and TLS of a server by the flags of its command; warns if others can read the token.
+
+    Args:
+        address: the value of --grpc.
+        token: that of --token.
+        certificate: that of --tls-cert.
+        key: that of --tls-key.
+        who: what messages begin with.
 
     Raises:
         Error: a flag has a wrong value.
     """
-    host, _ = split_address(args.grpc, f"{who}: --grpc")
-    token = "" if args.token is None else read_token(args.token, f"{who}: --token")
-    tls = _read_tls(args.tls_cert, args.tls_key, who)
-    if token and tls is None and not is_loopback(host):
-        text = f"passpilot {who}: --grpc {args.grpc}: without TLS, whoever reads the network reads the token"
-        print(text, file=sys.stderr, flush=True)
-    return token, tls
+    host, _ = split_address(address, f"{who}: --grpc")
+    secret = "" if token is None else read_token(token, f"{who}: --token")
+    tls = _read_tls(certificate, key, who)
+    if secret and tls is None and not is_loopback(host):
+        told = f"passpilot {who}: --grpc {address}: without TLS, whoever reads the network reads the token"
+        print(told, file=sys.stderr, flush=True)
+    return secret, tls
 
 
 def has_token(metadata: Iterable[tuple[str, str | bytes]] | None, token: str) -> bool:

@@ -32,7 +32,7 @@ from tests.runners.serving.serving import client, ended, names_at, other_client,
 if TYPE_CHECKING:
     from _typeshed import TraceFunction
 
-STOPS = [signal.SIGINT, signal.SIGTERM]
+STOPS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 
 def policy(base: str, text: str) -> str:

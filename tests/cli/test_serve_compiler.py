@@ -110,7 +110,7 @@ def test_wrong_flags(tmp_path: Path, flags: tuple[str, ...], code: int, text: st
     assert text in refused("serve-compiler", *flags, cwd=tmp_path, code=code)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_while_a_file_is_loaded(tmp_path: Path, number: signal.Signals) -> None:
     here = tmp_path / "here"
     (tmp_path / "slow.py").write_text(f"import time\nopen({str(here)!r}, 'w').close()\ntime.sleep(1000)\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The examples run, and the README shows what they are and what they print."""
+"""The examples run, and the README shows their text and output."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The peers in docs/interop.md run as they stand there, and decide what they say."""
+"""The peers in docs/interop.md run unchanged, and their decisions reach the compiler."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def free_port() -> int:
 
 
 def check(folder: Path, runner: str) -> None:
-    """The peers all inline what costs less than 50."""
+    """All peers inline calls that cost less than 50."""
     (folder / "in.ll").write_text(PROGRAM)
     done = passpilot("opt", "in.ll", "-O2", f"--inline={runner}", "-S", "-o", "out.ll", cwd=folder)
     assert done.code == 0, done.err

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The examples of MLIR run: what is tuned, or decided on in both compilers, computes the same."""
+"""The MLIR examples run: tuned code, and code with decisions in both compilers, computes the same."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Talks as LLVM's interactive inliner does, with two questions, and then shows the fault that it is told to.
+"""Acts as LLVM's interactive inliner: asks two questions, then shows the fault given as argument.
 
 opt FAULT [NUMBER] -inliner-interactive-channel-base=BASE ...
 """
@@ -18,7 +18,7 @@ CONTEXT = b'{"context":""}\n'
 
 
 def question(number: int, node_count: int = 5) -> bytes:
-    """One with this node count, whose default is 1."""
+    """An observation with this node count and the default 1."""
     values = (node_count, 7, 1)
     tensors = b"".join(value.to_bytes(8, sys.byteorder, signed=True) for value in values)
     return b'{"observation":%d}\n' % number + tensors + b"\n"
@@ -28,7 +28,7 @@ STREAM = HEADER + CONTEXT + question(0)
 
 
 def hang() -> None:
-    """Until somebody ends us."""
+    """Hang until killed."""
     while True:
         time.sleep(60)
 
@@ -45,7 +45,7 @@ def ask(ends: tuple[int, int], data: bytes) -> int:
 
 
 def session(base: str, count: int = 2) -> tuple[int, int]:
-    """Ask `count` questions, tell the sum of the answers on stdout; the ends stay open."""
+    """Ask `count` questions and print the sum of the answers; the ends stay open."""
     ends = opened(base)
     os.write(ends[1], HEADER + CONTEXT)
     print(sum(ask(ends, question(number)) for number in range(count)), flush=True)
@@ -53,7 +53,7 @@ def session(base: str, count: int = 2) -> tuple[int, int]:
 
 
 def stream(base: str, data: bytes, pieces: int = 1) -> tuple[int, int]:
-    """Send `data`, which need not make sense, in so many pieces."""
+    """Send `data`, valid or not, in this number of pieces."""
     ends = opened(base)
     step = -(-len(data) // pieces) or 1
     for start in range(0, len(data), step):
@@ -64,7 +64,7 @@ def stream(base: str, data: bytes, pieces: int = 1) -> tuple[int, int]:
 
 
 def show(fault: str, number: int, base: str) -> int:  # noqa: C901  (a list of cases)
-    """The fault; returns an exit code."""
+    """Show the fault; returns an exit code."""
     match fault:
         case "sessions":
             for _ in range(number):

@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def refusal(folder: Path, options: str = "") -> str:
-    """Under both error policies: a model that cannot be used is no reason for a fallback."""
+    """A model that cannot be used causes no fallback, under both error policies."""
     flags = ("opt", "in.ll", "-O2", f"--inline=onnx:m.onnx{options}", "--log=l", "-o", "out.bc")
     line = refused(*flags, cwd=folder)
     assert refused(*flags, "--on-error=default", cwd=folder) == line
@@ -136,7 +136,7 @@ def test_an_output_of_strings(folder: Path) -> None:
 
 
 def at_a_decision(folder: Path, options: str = "") -> str:
-    """The refusal of a model whose answers are at fault; with a fallback, the output is opt's."""
+    """The error of a model with wrong answers; with a fallback, the output equals opt's."""
     flags = ("opt", "in.ll", "-O2", f"--inline=onnx:m.onnx{options}", "-o", "out.bc")
     line = refused(*flags, cwd=folder)
     assert "decision 0 (caller0 -> callee)" in line

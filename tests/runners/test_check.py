@@ -33,7 +33,7 @@ COUNTER = count()
 
 
 class Sound(Runner):
-    """Keeps every rule; the runners below break one each."""
+    """Keeps all rules; every runner below breaks one."""
 
     def __init__(self) -> None:
         self.inputs: tuple[TensorSpec, ...] = POINT.select(["node_count", "callee_users"])
@@ -141,7 +141,7 @@ class OtherInputsEachTime(Sound):
 class OtherAnswersEachTime(Sound):
     def __init__(self) -> None:
         super().__init__()
-        self.answer = next(COUNTER) % 4 // 2  # the first and the third of any four differ
+        self.answer = next(COUNTER) % 4 // 2  # of any four calls, the first and the third differ
 
     def evaluate(self) -> object:
         return self.answer
@@ -275,7 +275,7 @@ def test_our_runners_pass_at_other_points(spec: str | Callable[..., object], poi
 def test_constants_at_other_points() -> None:
     check_runner("const:2147483648.5", "priority")
     with pytest.raises(ConformanceError, match=r"within the domain: at decision \d+, .* 'mask' allows"):
-        check_runner("const:32", "evict")  # there are evictions that cannot be refused
+        check_runner("const:32", "evict")  # column 32 is not always legal
     check_runner("const:32", "evict", observations=[{}, {"mask": 1}])
 
 
@@ -324,7 +324,7 @@ def test_onnx_passes(tmp_path: Path) -> None:
 
 
 class Together(Sound):
-    """Has a method for several questions, which keeps the rules."""
+    """Overrides `evaluate_batch`, and keeps the rules."""
 
     def evaluate_batch(self, frames: NDArray[np.uint8]) -> list[object]:
         counts = frames[:, :8].copy().view(np.int64)[:, 0]

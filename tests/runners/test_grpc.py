@@ -93,7 +93,7 @@ def test_wrong_specs(text: str, complaint: str) -> None:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a certificate for this machine that signs itself, its key, and another certificate."""
+    """The folder of a self-signed certificate for this machine, its key, and another certificate."""
     folder = tmp_path_factory.mktemp("tls")
     for name in ("cert", "other"):
         key = ec.generate_private_key(ec.SECP256R1())
@@ -169,7 +169,7 @@ def big(size: int) -> TensorSpec:
 
 
 def test_the_largest_message(tmp_path: Path) -> None:
-    """A frame of 200 MiB less what protobuf adds."""
+    """A frame of 200 MiB minus protobuf's overhead."""
     (tmp_path / "policy.py").write_text(
         "def decide(obs):\n    return obs['big'][-1] == 7\ndecide.features = ('big',)\n"
     )
@@ -201,7 +201,7 @@ def test_advice_is_what_protobuf_writes(name: str) -> None:
 
 
 def test_sessions_leave_nothing(base: str) -> None:
-    """Neither threads nor descriptors at the client's end, whatever way the session ends."""
+    """A session leaves no threads or descriptors at the client's end, however it ends."""
 
     def session(target: str) -> None:
         with client(target) as runner:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""gRPC when one of its ends dies, stops, or says what it should not."""
+"""gRPC when one end dies, stops, or sends wrong messages."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from passpilot.features.point import find_point
 from passpilot.passes.advisor import Advisor
 from passpilot.passes.evict import EvictAdvisor
 from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.optimize import optimize
 from passpilot.passes.priority import PriorityAdvisor
-from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import AdviceError, Error, ModelError, PeerError, SpecMismatchError
 from passpilot.plugin.module import Module
 from passpilot.runners.base import Runner
@@ -39,7 +39,7 @@ YES = Answer(integer=1).SerializeToString()
 
 @contextlib.contextmanager
 def speaking(session: Session) -> Iterator[str]:
-    """The target of a server of the service that says what it likes."""
+    """The target of a server that answers with arbitrary bytes."""
     handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(
         lambda requests, _context: session(requests)
     )
@@ -56,7 +56,7 @@ def speaking(session: Session) -> Iterator[str]:
 
 
 def answers(*given: bytes) -> Session:
-    """A session that greets properly, and answers in this way."""
+    """A session with a correct handshake and these answers."""
 
     def session(requests: Iterator[bytes]) -> Iterator[bytes]:
         for answer in (WELCOME, *given):
@@ -68,7 +68,7 @@ def answers(*given: bytes) -> Session:
 
 @contextlib.contextmanager
 def listening(says: bytes, *, leaves: bool) -> Iterator[str]:
-    """The target of a plain TCP server that says something to whoever comes, and may leave then."""
+    """The target of a plain TCP server that sends bytes to every client, and may then leave."""
     held: list[socket.socket] = []
 
     def serve() -> None:
@@ -189,7 +189,7 @@ def test_bad_answers(answer: bytes, complaint: str) -> None:
 
 
 def test_answers_that_another_language_writes() -> None:
-    """Any encoding of protobuf is good, such as one with a field of a later version."""
+    """Any valid protobuf encoding is accepted, such as one with a field of a later version."""
     longer = YES + b"\xa2\x06\x03new"
     failure = Answer(failure=Failure(error="no")).SerializeToString()
     with speaking(answers(longer, failure, YES)) as target, client(target) as runner:
@@ -225,7 +225,7 @@ def test_connection_cut_at_every_byte_of_a_question_and_its_answer(base: str, st
                 with cutter(target_of(made)) as cut, client(cut.target) as runner:
                     assert runner.evaluate() == 0
                     cut.cut_after(way, offset + 1)
-                    with contextlib.suppress(PeerError):  # what is lost may be more than the message
+                    with contextlib.suppress(PeerError):  # more than the message may be lost
                         runner.evaluate()
                         runner.evaluate()
                     with pytest.raises(PeerError, match="expected an answer, got UNAVAILABLE"):
@@ -250,7 +250,7 @@ def test_connection_cut_within_the_handshake() -> None:
 
 @contextlib.contextmanager
 def raw(target: str) -> Iterator[Callable[[bytes], Answer]]:
-    """A client that sends what it likes."""
+    """A client that sends arbitrary bytes."""
     told: list[bytes] = []
     ready = threading.Semaphore(0)
 
@@ -335,7 +335,7 @@ def test_clients_that_never_greet_are_let_go() -> None:
 
 
 class Unfit(Runner):
-    """Fails when it gets its buffers."""
+    """Fails in `bind`."""
 
     inputs = ()
     output = find_point("inline").advice

@@ -130,7 +130,7 @@ def columns(name: str = "liverange_size") -> onnx.ValueInfoProto:
 
 
 def identity(path: Path) -> str:
-    """33 logits, which are the sizes of the live ranges."""
+    """Write a model whose 33 logits are the live ranges' sizes."""
     node = helper.make_node("Identity", ["liverange_size"], ["y"])
     return model(path, [node], TensorProto.FLOAT, [1, 33], columns())
 
@@ -213,7 +213,7 @@ def test_outputs_of_another_size(tmp_path: Path, point: str, shape: int) -> None
 
 
 def test_all_columns_in_one_input(tmp_path: Path) -> None:
-    """`map=x:*` concatenates the whole table, in its order."""
+    """`map=x:*` concatenates all of the point's own features, in their order."""
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 20 * 33 + 1])
     nodes = [
         helper.make_node("Constant", [], ["from"], value_ints=[33]),

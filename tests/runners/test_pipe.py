@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The pipe between a client and `passpilot serve` in a process of its own."""
+"""The pipe between a client and `passpilot serve` in a child process."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_server_after_one_that_was_killed(base: str) -> None:
 
 
 def test_deadline_is_that_of_each_question(base: str) -> None:
-    """The watch sees each begin and end; `test_watch.py` shows what it makes of that."""
+    """The watch sees the begin and end of every question; `test_watch.py` tests the deadline."""
     with served("const:1", base), client(base) as runner:
         before = runner._watch.steps
         assert [runner.evaluate() for _ in range(3)] == [1, 1, 1]
@@ -111,7 +111,7 @@ def test_the_longest_deadline(base: str, serdes: str) -> None:
 
 
 def test_large_frames(base: str) -> None:
-    """Larger than what a FIFO holds, so that neither end can write at once."""
+    """A frame larger than a FIFO's capacity, so that no end can write it in one piece."""
     (Path(base).parent / "large.py").write_text(
         "def decide(obs):\n    view = obs['large_for_pipe']\n    return int(view.sum()) == view.size\n"
         "decide.features = ('large_for_pipe', 'node_count')\n"

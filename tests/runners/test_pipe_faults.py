@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The pipe when one of its ends dies, stops, or says what it should not."""
+"""The pipe when one end dies, stops, or sends wrong messages."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_server_with_a_bad_handshake(base: str, fault: str, kind: type[Exception
 
 
 def stream(runner: PipeRunner) -> bytes:
-    """All that a client of `positive` says: the handshake, a context, two questions, and good-bye."""
+    """All messages of a client of `positive`: handshake, context, two questions, end."""
     frame = bytes(runner.frame)
     name = b"a context"
     context = wire.CONTEXT + frame + wire.WORD.pack(len(name)) + name
@@ -135,7 +135,7 @@ def stream(runner: PipeRunner) -> bytes:
 
 @pytest.mark.parametrize("asks", [False, True])
 def test_server_survives_a_client_that_leaves_at_any_byte(base: str, asks: bool) -> None:
-    """A client that is killed is, for the server, one whose descriptors are closed."""
+    """For the server, a killed client is a client that closes its descriptors."""
     with served(spec(base, "positive"), base) as server:
         with client(base) as runner:
             whole, hello = stream(runner), wire.hello(point())
@@ -216,7 +216,7 @@ def test_server_gives_up_a_client_that_stops_within_a_message(base: str) -> None
 
 
 def test_message_of_200_mib(tmp_path: Path) -> None:
-    """Far more than any pipe holds; every 4096th value is looked at, and the last."""
+    """A tensor much larger than any pipe; checks every 4096th value and the last."""
     (tmp_path / "policy.py").write_text(
         "def decide(obs):\n"
         "    values = obs['big'][::4096]\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The pipe in formats other than bitstream: what it carries, and its faults at every byte of a message."""
+"""The pipe in formats other than bitstream: its messages, and faults at every byte of a message."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def client(base: str, serdes: str, timeout: float = GENEROUS, name: str = "inlin
 
 
 def message(serdes: str, advice: int) -> bytes:
-    """The answer of a server, whole."""
+    """A server's complete answer."""
     made, value = advice_serdes(serdes, point().advice)
     value[...] = advice
     data = bytes(made.encode())
@@ -37,7 +37,7 @@ def message(serdes: str, advice: int) -> bytes:
 
 
 def question(serdes: str, users: int) -> bytes:
-    """The request of a client that was welcomed with `callee_users`, whole."""
+    """The complete request of a client whose server wants `callee_users`."""
     number = [each.name for each in point().features].index("callee_users") + 1
     data = b'{"callee_users":%d}' % users
     if serdes == "protobuf":
@@ -47,7 +47,7 @@ def question(serdes: str, users: int) -> bytes:
 
 
 class Script:
-    """A server in a thread: it welcomes a client, answers each request by the next of `answers`, and ends."""
+    """A server thread: it welcomes a client, answers its requests with `answers` in turn, and ends."""
 
     def __init__(self, base: str, *answers: bytes, hold: bool = False) -> None:
         self.requests: list[bytes] = []
@@ -138,7 +138,7 @@ def test_a_server_that_answers_nonsense(base: str, serdes: str, answer: bytes, t
 
 @pytest.mark.parametrize("serdes", FORMATS)
 def test_a_real_server(base: str, serdes: str) -> None:
-    """Answers, contexts, and errors that leave the session as it is."""
+    """Answers, contexts, and errors after which the session goes on."""
     with served(spec(base, "Contexts"), base), client(base, serdes) as runner:
         runner.tensors["inlining_default"][...] = 1
         for name, answer in (("", 0), ("naïve", 1)):

@@ -25,7 +25,7 @@ POINT = find_point("inline")
 
 
 class Compiler:
-    """What the compiler would tell."""
+    """A fake compiler."""
 
     def __init__(self) -> None:
         self.site = "a call site"

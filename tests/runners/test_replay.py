@@ -90,14 +90,14 @@ def test_unasked_decisions_are_a_warning_once(log: Path) -> None:
 
 
 def test_no_warning_where_it_would_be_noise(log: Path) -> None:
-    """After an error, and before the compilation has begun."""
+    """Close warns neither after an error nor before the compilation has begun."""
     with made(log) as runner, pytest.raises(AdviceError):
         ask(runner, 99, 0)
     make_runner(f"replay:{log}", POINT).close()
 
 
 def test_bits_are_compared(tmp_path: Path) -> None:
-    """NaN is like itself, and -0.0 is not 0.0."""
+    """NaN equals itself, and -0.0 differs from 0.0."""
     rows = [row("density_for_replay", "float"), row("inlining_decision")]
     path = tmp_path / "log"
     values = [[float("nan"), 1], [0.0, 1]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Several questions at once: batches of an ONNX model, and a choice by the scores of its columns."""
+"""Several questions at once: batches of an ONNX model, and choices by the scores of columns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MAP = f"map=x:{','.join(NAMES)}"
 
 
 def save(path: Path, nodes: list[onnx.NodeProto], shape: list[int | str], *weights: onnx.TensorProto) -> str:
-    """A model from x to y; the first dimension of both is that of `shape`."""
+    """A model from x to y; both have the first dimension of `shape`."""
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [shape[0], 1])
     graph = helper.make_graph(nodes, "m", [x], [y], weights)
@@ -67,7 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", params=["n", 1])
 def scorer(request: pytest.FixtureRequest, folder: Path) -> str:
-    """The same scorer, which takes several columns at once or only one."""
+    """The same scorer, for several columns at once or for one."""
     return perceptron(folder / f"{request.param}.onnx", request.param)
 
 
@@ -76,7 +76,7 @@ def made(spec: str, point: str = "evict") -> Runner:
 
 
 def scores(model: str, runner: Runner) -> NDArray[np.float32]:
-    """What onnxruntime says of each column."""
+    """onnxruntime's scores of all columns."""
     session = onnxruntime.InferenceSession(model.removeprefix("onnx:"), providers=["CPUExecutionProvider"])
     rows = np.stack([np.broadcast_to(runner.tensors[name].reshape(-1), 33) for name in NAMES], axis=1)
     each = [session.run(None, {"x": row[None]})[0] for row in rows]
@@ -174,7 +174,7 @@ def test_scorers_keep_the_contract(scorer: str) -> None:
 @pytest.mark.parametrize("batch", ["n", 1])
 @pytest.mark.parametrize("count", [1, 2, 63, 64, 65, 150])
 def test_a_batch_is_answered_as_one_by_one(folder: Path, batch: int | str, count: int) -> None:
-    """Also one that is larger than what the model is given at once."""
+    """Also a batch that is larger than the model's largest call."""
     model = perceptron(folder / f"inline-{batch}.onnx", batch, 2)
     runner = made(f"{model}?as=probability&map=x:callee_users,node_count", "inline")
     random = np.random.default_rng(count)
@@ -215,7 +215,7 @@ def test_a_compilation_does_not_see_whether_columns_are_asked_at_once(folder: Pa
 
 
 def test_large_tensors_are_read_where_they_are_bound_last(tmp_path: Path) -> None:
-    """Before and after batches, whose questions are elsewhere."""
+    """Before and after batches, whose tensors are in other memory."""
     info = helper.make_tensor_value_info
     node = helper.make_node("ReduceMax", ["v"], ["y"], axes=[1])
     inputs, outputs = [info("v", TensorProto.FLOAT, ["n", 2000])], [info("y", TensorProto.FLOAT, ["n", 1])]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every format carries every tensor exactly, and refuses what is not one of its messages."""
+"""All formats carry all tensors exactly, and refuse malformed messages."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def bound(serdes: SerDes) -> tuple[SerDes, dict[str, Tensor]]:
 
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[list[TensorSpec], dict[str, Tensor]]:
-    """A few specs, and values for them; of floats, any value."""
+    """A few specs and values for them; floats have any value."""
     rows = draw(st.lists(st.tuples(st.sampled_from(DTYPES), SHAPES), min_size=1, max_size=5))
     specs = [TensorSpec(f"t{n}", dtype, shape) for n, (dtype, shape) in enumerate(rows)]
     return specs, {spec.name: draw(arrays.arrays(spec.dtype, spec.shape)) for spec in specs}
@@ -149,7 +149,7 @@ def test_json_is_flat_and_exact() -> None:
 
 
 def test_protobuf_of_other_fields() -> None:
-    """Wrong number, wrong type, and more than fits, each as another table would write it."""
+    """Messages of another table: wrong count, wrong type, and values that do not fit."""
     serdes, _ = bound(Protobuf([X, Y]))
     for other, told in (
         ([X, TensorSpec("y", "float64", (2,))], "expected 2 values, got 4"),

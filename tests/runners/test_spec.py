@@ -31,7 +31,7 @@ VALUES = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 class Fixed(Runner):
-    """Says yes to whatever it is told to read."""
+    """Reads the given features and always says yes."""
 
     def __init__(self, inputs: tuple[TensorSpec, ...] = (), output: TensorSpec = POINT.advice) -> None:
         self.inputs = inputs
@@ -47,7 +47,7 @@ class Fixed(Runner):
 
 @pytest.fixture
 def mine(restored_registries: None) -> str:
-    """A scheme of this name may be registered."""
+    """Allow to register a scheme of this name, and remove it afterwards."""
     return "mine"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot serve-compiler` in a process of its own, and agents that ask it."""
+"""`passpilot serve-compiler` in a child process, and its agents."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class AdvisedCold:
 
 
 class Asked(TypedDict, total=False):
-    """What most episodes differ in."""
+    """The arguments in which most episodes differ."""
 
     point: Required[str]
     pipeline: str
@@ -103,17 +103,17 @@ class Service:
     loaded: Path
     temporary: Path
     made: Path
-    """The file that the features `stuck` and `large` make."""
+    """The file that the features `stuck` and `large` write."""
 
     def client(self, timeout: float = GENEROUS) -> CompilerClient:
         return CompilerClient(self.target, timeout=timeout)
 
     def workers(self) -> list[int]:
-        """The processes that it has started and that are still there."""
+        """The service's live child processes."""
         return [child.pid for child in psutil.Process(self.process.pid).children(recursive=True)]
 
     def ended(self) -> tuple[int, str]:
-        """The exit code, and what it said after it was ready; nothing of it may be left."""
+        """Wait for its end: the exit code and the output since it was ready; checks that nothing is left."""
         children = psutil.Process(self.process.pid).children(recursive=True)
         _, said = self.process.communicate(timeout=GENEROUS)
         _, alive = psutil.wait_procs(children, timeout=GENEROUS)
@@ -123,7 +123,7 @@ class Service:
 
 @contextlib.contextmanager
 def served(folder: Path, *flags: str | Path) -> Iterator[Service]:
-    """A service with the features above; it is killed and reaped in the end, whatever happens."""
+    """A service with the features above; it is always killed and reaped at the end."""
     file, temporary, made = folder / "features.py", folder / "tmp", folder / "made"
     file.write_text(FEATURES)
     temporary.mkdir()
@@ -194,7 +194,7 @@ def play(client: CompilerClient, seed: int, module: bytes | str, **keywords: Unp
 
 
 def persistently(attempt: Callable[[], object]) -> None:
-    """Try until the service takes it: an agent's death is noticed soon, not at once."""
+    """Retry until the service accepts: it notices an agent's death soon, not at once."""
     deadline = time.monotonic() + GENEROUS
     while True:
         try:
@@ -207,7 +207,7 @@ def persistently(attempt: Callable[[], object]) -> None:
 
 
 class Cable:
-    """A port that leads to a service, and that can be cut."""
+    """A port that forwards to a service, and can be cut."""
 
     def __init__(self, target: str) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -232,7 +232,7 @@ class Cable:
                 sink.sendall(data)
 
     def cut(self) -> None:
-        """Reset all connections, and take no more."""
+        """Reset all connections, and accept no more."""
         self._listener.close()
         for end in self._ends:
             end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What agents do wrong, and how they end: an error that names it, a service that lives on, nothing left."""
+"""Faults and deaths of agents: the error names the fault, the service goes on, nothing is left."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture
 def client(service: Service) -> Iterator[CompilerClient]:
-    """An agent for which, whatever the test did, the stream works in the end."""
+    """An agent whose stream must still work at the end of the test."""
     with service.client() as made:
         yield made
         assert play(made, 1, MODULE, **INLINE).actions
@@ -257,7 +257,7 @@ def test_a_client_can_be_used_after_an_interruption(client: CompilerClient) -> N
 
 @pytest.mark.parametrize(("feature", "steps"), [("stuck", 0), ("", 0), ("", 3)])
 def test_a_killed_agent_gives_everything_back(tmp_path: Path, feature: str, steps: int) -> None:
-    """It dies while LLVM works, at the first question, or in the middle; there is one worker for all."""
+    """The agent dies while LLVM works, at the first question, or later; all agents share one worker."""
     with served(tmp_path, "--episodes=1") as service:
         command = [sys.executable, "-c", AGENT, service.target, feature, str(steps)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as agent:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Episodes of real modules: what agents get is what the command line gives for the same decisions."""
+"""Episodes of real modules give the same as the command line with the same decisions."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def module(service: Service) -> bytes:
 
 
 def replayer(folder: Path, actions: list[float]) -> str:
-    """A runner that answers with these, in this order."""
+    """The spec of a runner that gives these answers in this order."""
     (folder / "replay.py").write_text(REPLAY)
     (folder / "replay.json").write_text(json.dumps(actions))
     return f"python:{folder / 'replay.py'}:decide"
 
 
 def text_size(file: Path) -> int:
-    """The bytes of code, by LLVM's own tool."""
+    """The bytes of code, measured by LLVM's own tool."""
     rows = [line.split() for line in run("llvm-size", "-A", file).decode().splitlines()]
     return sum(int(row[1]) for row in rows if row and row[0].startswith(".text"))
 
@@ -110,7 +110,7 @@ def test_passes_in_python_are_as_on_the_command_line(
     passes: str,
     place: str,
 ) -> None:
-    """One that is loaded, and one that comes with passpilot."""
+    """A loaded pass, and one that passpilot ships."""
     source = tmp_path / "in.bc"
     source.write_bytes(unit(corpus, "O2"))
     at = dict([place.split("=")] if place else [])
@@ -159,7 +159,7 @@ def test_both_rewards_of_any_point(service: Service, module: bytes) -> None:
 
 
 def test_a_baseline_is_of_the_same_options(service: Service, module: bytes) -> None:
-    """And of no others: not of those that are the agent's alone."""
+    """The options that only the agent sees do not matter."""
     levels = [0, 3, 0]
     with service.client() as client:
         for function in ("", "second"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The agent in the guide prints what the guide says."""
+"""The guide's agent prints the guide's output."""
 
 from __future__ import annotations
 

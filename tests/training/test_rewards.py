@@ -47,7 +47,7 @@ def size(code: bytes) -> float:
     "triple", ["x86_64-linux", "i386-linux", "aarch64-linux", "powerpc-linux", "s390x-linux"]
 )
 def test_code_size_is_that_of_llvm_size(triple: str, tmp_path: Path) -> None:
-    """Both widths and both orders of ELF."""
+    """Both word sizes and both byte orders of ELF."""
     code = emit(Module.read(TEXT.replace("TRIPLE", triple).encode()), "obj")
     (tmp_path / "a.o").write_bytes(code)
     rows = [line.split() for line in run("llvm-size", "-A", tmp_path / "a.o").decode().splitlines()]

@@ -20,6 +20,7 @@ from passpilot.passes.mlir.pipeline import Pipeline
 from passpilot.passes.mlir.stock.messages import Reply, receive_request, send_answer
 from passpilot.plugin.errors import Error, PassError
 from passpilot.plugin.failures import headline
+from passpilot.plugin.interrupt import heeded
 from passpilot.plugin.load import load_file
 from passpilot.plugin.mlir.bindings import bindings
 
@@ -95,7 +96,8 @@ def _printed(operation: Any, *, alone: bool) -> bytes:
 
 def main(descriptor: str, *files: str) -> None:
     """Answer requests until there is nobody left to ask."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the tool ends by it, too
+    for number in heeded(signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)  # the tool ends by it, too
     threading.Thread(target=_end_with, args=(int(descriptor),), daemon=True).start()
     connection = Connection(int(descriptor))
     failure: Reply | None = None

@@ -13,7 +13,9 @@
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
 
+#include <array>
 #include <csignal>
+#include <utility>
 
 using namespace llvm;
 
@@ -101,20 +103,29 @@ bool targetHelp(const std::string &TripleText) {
 
 namespace {
 
-/// LLVM takes SIGINT over when it first opens an output file; it is Python's.
-class KeepInterrupt {
+/// LLVM installs handlers when it first opens an output file, also for signals
+/// that were ignored. SIGINT is Python's, and what was ignored stays ignored.
+class KeepSignals {
 public:
-  KeepInterrupt() { sigaction(SIGINT, nullptr, &Before); }
-  ~KeepInterrupt() { sigaction(SIGINT, &Before, nullptr); }
+  KeepSignals() {
+    for (auto &[Number, Action] : Before)
+      sigaction(Number, nullptr, &Action);
+  }
+  ~KeepSignals() {
+    for (const auto &[Number, Action] : Before)
+      if (Number == SIGINT || Action.sa_handler == SIG_IGN)
+        sigaction(Number, &Action, nullptr);
+  }
 
 private:
-  struct sigaction Before;
+  std::array<std::pair<int, struct sigaction>, 3> Before{
+      {{SIGINT, {}}, {SIGHUP, {}}, {SIGTERM, {}}}};
 };
 
 } // namespace
 
 LLVMRemarkFileHandle openRemarks(LLVMContext &Context, const RemarkOptions &O) {
-  KeepInterrupt Mine;
+  KeepSignals Kept;
   auto Remarks = setupLLVMOptimizationRemarks(Context, O.File, O.Filter,
                                               O.Format, O.WithHotness);
   if (!Remarks)

@@ -84,9 +84,9 @@ private:
 };
 
 Option Inline("passpilot-inline", "PASSPILOT_INLINE", "RUNNER",
-              "Ask RUNNER about each call site, such as onnx:FILE, const:0");
+              "Ask RUNNER about each call site");
 Option Evict("passpilot-evict", "PASSPILOT_EVICT", "RUNNER",
-             "Ask RUNNER which live range to evict");
+             "Ask RUNNER which live range to evict when registers run out");
 Option Priority("passpilot-priority", "PASSPILOT_PRIORITY", "RUNNER",
                 "Ask RUNNER how early to allocate each live range");
 Option Advise("passpilot-advise", "PASSPILOT_ADVISE", "POINT=RUNNER",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A compiled model by the C interface alone: `passpilot_model.h` in ctypes."""
+"""Calls a compiled model only through its C interface: `passpilot_model.h` in ctypes."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Library:
 
     def __init__(self, path: Path) -> None:
         fresh = path.with_name(f"{path.name}.{len(list(path.parent.iterdir()))}")
-        fresh.hardlink_to(path)  # the loader knows libraries by their names
+        fresh.hardlink_to(path)  # the loader caches libraries by name
         self._library = ctypes.CDLL(str(fresh))
         self.c = CModel.in_dll(self._library, "passpilot_policy")
         self.inputs = [Spec(self.c.inputs[at]) for at in range(self.c.input_count)]
@@ -89,7 +89,7 @@ class Library:
         return made
 
     def status(self, feeds: Mapping[str, Array]) -> tuple[int, dict[str, Array]]:
-        """What evaluate returns, and the outputs; the inputs must be left alone."""
+        """Call evaluate; its result and the outputs. The inputs must stay unchanged."""
         arrays = [np.ascontiguousarray(feeds[spec.name], spec.dtype) for spec in self.inputs]
         for array, spec in zip(arrays, self.inputs, strict=True):
             assert array.size == prod(spec.shape)
@@ -121,7 +121,7 @@ def library(
 
 
 def examples(count: int) -> settings:
-    """So many random examples, the same in each run."""
+    """Random examples, the same in every run."""
     return settings(
         max_examples=count,
         deadline=None,

@@ -57,7 +57,7 @@ def mlp(widths: Sequence[int] = (38, 64, 64, 2), activation: str = "Relu", seed:
 
 
 def small_mlp(activation: str = "Tanh") -> onnx.ModelProto:
-    """The same of small numbers of observation: features are scaled down before the first layer."""
+    """A perceptron that first scales its features down."""
     made = mlp((38, 16, 2), activation)
     scale = numpy_helper.from_array(np.array(0.02, "f4"), "scale")
     made.graph.initializer.append(scale)

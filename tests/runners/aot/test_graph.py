@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Models that are ill-formed, or more than can be compiled: refused by name before anything is made."""
+"""Ill-formed and unsupported models are refused, with the name of the fault, before anything is written."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whole policies, as scikit-learn, PyTorch and MLGO have them, compiled and against onnxruntime."""
+"""Compares whole compiled policies of scikit-learn, PyTorch and MLGO with onnxruntime."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FEATURES = 12
 
 
 def check(proto: onnx.ModelProto, folder: Path, feeds: Callable[[], dict[str, NDArray[np.generic]]]) -> None:
-    """Forty inputs: floats are near, and decisions, which are integers, the same."""
+    """For forty inputs, floats are close, and decisions, which are integers, are equal."""
     run, compiled = reference(proto), library(proto, folder)
     for _ in range(40):
         fed = feeds()
@@ -102,7 +102,7 @@ def test_scikit_learn(name: str, classes: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [10, pytest.param(38, marks=pytest.mark.soak)])
 def test_inliner_of_mlgo(tmp_path: Path, count: int) -> None:
-    """So many integers, bucketised by quantiles; values at the quantiles and the largest there are."""
+    """`count` integers bucketised by quantiles; includes values at the quantiles and the largest integers."""
     rng = np.random.default_rng(3)
     names = [spec.name for spec in find_point("inline").features][:count]
 

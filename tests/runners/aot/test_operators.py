@@ -69,7 +69,7 @@ def test_tensors_without_elements(tmp_path: Path) -> None:
 
 
 def test_a_table_of_one_row(tmp_path: Path) -> None:
-    """Zero is the only index that it has."""
+    """Zero is the only valid index."""
     table = constant([[1.5, -2.5]], F32)
     model = graph_of([Case("Gather", [table, Input(I64, (1,))], [F32])], 17)
     made = library(model, tmp_path)

@@ -39,7 +39,7 @@ def pair(folder: Path, made: onnx.ModelProto, point: str, options: str) -> tuple
 
 
 def agree(runners: tuple[Runner, Runner], largest: int, count: int = 200) -> set[object]:
-    """Ask both about the same random observations; the answers that were met."""
+    """Ask both about the same random observations; the set of answers."""
     random = np.random.default_rng(5)
     theirs, ours = runners
     assert theirs.inputs == ours.inputs
@@ -90,7 +90,7 @@ def test_evictions_by_logits_under_a_mask(tmp_path: Path) -> None:
 
 
 def test_evictions_by_the_score_of_each_column(tmp_path: Path) -> None:
-    """The columns differ by far, so that rounding plays no part."""
+    """The columns differ so much that rounding does not matter."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["sum"]),
         helper.make_node("Abs", ["sum"], ["y"]),
@@ -140,7 +140,7 @@ def test_a_model_compiled_anew_is_not_the_one_before(tmp_path: Path) -> None:
 
 
 def test_a_model_is_not_the_one_whose_descriptor_it_gets(tmp_path: Path) -> None:
-    """The loader knows a file that it has by all names under which it was opened, also those given up."""
+    """The loader caches an open file under all names by which it was opened, even deleted ones."""
     for value in (0, 1):
         node = helper.make_node("Identity", ["c"], ["y"])
         pair(tmp_path, model([node], [], ["y"], {"c": np.array([value])}), "inline", "")
@@ -225,7 +225,7 @@ const passpilot_model NAME = {ABI, 0, 1, 0, 0, &output, 8, "", "", "a-cpu", FEAT
 
 
 def crafted(folder: Path, **changes: str) -> str:
-    """A library of the interface written in C, with some of its values changed."""
+    """A library that implements the interface in C, with some values changed."""
     values = {
         "NAME": "passpilot_policy",
         "ABI": "PASSPILOT_MODEL_ABI",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiled ensembles of trees against onnxruntime: the same to the bit before the transform."""
+"""Compiled tree ensembles equal onnxruntime's bit by bit before the transform."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def check_classifier(
     dtype: str,
     rows: int,
 ) -> None:
-    """With one base, where leaves lack one of two classes, onnxruntime writes only one score of two."""
+    """With one base and leaves that lack one of two classes, onnxruntime writes only one of two scores."""
     base = 0 if base == 1 and (classes > 2 or each == "some") else base
     attributes: Attributes = weights(trees, "class", classes, each, positive)
     attributes |= {
@@ -127,7 +127,7 @@ test_many_classifiers = pytest.mark.soak(many(classifiers(check_classifier)))
 
 
 def test_shared_nodes_and_long_chains(tmp_path: Path) -> None:
-    """Set membership, as exporters write it: equalities in a row that share what follows when one holds."""
+    """Exporters write set membership as a chain of equalities with a common child for true."""
     count = 300
     trees = grown(0, 1, 0, MODES, missing=False)
     columns = trees.nodes

@@ -21,7 +21,7 @@ from compilerinterface.PipeCompilerInterface import PipeCompilerInterface
 
 
 def values_of(features: object) -> dict[str, list[float]]:
-    """What the two formats of a pipe give, in one form."""
+    """Convert the tensors of both pipe formats to one form."""
     if isinstance(features, dict):
         return {name: value if isinstance(value, list) else [value] for name, value in features.items()}
     return {each.spec().name: [each[n] for n in range(len(each))] for each in features}  # type: ignore[attr-defined]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""An agent of MLGO's protocol as others write it: blocking, with nothing of ours; and its faults.
+"""An agent of MLGO's protocol without passpilot, blocking as usual; can show faults.
 
 python mlgo_agent.py BASE RECORD HOW SIZE
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Models in the manner of MLGO's: quantile buckets, their roots and z-scores, then a small perceptron."""
+"""Models like MLGO's: z-scores, roots and squares of quantile buckets, then a small perceptron."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Graph:
-    """Nodes and constants, under names of their own."""
+    """Collects nodes and constants under unique names."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
@@ -54,7 +54,7 @@ class Graph:
 
 
 def inliner_model(names: Sequence[str]) -> onnx.ModelProto:
-    """Of integers (of MLGO, 38): how many quantiles each reaches, as share, root, square; four layers."""
+    """A model of integers (MLGO has 38): z-score, root and square of their quantile buckets; four layers."""
     graph = Graph(1)
     last = graph.constant(np.array([-1]))
     parts: list[str] = []
@@ -76,7 +76,7 @@ def inliner_model(names: Sequence[str]) -> onnx.ModelProto:
 
 
 def eviction_model(specs: Sequence[TensorSpec]) -> onnx.ModelProto:
-    """Of the 21 tensors: each column scored by the same layers, with a table; masked ones are low."""
+    """A model of the 21 eviction tensors: the same layers score every column; masked columns score low."""
     graph = Graph(2)
     last, first = graph.constant(np.array([-1])), graph.constant(np.array([1, 33], np.int64))
     table = graph.constant(graph.rng.normal(size=(10, 3)).astype(np.float32))

@@ -109,7 +109,7 @@ def test_a_model_that_falls_silent(tmp_path: Path, serdes: str, how: str) -> Non
 
 
 def answering(base: Path, data: bytes, *, leaves: bool = False) -> threading.Thread:
-    """A model of no library that answers one observation with `data`, and leaves or waits for the end."""
+    """A model without the library: answers one observation with `data`, then leaves or waits for the end."""
     for end in ("in", "out"):
         os.mkfifo(f"{base}.{end}")
 
@@ -183,7 +183,7 @@ def test_formats_that_a_pipe_does_not_know() -> None:
 
 @pytest.mark.parametrize("serdes", FORMATS)
 def test_a_compilation(tmp_path: Path, serdes: str) -> None:
-    """The answer of a model to real features, and its misdeeds, as a user sees them."""
+    """A model's answer to real features and its faults, as a user sees them."""
     (tmp_path / "in.ll").write_text(program(3))
     flags = (
         "opt",
@@ -363,7 +363,7 @@ def test_a_reply_without_fields_and_a_field_too_narrow(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("serdes", FORMATS)
 def test_one_deadline_for_a_whole_compilation(tmp_path: Path, serdes: str) -> None:
-    """With one for each decision the command would not end in time."""
+    """With a deadline per decision the command would take too long."""
     (tmp_path / "in.ll").write_text(program(40))
     flags = (f"--inline=pipe:ch?protocol=mlbridge&serdes={serdes}", "--timeout=2", "--on-error=default")
     with model(serdes, tmp_path / "ch", "stalls", 3):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`pipe:BASE?protocol=mlgo` says what stock LLVM says, to an agent that was written for LLVM."""
+"""`pipe:BASE?protocol=mlgo` sends the same as stock LLVM to an agent that was written for LLVM."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_allocation_is_byte_for_byte_what_llc_says(
     assert done.code == 0, done.err
     assert lines_of(told)[0] == lines_of(said)[0] == header_of(find_point(point), default=False).line
     assert told.count(b'{"observation":') > 10
-    assert told == said.removesuffix(b'{"context":"main"}\n')  # ours leaves out who asks nothing
+    assert told == said.removesuffix(b'{"context":"main"}\n')  # passpilot omits contexts without questions
     assert (tmp_path / "ours.o").read_bytes() == (tmp_path / "theirs.o").read_bytes()
 
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 
 class Actor(nn.Module):
-    """An actor as reinforcement learning has it: normalised observations, two tanh layers, probabilities."""
+    """An actor as in reinforcement learning: normalised observations, two tanh layers, probabilities."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -125,7 +125,7 @@ def _noise(like: Tensor) -> Tensor:
 
 
 def _without_metadata(path: Path) -> None:
-    """The newer exporter writes the Python stack of every node, with the paths of the machine."""
+    """Remove the Python stacks, with this machine's paths, that the newer exporter writes for every node."""
     model = onnx.load(path)
     model.graph.ClearField("metadata_props")
     model.graph.ClearField("value_info")

@@ -36,7 +36,7 @@ class Input:
     dtype: np.dtype[np.generic]
     shape: Shape
     values: str = "any"
-    """What is fed: `any`, with infinities and NaN; `real` numbers; `small`; `positive`; or below a number."""
+    """The values to feed: `any`, with infinities and NaN; `real`; `small`; `positive`; or below a number."""
     array: Array | None = None
 
 
@@ -132,7 +132,7 @@ def _integers(rng: np.random.Generator, dtype: np.dtype[np.generic], shape: Shap
 
 
 def shape(r: Random, least: int = 0, most: int = 4) -> Shape:
-    """A small shape; now and then a longer last dimension, for vectors and what is left over."""
+    """A small shape, sometimes with a longer last dimension, for vectors and their remainders."""
     made = [r.choice((1, 2, 3, 5)) for _ in range(r.randint(least, most))]
     if made and r.random() < 0.4:
         made[-1] = r.choice((7, 16, 17, 33))
@@ -238,7 +238,7 @@ def clip(r: Random, opset: int) -> Case:
 
 
 def cast(r: Random, opset: int) -> Case:
-    """Floats become integers in their range only: beyond, C and so onnxruntime leave the result open."""
+    """Converts floats to integers only within range; beyond it, C and onnxruntime define no result."""
     kinds = (F32, F64, I32, I64, BOOL, U8)
     source, target = r.choice(kinds), r.choice(kinds)
     kind = "any"

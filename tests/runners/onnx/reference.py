@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""onnxruntime's answers, on one thread and the graph as it stands, and how near compiled ones must be."""
+"""onnxruntime's answers on one thread without graph optimization, and the tolerance for compiled models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.generic]
 
 EPSILON: Final = {"float32": 1e-5, "float64": 2e-10}
-"""Of the value, and of the largest of its tensor, or of 0.01; onnxruntime's own sigmoid sets the limit."""
+"""Relative to the value, the tensor's largest value, or 0.01; onnxruntime's sigmoid needs this much."""
 
 
 def reference(model: onnx.ModelProto) -> Callable[[Mapping[str, Array]], dict[str, Array]]:
@@ -33,7 +33,7 @@ def reference(model: onnx.ModelProto) -> Callable[[Mapping[str, Array]], dict[st
 
 
 def assert_close(made: Array, wanted: Array, what: str) -> None:
-    """Integers and booleans are the same; floats are near; NaN and infinities are where they must be."""
+    """Check that integers and booleans are equal, floats close, and NaN and infinities at the same places."""
     assert (made.dtype, made.shape) == (wanted.dtype, wanted.shape), what
     if wanted.dtype.kind != "f":
         assert np.array_equal(made, wanted), what

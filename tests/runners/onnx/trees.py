@@ -21,7 +21,7 @@ MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRA
 AGGREGATES = ("SUM", "AVERAGE", "MIN", "MAX")
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO")
 THRESHOLDS = np.array([-1e30, -2.5, -1.0, -0.0, 0.0, 1e-40, 0.5, 1.0, 3.0, 3e38], np.float32)
-"""Few, so that comparisons for equality are met."""
+"""Few values, so that comparisons for equality succeed."""
 
 COLUMNS = (
     "treeids",
@@ -47,7 +47,7 @@ class Trees:
     leaves: list[tuple[int, int]] = field(default_factory=list)
 
     def grow(self, tree: int, depth: int) -> None:
-        """Add a tree, of at most so many levels, with its nodes in an order of their own."""
+        """Add a tree of limited depth, with its nodes in random order."""
         rows: list[dict[str, object]] = []
         self._node(tree, depth, rows)
         head, *rest = rows
@@ -86,7 +86,7 @@ def grown(seed: int, count: int, depth: int, modes: Sequence[str], missing: bool
 
 
 def weights(trees: Trees, prefix: str, scores: int, each: str, positive: bool) -> Attributes:
-    """Weights of the leaves: for `all` scores, `one` per tree, `some` per leaf, the `first` or the `last`."""
+    """Leaf weights: for `all` scores, `one` per tree, `some` per leaf, the `first` or the `last`."""
     rng = trees.rng
     found: list[tuple[int, int, int, float]] = []
     for tree, node in trees.leaves:
@@ -108,7 +108,7 @@ def weights(trees: Trees, prefix: str, scores: int, each: str, positive: bool) -
 def model(
     op_type: str, dtype: str, attributes: Attributes, trees: Trees, outputs: int, rows: int
 ) -> onnx.ModelProto:
-    """A model of the one node."""
+    """A model of a single node."""
     kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     made = [helper.make_tensor_value_info("scores", TensorProto.FLOAT, [rows, outputs])]
     if op_type.endswith("Classifier"):
@@ -130,7 +130,7 @@ def model(
 def observations(
     rng: np.random.Generator, dtype: np.dtype[np.generic], shape: tuple[int, ...]
 ) -> NDArray[np.generic]:
-    """Inputs that meet thresholds, or lie beside them, or are NaN or infinite."""
+    """Inputs equal or close to thresholds, NaN, and infinities."""
     if dtype.kind == "i":
         return rng.choice(np.array([-3, -1, 0, 1, 2, 1 << 30, -(1 << 31)]), shape).astype(dtype)
     odd = np.array([np.nan, np.inf, -np.inf, -0.0, 1e-45], np.float32)

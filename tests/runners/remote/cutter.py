@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A TCP proxy whose connections break where a test wants it."""
+"""A TCP proxy that breaks connections where a test asks for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 
 class Cutter:
-    """A TCP proxy that closes both connections once so many bytes more have passed in one direction."""
+    """A TCP proxy that closes both connections after a number of bytes in one direction."""
 
     def __init__(self, target: str) -> None:
         host, _, port = target.rpartition(":")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A model server behind either transport, for the tests of what pipes and gRPC have in common."""
+"""A model server over a pipe or gRPC, for tests of what the two have in common."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Remote:
 
     @contextlib.contextmanager
     def server(self, runner: str, point: str = "inline") -> Iterator[str]:
-        """The spec of the clients of a server: of gRPC in this process, where no session may be left."""
+        """The spec for a server's clients; a gRPC server is in this process and must end without sessions."""
         if self.scheme == "pipe":
             with self.served(runner, "--point", point) as (_, address):
                 yield address

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The committed modules of the .proto files say what the .proto files say."""
+"""The committed modules match the .proto files."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Model servers that die, hang or talk nonsense, as a compilation meets them, under both error policies."""
+"""Compilations with model servers that die, hang or send nonsense, under both error policies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.runners.serving.serving import faulty, offered
 TIMEOUT = 3.0
 """The deadline for a peer.
 
-A wait at each of the `CALLS` decisions would take longer than `GENEROUS`, in which each command has to end.
+If every one of the `CALLS` decisions waited, a command would exceed its limit `GENEROUS`.
 """
 assert TIMEOUT * CALLS > GENEROUS
 
@@ -43,7 +43,7 @@ def flags(*more: str, base: str = "ch", timeout: float = TIMEOUT) -> tuple[str, 
 
 
 def refusal(folder: Path, *more: str) -> str:
-    """The error of a compilation that ends with its first trouble."""
+    """The error of a compilation that stops at its first fault."""
     done = passpilot(*flags(*more), cwd=folder)
     check_refused(folder, done)
     return done.err
@@ -57,7 +57,7 @@ def check_refused(folder: Path, done: Done) -> None:
 
 
 def check_fell_back(folder: Path, done: Done, count: int) -> None:
-    """`count` decisions were LLVM's, and the output is as opt's."""
+    """Check that `count` decisions were LLVM's, and the output equals opt's."""
     assert done.code == 0, done
     assert re.search(rf"^ *{count} fallbacks to the default$", done.err, re.MULTILINE), done.err
     assert f"{count} of {CALLS} decisions fell back to the default; the first: " in done.err
@@ -66,7 +66,7 @@ def check_fell_back(folder: Path, done: Done, count: int) -> None:
 
 FALL_BACK = ("--on-error=default", "--stats")
 
-# how a session goes wrong after one good answer, which is to the name of the context
+# the faults of a session after one good answer, the one to the context
 FAULTS = [
     ("dies between", 0),
     ("dies", 0),

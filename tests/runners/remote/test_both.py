@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # ruff: noqa: ARG001
-"""What a client and a model server do alike over a pipe and over gRPC."""
+"""Client and model server behave alike over a pipe and over gRPC."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_closed_runner(remote: Remote) -> None:
 
 
 def test_interruption_ends_the_session(remote: Remote) -> None:
-    """What the server still answers would belong to a question that was given up."""
+    """A late answer would belong to the abandoned question."""
     with remote.served(remote.policy("forever")) as (child, address), reached(address) as runner:
         interrupt_once_asked(child, runner)
         with pytest.raises(PeerError, match="one that an interruption ended"):
@@ -200,5 +200,5 @@ def test_neither_end_grows(remote: Remote) -> None:
         ask()
         sizes = [ask() for _ in range(5)]
     for end in zip(*sizes, strict=True):
-        # What is allocated once shows in one batch, a leak in each.
+        # A single allocation shows in one batch, a leak in all.
         assert min(new - old for old, new in pairwise(end)) < most

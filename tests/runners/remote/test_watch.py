@@ -15,7 +15,7 @@ from tests.runners.serving.serving import GENEROUS
 
 
 class Woken(Watch):
-    """Cannot wake the reader at first."""
+    """Fails at its first attempt to wake the reader."""
 
     def __init__(self) -> None:
         self.tries = 0
@@ -40,7 +40,7 @@ def test_a_reader_that_cannot_be_woken_at_first_is_woken_later() -> None:
 
 
 class Clock:
-    """Stands for `time` in the watch, whose thread looks at it again and again."""
+    """Replaces `time` in the watch, whose thread polls it."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -51,7 +51,7 @@ class Clock:
         return self.now
 
     def seen(self) -> None:
-        """Wait until the watch has seen how things are: it is in the third look from now."""
+        """Wait until the watch has seen the current state: until its third look from now."""
         while self._looks.acquire(blocking=False):
             pass
         for _ in range(3):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A model server that answers one question well, and then shows the fault that it is told to.
+"""A model server that answers one question correctly, then shows the fault given as argument.
 
 python faulty_server.py BASE FAULT SIZE
 """
@@ -20,7 +20,7 @@ REQUEST = 16
 
 
 def silent() -> None:
-    """Until the test, which holds the other end, kills us."""
+    """Hang until the test, which holds the other end, kills this process."""
     sys.stdin.read()
 
 
@@ -30,7 +30,7 @@ def answer(channel: FifoChannel, data: bytes) -> None:
 
 
 def show(channel: FifoChannel, fault: str, size: int) -> None:
-    """The fault after a proper handshake and a proper answer."""
+    """Show the fault, after a correct handshake and a correct answer."""
     whole = wire.WORD.pack(0) + wire.WORD.pack(1)
     match fault:
         case "dies between":

@@ -30,7 +30,7 @@ def served(spec: str, *flags: str) -> Iterator[tuple[subprocess.Popen[str], str]
 
 @contextlib.contextmanager
 def server(runner: RunnerLike, point: str = "inline", timeout: float = GENEROUS) -> Iterator[GrpcServer]:
-    """A server in this process; no session is left in the end."""
+    """A server in this process; must end without open sessions."""
     with GrpcServer(runner, "0", point=point, timeout=timeout) as made:
         yield made
         assert made.close()
@@ -38,15 +38,15 @@ def server(runner: RunnerLike, point: str = "inline", timeout: float = GENEROUS)
 
 
 def target_of(server: GrpcServer) -> str:
-    """What its clients call it."""
+    """The target for its clients."""
     return f"127.0.0.1:{server.port}"
 
 
 def client(target: str, keys: str = "", *, offered: Point | None = None, timeout: float = GENEROUS) -> Runner:
-    """A client that has buffers."""
+    """A client with buffers."""
     return reached(f"grpc:{target}{keys}", offered, timeout)
 
 
 def advise(channel: grpc.Channel) -> grpc.StreamStreamMultiCallable[bytes, bytes]:
-    """The service's method for a client that sends what it likes."""
+    """The service's method, for a client that sends arbitrary bytes."""
     return channel.stream_stream(f"/{grpc_messages.SERVICE}/{grpc_messages.METHOD}")

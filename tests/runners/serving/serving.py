@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Model servers in processes of their own, real and faulty ones, and their clients."""
+"""Model servers in child processes, real and faulty ones, and their clients."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CLIENT = (
 )
 FAULTY = Path(__file__).with_name("faulty_server.py")
 GENEROUS = 60.0
-"""Seconds that no test comes near unless something is broken."""
+"""A limit in seconds that only a broken test reaches."""
 
 
 def point(*more: TensorSpec) -> Point:
@@ -49,13 +49,13 @@ def offered(base: str) -> None:
 
 
 def names_at(base: str) -> list[str]:
-    """What is left of a server's files."""
+    """The remaining files of a server."""
     return sorted(path.name for path in Path(base).parent.glob(f"{Path(base).name}.*"))
 
 
 @contextlib.contextmanager
 def process(*command: str) -> Iterator[subprocess.Popen[str]]:
-    """A child that is killed and reaped in the end, whatever happens."""
+    """A child process that is always killed and reaped at the end."""
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as child:
         try:
@@ -66,7 +66,7 @@ def process(*command: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def ended(server: subprocess.Popen[str]) -> tuple[int, str]:
-    """The exit code and what was said on stderr."""
+    """The exit code and the text on stderr."""
     _, said = server.communicate(timeout=GENEROUS)
     return server.returncode, said
 
@@ -94,7 +94,7 @@ def reached(address: str, offered: Point | None = None, timeout: float = GENEROU
 
 @contextlib.contextmanager
 def other_client(address: str) -> Iterator[subprocess.Popen[str]]:
-    """A client in a process of its own, in the middle of a session."""
+    """A client in a child process, in the middle of a session."""
     with process(sys.executable, "-c", CLIENT, address) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == "1\n"
@@ -102,12 +102,12 @@ def other_client(address: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def client(base: str, timeout: float = GENEROUS) -> PipeRunner:
-    """A client that has buffers."""
+    """A client with buffers."""
     return allocate(PipeRunner(base, point(), timeout))
 
 
 def interrupt_once_asked(server: subprocess.Popen[str], runner: Runner) -> None:
-    """Ctrl-C, as it were, while the policy, which has just printed a line, is at work on the answer."""
+    """Interrupt, like Ctrl-C, while the policy, which has just printed a line, computes its answer."""
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
@@ -130,6 +130,6 @@ def interrupt_once_asked(server: subprocess.Popen[str], runner: Runner) -> None:
 
 
 def resident_kilobytes(pid: int | str = "self") -> int:
-    """The memory of a process now."""
+    """The current memory of a process."""
     pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE") // 1024

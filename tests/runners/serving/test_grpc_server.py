@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot serve --grpc` as a command, and what it does for many compilers at once."""
+"""`passpilot serve --grpc` as a command, with many compilers at once."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import subprocess
@@ -59,7 +58,7 @@ def serving() -> list[threading.Thread]:
 
 
 def test_signal_while_a_policy_runs_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it has printed is not lost."""
+    """Its output is not lost."""
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     asked = tmp_path / "asked"
     os.mkfifo(asked)
@@ -139,8 +138,7 @@ def test_wrong_flags(flags: list[str], error: type[Error], complaint: str) -> No
 def test_the_user_is_told_who_can_read_the_token(
     address: str, told: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    args = argparse.Namespace(grpc=address, token="t", tls_cert=None, tls_key=None)
-    assert read_guard(args, "serve") == ("t", None)
+    assert read_guard(address, "t", None, None, who="serve") == ("t", None)
     text = f"passpilot serve: --grpc {address}: without TLS, whoever reads the network reads the token\n"
     assert capsys.readouterr().err == text * told
 

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`ModuleOptions` and `RemarkOptions`: what `passpilot opt` and `passpilot llc` have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from passpilot.cli.parser import Parser
+    from passpilot.plugin.compile import Remarks
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleOptions:
+    """The input, and what concerns the module as a whole."""
+
+    input: str
+    version: bool
+    """Whether to print versions and do nothing else."""
+    mtriple: str
+    disable_verify: bool
+
+    @staticmethod
+    def add_to(parser: Parser) -> None:
+        """Add these options, and --help."""
+        add = parser.option
+        parser.add_argument(
+            "input", nargs="?", default="-", metavar="IN", help="a .ll or .bc file; - for stdin"
+        )
+        add("help", "h", action="help", help="show this text")
+        add("version", action="store_true", help="passpilot's version and LLVM's")
+        add("mtriple", default="", metavar="TRIPLE", help="override the target triple")
+        add("disable-verify", action="store_true", help="do not run the verifier")
+
+
+@dataclass(frozen=True, slots=True)
+class RemarkOptions:
+    """The flags of remark files."""
+
+    pass_remarks_output: str
+    pass_remarks_filter: str
+    pass_remarks_format: str
+    pass_remarks_with_hotness: bool
+
+    def remarks(self) -> Remarks:
+        """What they ask of a compilation."""
+        from passpilot.plugin.compile import Remarks
+
+        return Remarks(
+            self.pass_remarks_output,
+            self.pass_remarks_filter,
+            self.pass_remarks_format,
+            self.pass_remarks_with_hotness,
+        )
+
+    @staticmethod
+    def add_to(parser: Parser) -> None:
+        """Add these options."""
+        add = parser.option
+        add("pass-remarks-output", default="", metavar="F", help="write remarks to a file")
+        add("pass-remarks-filter", default="", metavar="REGEX", help="only remarks of these passes")
+        add("pass-remarks-format", default="yaml", metavar="FORMAT", help="yaml (default) or bitstream")
+        add("pass-remarks-with-hotness", action="store_true", help="remarks with profile counts")

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`stop_on_signals`: ends a server on SIGTERM, SIGINT and SIGHUP, also where a policy swallows exceptions."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.interrupt import heeded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_REPEAT_EVERY: Final = 0.05
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal asks the server to end. It is not an Exception, so that no policy swallows it."""
+
+
+def stop_signals() -> tuple[signal.Signals, ...]:
+    """The signals that end a server: SIGTERM, and SIGINT and SIGHUP unless they are ignored."""
+    return signal.SIGTERM, *heeded(signal.SIGINT, signal.SIGHUP)
+
+
+@contextlib.contextmanager
+def stop_on_signals() -> Iterator[threading.Event]:
+    """Let `stop_signals` raise `Stopped` in the main thread, once, and set the event that this yields.
+
+    The event is for the case that a policy swallows whatever is raised.
+    A signal that comes just before a system call sets Python's flag, but the call then blocks, and the
+    handler does not run. So another thread learns of the signal, too, and repeats it until it is handled.
+    """
+    numbers = stop_signals()
+    stopping = threading.Event()
+
+    def stop(number: int, _frame: object) -> None:
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN)  # the clean-up that follows must not be interrupted
+        stopping.set()
+        raise Stopped(number)
+
+    handlers = {each: signal.signal(each, stop) for each in numbers}
+    try:
+        with _repeated(numbers):
+            yield stopping
+    finally:
+        for each, handler in handlers.items():
+            signal.signal(each, handler)
+
+
+@contextlib.contextmanager
+def _repeated(numbers: tuple[signal.Signals, ...]) -> Iterator[None]:
+    """Send these signals to this thread again and again after the first one, until the end of the block."""
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    os.set_blocking(writer, False)
+    ended = threading.Event()
+    thread = threading.get_ident()
+
+    def repeat() -> None:
+        while not ended.is_set():
+            for number in os.read(reader, 16):
+                while number in numbers and not ended.wait(_REPEAT_EVERY):
+                    signal.pthread_kill(thread, number)
+
+    woken = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    repeater = threading.Thread(target=repeat, name="passpilot-serve-signals", daemon=True)
+    repeater.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        os.write(writer, b"\0")
+        repeater.join()
+        signal.set_wakeup_fd(woken)
+        os.close(reader)
+        os.close(writer)
