@@ -140,7 +140,7 @@ class Wake:
 
 @contextlib.contextmanager
 def waking() -> Iterator[Wake]:
-    """SIGINT, SIGTERM and SIGHUP wake the one who waits, and do nothing else, unless they were ignored."""
+    """Let SIGINT, SIGTERM and SIGHUP only wake `Wake.wait`; ignored signals stay ignored."""
     reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     woken = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     before = {number: signal.signal(number, _heed) for number in heeded(*_STOPS)}
