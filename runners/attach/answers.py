@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from passpilot.features.catalogue import HOOKED
-from passpilot.features.domain import Choice
+from passpilot.features.domain import Choice, Number
 from passpilot.features.point import find_point
 from passpilot.features.spec import layout
 from passpilot.plugin.errors import Error, PolicyError, SpecMismatchError, restated
@@ -146,8 +146,9 @@ class Answers:
 
     def _encoder(self, header: Header) -> Callable[[int | float], bytes]:
         """What turns accepted advice into bytes."""
-        pack, count = header.advice_struct.pack, self.point.domain.row[1]
-        if count:
+        pack, domain = header.advice_struct.pack, self.point.domain
+        if not isinstance(domain, Number):
+            count = domain.count if isinstance(domain, Choice) else 2
             return [pack(choice) for choice in range(count)].__getitem__  # type: ignore[return-value]
         return lambda number: pack(min(number, LARGEST_PRIORITY))
 

@@ -3,9 +3,9 @@
 #include "core.h"
 #include "native_runner.h"
 #include "pass_question.h"
+#include "py_failure.h"
 #include "py_runner.h"
 #include "python_error.h"
-#include "rows.h"
 #include "tensor_view.h"
 #include "view.h"
 
@@ -17,27 +17,23 @@ namespace passpilot {
 
 namespace {
 
-void create(PyAdvisor *Self, const PointRow &Row, nb::object Native,
-            const std::vector<SpecRow> &Inputs,
-            const std::vector<std::pair<SpecRow, nb::object>> &Custom,
+void create(PyAdvisor *Self, const Point &Asked, nb::object Native,
+            const std::vector<TensorSpec> &Inputs,
+            const std::vector<std::pair<TensorSpec, nb::object>> &Custom,
             bool DefaultOnError, double Limit, bool Logged) {
   auto *A = new (Self) PyAdvisor;
-  A->Point = pointOf(Row);
+  A->Point = Asked;
   const Point &P = A->Point;
   std::shared_ptr<Runner> R;
-  if (!Native.is_none()) {
+  if (Native.is_none())
+    R = makePyRunner(*A, Inputs, P.Decision);
+  else
     R = nb::cast<NativeRunner &>(Native).Impl;
-  } else {
-    std::vector<TensorSpec> Specs;
-    for (const SpecRow &Each : Inputs)
-      Specs.push_back(specOf(Each));
-    R = makePyRunner(*A, std::move(Specs), P.Decision);
-  }
   std::vector<CustomFeature> Features;
-  for (const auto &[Feature, Fill] : Custom) {
+  for (const auto &[Spec, Fill] : Custom) {
     const size_t I = A->Fills.size();
     A->Fills.push_back(Fill);
-    Features.push_back({specOf(Feature), [A, I](void *) {
+    Features.push_back({Spec, [A, I](void *) {
                           return guarded(*A, FailureKind::Feature, [&] {
                             A->Fills[I]();
                             return true;
@@ -47,39 +43,6 @@ void create(PyAdvisor *Self, const PointRow &Row, nb::object Native,
   A->Session = std::make_unique<Session>(P, std::move(R), std::move(Features),
                                          DefaultOnError, Logged);
   A->Session->Limit = Limit;
-}
-
-const char *kindText(FailureKind K) {
-  switch (K) {
-  case FailureKind::None:
-    return "none";
-  case FailureKind::Model:
-    return "model";
-  case FailureKind::Python:
-    return "python";
-  case FailureKind::Advice:
-    return "advice";
-  case FailureKind::Feature:
-    return "feature";
-  case FailureKind::Log:
-    return "log";
-  case FailureKind::Default:
-    return "default";
-  case FailureKind::Interrupt:
-    return "interrupt";
-  }
-  return "none";
-}
-
-nb::object failureOf(const Failure &F, const nb::object &Exception) {
-  if (!F)
-    return nb::none();
-  const bool Raised =
-      F.Kind == FailureKind::Python || F.Kind == FailureKind::Default ||
-      F.Kind == FailureKind::Feature || F.Kind == FailureKind::Interrupt;
-  return nb::make_tuple(kindText(F.Kind), text(F.Text), text(F.Where),
-                        Raised && Exception.is_valid() ? Exception
-                                                       : nb::none());
 }
 
 nb::dict countsOf(PyAdvisor &A) {
@@ -238,15 +201,13 @@ void bindState(nb::class_<PyAdvisor> &C) {
           [](PyAdvisor &A) {
             return failureOf(A.Session->failure(), A.Exception);
           },
-          nb::sig("def failure(self) -> tuple[str, str, str, BaseException | "
-                  "None] | None"))
+          nb::sig("def failure(self) -> Failure | None"))
       .def_prop_ro(
           "first_fallback",
           [](PyAdvisor &A) {
             return failureOf(A.Session->firstFallback(), A.FallbackException);
           },
-          nb::sig("def first_fallback(self) -> "
-                  "tuple[str, str, str, BaseException | None] | None"));
+          nb::sig("def first_fallback(self) -> Failure | None"));
 }
 
 } // namespace
@@ -256,15 +217,11 @@ void bindAdvisor(nb::module_ &M) {
   C.def("__init__", &create, nb::arg("point"), nb::arg("native").none(),
         nb::arg("inputs"), nb::arg("custom"), nb::arg("default_on_error"),
         nb::arg("limit"), nb::arg("logged"),
-        nb::sig("def __init__(self, point: tuple[str, Sequence[tuple[str, "
-                "str, Sequence[int]]], tuple[str, str, Sequence[int]], "
-                "tuple[str, str, Sequence[int]], tuple[str, int, str, "
-                "float, float]], native: NativeRunner | None, "
-                "inputs: Sequence[tuple[str, str, Sequence[int]]], "
-                "custom: Sequence[tuple[tuple[str, str, Sequence[int]], "
+        nb::sig("def __init__(self, point: PointSpec, "
+                "native: NativeRunner | None, inputs: Sequence[TensorSpec], "
+                "custom: Sequence[tuple[TensorSpec, "
                 "collections.abc.Callable[[], None]]], "
-                "default_on_error: bool, limit: float, logged: bool) "
-                "-> None"))
+                "default_on_error: bool, limit: float, logged: bool) -> None"))
       .def(
           "set_python",
           [](PyAdvisor &A, nb::object Evaluate, nb::object SwitchContext,
@@ -289,19 +246,6 @@ void bindAdvisor(nb::module_ &M) {
   M.def("current_site", &currentSite, nb::arg("advisor"),
         nb::sig("def current_site(advisor: Advisor) -> object"));
   bindHookedPoint(M);
-  M.def(
-      "point",
-      [](const std::string &Name) {
-        const HookedPoint *Known = findHooked(Name);
-        if (!Known)
-          throw nb::value_error(
-              ("decision point: expected one of LLVM's, got " + Name).c_str());
-        const Point &P = Known->Table();
-        return std::make_tuple(rowsOf(P.Features), rowOf(P.Default),
-                               rowOf(P.Decision));
-      },
-      nb::arg("name"),
-      "The features of a decision point, its default and its advice.");
 }
 
 } // namespace passpilot

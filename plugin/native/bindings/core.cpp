@@ -24,6 +24,9 @@ NB_MODULE(_core, M) {
       setError("CompilationError", E.what());
     }
   });
+  bindFailure(M);
+  bindPlace(M);
+  bindPoint(M);
   bindPasses(M);
   bindCompileOptions(M);
   bindModule(M);

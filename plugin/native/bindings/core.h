@@ -9,6 +9,9 @@
 
 namespace passpilot {
 
+void bindFailure(nb::module_ &M);
+void bindPlace(nb::module_ &M);
+void bindPoint(nb::module_ &M);
 void bindPasses(nb::module_ &M);
 void bindModule(nb::module_ &M);
 void bindRunner(nb::module_ &M);

@@ -6,10 +6,10 @@
 #include "interpreter.h"
 #include "py_advisor.h"
 #include "python_error.h"
-#include "rows.h"
 #include "tensor_view.h"
 
 #include "../llvm/host_features.h"
+#include "../runtime/point.h"
 
 namespace passpilot {
 
@@ -21,40 +21,32 @@ std::unique_ptr<NativeRunner> wrap(std::unique_ptr<Runner> R) {
   return N;
 }
 
-std::vector<TensorSpec> specsOf(const std::vector<SpecRow> &Rows) {
-  std::vector<TensorSpec> Specs;
-  for (const SpecRow &R : Rows)
-    Specs.push_back(specOf(R));
-  return Specs;
-}
-
 std::unique_ptr<NativeRunner>
 onnx(const std::string &Path, nb::bytes Model, const std::string &Library,
-     const std::vector<SpecRow> &Offered, const SpecRow &Output,
-     const DomainRow &D, const std::string &OutputName, const std::string &As,
+     const std::vector<TensorSpec> &Offered, const TensorSpec &Output,
+     const Domain &D, const std::string &OutputName, const std::string &As,
      double Threshold,
      std::vector<std::pair<std::string, std::vector<std::string>>> Map) {
   ModelOptions O{OutputName, As, Threshold, std::move(Map)};
   std::string Error;
   bool Mismatch = false;
-  auto R =
-      makeOnnxRunner(Path, {Model.c_str(), Model.size()}, specsOf(Offered),
-                     specOf(Output), domainOf(D), O, Library, Error, Mismatch);
+  auto R = makeOnnxRunner(Path, {Model.c_str(), Model.size()}, Offered, Output,
+                          D, O, Library, Error, Mismatch);
   if (!R)
     raiseError(Mismatch ? "SpecMismatchError" : "ModelError", Error);
   return wrap(std::move(R));
 }
 
 std::unique_ptr<NativeRunner>
-aot(const std::string &Path, const std::vector<SpecRow> &Offered,
-    const SpecRow &Output, const DomainRow &D, const std::string &OutputName,
+aot(const std::string &Path, const std::vector<TensorSpec> &Offered,
+    const TensorSpec &Output, const Domain &D, const std::string &OutputName,
     const std::string &As, double Threshold,
     std::vector<std::pair<std::string, std::vector<std::string>>> Map) {
   ModelOptions O{OutputName, As, Threshold, std::move(Map)};
   std::string Error;
   bool Mismatch = false;
-  auto R = makeAotRunner(Path, hostFeatures(), specsOf(Offered), specOf(Output),
-                         domainOf(D), O, Error, Mismatch);
+  auto R = makeAotRunner(Path, hostFeatures(), Offered, Output, D, O, Error,
+                         Mismatch);
   if (!R)
     raiseError(Mismatch ? "SpecMismatchError" : "ModelError", Error);
   return wrap(std::move(R));
@@ -135,39 +127,35 @@ evaluateBatch(NativeRunner &N,
 static void bindSchemes(nb::class_<NativeRunner> &C) {
   C.def_static(
        "constant",
-       [](const SpecRow &Output, double Value) {
-         const TensorSpec Spec = specOf(Output);
+       [](const TensorSpec &Output, double Value) {
          Advice A;
-         if (Spec.Type == ScalarType::Double)
+         if (Output.Type == ScalarType::Double)
            A.Number = Value;
          else
            A.Integer = static_cast<int64_t>(Value);
-         return wrap(makeConstRunner(Spec, A));
+         return wrap(makeConstRunner(Output, A));
        },
        nb::arg("output"), nb::arg("value"))
       .def_static(
           "default",
-          [](const SpecRow &Output, const SpecRow &Default) {
-            return wrap(makeDefaultRunner(specOf(Output), specOf(Default)));
+          [](const TensorSpec &Output, const TensorSpec &Default) {
+            return wrap(makeDefaultRunner(Output, Default));
           },
           nb::arg("output"), nb::arg("default"))
       .def_static(
           "random",
-          [](const SpecRow &Output, const DomainRow &D,
-             const std::optional<SpecRow> &Mask, uint64_t Seed) {
-            const TensorSpec M = Mask ? specOf(*Mask) : TensorSpec();
-            return wrap(makeRandomRunner(specOf(Output), domainOf(D),
-                                         Mask ? &M : nullptr, Seed));
+          [](const TensorSpec &Output, const Domain &D, const TensorSpec *Mask,
+             uint64_t Seed) {
+            return wrap(makeRandomRunner(Output, D, Mask, Seed));
           },
           nb::arg("output"), nb::arg("domain"), nb::arg("mask").none(),
           nb::arg("seed"))
       .def_static(
           "function",
-          [](const std::vector<SpecRow> &Inputs, const SpecRow &Output,
+          [](const std::vector<TensorSpec> &Inputs, const TensorSpec &Output,
              uintptr_t Evaluate, uintptr_t Context) {
             return wrap(makeFunctionRunner(
-                specsOf(Inputs), specOf(Output),
-                reinterpret_cast<passpilot_evaluate>(Evaluate),
+                Inputs, Output, reinterpret_cast<passpilot_evaluate>(Evaluate),
                 reinterpret_cast<void *>(Context)));
           },
           nb::arg("inputs"), nb::arg("output"), nb::arg("evaluate"),
@@ -181,10 +169,9 @@ static void bindSchemes(nb::class_<NativeRunner> &C) {
                   nb::arg("as_"), nb::arg("threshold"), nb::arg("map"))
       .def_static(
           "score",
-          [](NativeRunner &Scorer, const std::vector<SpecRow> &Offered,
-             const SpecRow &Output, const DomainRow &D) {
-            return wrap(makeScoreRunner(Scorer.Impl, specsOf(Offered),
-                                        specOf(Output), domainOf(D)));
+          [](NativeRunner &Scorer, const std::vector<TensorSpec> &Offered,
+             const TensorSpec &Output, const Domain &D) {
+            return wrap(makeScoreRunner(Scorer.Impl, Offered, Output, D));
           },
           nb::arg("scorer"), nb::arg("offered"), nb::arg("output"),
           nb::arg("domain"));
@@ -193,10 +180,8 @@ static void bindSchemes(nb::class_<NativeRunner> &C) {
 void bindRunner(nb::module_ &M) {
   nb::class_<NativeRunner> C(M, "NativeRunner");
   bindSchemes(C);
-  C.def_prop_ro("inputs",
-                [](NativeRunner &N) { return rowsOf(N.Impl->inputs()); })
-      .def_prop_ro("output",
-                   [](NativeRunner &N) { return rowOf(N.Impl->output()); })
+  C.def_prop_ro("inputs", [](NativeRunner &N) { return N.Impl->inputs(); })
+      .def_prop_ro("output", [](NativeRunner &N) { return N.Impl->output(); })
       .def("bind", &bind, nb::arg("frame"))
       .def("evaluate", &evaluate, nb::sig("def evaluate(self) -> int | float"))
       .def("evaluate_batch", &evaluateBatch, nb::arg("frames"),

@@ -5,6 +5,7 @@
 #include "core.h"
 #include "interpreter.h"
 #include "ir.h"
+#include "py_failure.h"
 
 #include "../hosted/access.h"
 #include "../llvm/pass_change.h"
@@ -123,15 +124,6 @@ void add(PyPasses &Mine, std::string Text, std::string Name,
                    }});
 }
 
-nb::object failureOf(PyPasses &Mine) {
-  const auto &F = Mine.Passes.failure();
-  if (!F)
-    return nb::none();
-  return nb::make_tuple(F->Pass, text(F->Unit), text(F->Text),
-                        Mine.Exception.is_valid() ? Mine.Exception
-                                                  : nb::none());
-}
-
 int traverse(PyObject *Self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE(Self));
   if (!nb::inst_ready(Self))
@@ -190,10 +182,13 @@ void bindPasses(nb::module_ &M) {
       .def("add", &add, nb::arg("text"), nb::arg("name"), nb::arg("level"),
            nb::arg("required"), nb::arg("run"),
            "Adds what the element `text` of a pipeline means.")
-      .def_prop_ro("failure", &failureOf,
-                   nb::sig("def failure(self) -> tuple[str, str, str, "
-                           "BaseException | None] | None"),
-                   "What ended the compilation: pass, unit, text, exception.");
+      .def_prop_ro(
+          "failure",
+          [](PyPasses &Mine) {
+            return failureOf(Mine.Passes.failure(), Mine.Exception);
+          },
+          nb::sig("def failure(self) -> PassFailure | None"),
+          "What ended the compilation.");
 
   M.def("extension_points", [] {
     std::vector<std::pair<std::string, std::string>> Points;

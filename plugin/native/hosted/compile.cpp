@@ -31,10 +31,10 @@ namespace {
 }
 
 /// The four analysis managers and the pass builder, wired as in opt.
-class Pipeline {
+class PipelineRun {
 public:
-  Pipeline(Module &M, TargetMachine *TM, UserPasses &Passes,
-           const PipelineOptions &O)
+  PipelineRun(Module &M, TargetMachine *TM, UserPasses &Passes,
+              const PipelineOptions &O)
       : Passes(Passes), TLII(M.getTargetTriple()),
         SI(M.getContext(), O.DebugPassManager), PB(TM, {}, std::nullopt, &PIC) {
     SI.registerCallbacks(PIC, &MAM);
@@ -148,7 +148,7 @@ std::vector<std::string> HostedModule::optimize(const std::string &Text,
   LLVMRemarkFileHandle Remarks = openRemarks(*Context, O.Remarks);
   bool Interrupted = false;
   {
-    Pipeline P(*M, TM.get(), Passes, O);
+    PipelineRun P(*M, TM.get(), Passes, O);
     std::optional<Compilation> Advised;
     if (Inline) {
       liftGrowthLimit();
