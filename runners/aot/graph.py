@@ -169,9 +169,7 @@ def _outputs(graph: onnx.GraphProto, chosen: Sequence[str], path: str) -> tuple[
             raise RunnerSpecError(msg)
     for name in () if chosen else declared:
         if name not in known:
-            msg = (
-                f"model {path}: output {name!r}: expected a tensor of the graph, got a name that nobody makes"
-            )
+            msg = f"model {path}: output {name!r}: expected a tensor of the graph, got a name without a node"
             raise ModelError(msg)
     return tuple(dict.fromkeys(chosen or declared))
 
