@@ -70,7 +70,7 @@ def last_legal(obs: Observation) -> object:
 
 
 def size(obs: Observation) -> object:
-    """Large ranges first."""
+    """Answers the live range's size: large ranges first."""
     return obs["li_size"].item()
 
 
@@ -107,12 +107,12 @@ def questions(source: Path, rounds: int, folder: Path) -> dict[str, dict[str, fl
                 row = times.setdefault(what, {}).setdefault(advisor.point, [])
                 row.append(advisor.stats.microseconds_per_decision)
     return {
-        what: {name: statistics.median(each) for name, each in row.items()} for what, row in times.items()
+        what: {name: statistics.median(values) for name, values in row.items()} for what, row in times.items()
     }
 
 
 def processor_seconds(command: list[str | Path]) -> float:
-    """User and system time of a child."""
+    """User and system time of a child process."""
     before = os.times()
     subprocess.run(command, check=True, capture_output=True)
     after = os.times()

@@ -173,7 +173,7 @@ class Stage:
         return f"pipe:{base}?protocol=mlgo", peer
 
     def contender(self, make: Callable[[], Made]) -> Contender:
-        """The runner, asked once."""
+        """Make a runner and ask it once."""
         spec, peer = make()
         runner = self._stack.enter_context(allocate(make_runner(spec, self._point, timeout=60)))
         _fill(runner, self._point)
@@ -182,7 +182,7 @@ class Stage:
 
 
 def cold_starts() -> dict[str, float]:
-    """Milliseconds from a runner's spec to its first answer, in a fresh process; its server is running."""
+    """Milliseconds from a runner's spec to its first answer, in a new process; servers already run."""
     point = find_point("inline")
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         makers = Stage(point, stack, Path(folder)).makers()
@@ -191,7 +191,7 @@ def cold_starts() -> dict[str, float]:
 
 def _cold_start(spec: str | Callable[..., object], peer: int | None) -> float:
     if peer is not None:
-        time.sleep(1)  # its interpreter is not part of the start
+        time.sleep(1)  # the peer's interpreter starts now
     return float(subprocess.check_output([sys.executable, "-c", COLD, str(spec)], text=True))
 
 
@@ -211,7 +211,7 @@ def contenders(point: Point) -> Iterator[dict[str, Contender]]:
 
 
 def decisions() -> dict[str, dict[str, dict[str, float | None]]]:
-    """Measure every runner on every workload; print a table for each, and the ratios."""
+    """Measure all runners on all workloads; print one table per workload, and the ratios."""
     results: dict[str, dict[str, dict[str, float | None]]] = {}
     cold = cold_starts()
     for name, point in workloads().items():
@@ -241,7 +241,7 @@ def _print(name: str, rows: dict[str, dict[str, float | None]]) -> None:
         table.add_row(runner, f"{median:,.2f}", f"{row['p90']:,.2f}", ratio, size, start)
     console = Console(width=100)
     console.print(table)
-    bridge, json_ = (rows[each]["median"] or 0 for each in (BRIDGE, BRIDGE_JSON))
+    bridge, json_ = (rows[name]["median"] or 0 for name in (BRIDGE, BRIDGE_JSON))
     console.print(f"ML-Compiler-Bridge to our pipe: bitstream {bridge / ours:.1f}, JSON {json_ / ours:.1f}\n")
 
 
@@ -252,21 +252,21 @@ def _resident(process: int | None) -> int:
 
 
 def memory() -> dict[str, dict[str, float]]:
-    """Ask each runner a million times, slow ones a tenth; how many bytes both processes have grown by."""
+    """Ask every runner a million times, slow ones a tenth of that; the growth of both processes in bytes."""
     results: dict[str, dict[str, float]] = {}
     table = Table(title="growth while 38 scalars are asked about, KiB")
     for column in ("runner", "decisions", "this process", "the other"):
         table.add_column(column, justify="left" if column == "runner" else "right")
     with contenders(workloads()["38 scalars"]) as found:
         for name, contender in found.items():
-            contender.ask(1)  # what is allocated once is there
+            contender.ask(1)  # makes the one-time allocations
             decisions = MILLION if len(contender.times) > 1e6 / SLOW else MILLION // 10
             contender.times.clear()
             processes = (os.getpid(), contender.peer)
-            before = [_resident(each) for each in processes]
+            before = [_resident(process) for process in processes]
             for _ in range(decisions):
                 contender.runner.evaluate()
-            grown = [_resident(each) - start for each, start in zip(processes, before, strict=True)]
+            grown = [_resident(process) - start for process, start in zip(processes, before, strict=True)]
             results[name] = {"decisions": decisions, "here": grown[0], "there": grown[1]}
             there = f"{grown[1] / 1024:,.0f}" if contender.peer else ""
             table.add_row(name, f"{decisions:,}", f"{grown[0] / 1024:,.0f}", there)

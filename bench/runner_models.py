@@ -25,7 +25,7 @@ EVICTIONS = tuple(row.spec for row in FEATURES)
 
 
 class Graph:
-    """Nodes and weights, from inputs to the output `logits`."""
+    """Builds an ONNX graph, from inputs to the output `logits`."""
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
@@ -34,20 +34,20 @@ class Graph:
         self._random = np.random.default_rng(1)
 
     def input(self, name: str, dtype: int, shape: tuple[int, ...]) -> None:
-        """One more input."""
+        """Add an input."""
         self.inputs.append(helper.make_tensor_value_info(name, dtype, shape))
 
     def node(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> None:
-        """One more node."""
+        """Add a node."""
         self.nodes.append(helper.make_node(operator, inputs, [output], **attributes))
 
     def constant(self, name: str, value: np.typing.NDArray[np.generic]) -> str:
-        """One more weight; its name."""
+        """Add a constant; its name."""
         self.weights.append(numpy_helper.from_array(value, name))
         return name
 
     def perceptron(self, source: str, sizes: tuple[int, ...], output: str) -> None:
-        """Layers with ReLU between them, of seeded weights."""
+        """Add layers with ReLU between them and seeded random weights."""
         for layer, (rows, columns) in enumerate(pairwise(sizes)):
             weight = self._random.normal(0, rows**-0.5, (rows, columns)).astype(np.float32)
             names = [
@@ -78,7 +78,7 @@ def _elements(point: Point) -> int:
 
 
 def _perceptron(folder: Path, point: Point) -> Path:
-    """A perceptron over all tensors of the point: 38-64-64-2 where it has 38 scalars."""
+    """Write a perceptron over all tensors of the point: 38-64-64-2 for 38 scalars."""
     path = folder / "perceptron.onnx"
     if not path.exists():
         graph = Graph()

@@ -24,7 +24,7 @@ DOORS: Final[tuple[Door, ...]] = ("opt", "llc", "mlir-opt", "attach", "cc", "plu
 COMPILING: Final[tuple[Door, ...]] = ("opt", "llc", "mlir-opt", "cc", "plugin")
 
 
-class Option:
+class OptionRow:
     """An option of one or more doors."""
 
     __slots__ = ("doors", "help", "kind", "name", "several", "value", "wording")
@@ -73,9 +73,9 @@ class Option:
         return self.wording.get(door, (self.value, self.help))
 
 
-def _points() -> tuple[Option, ...]:
+def _points() -> tuple[OptionRow, ...]:
     return tuple(
-        Option(
+        OptionRow(
             row.name,
             "RUNNER",
             f"ask RUNNER {row.question}",
@@ -85,9 +85,9 @@ def _points() -> tuple[Option, ...]:
     )
 
 
-def _limits() -> tuple[Option, ...]:
+def _limits() -> tuple[OptionRow, ...]:
     return tuple(
-        Option(
+        OptionRow(
             limit.option,
             limit.value,
             f"{limit.help} ({limit.default:g}); 0: no limit",
@@ -105,7 +105,7 @@ _TOLD: Final = "", "tell what the advisors did"
 
 TABLE: Final = (
     *_points(),
-    Option(
+    OptionRow(
         "advise",
         "POINT=RUNNER",
         "the same for any decision point, those of passes in Python too",
@@ -119,7 +119,7 @@ TABLE: Final = (
             ),
         },
     ),
-    Option(
+    OptionRow(
         "load",
         "FILE.py",
         "register the passes, features, runners and decision points in it",
@@ -130,14 +130,14 @@ TABLE: Final = (
             "mlir-plugin": ("FILE.py", "register the passes, features and runners in it"),
         },
     ),
-    Option(
+    OptionRow(
         "at",
         "POINT=PIPELINE",
         "run a pipeline at one of LLVM's extension points",
         ("opt", "cc", "plugin"),
         several=True,
     ),
-    Option(
+    OptionRow(
         "log",
         "FILE",
         "write every decision to a log (see passpilot log); POINT=FILE for each of two advisors",
@@ -152,7 +152,7 @@ TABLE: Final = (
             ),
         },
     ),
-    Option(
+    OptionRow(
         "on-error",
         "fail|default",
         "what a failing runner does",
@@ -165,7 +165,7 @@ TABLE: Final = (
             )
         },
     ),
-    Option(
+    OptionRow(
         "timeout",
         "SECONDS",
         "how long to wait for another process (10)",
@@ -179,7 +179,7 @@ TABLE: Final = (
         },
     ),
     *_limits(),
-    Option(
+    OptionRow(
         "stats",
         "",
         "print decisions and times",
@@ -187,10 +187,10 @@ TABLE: Final = (
         "flag",
         wording={"opt": _STATISTICS, "llc": _STATISTICS, "cc": _UNASKED, "plugin": _TOLD},
     ),
-    Option("traceback", "", "show the whole traceback of an error in Python", ("cc",), "flag"),
+    OptionRow("traceback", "", "show the whole traceback of an error in Python", ("cc",), "flag"),
 )
 
 
-def options_of(door: Door) -> tuple[Option, ...]:
+def options_of(door: Door) -> tuple[OptionRow, ...]:
     """The options of a door."""
     return tuple(option for option in TABLE if door in option.doors)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`optimize` and `emit`: what opt and llc do, in this process and with advisors.
+"""What opt and llc do, in this process and with advisors; `passpilot.optimize` adds passes in Python.
 
 What only some compilations need stands in a dataclass: `PipelineOptions` for opt's rarer flags, `Remarks` for
 the file of remarks that both may write.
@@ -7,19 +7,17 @@ the file of remarks that both may write.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from importlib import import_module
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from passpilot.plugin import _core
 from passpilot.plugin.asking import advised_llvm
-from passpilot.plugin.errors import InputError, PasspilotWarning
+from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import utf8
+from passpilot.plugin.origin import warn_user
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from passpilot.plugin.asking import AdvisorLike, AskedByLLVM
     from passpilot.plugin.module import Module
@@ -67,61 +65,37 @@ PLAIN: Final = PipelineOptions()
 NO_REMARKS: Final = Remarks()
 
 
-def optimize(
+def run_pipeline(
     module: Module,
     pipeline: str,
+    options: _core.PipelineOptions,
     advisors: Sequence[AdvisorLike] = (),
-    *,
-    at: Mapping[str, str] = MappingProxyType({}),
-    mcpu: str = "",
-    mattr: str = "",
-    verify: bool = True,
-    options: PipelineOptions = PLAIN,
-    remarks: Remarks = NO_REMARKS,
+    passes: _core.Passes | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run a textual pipeline of LLVM's new pass manager on `module`, in place, as opt would.
-
-    After an error the module is still valid IR, but only partly optimized. A module that a pass in Python has
-    made invalid cannot be used any more.
+    """Run a pipeline text on `module`, in place; `passpilot.optimize` is for users.
 
     Args:
         module: what to optimize.
-        pipeline: the passes; it may name passes in Python, see `passpilot.llvm`.
-        advisors: who takes decisions, at most one per decision point.
-        at: more such texts, by LLVM's extension points: ``{"vectorizer-start": "my-pass"}``.
-        mcpu: the processor; empty for what `llvm_options` has set.
-        mattr: target features, as ``+avx2,-sse4a``; empty likewise.
-        verify: refuse a module that the verifier refuses, before and after.
-        options: the rarer flags of opt.
-        remarks: the file for the remarks of LLVM's passes.
+        pipeline: the text.
+        options: the flags of opt.
+        advisors: who takes decisions.
+        passes: the passes in Python that the text names.
+        check: raises what a pass in Python has raised.
 
     Raises:
-        InputError: the pipeline, a file or an option is wrong.
-        CompilationError: LLVM reported an error.
-        PassError: a pass in Python raised, or left IR that is not valid.
-        Error: an advisor failed and its `on_error` is ``fail``.
+        Error: as `passpilot.optimize`.
     """
-    utf8("optimize: pipeline", pipeline)
-    wanted = _core.PipelineOptions()
-    wanted.cpu, wanted.features, wanted.verify = mcpu, mattr, verify
-    wanted.aa_pipeline, wanted.debug_pass_manager = options.aa_pipeline, options.debug_pass_manager
-    wanted.verify_each, wanted.pass_plugins = options.verify_each, list(options.pass_plugins)
-    wanted.remarks = remarks.core
-    for point, text in at.items():
-        utf8(f"optimize: pipeline at {point!r}", text)
-    python = import_module("passpilot.passes.python.pipeline")
-    passes = python.bind(pipeline, at)
-    wanted.at = list(at.items())
 
     def run(asked: AskedByLLVM) -> list[str]:
         others = [core for point, core in asked.items() if point != "inline"]
-        told = module._core.optimize(pipeline, asked.get("inline"), others, passes, wanted)
-        if passes is not None and not any(core.failure for core in asked.values()):
-            python.raise_failure(passes)
+        told = module._core.optimize(pipeline, asked.get("inline"), others, passes, options)
+        if not any(core.failure for core in asked.values()):
+            check()
         return told
 
     for text in advised_llvm("optimize", advisors, run):
-        warnings.warn(text, PasspilotWarning, stacklevel=2)
+        warn_user(text)
 
 
 def emit(

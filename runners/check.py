@@ -142,7 +142,7 @@ def _numbers(spec: TensorSpec, generator: np.random.Generator) -> NDArray[np.gen
 
 @dataclass(slots=True)
 class _Trace:
-    """What one run showed; a second run must repeat it."""
+    """The results of one run, which a second run must repeat."""
 
     inputs: object
     output: object
@@ -242,7 +242,7 @@ class _Conformance:
         if not self.expect(specs, f"inputs is a tuple of TensorSpec: got {inputs!r}"):
             return False
         names = [spec.name for spec in runner.inputs]
-        self.expect(len(set(names)) == len(names), f"inputs have names of their own: got {', '.join(names)}")
+        self.expect(len(set(names)) == len(names), f"inputs have distinct names: got {', '.join(names)}")
         try:
             self.point.check(runner.inputs)
         except SpecMismatchError as error:
@@ -259,7 +259,7 @@ class _Conformance:
         tensors = tensor_views(runner.inputs, frame)
         self._guarded("bind", lambda: runner.bind(tensors, frame, self.host))
         bound = all(_same_memory(runner.tensors.get(name), view) for name, view in tensors.items())
-        self.expect(bound, "bind() keeps the very buffers that it is given, as tensors")
+        self.expect(bound, "bind() keeps the buffers that it is given, as tensors")
         kept = True
         for number, values in enumerate(self.questions):
             self._fill(tensors, values)
@@ -269,7 +269,7 @@ class _Conformance:
             if not self._answer(runner, number, values, trace):
                 return
             if kept and frame.tobytes() != asked:
-                kept = self.expect(False, f"inputs are left as they are: not at decision {number}")
+                kept = self.expect(False, f"inputs stay unchanged: not at decision {number}")
 
     def _answer(self, runner: Runner, number: int, values: Values, trace: _Trace) -> bool:
         try:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -40,6 +41,18 @@ def imports(file: Path) -> Iterator[str]:
             yield from (f"{stem}.{alias.name}" for alias in node.names)
 
 
+MODULE_NAME = re.compile(r"\bpasspilot(?:\.[A-Za-z_]\w*)+")
+
+
+def names_in_strings(file: Path) -> Iterator[str]:
+    """The names of passpilot's modules in strings that are no docstrings: they may be imported by these."""
+    tree = ast.parse(file.read_text())
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            yield from MODULE_NAME.findall(node.value)
+
+
 @pytest.mark.parametrize("layer", LAYERS)
 def test_a_layer_imports_only_the_layers_below(layer: str) -> None:
     above = LAYERS[LAYERS.index(layer) + 1 :]
@@ -48,10 +61,23 @@ def test_a_layer_imports_only_the_layers_below(layer: str) -> None:
         f"{file.relative_to(ROOT)} imports {name}"
         for file in sorted((ROOT / layer).rglob("*.py*"))
         if file.suffix in {".py", ".pyi"}
-        for name in imports(file)
+        for name in (*imports(file), *names_in_strings(file))
         if ".".join(name.split(".")[:2]) in forbidden
     ]
     assert not broken
+
+
+def test_a_string_that_names_a_module_is_seen(tmp_path: Path) -> None:
+    file = tmp_path / "climbs.py"
+    text = '"""As passpilot.cli.doc."""\nx = f"passpilot.cli.{x}"\nimport_module("passpilot.passes.python")\n'
+    file.write_text(text)
+    assert list(names_in_strings(file)) == ["passpilot.cli", "passpilot.passes.python"]
+
+
+def test_cpp_imports_modules_that_exist() -> None:
+    for file in sorted((ROOT / "plugin" / "native").rglob("*.cpp")):
+        for name in re.findall(r'"passpilot\.([\w.]+)"', file.read_text()):
+            assert (ROOT / name.replace(".", "/")).with_suffix(".py").is_file(), f"{file}: passpilot.{name}"
 
 
 def test_a_relative_import_is_seen_as_what_it_names() -> None:

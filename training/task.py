@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Task`: one module, how it is compiled, and what is measured of the result.
+"""`Task`: compiles one module and measures the result.
 
-The steps are those of ``opt -passes=PIPELINE | llc -O2 -filetype=obj``, bitcode in between included, so that
-the measure is that of the command line. Whatever the reward needs is generated once, at the end.
+The steps are those of ``opt -passes=PIPELINE | llc -O2 -filetype=obj``, including the bitcode in between, so
+that the command line gives the same measure. The code for the reward is generated once, at the end.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from passpilot.features.catalogue import hooked
+from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
-from passpilot.plugin.compile import file_type, generate, optimize
+from passpilot.plugin.compile import file_type, generate
 from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.plugin.module import Module
 from passpilot.training.rewards import find_measure
@@ -33,11 +34,7 @@ _NAME: Final = "module"
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a `Start` asks for; `run` compiles it.
-
-    Raises:
-        InputError: reward, level or pipeline are wrong.
-    """
+    """The compilation that a `Start` asks for."""
 
     code: bytes
     pipeline: str
@@ -48,7 +45,11 @@ class Task:
 
     @classmethod
     def of(cls, start: Start) -> Task:
-        """The task of a start that has its code."""
+        """The task of a start, which must have its code.
+
+        Raises:
+            InputError: reward, level or pipeline is wrong.
+        """
         level = start.opt_level if start.HasField("opt_level") else _DEFAULT_LEVEL
         if level not in LEVELS:
             raise InputError(f"opt_level: expected 0 to {LEVELS[-1]}, got {level}")
@@ -61,10 +62,10 @@ class Task:
         return cls(start.code, start.pipeline, dict(start.at), level, measure, start.function)
 
     def run(self, advisors: Sequence[AdvisorLike] = ()) -> float | None:
-        """Compile the module, advised, and measure it; None if nothing is to be measured.
+        """Compile the module with advice and measure it; None without a measure.
 
         Raises:
-            Error: whatever the compilation raises.
+            Error: the compilation failed.
         """
         module = Module.read(self.code, name=_NAME, for_codegen=not self.pipeline)
         if self.function:

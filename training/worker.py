@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The process in which episodes are compiled, one after the other; `passpilot.training.pool` starts it.
+"""The process that compiles episodes, one after the other; `passpilot.training.pool` starts it.
 
-It talks over a socket, in the messages of `passpilot.training.messages`.
+It exchanges the messages of `passpilot.training.messages` over a socket.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class AgentChannel:
         self._read = end.makefile("rb").read
 
     def receive(self) -> compiler_pb2.AgentMessage:
-        """The next message; ends the process, which holds nothing, when the service has gone."""
+        """The next message; when the service has gone, end the process, which has nothing to clean up."""
         head = self._read(LENGTH.size)
         if len(head) < LENGTH.size:
             os._exit(0)
@@ -57,21 +57,21 @@ class AgentChannel:
         self._end.sendall(LENGTH.pack(len(data)) + data)
 
 
-class _Abandoned(Exception):  # noqa: N818  (nothing is wrong)
-    """The agent goes no further with this episode."""
+class _Abandoned(Exception):  # noqa: N818  (not an error)
+    """The agent has abandoned this episode."""
 
 
 class AgentRunner(Runner):
     """Asks the agent at the other end of `channel`.
 
-    Where `function` is given, the compiler's default answers whatever concerns another one.
+    If `function` is set, the compiler's default answers for all other functions.
     """
 
     def __init__(self, point: Point, features: Sequence[str], function: str, channel: AgentChannel) -> None:
         mask = [point.domain.mask] if isinstance(point.domain, Choice) else []
         self.inputs = point.select(dict.fromkeys([*features, *mask])) if features else own_features(point)
         self.output = point.advice
-        self.__name__ = "agent"  # what warnings call it
+        self.__name__ = "agent"  # its name in warnings
         self.decisions = 0
         self.abandoned = False
         self._domain = point.domain
@@ -110,7 +110,7 @@ class AgentRunner(Runner):
         return self.host.site.caller.name  # type: ignore[union-attr]
 
     def introduction(self) -> compiler_pb2.Episode | None:
-        """What the first message of the episode tells beside; None for the others."""
+        """The `Episode` for the first message; None for later ones."""
         first, self._first = self._first, None
         return first
 
@@ -143,7 +143,7 @@ def _describe_domain(domain: Domain, out: compiler_pb2.Episode) -> None:
 
 
 def _compiled(start: compiler_pb2.Start, channel: AgentChannel) -> compiler_pb2.CompilerMessage:
-    """The last message of an episode; the agent is asked on the way."""
+    """Compile an episode, asking the agent; return the last message."""
     task = Task.of(start)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -156,7 +156,7 @@ def _compiled(start: compiler_pb2.Start, channel: AgentChannel) -> compiler_pb2.
                 if runner.abandoned:
                     return compiler_pb2.CompilerMessage()
                 raise
-    notes = [str(each.message) for each in caught]
+    notes = [str(warning.message) for warning in caught]
     if start.function and not runner.decisions:
         notes.append(f"function {start.function}: the compiler asked nothing about it")
     result = compiler_pb2.Result(value=value, decisions=runner.decisions, notes=notes)
@@ -168,14 +168,14 @@ def _answer(start: compiler_pb2.Start, channel: AgentChannel) -> compiler_pb2.Co
         if start.point:
             return _compiled(start, channel)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the episode had them all
+            warnings.simplefilter("ignore")  # the episode reports them
             return compiler_pb2.CompilerMessage(result={"value": Task.of(start).run()})
-    except Exception as error:  # noqa: BLE001  (the agent gets it)
+    except Exception as error:  # noqa: BLE001  (sent to the agent)
         return failure(error)
 
 
 def main(argv: Sequence[str]) -> None:
-    """Serve the socket whose descriptor is the first argument; the others are files to load."""
+    """Serve the socket whose descriptor is the first argument; the other arguments are files to load."""
     ctypes.CDLL(None).prctl(_PARENT_DEATH, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service
     channel = AgentChannel(socket.socket(fileno=int(argv[0])))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from passpilot.cli.cc.clang_arguments import WITH_VALUE
-from passpilot.cli.options_table import Option, options_of
+from passpilot.cli.options_table import OptionRow, options_of
 from passpilot.features.catalogue import HOOKED
 from passpilot.plugin.errors import InputError, UsageError
 
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Final
 
-OPTIONS: Final[Mapping[str, Option]] = {each.name: each for each in options_of("cc") if each.kind != "flag"}
+OPTIONS: Final[Mapping[str, OptionRow]] = {
+    each.name: each for each in options_of("cc") if each.kind != "flag"
+}
 """Options with a value."""
 
-FLAGS: Final[Mapping[str, Option]] = {each.name: each for each in options_of("cc") if each.kind == "flag"}
+FLAGS: Final[Mapping[str, OptionRow]] = {each.name: each for each in options_of("cc") if each.kind == "flag"}
 
 FILES: Final = ("onnx", "aot", "replay", "python")
 """Schemes of runners that begin with a file."""

@@ -7,6 +7,7 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
+from passpilot.passes.optimize import optimize as optimize_module
 from passpilot.plugin import compile as llvm
 from passpilot.plugin.compile import NO_REMARKS, PLAIN
 from passpilot.plugin.errors import InputError
@@ -64,7 +65,7 @@ def optimize(
     """
     _check_version()
     read = _read("optimize", module)
-    llvm.optimize(
+    optimize_module(
         read,
         pipeline,
         advisors,

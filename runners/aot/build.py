@@ -21,7 +21,7 @@ from llvmlite import ir
 from onnx import helper
 
 from passpilot.plugin import _core
-from passpilot.plugin.compile import emit, optimize
+from passpilot.plugin.compile import emit, run_pipeline
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import Module
 from passpilot.runners.aot.emitter import (
@@ -89,7 +89,9 @@ def compile_graph(graph: Graph, processor: Processor, symbol: str = SYMBOL) -> M
     """
     made = _Builder(graph, processor, symbol).build()
     module = Module.read(made, name=symbol, mtriple=processor.triple, for_codegen=True)
-    optimize(module, "default<O3>", mcpu=processor.name, mattr=processor.attributes)
+    options = _core.PipelineOptions()
+    options.cpu, options.features = processor.name, processor.attributes
+    run_pipeline(module, "default<O3>", options)
     return module
 
 

@@ -75,9 +75,9 @@ def broadcast_strides(shape: Sequence[int], target: Sequence[int]) -> list[int]:
 
 def elementwise(emit: Emitter, inputs: Sequence[Buffer], output: Buffer, compute: Compute) -> None:
     """Set every element of `output` to `compute` of the inputs' elements."""
-    strides = [broadcast_strides(each.shape, output.shape) for each in inputs]
+    strides = [broadcast_strides(tensor.shape, output.shape) for tensor in inputs]
     with walk(emit, output.shape, [*strides, dense_strides(output.shape)]) as offsets:
-        values = [emit.load(each, at) for each, at in zip(inputs, offsets, strict=False)]
+        values = [emit.load(tensor, at) for tensor, at in zip(inputs, offsets, strict=False)]
         emit.store(output, offsets[-1], compute(values))
 
 

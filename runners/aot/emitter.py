@@ -91,12 +91,12 @@ class Node:
     def integers(self, name: str) -> list[int] | None:
         """A list of integers, or None."""
         value = self.attributes.get(name)
-        return [int(each) for each in value] if isinstance(value, list) else None
+        return [int(item) for item in value] if isinstance(value, list) else None
 
     def numbers(self, name: str) -> list[float]:
         """A list of floats; empty if there is none."""
         value = self.attributes.get(name)
-        return [float(each) for each in value] if isinstance(value, list) else []
+        return [float(item) for item in value] if isinstance(value, list) else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ class Emitter:
         """The values of a constant input; None if it is omitted."""
         if not node.input(place):
             return None
-        return [int(each) for each in self._known[node.inputs[place]].ravel()]
+        return [int(item) for item in self._known[node.inputs[place]].ravel()]
 
     def spec(self, name: str) -> tuple[np.dtype[np.generic], tuple[int, ...]]:
         """The dtype and shape of a tensor."""

@@ -41,7 +41,7 @@ class Trees:
     features: Integers
     thresholds: Floats
     missing: NDArray[np.bool_]
-    """Whether NaN counts as true, whatever the comparison."""
+    """Whether NaN counts as true in any comparison."""
     true: Integers
     false: Integers
     roots: Integers
@@ -49,7 +49,7 @@ class Trees:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What leaves add to the scores: node `leaves[i]` adds `values[i]` to the score `targets[i]`."""
+    """The weights that leaves add to scores: node `leaves[i]` adds `values[i]` to the score `targets[i]`."""
 
     leaves: Integers
     targets: Integers

@@ -111,7 +111,7 @@ def of_real(node: Node, emit: Emitter) -> None:
 
 
 def _of_integer(name: str, build: ir.IRBuilder, x: ir.Value) -> ir.Value:
-    zero, one, minus = (ir.Constant(x.type, each) for each in (0, 1, -1))
+    zero, one, minus = (ir.Constant(x.type, value) for value in (0, 1, -1))
     negative = build.icmp_signed("<", x, zero)
     if name == "Neg":
         return build.neg(x)

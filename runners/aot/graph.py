@@ -94,19 +94,19 @@ def read_graph(path: str, choices: Choices) -> Graph:
     data, model = _read(path)
     graph = model.graph
     constants = _constants(graph, path)
-    declared = [each for each in graph.input if each.name not in constants]
+    declared = [value for value in graph.input if value.name not in constants]
     outputs = _outputs(graph, choices.outputs, path)
     live = _live(graph.node, outputs)
-    moving = _moving(live, {each.name for each in declared})
-    versions = {each.domain or "ai.onnx": each.version for each in model.opset_import}
-    nodes = tuple(_node(each, versions) for each in moving)
+    moving = _moving(live, {value.name for value in declared})
+    versions = {opset.domain or "ai.onnx": opset.version for opset in model.opset_import}
+    nodes = tuple(_node(node, versions) for node in moving)
     _check_constant(nodes, declared)
     _check_shapes(choices.shapes, declared, path)
-    inputs = tuple(_input(each, choices, path) for each in declared)
+    inputs = tuple(_input(value, choices, path) for value in declared)
     values = _probe(model, live, inputs, path)
     values.update(constants)
     specs = {name: (array.dtype, array.shape) for name, array in values.items()}
-    varying = {name for node in nodes for name in node.outputs} | {each.name for each in inputs}
+    varying = {name for node in nodes for name in node.outputs} | {tensor.name for tensor in inputs}
     known = {name: array for name, array in values.items() if name not in varying}
     nodes = _without_strings(nodes, specs, outputs)
     _check_types(nodes, specs)
@@ -138,7 +138,10 @@ def _constants(graph: onnx.GraphProto, path: str) -> dict[str, Array]:
         name = sparse.values.name
         msg = f"model {path}: initializer {name!r}: expected a dense tensor, got a sparse one; make it dense"
         raise ModelError(msg)
-    return {each.name: _array(each, f"model {path}: initializer {each.name!r}") for each in graph.initializer}
+    return {
+        tensor.name: _array(tensor, f"model {path}: initializer {tensor.name!r}")
+        for tensor in graph.initializer
+    }
 
 
 def _array(tensor: onnx.TensorProto, who: str) -> Array:
@@ -157,8 +160,8 @@ def _line(error: Exception) -> str:
 
 def _outputs(graph: onnx.GraphProto, chosen: Sequence[str], path: str) -> tuple[str, ...]:
     made = {name for node in graph.node for name in node.output if name}
-    known = made | {each.name for each in graph.input} | {each.name for each in graph.initializer}
-    declared = [each.name for each in graph.output]
+    known = made | {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    declared = [value.name for value in graph.output]
     for name in chosen:
         if name not in known:
             names = ", ".join(declared)
@@ -166,9 +169,7 @@ def _outputs(graph: onnx.GraphProto, chosen: Sequence[str], path: str) -> tuple[
             raise RunnerSpecError(msg)
     for name in () if chosen else declared:
         if name not in known:
-            msg = (
-                f"model {path}: output {name!r}: expected a tensor of the graph, got a name that nobody makes"
-            )
+            msg = f"model {path}: output {name!r}: expected a tensor of the graph, got a name without a node"
             raise ModelError(msg)
     return tuple(dict.fromkeys(chosen or declared))
 
@@ -198,7 +199,8 @@ def _moving(nodes: Iterable[onnx.NodeProto], inputs: set[str]) -> list[onnx.Node
 
 def _has_graph(node: onnx.NodeProto) -> bool:
     return any(
-        each.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for each in node.attribute
+        attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
+        for attribute in node.attribute
     )
 
 
@@ -217,12 +219,14 @@ def _node(node: onnx.NodeProto, versions: Mapping[str, int]) -> Node:
         hint = "take its input by --output" if node.op_type == "ZipMap" else "docs/aot.md has the table"
         msg = f"{made}: expected an operator that can be compiled, got {full}; {hint}"
         raise ModelError(msg)
-    attributes = {each.name: _attribute(each, f"{made}: {each.name}") for each in node.attribute}
+    attributes = {
+        attribute.name: _attribute(attribute, f"{made}: {attribute.name}") for attribute in node.attribute
+    }
     return replace(made, attributes=attributes)
 
 
 def _check_constant(nodes: Sequence[Node], declared: Iterable[onnx.ValueInfoProto]) -> None:
-    varying = {each.name for each in declared} | {name for node in nodes for name in node.outputs}
+    varying = {value.name for value in declared} | {name for node in nodes for name in node.outputs}
     for node in nodes:
         for place in CONSTANT.get(node.op_type, ()):
             if node.input(place) in varying - {""}:
@@ -245,13 +249,13 @@ def _attribute(attribute: onnx.AttributeProto, who: str) -> Attribute:
     if isinstance(value, (int, float, str)):
         return value
     listed = list(value)  # type: ignore[call-overload]
-    return [each.decode("utf-8", "replace") if isinstance(each, bytes) else each for each in listed]
+    return [item.decode("utf-8", "replace") if isinstance(item, bytes) else item for item in listed]
 
 
 def _check_shapes(
     shapes: Mapping[str, tuple[int, ...]], declared: Sequence[onnx.ValueInfoProto], path: str
 ) -> None:
-    names = [each.name for each in declared]
+    names = [value.name for value in declared]
     for name in shapes:
         if name not in names:
             msg = f"model {path}: expected an input as --shape, one of {', '.join(names)}; got {name!r}"
@@ -266,12 +270,12 @@ def _input(value: onnx.ValueInfoProto, choices: Choices, path: str) -> Tensor:
     if not value.type.HasField("tensor_type") or kind.elem_type not in numbers:
         msg = f"{who}: expected a tensor of numbers, got another type"
         raise ModelError(msg)
-    sizes = [each.dim_value if each.HasField("dim_value") else -1 for each in kind.shape.dim]
-    dims = [None if each < 0 else each for each in sizes]
+    sizes = [dim.dim_value if dim.HasField("dim_value") else -1 for dim in kind.shape.dim]
+    dims = [None if size < 0 else size for size in sizes]
     known = kind.HasField("shape")
     fixed = choices.shapes.get(value.name) or (_closed(value.name, dims, choices.point) if known else None)
     if fixed is None or (known and len(fixed) != len(dims)):
-        text = ",".join("?" if each is None else str(each) for each in dims) if known else "..."
+        text = ",".join("?" if size is None else str(size) for size in dims) if known else "..."
         msg = (
             f"{who}: expected no open dimension but the first, got [{text}]; "
             f"give them by --shape {value.name}:1,..."
@@ -287,13 +291,13 @@ def _input(value: onnx.ValueInfoProto, choices: Choices, path: str) -> Tensor:
 
 def _closed(name: str, dims: list[int | None], point: Point | None) -> tuple[int, ...] | None:
     offered = [spec for spec in point.features if spec.name == name] if point else []
-    known = prod(each for each in dims if each is not None)
+    known = prod(size for size in dims if size is not None)
     if offered and None in dims and known:
         left = prod(offered[0].shape) // known
         last = len(dims) - 1 - dims[::-1].index(None)
-        return tuple(left if at == last else each or 1 for at, each in enumerate(dims))
+        return tuple(left if at == last else size or 1 for at, size in enumerate(dims))
     rest = dims[1:] if dims and dims[0] is None else dims
-    return None if None in rest else tuple(1 if each is None else each for each in dims)
+    return None if None in rest else tuple(1 if size is None else size for size in dims)
 
 
 def _check_type(tensor: Tensor, role: str, path: str) -> None:
@@ -337,7 +341,7 @@ def _probe(
 
     made = [name for node in nodes for name in node.output if name]
     fill = int(any(node.op_type in ("Div", "Mod") for node in nodes))
-    feeds = {each.name: np.full(each.shape, fill, each.dtype) for each in inputs}
+    feeds = {tensor.name: np.full(tensor.shape, fill, tensor.dtype) for tensor in inputs}
     values: dict[str, Array] = dict(feeds)
     if not made:
         return values
@@ -348,9 +352,9 @@ def _probe(
         del repeated[:]
     graph.node.extend(nodes)
     graph.output.extend(onnx.ValueInfoProto(name=name) for name in made)
-    for each in inputs:
-        kind = helper.np_dtype_to_tensor_dtype(each.dtype)
-        graph.input.append(helper.make_tensor_value_info(each.name, kind, each.shape))
+    for tensor in inputs:
+        kind = helper.np_dtype_to_tensor_dtype(tensor.dtype)
+        graph.input.append(helper.make_tensor_value_info(tensor.name, kind, tensor.shape))
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level, options.intra_op_num_threads = 4, 1

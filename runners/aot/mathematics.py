@@ -101,8 +101,8 @@ class Real:
     def series(self, x: ir.Value, coefficients: Sequence[float]) -> ir.Value:
         """The polynomial with these coefficients, the constant term first."""
         total: ir.Value = self.of(coefficients[-1])
-        for each in reversed(coefficients[:-1]):
-            total = self.add(self.mul(total, x), self.of(each))
+        for coefficient in reversed(coefficients[:-1]):
+            total = self.add(self.mul(total, x), self.of(coefficient))
         return total
 
     def _shifted(self, x: ir.Value) -> tuple[ir.Value, ir.Value]:
@@ -214,7 +214,7 @@ class Real:
         """x**y by exp and log in double precision; NaN for negative x unless y is an integer."""
         real = self if self.dtype.name == "float64" else Real(self.build, np.dtype("float64"))
         if real is not self:
-            x, y = (self.build.fpext(each, real.type) for each in (x, y))
+            x, y = (self.build.fpext(value, real.type) for value in (x, y))
         size = real.call("fabs", x)
         value = real.exp(real.mul(y, real.log(size)))
         whole = self.build.fcmp_ordered("==", real.nearest(y), y)

@@ -147,7 +147,7 @@ class _Sum:
                 self._step(total, row, column, emit.builder.add(at, emit.int64(offset), flags=("nsw",)))
         for at in range(whole, self.inner):
             self._step(sums[at - whole], row, column, emit.int64(at))
-        values = [emit.get(each, self.vector) for each in sums]
+        values = [emit.get(total, self.vector) for total in sums]
         while len(values) > 1:
             values = [self._add(a, b) for a, b in zip(values[::2], values[1::2], strict=False)] + (
                 values[-1:] if len(values) % 2 else []

@@ -246,8 +246,12 @@ def batch_normalization(node: Node, emit: Emitter) -> None:
     shape = (-1, *[1] * (len(source.shape) - 2))
     channels = [emit.value(name) for name in node.inputs[1:5]]
     wide = [
-        Buffer(each.pointer, each.dtype, (each.size, *shape[1:]) if len(source.shape) > 1 else (each.size,))
-        for each in channels
+        Buffer(
+            channel.pointer,
+            channel.dtype,
+            (channel.size, *shape[1:]) if len(source.shape) > 1 else (channel.size,),
+        )
+        for channel in channels
     ]
 
     def compute(values: list[ir.Value]) -> ir.Value:
@@ -268,9 +272,11 @@ def layer_normalization(node: Node, emit: Emitter) -> None:
     real, number = Real(emit.builder, source.dtype), _Arithmetic(emit, source.dtype)
     epsilon, count = real.of(node.number("epsilon", 1e-5)), real.of(found.count)
     scale, bias = (emit.value(name) if name else None for name in (node.inputs[1], node.input(2)))
-    for each in filter(None, (scale, bias)):
-        if each.shape != source.shape[axis:]:
-            raise refused(node, f"scale and bias of shape {list(source.shape[axis:])}", str(list(each.shape)))
+    for tensor in filter(None, (scale, bias)):
+        if tensor.shape != source.shape[axis:]:
+            raise refused(
+                node, f"scale and bias of shape {list(source.shape[axis:])}", str(list(tensor.shape))
+            )
     with found.rows() as (start, place):
         mean = real.div(found.fold(start, real.of(0), number.add), count)
 

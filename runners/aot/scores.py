@@ -93,7 +93,7 @@ class Binary:
         if self.single and self.positive and self.name != "LOGISTIC":
             return [real.build.fsub(real.of(1), score), score]
         pair = [real.build.fneg(score), score]
-        return [real.sigmoid(each) for each in pair] if self.name == "LOGISTIC" else pair
+        return [real.sigmoid(value) for value in pair] if self.name == "LOGISTIC" else pair
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,7 +143,7 @@ def gather_elements(node: Node, emit: Emitter) -> None:
     output = emit.output(node.outputs[0])
     axis = node.integer("axis", 0) % len(source.shape)
     size, strides = source.shape[axis], dense_strides(source.shape)
-    others = [0 if each == axis else step for each, step in enumerate(strides)]
+    others = [0 if at == axis else step for at, step in enumerate(strides)]
     with walk(emit, output.shape, [dense_strides(output.shape), others]) as (to, base):
         index = _checked(emit, indices, to, size)
         place = emit.builder.add(base, emit.builder.mul(index, emit.int64(strides[axis])))

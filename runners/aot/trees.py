@@ -57,8 +57,8 @@ def regressor(node: Node, emit: Emitter) -> None:
             scores = [emit.builder.fdiv(score, trees) for score in scores]
         if len(base) == count:
             pairs = zip(scores, base, strict=True)
-            scores = [emit.builder.fadd(score, real.of(each)) for score, each in pairs]
-        met = [_is_met(real, each, sums) for each in scored]
+            scores = [emit.builder.fadd(score, real.of(value)) for score, value in pairs]
+        met = [_is_met(real, flag, sums) for flag in scored]
         _write(emit, out, row, transform(real, name if count > 1 else "NONE", scores, met))
 
 
@@ -79,9 +79,9 @@ def classifier(node: Node, emit: Emitter) -> None:
     if len(labels) == 2:
         finish = Binary(labels, base, name, ensemble.single, ensemble.positive)
     scored = ensemble.flag_scored()
-    outs = [emit.output(each) if each else None for each in (*node.outputs, "")[:2]]
+    outs = [emit.output(name) if name else None for name in (*node.outputs, "")[:2]]
     for row, sums in rows.scores(ensemble, "SUM"):
-        met = [_is_met(rows.real, each, sums) for each in scored]
+        met = [_is_met(rows.real, flag, sums) for flag in scored]
         label, values = finish.outputs(rows.real, sums[: len(labels)], met)
         if outs[0]:
             emit.store(outs[0], row, label)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`Answers`: a runner's answers to the questions of LLVM's interactive mode, as the bytes that LLVM reads.
 
-LLVM's tensors come packed, and a runner wants those that it reads in the places of
-`passpilot.features.spec.layout`: `bind` says where each piece of a message is to be read to, so that nothing
-is copied. LLVM sends its own table, and at `inline` its own decision; a newer LLVM may send more.
+LLVM sends its tensors packed; a runner needs its inputs placed by `passpilot.features.spec.layout`. `bind`
+returns the buffers to read a message's pieces into, so that nothing is copied. LLVM sends its own features,
+and at `inline` its own decision; a newer LLVM may send more.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from passpilot.runners.foreign.mlgo import Header
 
 LARGEST_PRIORITY: Final = 4294967040.0
-"""LLVM takes a float32 and makes an unsigned integer of 32 bits of it: the largest that is both."""
+"""The largest float32 that fits an unsigned 32-bit integer, to which LLVM converts it."""
 
 
 class Answers:
@@ -78,7 +78,7 @@ class Answers:
         )
 
     def _refuse_hosted(self, point: Point, error: SpecMismatchError) -> None:
-        """Refuse a runner that only a compiler in our own process can serve."""
+        """Refuse a runner whose tensors only a compiler in this process can offer."""
         try:
             self._make(point).close()
         except SpecMismatchError:
@@ -92,22 +92,22 @@ class Answers:
 
     @property
     def wants_default(self) -> bool:
-        """Whether the compiler is to send its own decision."""
+        """Whether the compiler must send its own decision."""
         default = self.point.default
         wanted = self._runner is None or default in self._runner.inputs or self._default_on_error
         return wanted and default in self.point.features
 
     @property
     def where(self) -> str:
-        """The present decision, for messages."""
+        """The current decision, for messages."""
         context = f" ({self._context})" if self._context else ""
         return f"{self.point.name} advisor at decision {self.decisions - 1}{context}"
 
     def bind(self, header: Header) -> list[memoryview]:
-        """Where the tensors of each message are to be read to, piece after piece.
+        """Bind the runner; return the buffers to read a message's tensors into, in order.
 
         Raises:
-            SpecMismatchError: the compiler does not send what is wanted, or wants another advice.
+            SpecMismatchError: the compiler does not send a wanted tensor, or wants another advice.
         """
         offered = replace(self.point, features=header.features)
         self._check_advice(header.advice)
@@ -137,7 +137,7 @@ class Answers:
             raise SpecMismatchError(f"{msg}{advice.name} as {advice}; use LLVM 22")
 
     def _needed(self) -> Iterator[TensorSpec]:
-        """The tensors that we read ourselves."""
+        """The tensors that this class reads itself."""
         if isinstance(self.point.domain, Choice):
             yield from self.point.select([self.point.domain.mask])
         if self._default_on_error:
@@ -161,10 +161,10 @@ class Answers:
         return asking
 
     def answer(self) -> bytes:
-        """The answer to the question that the tensors hold.
+        """The answer to the question in the tensors.
 
         Raises:
-            RunnerError: there is none, or none that is legal, and no default is to stand in.
+            RunnerError: the runner has no legal answer, and the default may not replace it.
         """
         self.decisions += 1
         try:
@@ -178,7 +178,7 @@ class Answers:
         return self._tensors[self.point.default.name].tobytes()
 
     def switch_context(self, name: str) -> None:
-        """The questions that follow belong to the context `name`: of registers, a function."""
+        """Start the context `name`: for register allocation, a function."""
         self._context = name
         assert self._runner is not None, "a context comes after the header, which was bound"
         try:
@@ -187,19 +187,19 @@ class Answers:
             self._record(error)
 
     def _record(self, error: BaseException) -> None:
-        """Raise what the runner raised, unless the default is to stand in."""
-        told = f"{self.where}: {describe_failure(error)}"
+        """Raise the runner's error, unless the default may replace its answer."""
+        text = f"{self.where}: {describe_failure(error)}"
         if not self._default_on_error:
-            raise restated(error, told) if isinstance(error, Error) else PolicyError(told) from error
-        self._first_failure = self._first_failure or told
+            raise restated(error, text) if isinstance(error, Error) else PolicyError(text) from error
+        self._first_failure = self._first_failure or text
 
     def close(self) -> None:
-        """Let go of the runner."""
+        """Close the runner."""
         if self._runner is not None:
             self._runner.close()
 
     def complaints(self) -> Iterator[str]:
-        """What the user should know of a compilation that went well."""
+        """Warnings to the user about a successful compilation."""
         who = f"{self.point.name} advisor: "
         if not self.decisions:
             yield f"{who}runner {self._spec} was never asked: the compiler came to no such decision"
@@ -208,7 +208,7 @@ class Answers:
             yield f"{who}{counts}; the first: {self._first_failure}"
 
     def report(self) -> str:
-        """The counts for people, as of `passpilot opt --stats`."""
+        """The statistics as text, like `passpilot opt --stats`."""
         mean = 1e6 * self._seconds / self.decisions if self.decisions else 0.0
         return (
             f"{self.point.name} advisor {self._spec}:\n{self.decisions:10d} decisions\n"
@@ -220,9 +220,9 @@ class Answers:
 def _pieces(
     features: Sequence[TensorSpec], *blocks: tuple[Sequence[TensorSpec], memoryview]
 ) -> list[memoryview]:
-    """The memory of each of the features, in their order, in the blocks laid out for some of them each.
+    """The memory of the features in order; `blocks` are (specs, memory) placed by `layout`.
 
-    Neighbours are one piece.
+    Adjacent features are joined into one piece.
     """
     places = {
         spec.name: (block, start)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A program that another command runs and watches, and the signals that end them both.
+"""Runs and watches a child program, and handles the signals that end this process and the child.
 
-The child has a session of its own, so that whatever it forks (clang runs itself as cc1) ends with it, and
-that Ctrl-C reaches it only through us. Its standard streams are ours.
+The child has its own session, so that its forks (clang runs itself as cc1) end with it, and Ctrl-C reaches it
+only through this process. It inherits the standard streams.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _GRACE: Final = 2.0
 """Seconds for a child to clean up after SIGTERM, before SIGKILL."""
 _NAP: Final = 0.005
 _BEGINNING: Final = 60.0
-"""Seconds within which a program that can be run has begun."""
+"""Seconds in which a valid program has started."""
 _LAUNCH: Final = """
 import ctypes, os, signal, sys
 
@@ -35,7 +35,7 @@ parent, refusal, program = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
 os.set_inheritable(refusal, False)
 PR_SET_PDEATHSIG = 1
 ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python has them ignored, and so would the program
+for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and the program would inherit that
     signal.signal(number, signal.SIG_DFL)
 if os.getppid() == parent:
     try:
@@ -43,13 +43,13 @@ if os.getppid() == parent:
     except OSError as error:
         os.write(refusal, (error.strerror or str(error)).encode())
 """
-"""Becomes the program, which gets SIGTERM when we die, however we die: without the other end of its channel
-it would wait for ever, or spin. `preexec_fn` would do in a process without threads: gRPC's do not stand it.
+"""Turns into the program, which gets SIGTERM whenever this process dies: without its peer it would hang or
+spin. `preexec_fn` cannot do this, as gRPC's threads forbid it.
 """
 
 
 class Child:
-    """A running program, with all that it forks.
+    """A running program and its forks.
 
     Raises:
         InputError: the program cannot be run.
@@ -65,7 +65,7 @@ class Child:
                 raise _refused(command, getattr(error, "strerror", None) or str(error)) from error
             finally:
                 os.close(writer)
-            begun = select.select([refusal], [], [], _BEGINNING)[0]  # its end says so
+            begun = select.select([refusal], [], [], _BEGINNING)[0]  # closes when the program starts
             if got := refusal.read().decode() if begun else "none that begins":
                 self._process.kill()
                 self._process.wait()
@@ -75,19 +75,19 @@ class Child:
 
     @property
     def ended(self) -> bool:
-        """Whether the program has ended; what it forked may go on."""
+        """Whether the program has ended; its forks may go on."""
         return bool(select.select([self.fd], [], [], 0)[0])
 
     def finish(self) -> int:
-        """Wait for the program, and end what it has left behind; the exit code, or minus the signal."""
+        """Wait for the program and kill its remaining forks; return the exit code, or minus the signal."""
         select.select([self.fd], [], [])
-        self._signal(signal.SIGKILL)  # not reaped yet: nobody else can have its number
+        self._signal(signal.SIGKILL)  # not reaped yet, so no other process can have its number
         return self._reap()
 
     def stop(self) -> None:
-        """End the program and what it forked; nothing happens if it has ended before.
+        """End the program and its forks, unless it has ended already.
 
-        First by SIGTERM, on which LLVM's tools remove what they were writing, then by SIGKILL.
+        Sends SIGTERM, on which LLVM's tools remove unfinished outputs, then SIGKILL.
         """
         if self.fd < 0:
             return
@@ -97,12 +97,12 @@ class Child:
         if not self.ended:
             self._signal(signal.SIGKILL)
         self._reap()
-        while self._signal(0) and time.monotonic() < deadline:  # what it forked cleans up, too
+        while self._signal(0) and time.monotonic() < deadline:  # its forks clean up, too
             time.sleep(_NAP)
         self._signal(signal.SIGKILL)
 
     def _signal(self, number: int) -> bool:
-        """Signal the whole session; False if nothing is left of it."""
+        """Signal the whole session; False if no process of it is left."""
         try:
             os.killpg(self._process.pid, number)
         except ProcessLookupError:
@@ -120,7 +120,7 @@ def _refused(command: Sequence[str], got: str) -> InputError:
 
 
 class Wake:
-    """Something to wait on: the signals that ask us to end, and calls from other threads."""
+    """Waits for signals that end this process, and for calls from other threads."""
 
     def __init__(self, reader: int, writer: int) -> None:
         self._reader = reader
@@ -128,11 +128,11 @@ class Wake:
 
     def __call__(self) -> None:
         """Make `wait` return; from any thread."""
-        with contextlib.suppress(BlockingIOError):  # it is full of reasons already
+        with contextlib.suppress(BlockingIOError):  # the pipe is full, so `wait` returns anyway
             os.write(self._writer, b"\0")
 
     def wait(self, fd: int, seconds: float) -> int:
-        """Wait until `fd` is readable, somebody calls, or the time is over; the number of a signal, or 0."""
+        """Wait for `fd`, a call, a signal, or the end of the time; return the signal's number, or 0."""
         if self._reader not in select.select([self._reader, fd], [], [], seconds)[0]:
             return 0
         return max(os.read(self._reader, select.PIPE_BUF))
@@ -140,7 +140,7 @@ class Wake:
 
 @contextlib.contextmanager
 def waking() -> Iterator[Wake]:
-    """SIGINT, SIGTERM and SIGHUP wake the one who waits, and do nothing else, unless they were ignored."""
+    """Let SIGINT, SIGTERM and SIGHUP only wake `Wake.wait`; ignored signals stay ignored."""
     reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     woken = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     before = {number: signal.signal(number, _heed) for number in heeded(*_STOPS)}
@@ -155,4 +155,4 @@ def waking() -> Iterator[Wake]:
 
 
 def _heed(_number: int, _frame: object) -> None:
-    """The number is in the pipe."""
+    """Does nothing: Python has written the number into the pipe."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command line of a compiler that is to ask: which tool it is, and the flags that make its passes ask."""
+"""Builds an attached compiler's command line: recognizes the tool and adds the flags to ask."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _JOBS: Final = "--thinlto-jobs"
 
 
 def tool_of(program: str) -> str:
-    """Which of the tools a program is, by its name or that of the file which it links to.
+    """Recognize a tool by the program's name, or by the name of the file that it links to.
 
     Raises:
-        UsageError: it is none of them.
+        UsageError: the program is not a known tool.
     """
     for name in (program, os.path.realpath(which(program) or program)):
         if match := _TOOL.fullmatch(Path(name).name):
@@ -34,20 +34,20 @@ def tool_of(program: str) -> str:
 
 
 def asking_command(command: Sequence[str], answers: Sequence[Answers], folder: str) -> list[str]:
-    """The command with the flags that make its passes ask over FIFOs in `folder`."""
+    """Add the flags that make the command's passes ask over FIFOs in `folder`."""
     tool, arguments = tool_of(command[0]), list(command[1:])
     flags: list[str] = []
-    for each in answers:
-        how = HOOKED[each.point.name].interactive
-        flags += (flag.format(f"{folder}/{each.point.name}") for flag in how.flags)
+    for channel in answers:
+        how = HOOKED[channel.point.name].interactive
+        flags += (flag.format(f"{folder}/{channel.point.name}") for flag in how.flags)
         named = any(how.lifted.partition("=")[0] in argument for argument in arguments)
         flags += [how.lifted] * (bool(how.lifted) and not named)
-        flags += [how.default] * each.wants_default
+        flags += [how.default] * channel.wants_default
     if tool in ("clang", "ld.lld"):
         flags = [word for flag in flags for word in ("-mllvm", flag)]
     if tool == "ld.lld" and not any(_JOBS in argument for argument in arguments):
         flags.append(f"{_JOBS}=1")
     first = arguments[:1] if arguments[:1] == ["-cc1"] else []
-    if tool == "clang" and not first:  # where it only links, nobody reads them
+    if tool == "clang" and not first:  # when clang only links, nothing reads them
         flags = ["--start-no-unused-arguments", *flags, "--end-no-unused-arguments"]
     return [command[0], *first, *flags, *arguments[len(first) :]]

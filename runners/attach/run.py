@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`attach`: runs a compiler in a process of its own, and answers its questions until it ends."""
+"""`attach`: runs a compiler as a child process and answers its questions until it ends."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from passpilot.runners.attach.interactive import InteractiveChannel
 
 _LOOK_EVERY: Final = 1.0
-"""Seconds after which a compiler that says nothing is looked at, at most."""
+"""The longest time in seconds between two checks of a silent compiler."""
 
 
 def attach(command: Sequence[str], answers: Sequence[Answers], timeout: float) -> int:
-    """Run the compiler to its end; returns its exit code, or 128 and the number of its signal.
+    """Run the compiler to its end; return its exit code, or 128 plus the number of its signal.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C.
-        Error: the compiler, or a runner, broke the rules; the compiler has been ended.
+        KeyboardInterrupt: the user pressed Ctrl-C.
+        Error: the compiler or a runner failed; the compiler has been ended.
     """
     with waking() as wake, ExitStack() as stack:
         folder, channels = _channels(answers, timeout, wake, stack)
         child = Child(asking_command(command, answers, folder))
-        stack.callback(child.stop)  # before the channels, without which it would hang
+        stack.callback(child.stop)  # runs before the channels close, or the compiler would hang
         for channel in channels:
             channel.start()
         return _watch(child, channels, timeout, wake)
@@ -44,15 +44,15 @@ def attach(command: Sequence[str], answers: Sequence[Answers], timeout: float) -
 def _channels(
     answers: Sequence[Answers], timeout: float, wake: Wake, stack: ExitStack
 ) -> tuple[str, list[InteractiveChannel]]:
-    """The private folder of the FIFOs, and who answers there."""
+    """Make a private folder for the FIFOs, and the channels that answer there."""
     from passpilot.runners.attach.interactive import InteractiveChannel
 
     channels = []
     try:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="passpilot-"))
-        folder = os.path.realpath(folder)  # as /proc tells it
-        for each in answers:
-            channels.append(InteractiveChannel(f"{folder}/{each.point.name}", each, timeout, wake))
+        folder = os.path.realpath(folder)  # the form in /proc
+        for answer in answers:
+            channels.append(InteractiveChannel(f"{folder}/{answer.point.name}", answer, timeout, wake))
             stack.callback(channels[-1].stop)
     except OSError as error:
         msg = f"attach: expected a folder for FIFOs, got: {error.strerror} ({error.filename}); set TMPDIR"
@@ -61,7 +61,7 @@ def _channels(
 
 
 def _watch(child: Child, channels: Sequence[InteractiveChannel], timeout: float, wake: Wake) -> int:
-    """Wait for the end of the compiler, of our patience, or of the user's."""
+    """Wait until the compiler ends, a channel fails or is overdue, or a signal comes."""
     while not child.ended:
         number = wake.wait(child.fd, min(_LOOK_EVERY, timeout / 16))
         if number == signal.SIGINT:
@@ -80,6 +80,6 @@ def _watch(child: Child, channels: Sequence[InteractiveChannel], timeout: float,
 
 
 def _killed(number: int) -> int:
-    """Say which signal ended the compiler, as a shell does; returns the exit code."""
+    """Print which signal ended the compiler, like a shell; return the exit code."""
     print(f"passpilot attach: the compiler died: {signal.strsignal(number)}", file=sys.stderr)
     return 128 + number

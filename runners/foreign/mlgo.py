@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-r"""MLGO's interactive protocol: what LLVM's InteractiveModelRunner and its agents say to each other.
+r"""MLGO's interactive protocol, between LLVM's InteractiveModelRunner and its agents.
 
     compiler   {"features":[SPEC...],"advice":SPEC}\n          once
-               {"context":"..."}\n                             whenever it changes; several may come in a row
+               {"context":"..."}\n                             at every change; several in a row are possible
                {"observation":N}\n                             per question
                <the features in the header's order, packed>\n
-    agent      <the advice: so many bytes as its type has>     per observation
+    agent      <the advice, of its type's size>                per observation
 
-`pipe:BASE?protocol=mlgo` is a compiler of ours that asks an agent written for LLVM's; it sends the name of a
-context only before an observation of it, as some agents read no two in a row. `default=1` adds LLVM's own
-decision to the features of `inline`, as -inliner-interactive-include-default does.
+`pipe:BASE?protocol=mlgo` asks an agent that was written for LLVM. It sends a context only just before an
+observation of it, as some agents cannot read two contexts in a row. `default=1` adds LLVM's own decision to
+the features of `inline`, as -inliner-interactive-include-default does.
 
-The framing is that of a decision log (`passpilot.features.log.stream`); there is no length, no error and no
-good-bye. Numbers are in the machine's byte order.
+The framing is that of a decision log (`passpilot.features.log.stream`), without lengths, errors or an end
+message. Numbers have the machine's byte order.
 
 Source: llvm/Analysis/InteractiveModelRunner.h.
 """
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What the first line declares."""
+    """The contents of the first line."""
 
     features: tuple[TensorSpec, ...]
     advice: TensorSpec
@@ -60,20 +60,20 @@ class Header:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the features of one observation, without the newline after them."""
+        """The size of an observation's features in bytes, without the newline."""
         return sum(spec.nbytes for spec in self.features)
 
     @property
     def advice_struct(self) -> struct.Struct:
-        """The bytes of one advice."""
+        """The struct of an advice."""
         return struct.Struct(f"={self.advice.size}{self.advice.struct_code}")
 
 
 def read_header(line: bytes, who: str) -> Header:
-    """What a compiler's first line declares.
+    """Parse a compiler's first line.
 
     Raises:
-        PeerError: it is no header, or one without an advice.
+        PeerError: the line is not a header, or its header lacks the advice.
     """
     try:
         features, advice = parse_specs(parse_line(line), "advice")
@@ -97,10 +97,10 @@ def observation_line(number: int) -> bytes:
 
 
 def read_event(line: bytes, who: str) -> str | int:
-    """What a later line says: the name of a new context, or the number of the observation that follows.
+    """Parse a later line: the name of a new context, or the number of the observation that follows.
 
     Raises:
-        PeerError: it says something else.
+        PeerError: the line is neither.
     """
     try:
         fields = parse_line(line)
@@ -115,7 +115,7 @@ def read_event(line: bytes, who: str) -> str | int:
 
 
 class MlgoRunner(PeerRunner):
-    """A session with an agent that answers LLVM's compilers.
+    """A session with an agent that was written for LLVM.
 
     Raises:
         PeerError: the agent is absent, dead, silent or incoherent.
@@ -162,17 +162,17 @@ def header_of(point: Point, *, default: bool) -> Header:
 
 
 def pipe_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> MlgoRunner:
-    """The runner of `pipe:BASE?protocol=mlgo`.
+    """Make the runner of `pipe:BASE?protocol=mlgo`.
 
     Raises:
-        RunnerSpecError: `default` is neither 0 nor 1, or LLVM has it not at this decision point.
+        RunnerSpecError: `default` is neither 0 nor 1, or LLVM does not offer it at this decision point.
     """
     default = options.get("default", "0")
     if default not in ("0", "1"):
         raise RunnerSpecError(f"runner pipe:{target}: expected default=0 or default=1, got {default!r}")
-    told = [name for name, row in HOOKED.items() if row.interactive.default]
-    if default == "1" and point.name not in told:
-        only = " or ".join(told)
+    names = [name for name, row in HOOKED.items() if row.interactive.default]
+    if default == "1" and point.name not in names:
+        only = " or ".join(names)
         msg = f"runner pipe:{target}: expected default=1 only of {only}, as LLVM has it, got {point.name}"
         raise RunnerSpecError(msg)
     return MlgoRunner(target, point, timeout, default=default == "1")

@@ -66,14 +66,14 @@ def read_credentials(
 def read_guard(
     address: str, token: str | None, certificate: str | None, key: str | None, *, who: str
 ) -> tuple[str, tuple[bytes, bytes] | None]:
-    """Token and TLS of a server by the flags of its command; warns if others can read the token.
+    """Read a server's token, certificate and key from its flags; warn if others can read the token.
 
     Args:
         address: the value of --grpc.
-        token: that of --token.
-        certificate: that of --tls-cert.
-        key: that of --tls-key.
-        who: what messages begin with.
+        token: the value of --token.
+        certificate: the value of --tls-cert.
+        key: the value of --tls-key.
+        who: the command, for messages.
 
     Raises:
         Error: a flag has a wrong value.
@@ -82,8 +82,8 @@ def read_guard(
     secret = "" if token is None else read_token(token, f"{who}: --token")
     tls = _read_tls(certificate, key, who)
     if secret and tls is None and not is_loopback(host):
-        told = f"passpilot {who}: --grpc {address}: without TLS, whoever reads the network reads the token"
-        print(told, file=sys.stderr, flush=True)
+        text = f"passpilot {who}: --grpc {address}: without TLS, whoever reads the network reads the token"
+        print(text, file=sys.stderr, flush=True)
     return secret, tls
 
 

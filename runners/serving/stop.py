@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`stop_on_signals`: ends a server on SIGTERM, SIGINT and SIGHUP, also where a policy swallows exceptions."""
+"""`stop_on_signals`: ends a server on SIGTERM, SIGINT and SIGHUP, even if a policy swallows exceptions."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ def stop_signals() -> tuple[signal.Signals, ...]:
 def stop_on_signals() -> Iterator[threading.Event]:
     """Let `stop_signals` raise `Stopped` in the main thread, once, and set the event that this yields.
 
-    The event is for the case that a policy swallows whatever is raised.
-    A signal that comes just before a system call sets Python's flag, but the call then blocks, and the
-    handler does not run. So another thread learns of the signal, too, and repeats it until it is handled.
+    The event tells the server to stop if a policy swallows `Stopped`.
+    If a signal comes just before a blocking system call, Python's handler does not run. Therefore another
+    thread notices the signal, too, and repeats it until it is handled.
     """
     numbers = stop_signals()
     stopping = threading.Event()
 
     def stop(number: int, _frame: object) -> None:
-        for each in numbers:
-            signal.signal(each, signal.SIG_IGN)  # the clean-up that follows must not be interrupted
+        for other in numbers:
+            signal.signal(other, signal.SIG_IGN)  # no signal may interrupt the clean-up
         stopping.set()
         raise Stopped(number)
 
-    handlers = {each: signal.signal(each, stop) for each in numbers}
+    handlers = {number: signal.signal(number, stop) for number in numbers}
     try:
         with _repeated(numbers):
             yield stopping
     finally:
-        for each, handler in handlers.items():
-            signal.signal(each, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager
 def _repeated(numbers: tuple[signal.Signals, ...]) -> Iterator[None]:
-    """Send these signals to this thread again and again after the first one, until the end of the block."""
+    """After the first of these signals, repeat it to this thread until the end of the block."""
     reader, writer = os.pipe2(os.O_CLOEXEC)
     os.set_blocking(writer, False)
     ended = threading.Event()

@@ -9,7 +9,7 @@ from typing import Final
 
 from passpilot.features.point import find_point
 from passpilot.passes.inline import InlineAdvisor
-from passpilot.plugin.compile import optimize
+from passpilot.passes.optimize import optimize
 from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation
 from passpilot.runners.spec import make_runner

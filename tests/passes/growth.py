@@ -20,8 +20,8 @@ from passpilot.features.custom import feature
 from passpilot.features.llvm.inline import DECISION
 from passpilot.features.point import find_point
 from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
-from passpilot.plugin.compile import optimize
 from passpilot.plugin.module import Module
 from passpilot.runners.base import Runner
 from passpilot.runners.native import function_runner

@@ -16,9 +16,9 @@ from passpilot.features.llvm.unroll import observe
 from passpilot.features.point import find_point
 from passpilot.passes.advisor import OnError
 from passpilot.passes.decision_point import DecisionPoint
+from passpilot.passes.optimize import optimize
 from passpilot.passes.shipped.size import SIZE
 from passpilot.passes.shipped.unroll import UNROLL
-from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import AdviceError, Error, FeatureError, ModelError, PasspilotWarning, PeerError
 from passpilot.plugin.ir import Function
 from passpilot.plugin.module import Module

@@ -17,8 +17,8 @@ from passpilot.features.custom import feature, unregister
 from passpilot.features.llvm.inline import FEATURES
 from passpilot.features.log.reader import read_log
 from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
-from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import (
     AdviceError,
     FeatureError,

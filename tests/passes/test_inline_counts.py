@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
-from passpilot.plugin.compile import optimize
 from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation
 from tests import ir_text

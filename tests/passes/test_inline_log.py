@@ -15,8 +15,9 @@ from passpilot.features.custom import feature, unregister
 from passpilot.features.llvm.inline import FEATURES
 from passpilot.features.log.reader import read_log
 from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
-from passpilot.plugin.compile import emit, optimize
+from passpilot.plugin.compile import emit
 from passpilot.plugin.errors import AdviceError, InputError, LogError, PasspilotWarning, PolicyError
 from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation

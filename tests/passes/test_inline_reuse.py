@@ -12,7 +12,7 @@ from passpilot.features.custom import feature, unregister
 from passpilot.features.log.reader import read_log
 from passpilot.features.point import find_point
 from passpilot.passes.inline import InlineAdvisor
-from passpilot.plugin.compile import optimize
+from passpilot.passes.optimize import optimize
 from passpilot.plugin.errors import PasspilotWarning, PolicyError, RunnerSpecError
 from passpilot.plugin.module import Module
 from passpilot.runners.base import Runner

@@ -19,8 +19,8 @@ from passpilot.features.llvm.inline import DECISION, FEATURES
 from passpilot.features.log.reader import read_log
 from passpilot.features.point import find_point
 from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
-from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import ModelError
 from passpilot.plugin.module import Module
 from passpilot.runners.base import Runner

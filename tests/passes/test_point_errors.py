@@ -15,8 +15,8 @@ from passpilot.features.domain import Number
 from passpilot.features.point import POINTS
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.decision_point import DecisionPoint
+from passpilot.passes.optimize import optimize
 from passpilot.passes.point_advisor import PointAdvisor
-from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import AdviceError, Error, FeatureError, InputError, PassError, PolicyError
 from passpilot.plugin.ir import Function
 from passpilot.plugin.module import Module

@@ -18,8 +18,9 @@ from typing import get_args
 
 import pytest
 
+from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
-from passpilot.plugin.compile import FileType, Remarks, emit, optimize
+from passpilot.plugin.compile import FileType, Remarks, emit
 from passpilot.plugin.errors import CompilationError, InputError, LogError
 from passpilot.plugin.module import Module
 from tests import stock

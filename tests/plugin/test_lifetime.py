@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from passpilot.passes.inline import InlineAdvisor
-from passpilot.plugin.compile import optimize
+from passpilot.passes.optimize import optimize
 from passpilot.plugin.errors import AdviceError, InputError, PolicyError, StaleViewError
 from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation

@@ -11,7 +11,8 @@ import llvmlite.binding
 import llvmlite.ir
 import pytest
 
-from passpilot.plugin.compile import emit, optimize
+from passpilot.passes.optimize import optimize
+from passpilot.plugin.compile import emit
 from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.plugin.module import Module
 from tests import stock

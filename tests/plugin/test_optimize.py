@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from passpilot.passes.inline import InlineAdvisor
-from passpilot.plugin.compile import PipelineOptions, Remarks, optimize
+from passpilot.passes.optimize import optimize
+from passpilot.plugin.compile import PipelineOptions, Remarks
 from passpilot.plugin.errors import InputError, PolicyError
 from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation

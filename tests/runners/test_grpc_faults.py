@@ -17,8 +17,8 @@ from passpilot.features.point import find_point
 from passpilot.passes.advisor import Advisor
 from passpilot.passes.evict import EvictAdvisor
 from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.optimize import optimize
 from passpilot.passes.priority import PriorityAdvisor
-from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import AdviceError, Error, ModelError, PeerError, SpecMismatchError
 from passpilot.plugin.module import Module
 from passpilot.runners.base import Runner

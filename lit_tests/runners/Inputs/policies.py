@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Policies for a server: they name what they want to be sent."""
+"""Policies for a server; they name the tensors that the compiler must send."""
 
 import passpilot
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A scheme of one's own: every:N says yes at each Nth question."""
+"""A user's scheme: every:N says yes to every Nth question."""
 
 import passpilot
 

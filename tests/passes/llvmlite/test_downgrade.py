@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from passpilot.passes.llvmlite.downgrade import assembly, older
-from passpilot.plugin.compile import optimize
+from passpilot.passes.optimize import optimize
 from passpilot.plugin.module import Module
 from tests.corpus.programs import programs
 

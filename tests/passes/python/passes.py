@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from passpilot.passes.optimize import optimize
 from passpilot.passes.point_advisor import PointAdvisor
 from passpilot.passes.python import api as llvm
-from passpilot.plugin.compile import optimize
 from passpilot.plugin.ir import Function, Loop
 from passpilot.plugin.module import Module
 

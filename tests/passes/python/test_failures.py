@@ -14,7 +14,8 @@ from typing import Final
 import pytest
 
 from passpilot.passes.inline import InlineAdvisor
-from passpilot.plugin.compile import PipelineOptions, emit, optimize
+from passpilot.passes.optimize import optimize
+from passpilot.plugin.compile import PipelineOptions, emit
 from passpilot.plugin.errors import CompilationError, InputError, PassError
 from passpilot.plugin.ir import Function
 from passpilot.plugin.module import Module

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from passpilot.passes.optimize import optimize
 from passpilot.passes.python import api as llvm
 from passpilot.passes.python import pipeline
 from passpilot.plugin import _core
-from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import InputError, PassError, PasspilotWarning, PipelineError
 from passpilot.plugin.ir import Function, IRBuilder, Loop
 from passpilot.plugin.module import Module

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from passpilot.plugin.compile import optimize
+from passpilot.passes.optimize import optimize
 from passpilot.plugin.errors import PassError
 from passpilot.plugin.ir import Function, IRBuilder
 from passpilot.plugin.module import Module

@@ -9,9 +9,9 @@ import pytest
 
 from passpilot.features.llvm.phases import FUNCTION_PIPELINES, OPCODES, count_opcodes
 from passpilot.features.spec import TensorSpec
+from passpilot.passes.optimize import optimize
 from passpilot.passes.shipped.phases import Phases
 from passpilot.passes.shipped.pipeline import FUNCTION
-from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import RegistrationError
 from passpilot.plugin.module import Module
 from tests.plugin.ir.test_in_passes import TEXT

@@ -5,8 +5,8 @@ from typing import Final
 import pytest
 
 from passpilot.features.llvm.size import FEATURES, GOALS
+from passpilot.passes.optimize import optimize
 from passpilot.passes.shipped.size import SIZE
-from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import PolicyError
 from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation

@@ -5,8 +5,9 @@ from typing import Final
 import pytest
 
 from passpilot.features.llvm.unroll import FACTORS, FEATURES
+from passpilot.passes.optimize import optimize
 from passpilot.passes.shipped.unroll import UNROLL
-from passpilot.plugin.compile import PipelineOptions, optimize
+from passpilot.plugin.compile import PipelineOptions
 from passpilot.plugin.errors import AdviceError
 from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation

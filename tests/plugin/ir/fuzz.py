@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
+from passpilot.passes.optimize import optimize
 from passpilot.passes.python.api import PreservedAnalyses, unregister
 from passpilot.plugin import ir
-from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import CompilationError, InputError, IRError, PassError, StaleViewError
 from passpilot.plugin.module import Module
 from tests.passes.python.passes import define

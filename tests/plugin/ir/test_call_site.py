@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
-from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import StaleViewError
 from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation

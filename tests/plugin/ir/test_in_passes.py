@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import pytest
 
 from passpilot import llvm
+from passpilot.passes.optimize import optimize
 from passpilot.plugin import ir
-from passpilot.plugin.compile import PipelineOptions, optimize
+from passpilot.plugin.compile import PipelineOptions
 from passpilot.plugin.errors import IRError
 from passpilot.plugin.module import Module
 from tests.plugin.ir.named import function as named

@@ -13,8 +13,8 @@ from typing import Final
 
 import pytest
 
+from passpilot.passes.optimize import optimize
 from passpilot.passes.python.api import unregister
-from passpilot.plugin.compile import optimize
 from passpilot.plugin.ir import Function
 from passpilot.plugin.module import Module
 from tests.passes.python.passes import LEVELS as PASS_LEVELS

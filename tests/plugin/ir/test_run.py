@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from passpilot import InlineAdvisor
+from passpilot.passes.optimize import optimize
 from passpilot.plugin import ir
-from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import Error, IRError, StaleViewError
 from passpilot.plugin.module import Module
 from tests.plugin.ir.named import function as named

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from passpilot import InlineAdvisor
+from passpilot.passes.optimize import optimize
 from passpilot.plugin import ir
-from passpilot.plugin.compile import optimize
 from passpilot.plugin.errors import InputError, StaleViewError
 from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation

@@ -79,7 +79,10 @@ def dims(*shape: int) -> Change:
         (external, "none.bin"),
         (lambda g: g.initializer.pop(), "expected a graph that runs, got: "),
         (cycle, "expected a graph that runs, got: "),
-        (lambda g: g.node[1].output.__setitem__(0, "h"), "expected a tensor of the graph, got a name that"),
+        (
+            lambda g: g.node[1].output.__setitem__(0, "h"),
+            "expected a tensor of the graph, got a name without",
+        ),
         (lambda g: setattr(g.output[0], "name", "z"), "output 'z': expected a tensor of the graph"),
         (lambda g: setattr(g.output[0], "name", ""), "output '': expected a tensor of the graph"),
         (lambda g: setattr(g.input[0].type.tensor_type, "elem_type", 0), "input 'x': expected a tensor of n"),

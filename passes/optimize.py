@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`optimize`: what opt does, in this process, with advisors and with passes in Python."""
+
+from __future__ import annotations
+
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from passpilot.passes.python.pipeline import bind, raise_failure
+from passpilot.plugin import _core
+from passpilot.plugin.compile import NO_REMARKS, PLAIN, run_pipeline
+from passpilot.plugin.module import utf8
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from passpilot.plugin.asking import AdvisorLike
+    from passpilot.plugin.compile import PipelineOptions, Remarks
+    from passpilot.plugin.module import Module
+
+
+def optimize(
+    module: Module,
+    pipeline: str,
+    advisors: Sequence[AdvisorLike] = (),
+    *,
+    at: Mapping[str, str] = MappingProxyType({}),
+    mcpu: str = "",
+    mattr: str = "",
+    verify: bool = True,
+    options: PipelineOptions = PLAIN,
+    remarks: Remarks = NO_REMARKS,
+) -> None:
+    """Run a textual pipeline of LLVM's new pass manager on `module`, in place, as opt would.
+
+    After an error the module is still valid IR, but only partly optimized. A module that a pass in Python has
+    made invalid cannot be used any more.
+
+    Args:
+        module: what to optimize.
+        pipeline: the passes; it may name passes in Python, see `passpilot.llvm`.
+        advisors: who takes decisions, at most one per decision point.
+        at: more such texts, by LLVM's extension points: ``{"vectorizer-start": "my-pass"}``.
+        mcpu: the processor; empty for what `llvm_options` has set.
+        mattr: target features, as ``+avx2,-sse4a``; empty likewise.
+        verify: refuse a module that the verifier refuses, before and after.
+        options: the rarer flags of opt.
+        remarks: the file for the remarks of LLVM's passes.
+
+    Raises:
+        InputError: the pipeline, a file or an option is wrong.
+        CompilationError: LLVM reported an error.
+        PassError: a pass in Python raised, or left IR that is not valid.
+        Error: an advisor failed and its `on_error` is ``fail``.
+    """
+    utf8("optimize: pipeline", pipeline)
+    for point, text in at.items():
+        utf8(f"optimize: pipeline at {point!r}", text)
+    passes = bind(pipeline, at)
+    wanted = _core.PipelineOptions()
+    wanted.cpu, wanted.features, wanted.verify = mcpu, mattr, verify
+    wanted.aa_pipeline, wanted.debug_pass_manager = options.aa_pipeline, options.debug_pass_manager
+    wanted.verify_each, wanted.pass_plugins = options.verify_each, list(options.pass_plugins)
+    wanted.remarks, wanted.at = remarks.core, list(at.items())
+    if passes is None:
+        run_pipeline(module, pipeline, wanted, advisors)
+    else:
+        run_pipeline(module, pipeline, wanted, advisors, passes, partial(raise_failure, passes))

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The catalogue of decision points, compared with what its rows stand for."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+import passpilot
+from passpilot.features.catalogue import HOOKED, PASS_POINTS, RENAMED
+from passpilot.features.custom import feature, registered
+from passpilot.features.domain import Choice
+from passpilot.features.point import POINTS, find_point, find_table
+from passpilot.passes.advisor import make_advisor
+from passpilot.passes.python.registry import LLVM, MLIR
+from passpilot.plugin.errors import PasspilotWarning
+from passpilot.runners.remote import wire
+
+pytestmark = pytest.mark.usefixtures("restored_registries")
+
+
+def test_it_imports_nothing() -> None:
+    script = (
+        "import passpilot.features, sys; before = {*sys.modules}\n"
+        "import passpilot.features.catalogue\nprint(*{*sys.modules} - before)"
+    )
+    told = subprocess.check_output([sys.executable, "-c", script], text=True).split()
+    assert set(told) <= {"passpilot.features.catalogue", "__future__"}
+
+
+def test_a_row_stays_as_it_is() -> None:
+    with pytest.raises(AttributeError, match=r"HookedPoint.name: expected to be read, got a change"):
+        HOOKED["inline"].name = "outline"
+
+
+@pytest.mark.parametrize("name", HOOKED)
+def test_an_advisor_takes_what_its_row_says(name: str) -> None:
+    row = HOOKED[name]
+    kind = getattr(import_module(f"passpilot.passes.{row.file}"), row.advisor)
+    assert kind.point == name
+    taken = inspect.signature(kind).parameters
+    assert set(taken) == {"runner", "log", *row.keywords}
+    if row.limit:
+        assert taken[row.limit.keyword].default == row.limit.default
+        assert isinstance(row.limit.default, int) or not row.limit.whole
+    with make_advisor(name, "const:0") as advisor:
+        assert type(advisor) is kind
+
+
+@pytest.mark.parametrize("name", HOOKED)
+def test_words_of_logs_stand_for_advice(name: str) -> None:
+    domain, log = find_point(name).domain, HOOKED[name].log
+    for advice in log.words:
+        domain.accept(advice)
+    assert not log.idle or log.idle in log.words.values()
+    if name == "evict":
+        assert isinstance(domain, Choice)
+        assert log.words == {domain.count - 1: "keep"}, "as passpilot.DO_NOT_EVICT"
+
+
+@pytest.mark.parametrize("name", PASS_POINTS)
+def test_a_point_has_the_name_of_its_pass(name: str) -> None:
+    assert find_point(name).name == name
+    assert name in LLVM.own or f"advised-{name.removeprefix('mlir-')}" in MLIR.own
+
+
+def test_the_registry_has_the_points_of_the_catalogue() -> None:
+    assert [*POINTS.own] == [*HOOKED, *PASS_POINTS]
+    assert set(RENAMED.values()) <= {*HOOKED, *PASS_POINTS}
+    assert not {*RENAMED} & {*POINTS.own}
+
+
+@pytest.mark.parametrize(("old", "new"), RENAMED.items())
+def test_a_name_of_before_is_taken_with_a_warning(old: str, new: str) -> None:
+    with pytest.warns(PasspilotWarning, match=f"^decision point '{old}' is called '{new}' now$"):
+        assert find_point(old) == find_point(new)
+    with pytest.warns(PasspilotWarning):
+        assert find_table(old) == find_table(new)
+    with pytest.warns(PasspilotWarning), make_advisor(old, "const:0") as advisor:
+        assert advisor.point == new
+    with pytest.warns(PasspilotWarning):
+        feature("int64[1]", point=old, name="theirs")(lambda _: 0)
+    assert [*registered(new)] == ["theirs"]
+    line = json.loads(wire.hello(find_point(new))) | {"point": old}
+    with pytest.warns(PasspilotWarning):
+        assert wire.read_hello(json.dumps(line).encode()).name == new
+
+
+@pytest.mark.parametrize("old", RENAMED)
+def test_a_name_of_before_is_free_for_users(old: str) -> None:
+    row, advice = (passpilot.TensorSpec(name, "int64", (1,)) for name in ("n", "yes"))
+    passpilot.DecisionPoint(old, features=[row], advice=advice, default=lambda _: 0)
+    assert find_point(old).name == old
