@@ -20,10 +20,6 @@ POINTS_OF: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """LLVM's decision points that each command reaches."""
 
-RUNNERS: Final = """\
-RUNNER is scheme:target[?key=value&...]: python:FILE:NAME, onnx:MODEL, aot:LIBRARY, pipe:BASE, grpc:HOST:PORT,
-replay:LOG, random:SEED, const:VALUE, default."""
-
 
 @dataclass(frozen=True, slots=True)
 class Advice:

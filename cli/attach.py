@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from passpilot.cli.advice import RUNNERS
+from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import prepare
 from passpilot.cli.parser import Parser, record
 from passpilot.features.catalogue import HOOKED, TOOLS

@@ -10,9 +10,10 @@ import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from passpilot.cli.advice import RUNNERS, Advice, close_advisors, log_paths, make_advisors, runner_specs
+from passpilot.cli.advice import Advice, close_advisors, log_paths, make_advisors, runner_specs
 from passpilot.cli.llvm_options import check_text, set_llvm_options, split_options
 from passpilot.cli.module_options import ModuleOptions, RemarkOptions
+from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import check_outputs, prepare, print_reports, print_version, refuses_terminal
 from passpilot.cli.parser import Parser, record
 from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from passpilot.cli.advice import RUNNERS, Advice, close_advisors, load_files, make_advisors
+from passpilot.cli.advice import Advice, close_advisors, load_files, make_advisors
 from passpilot.cli.llvm_options import check_text
+from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import check_outputs, prepare, print_version, refuses_terminal
 from passpilot.cli.parser import Parser, record
 from passpilot.plugin.errors import CompilationError, Error, InputError, PassError, UsageError

@@ -6,9 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from passpilot.cli.advice import RUNNERS, Advice, close_advisors, load_files, make_advisors
+from passpilot.cli.advice import Advice, close_advisors, load_files, make_advisors
 from passpilot.cli.llvm_options import check_text, set_llvm_options, split_options
 from passpilot.cli.module_options import ModuleOptions, RemarkOptions
+from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import check_outputs, prepare, print_reports, print_version, refuses_terminal
 from passpilot.cli.parser import Parser, record
 from passpilot.plugin.errors import UsageError
