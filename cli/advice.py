@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Advice`: the flags of advice, such as `--inline=R`, `--advise POINT=R` and `--log`, and their advisors."""
+"""`Advice`: a command's advice flags, such as `--inline=R`, `--advise POINT=R`, `--log`; makes advisors."""
 
 from __future__ import annotations
 
@@ -20,28 +20,24 @@ POINTS_OF: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """LLVM's decision points that each command reaches."""
 
-RUNNERS: Final = """\
-RUNNER is scheme:target[?key=value&...]: python:FILE:NAME, onnx:MODEL, aot:LIBRARY, pipe:BASE, grpc:HOST:PORT,
-replay:LOG, random:SEED, const:VALUE, default."""
-
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The flags of advice of one command."""
+    """The values of a command's advice flags."""
 
     command: str
     runners: Mapping[str, str]
-    """The runners of LLVM's points by their own flags, such as --inline."""
+    """The runners that flags such as --inline give, by LLVM's decision point."""
     advise: tuple[str, ...]
     load: tuple[str, ...]
     log: tuple[str, ...]
     keywords: Mapping[str, object]
-    """What advisors take beside a log: on_error, timeout and limits, as far as they are given."""
+    """The given keywords of advisors: on_error, timeout and limits."""
     stats: bool
 
     @classmethod
     def of(cls, command: str, values: Mapping[str, Any]) -> Advice:
-        """The flags of a command among the values that its parser has read."""
+        """Take the advice flags of a command from the values that its parser has read."""
         points = POINTS_OF[command]
         names = (*COMMON, *filter(None, map(_limit_of, points)))
         return cls(
@@ -56,7 +52,7 @@ class Advice:
 
 
 def load_files(advice: Advice) -> None:
-    """Run the files of --load, which register what they define.
+    """Run the files of --load, which register passes, features and runners.
 
     Raises:
         Error: a file cannot be loaded.
@@ -68,10 +64,10 @@ def load_files(advice: Advice) -> None:
 
 
 def make_advisors(advice: Advice) -> list[AdvisorLike]:
-    """The advisors that the flags ask for, at most one per point.
+    """Make the advisors that the flags ask for, at most one per point.
 
     Raises:
-        UsageError: the flags do not fit each other.
+        UsageError: the flags contradict each other.
         Error: a file cannot be loaded, or a runner cannot be made.
     """
     load_files(advice)
@@ -104,7 +100,7 @@ def _limit_of(point: str) -> str | None:
 
 
 def close_advisors(advisors: Sequence[AdvisorLike]) -> None:
-    """Close all advisors, the last first, then raise what the first that failed raised."""
+    """Close all advisors, the last one first; then raise the first error, if there was one."""
     failed: BaseException | None = None
     for advisor in reversed(advisors):
         try:
@@ -116,7 +112,7 @@ def close_advisors(advisors: Sequence[AdvisorLike]) -> None:
 
 
 def runner_specs(advice: Advice) -> dict[str, str]:
-    """The runner of each advised point, in the order of the table."""
+    """The runner specs by advised point, in the order of the catalogue."""
     command, points = advice.command, POINTS_OF[advice.command]
     wanted = list(advice.runners.items())
     for text in advice.advise:
@@ -138,10 +134,9 @@ def runner_specs(advice: Advice) -> dict[str, str]:
 
 
 def _reached_point(command: str, name: str, *, searched: bool = False) -> str | None:
-    """The present name of a point that the command reaches, one of LLVM's or of a pass in Python.
+    """The present name of a decision point, or None if the command does not reach the point.
 
-    None if it reaches none of this name. Only what is `searched` for is looked for in the passes of other
-    distributions, which are imported then.
+    With `searched`, passes of other distributions are imported to find the point.
     """
     if name in HOOKED or command == "llc":
         return name if name in POINTS_OF[command] else None
@@ -153,7 +148,7 @@ def _reached_point(command: str, name: str, *, searched: bool = False) -> str | 
 
 
 def _reached(command: str) -> tuple[str, ...]:
-    """The points that the command is known to reach."""
+    """All known points that the command reaches."""
     if command == "llc":
         return POINTS_OF[command]
     from passpilot.features.point import point_names
@@ -162,7 +157,7 @@ def _reached(command: str) -> tuple[str, ...]:
 
 
 def log_paths(advice: Advice, advised: Iterable[str]) -> dict[str, str]:
-    """The path of each advised point's log: --log F for an only advisor, or --log POINT=F."""
+    """The log paths by advised point: from --log POINT=F, or from --log F if there is one advisor."""
     command, only = advice.command, list(advised)
     written: dict[str, str] = {}
     for text in advice.log:
@@ -183,7 +178,7 @@ def log_paths(advice: Advice, advised: Iterable[str]) -> dict[str, str]:
 
 
 def _check_keywords(advice: Advice, advised: Iterable[str]) -> None:
-    """Make sure that each keyword on the command line is for some advisor."""
+    """Make sure that every given keyword applies to an advisor."""
     points = set(advised)
     owners = {limit: point for point in POINTS_OF[advice.command] if (limit := _limit_of(point))}
     for name in advice.keywords:
@@ -203,7 +198,7 @@ def refuse_point(command: str, option: str) -> None:
     """Refuse an option that advises a decision point of another command.
 
     Raises:
-        UsageError: it does.
+        UsageError: the option does.
     """
     point = option.lstrip("-")
     if owner := _owner(point):

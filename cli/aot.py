@@ -23,8 +23,8 @@ examples:
   passpilot aot model.onnx -o policy.o --symbol=my_policy
   cc -I$(passpilot aot --include-dir) main.c policy.o
 
-The output's name tells what it is: .so a shared library, for aot: and for dlopen; .o an object to link to any
-program; .ll the optimized LLVM IR.
+The suffix of the output selects its kind: .so is a shared library for aot: and dlopen, .o is an object to
+link into any program, .ll is the optimized LLVM IR.
 """
 
 
@@ -65,15 +65,15 @@ def _parser() -> Parser:
     parser.add_argument("model", nargs="?", metavar="MODEL.onnx", help="the model")
     parser.add_argument("-o", dest="output", metavar="FILE", help="policy.so, policy.o or policy.ll")
     parser.option("mcpu", default="generic", metavar="CPU", help="native, or a name of LLVM's (generic)")
-    parser.option("point", metavar="NAME", help="fix open dimensions by this point's tensors")
+    parser.option("point", metavar="NAME", help="take open dimensions from this point's tensors")
     parser.option("load", metavar="FILE.py", action="append", default=[], help="run this file first")
     parser.option(
         "shape", action="append", default=[], metavar="INPUT:1,38", help="fix the dimensions of an input"
     )
     parser.option(
-        "output", dest="outputs", action="append", default=[], metavar="NAME", help="what to answer"
+        "output", dest="outputs", action="append", default=[], metavar="NAME", help="answer this tensor"
     )
-    parser.option("symbol", default="", metavar="NAME", help="the symbol (passpilot_policy); not of a .so")
+    parser.option("symbol", default="", metavar="NAME", help="the symbol of the .o (passpilot_policy)")
     parser.option("include-dir", action="store_true", help="print the folder of passpilot_model.h and stop")
     parser.traceback_option()
     return parser

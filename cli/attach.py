@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`passpilot attach --inline=R ... -- COMPILER ARGS`: runs an unmodified compiler and answers its questions.
 
-The compiler is the distribution's own, in a process of its own; its interactive mode, which MLGO's training
-uses, asks over FIFOs. Nothing is loaded into it. Its standard streams are ours, and so is its exit code.
+The compiler is the distribution's own, in a child process. In its interactive mode, which MLGO's training
+uses, it asks over FIFOs; nothing is loaded into it. It has our standard streams, and we exit with its exit
+code.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from passpilot.cli.advice import RUNNERS
+from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import prepare
 from passpilot.cli.parser import Parser, record
 from passpilot.features.catalogue import HOOKED, TOOLS
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AttachOptions:
-    """The command line of `passpilot attach` before the compiler's."""
+    """The part of the command line before the compiler's."""
 
     runners: Mapping[str, str]
-    """The runner of each advised point."""
+    """The runner specs by advised point."""
     load: tuple[str, ...]
     on_error: str
     timeout: float
@@ -42,7 +43,7 @@ class AttachOptions:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command; returns the compiler's exit code, or 128 and the number of the signal it died of."""
+    """Run the command; returns the compiler's exit code, or 128 plus the signal that ended it."""
     prepare()
     end = argv.index("--") if "--" in argv else len(argv)
     options, command = _parsed(argv[:end]), list(argv[end + 1 :])
@@ -70,7 +71,7 @@ def _parsed(argv: Sequence[str]) -> AttachOptions:
 
 
 def make_parser() -> Parser:
-    """The parser of what comes before the compiler's command line."""
+    """The parser of the arguments before the compiler's command line."""
     parser = Parser(
         "passpilot attach",
         description="Run an unmodified opt, llc, clang or ld.lld, and answer the questions of its passes.",
@@ -86,10 +87,10 @@ def make_parser() -> Parser:
 
 
 def _check(options: AttachOptions, command: Sequence[str]) -> None:
-    """Make sure that there is a compiler, that points are advised, and that they are the compiler's.
+    """Make sure that there is a compiler, that a point is advised, and that the compiler has it.
 
     Raises:
-        UsageError: something is missing, or does not fit.
+        UsageError: a part is missing, or does not fit.
     """
     if not command:
         raise UsageError("attach: expected a compiler after --, got none; see `passpilot attach --help`")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot doctor`: which compilers and libraries are used, and what they can do.
+"""`passpilot doctor`: prints which compilers and libraries passpilot uses, and tests what they can do.
 
-Each line is tried, not looked up. What passpilot cannot do without is ``ok`` or ``FAIL``, and one ``FAIL`` is
-exit code 1; of the rest, what is not there is ``-``.
+Every line is the result of a test. A part that passpilot needs is ``ok`` or ``FAIL``; with a ``FAIL`` the
+exit code is 1. An optional part that is missing is ``-``.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ EPILOG: Final = f"""\
 example:
   {mlir.VARIABLE}=iree.compiler passpilot doctor
 
-{mlir.VARIABLE} names the package whose MLIR is used: {", ".join(mlir.ROOTS)};
-without it, it is the first of these that is installed."""
+{mlir.VARIABLE} names the package whose MLIR is used: {", ".join(mlir.ROOTS)}.
+By default, it is the first of these that is installed."""
 
 TOOLS: Final = tuple(f"{tool}-{MAJOR}" for tool in ("clang", "opt", "llc", "mlir-opt", "ld.lld"))
 PROBE: Final = "doctor-probe"
 DEADLINE: Final = 60.0
-"""Seconds for a tool that is tried."""
+"""Seconds for one test of a tool."""
 FUNCTION: Final = "llvm.func @_mlir_ciface_f() { llvm.return }"
 TEXT: Final = "func.func @a(%x: i32) -> i32 { return %x : i32 } func.func @b() { return }"
 
@@ -48,14 +48,16 @@ TEXT: Final = "func.func @a(%x: i32) -> i32 { return %x : i32 } func.func @b() {
 class _Check(NamedTuple):
     what: str
     run: Callable[[], str]
-    """What there is in a few words; it raises where there is none."""
+    """Describes in a few words what it has found, or raises."""
     needed: bool = True
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code."""
     parser = Parser(
-        "passpilot doctor", description="Tell which compilers are used, and what they can do.", epilog=EPILOG
+        "passpilot doctor",
+        description="Show which compilers are used, and test what they can do.",
+        epilog=EPILOG,
     )
     parser.parse_args(argv)
     with quiet_pipe():
@@ -66,7 +68,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _passes(check: _Check) -> bool:
-    """Print the line of a check; whether passpilot can do with its result."""
+    """Run a check and print its line; returns False if passpilot cannot work without it."""
     try:
         state, text = "ok", check.run()
     except (Error, ImportError, AttributeError, OSError, RuntimeError, SubprocessError) as error:
@@ -88,7 +90,7 @@ def _llvm() -> str:
 
 
 def _stock_plugin() -> str:
-    """The plugin, in stock opt with a policy in Python, which has it start an interpreter."""
+    """Load the plugin into stock opt with a Python policy, so that it starts an interpreter."""
     path = llvm_plugin()
     opt = shutil.which(f"opt-{MAJOR}")
     if opt is None:
@@ -102,7 +104,7 @@ def _stock_plugin() -> str:
 
 
 def probe(_: object) -> bool:
-    """The policy of that check."""
+    """The policy of `_stock_plugin`."""
     return False
 
 
@@ -186,4 +188,4 @@ ABLE: Final = (
     _Check("  lowering", _lowering, needed=False),
     _Check("  JIT", _engine, needed=False),
 )
-"""What the bindings may be able to do."""
+"""Checks that need MLIR's bindings."""

@@ -37,11 +37,11 @@ class FeaturesOptions:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command on its arguments; returns the exit code, and ends quietly when its reader goes away.
+    """Run the command; returns its exit code. Ends quietly if the reader of the output goes away.
 
     Raises:
-        InputError: a file to load is missing, or raised.
-        FeatureError: a feature that it registers is refused.
+        InputError: a file of --load is missing, or raised.
+        FeatureError: a feature in such a file is refused.
     """
     options = record(FeaturesOptions, _parser().values(argv))
     for path in options.load:
@@ -62,7 +62,7 @@ def _parser() -> Parser:
     parser.option("json", action="store_true", help="print one JSON object, specs in LLVM's form")
     parser.option("proto", action="store_true", help="print a .proto file: messages and a service getAdvice")
     parser.option(
-        "load", metavar="FILE.py", action="append", default=[], help="run this file first, list its features"
+        "load", metavar="FILE.py", action="append", default=[], help="run this file first, show its features"
     )
     parser.traceback_option()
     return parser

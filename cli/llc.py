@@ -10,9 +10,10 @@ import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from passpilot.cli.advice import RUNNERS, Advice, close_advisors, log_paths, make_advisors, runner_specs
+from passpilot.cli.advice import Advice, close_advisors, log_paths, make_advisors, runner_specs
 from passpilot.cli.llvm_options import check_text, set_llvm_options, split_options
 from passpilot.cli.module_options import ModuleOptions, RemarkOptions
+from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import check_outputs, prepare, print_reports, print_version, refuses_terminal
 from passpilot.cli.parser import Parser, record
 from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
@@ -32,7 +33,7 @@ ABSENT: Final = (
     *("print-mir2vec", "print-mir2vec-vocab", "regalloc-npm", "run-pass", "save-stats", "time-compilations"),
     *("time-trace", "time-trace-file", "time-trace-granularity", "verify-each"),
 )
-"""What stock llc itself, not LLVM's library, has beside the options below."""
+"""Options of the stock llc tool that `passpilot llc` lacks."""
 
 EPILOG: Final = f"""\
 example:
@@ -45,7 +46,7 @@ All other options are LLVM's own, as in llc: -mcpu=znver4, -mattr=+avx2, -march=
 
 @dataclass(frozen=True, slots=True)
 class AssemblyOptions:
-    """What is written into assembly, and what is read of it inline."""
+    """Options of assembly output and of inline assembly."""
 
     asm_verbose: bool
     preserve_as_comments: bool
@@ -65,10 +66,10 @@ class AssemblyOptions:
         add("preserve-as-comments", default=True, help="keep comments of inline assembly (true)", **switch)
         add("show-mc-encoding", default=False, help="encodings in the assembly (false)", **switch)
         add("dwarf-directory", help=".file directives with a directory (by target)", **switch)
-        add("output-asm-variant", type=int, metavar="N", help="syntax of the assembly")
+        add("output-asm-variant", type=int, metavar="N", help="syntax variant of the assembly")
         add("binutils-version", default="", metavar="V", help="the oldest binutils to satisfy")
         add("I", dest="include_paths", action="append", default=[], metavar="DIR", help="for .include")
-        add("M", dest="printer_options", action="append", default=[], metavar="OPT", help="of the printer")
+        add("M", dest="printer_options", action="append", default=[], metavar="OPT", help="for the printer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +83,10 @@ class LlcOptions:
     levels: tuple[str, ...]
     """The flags -O0, -O1, ... that are given, without the dash."""
     output: str
-    """Empty: as llc names it."""
+    """Empty for llc's default name."""
     filetype: str
     x: str
-    """The language of the input; empty if its name tells."""
+    """The language of the input; empty to take it from the file name."""
     disable_simplify_libcalls: bool
     discard_value_names: bool
     split_dwarf_file: str
@@ -105,7 +106,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parsed(argv: Sequence[str]) -> tuple[LlcOptions, list[str]]:
-    """The command's own options, and LLVM's."""
+    """The parsed options, and the arguments for LLVM."""
     parser = make_parser()
     ours, llvm = split_options(_checked(argv), parser)
     values = parser.values(ours)
@@ -122,7 +123,7 @@ def _parsed(argv: Sequence[str]) -> tuple[LlcOptions, list[str]]:
 
 
 def _checked(argv: Iterable[str]) -> Iterable[str]:
-    """The arguments, unless one is an option that stock llc has alone."""
+    """The arguments; refuses options that only stock llc has."""
     for argument in argv:
         name = argument.partition("=")[0]
         if argument.startswith("-") and name.lstrip("-") in ABSENT:
@@ -135,10 +136,10 @@ def _checked(argv: Iterable[str]) -> Iterable[str]:
 
 
 def make_parser() -> Parser:
-    """The parser of our options and of those that llc itself has; each with one or two dashes."""
+    """The parser of the advice flags and of llc's own flags."""
     parser = Parser(
         "passpilot llc",
-        description="Generate code as llc does, with the decisions of the register allocator advised.",
+        description="Generate code as llc does, and let runners advise the register allocator.",
         epilog=EPILOG,
         add_help=False,
     )
@@ -157,14 +158,14 @@ def make_parser() -> Parser:
     kinds = ("asm", "obj", "null")
     add("filetype", choices=kinds, default="asm", help="assembly (default), object or nothing")
     add("x", choices=("", "ir"), default="", help="language of the input: ir")
-    add("disable-simplify-libcalls", action="store_true", help="take no function for one of the C library")
+    add("disable-simplify-libcalls", action="store_true", help="treat no function as one of the C library")
     add("discard-value-names", action="store_true", help="drop the names of values first")
     add("split-dwarf-file", default="", metavar="F", help="name of the .dwo file in the DWARF")
     add("split-dwarf-output", default="", metavar="F", help="write the .dwo file")
     AssemblyOptions.add_to(parser)
     RemarkOptions.add_to(parser)
     parser.table_options("llc")
-    report = "write what the allocation costs, function by function, beside LLVM's default"
+    report = "compare the cost of the allocation with LLVM's default, function by function"
     add("report", default="", metavar="F.json", help=report)
     add("report-mca", action="store_true", help="add llvm-mca's cycles per call to the report")
     parser.traceback_option()
@@ -205,7 +206,7 @@ def _run(options: LlcOptions, llvm: list[str]) -> int:
 
 
 def _measured(options: LlcOptions, module: Module, level: int, llvm: list[str]) -> int:
-    """Compile with logs, by which the same decisions are taken again for llvm-mca."""
+    """Compile with logs, and replay the decisions for llvm-mca."""
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="passpilot-") as folder:
@@ -218,7 +219,7 @@ def _measured(options: LlcOptions, module: Module, level: int, llvm: list[str]) 
 
 
 def _log_paths(advice: Advice, folder: str) -> dict[str, str]:
-    """The log of every advised point, in this folder where the user wants none."""
+    """A log path for every advised point: the user's, or else one in `folder`."""
     runners = runner_specs(advice)
     given = log_paths(advice, runners)
     logs = {point: given.get(point) or f"{folder}/{point}.log" for point in runners}
@@ -246,12 +247,12 @@ def _check(options: LlcOptions) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Measuring:
-    """What a report needs beside the compilation's own options."""
+    """What a report needs besides the options of the compilation."""
 
     llvm: list[str]
     """LLVM's own options."""
     replay: Advice | None
-    """With it the decisions are taken again, for llvm-mca."""
+    """The advice that replays the decisions for llvm-mca, or None."""
 
 
 def _level(options: LlcOptions) -> int:
@@ -262,7 +263,7 @@ def _level(options: LlcOptions) -> int:
 
 
 def _default_output(options: LlcOptions, module: Module) -> str:
-    """Where llc would write."""
+    """The path that llc would write to."""
     stem = options.module.input
     if stem == "-" or options.filetype == "null":
         return "-"
@@ -307,7 +308,7 @@ def _compile(
         emitted = generate(module, wanted, advisors)
         if before is not None:
             files[options.report] = _report(before, wanted, emitted, measuring)
-    close_advisors(advisors)  # what fails here must fail before anything is written
+    close_advisors(advisors)  # an error here must come before anything is written
     _write(options, emitted, files)
     if options.advice.stats:
         print_reports(advisors)
@@ -316,7 +317,7 @@ def _compile(
 def _report(
     before: Module, wanted: _core.EmitOptions, emitted: _core.Emitted, measuring: _Measuring
 ) -> bytes:
-    """The report on an advised compilation of `before`."""
+    """The report on an advised compilation; `before` is the module before it."""
     from passpilot.passes.report.allocation import allocation_report
 
     if not emitted.costs:
@@ -331,7 +332,7 @@ def _report(
 
 
 def _prints_nothing(options: LlcOptions) -> bool:
-    """-filetype=null to standard output; a file it names is made, and empty, as by llc."""
+    """Whether -filetype=null writes to standard output; with -o, it makes an empty file, as llc does."""
     return bool(options.filetype == "null" and options.output == "-")
 
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""LLVM's own options on a command line of ours, such as ``-inline-threshold=50`` or ``-mcpu=...``.
-
-A command line mixes the command's options with options that LLVM's own parser knows.
-"""
+"""Separates LLVM's own options, such as ``-inline-threshold=50``, from a command's options, and sets them."""
 
 from __future__ import annotations
 
@@ -19,11 +16,11 @@ if TYPE_CHECKING:
     from passpilot.cli.parser import Parser
 
 PATHS: Final = ("input", "output", "split_dwarf_output", "report", "log", "load", "passes", "at")
-"""Flags whose values LLVM does not see, or that are checked elsewhere."""
+"""Flags whose values LLVM does not see, or whose values are checked elsewhere."""
 
 
 def split_options(argv: Iterable[str], parser: Parser) -> tuple[list[str], list[str]]:
-    """The command's arguments, and those of LLVM with the values that belong to them.
+    """Split arguments into the command's own and LLVM's, both with their values.
 
     Raises:
         UsageError: an option belongs to the other command.
@@ -49,8 +46,8 @@ def split_options(argv: Iterable[str], parser: Parser) -> tuple[list[str], list[
 
 
 def _joined(option: str, action: argparse.Action, rest: Iterable[str]) -> str:
-    """The option with its value, so that argparse does not take a value such as -foo for an option."""
-    if action.nargs == "?":  # a value comes with "=" only
+    """Join an option with its value, so that argparse does not read a value such as -foo as an option."""
+    if action.nargs == "?":  # takes a value only with "="
         return f"{option}={action.const}"
     if action.nargs is None and (value := next(iter(rest), None)) is not None:
         return f"{option}={value}"
@@ -64,12 +61,12 @@ def _takes_value(name: str) -> bool:
 
 
 def set_llvm_options(command: str, arguments: list[str]) -> None:
-    """Hand LLVM its options, tried in a child first.
+    """Set LLVM's options, after trying them in a child process.
 
-    LLVM writes what is wrong with a value to the standard error, and ends the process for some.
+    LLVM prints errors about values to standard error, and some of them end the process.
 
     Raises:
-        UsageError: LLVM does not take them.
+        UsageError: LLVM refuses an option.
     """
     if not arguments:
         return
@@ -105,10 +102,10 @@ def _try_llvm_options(arguments: list[str], told: int) -> NoReturn:
 
 
 def check_text(command: str, values: Mapping[str, object]) -> None:
-    """Make sure that LLVM can have the options that it gets: Python keeps bytes that are no UTF-8.
+    """Make sure that the values for LLVM are UTF-8; Python keeps other bytes as surrogates.
 
     Raises:
-        UsageError: it cannot.
+        UsageError: a value is not UTF-8.
     """
     for name, value in values.items():
         if name in PATHS:

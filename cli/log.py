@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot log`: looks into decision logs."""
+"""`passpilot log`: prints decision logs."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class LogOptions:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command on its arguments; returns the exit code, and ends quietly when its reader goes away.
+    """Run the command; returns its exit code. Ends quietly if the reader of the output goes away.
 
     Raises:
-        LogError: the log cannot be read to its end; what came before has been printed.
+        LogError: the log cannot be read to its end; the decisions before that have been printed.
     """
     options = record(LogOptions, _parser().values(argv))
     with quiet_pipe():
@@ -55,7 +55,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parser() -> Parser:
-    parser = Parser("passpilot log", description="Look into decision logs.", epilog=_EXAMPLE)
+    parser = Parser("passpilot log", description="Print decision logs.", epilog=_EXAMPLE)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     show = commands.add_parser(
         "show",
@@ -90,7 +90,7 @@ def _show(options: LogOptions) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """How the decisions of one point are shown: the tensors' names, whose default it is, and the rest."""
+    """How to show the decisions of one point: its tensors, who decides by default, and its style."""
 
     advice: str
     default: str
@@ -100,17 +100,17 @@ class _Style:
 
 
 def _style_of(advice: str) -> _Style:
-    """The style of the point whose advice has this name."""
+    """The style of the point with this advice tensor."""
     for name, row in HOOKED.items():
         point = find_point(name)
         if point.advice.name == advice:
             return _Style(advice, point.default.name, "LLVM", row.site, row.log)
-    return _Style(advice, f"{advice}_default", "the pass", "call", LogStyle())  # or another compiler's
+    return _Style(advice, f"{advice}_default", "the pass", "call", LogStyle())  # a pass or another compiler
 
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
-    """An observation for people: which tensor is its advice, and what LLVM would have done."""
+    """A logged decision, with its advice and LLVM's default as text."""
 
     observation: LoggedDecision
     style: _Style
@@ -138,7 +138,7 @@ class _Decision:
         return f"{call}  {seen.location}"
 
     def to_json(self) -> str:
-        """All of the observation as one JSON object; what is not finite is null."""
+        """The whole decision as one JSON object; values that are not finite become null."""
         seen = self.observation
         names = ("register",) if self.style.site == "register" else ("caller", "callee", "location")
         fields: dict[str, object] = {
@@ -186,7 +186,7 @@ def _summary(style: _Style, advices: Counter[str], agreed: int, compared: int) -
 
 
 def _plain(tensor: NDArray[np.generic]) -> object:
-    """A tensor of one element as a number, another as nested lists, with None for what is not finite."""
+    """A tensor as a number or as nested lists; values that are not finite become None."""
     return _finite(tensor.item() if tensor.size == 1 else tensor.tolist())
 
 

@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Final
 
-# name -> (module:function, what it does); imported when used
+# name -> (module:function, line of --help); a module is imported when its command runs
 COMMANDS: Final = {
     "opt": ("passpilot.cli.opt:main", "optimize LLVM IR, with advisors"),
     "llc": ("passpilot.cli.llc:main", "generate code, with advisors"),
     "mlir-opt": ("passpilot.cli.mlir_opt:main", "optimize MLIR, with advisors and passes in Python"),
     "cc": ("passpilot.cli.cc.main:c", f"compile C as clang-{MAJOR} does, with advisors"),
     "c++": ("passpilot.cli.cc.main:cxx", f"compile C++ as clang++-{MAJOR} does, with advisors"),
-    "attach": ("passpilot.cli.attach:main", "run an unmodified compiler, and answer its questions"),
-    "serve": ("passpilot.cli.serve:main", "answer for a compiler in another process"),
+    "attach": ("passpilot.cli.attach:main", "run an unmodified compiler and answer its questions"),
+    "serve": ("passpilot.cli.serve:main", "serve a runner to compilers in other processes"),
     "aot": ("passpilot.cli.aot:main", "compile an ONNX model to native code"),
     "serve-compiler": ("passpilot.cli.serve_compiler:main", "let agents learn from compilations"),
     "log": ("passpilot.cli.log:main", "show a decision log"),
     "features": ("passpilot.cli.features:main", "list what a model can see"),
-    "plugin-path": ("passpilot.cli.plugin_path:main", "tell where the plugin for a stock compiler is"),
-    "doctor": ("passpilot.cli.doctor:main", "tell which compilers are used, and what they can do"),
+    "plugin-path": ("passpilot.cli.plugin_path:main", "print the path of the plugin for stock compilers"),
+    "doctor": ("passpilot.cli.doctor:main", "show which compilers are used, and test what they can do"),
 }
 
 EXAMPLE: Final = "passpilot opt in.bc -passes='default<Oz>' --inline=python:policy.py:decide -o out.bc"
@@ -44,10 +44,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say("interrupted")
         return 130
     except BrokenPipeError:
-        # Whoever read our output has gone; Python must not complain about it at exit.
+        # The reader of our output has gone; Python must not complain about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except Exception as error:  # noqa: BLE001  (what is not an error of ours is raised again)
+    except Exception as error:  # noqa: BLE001  (errors that are not passpilot's are raised again)
         return _fail(error, traceback)
 
 
@@ -78,8 +78,8 @@ def usage() -> str:
         "  --version  passpilot's version and LLVM's\n\n"
         f"example:\n  {EXAMPLE}\n\n"
         "The exit code is 0, 1 for an error, 2 for a wrong command line, 130 for Ctrl-C. Signals that are\n"
-        "ignored at the start, as by nohup or by & in a script, stay ignored, also by what is run.\n\n"
-        "`passpilot COMMAND --help` tells more."
+        "ignored at the start, as with nohup or & in a script, stay ignored, also in child processes.\n\n"
+        "Run `passpilot COMMAND --help` for its options."
     )
 
 
@@ -101,7 +101,7 @@ def _fail(error: Exception, traceback: bool) -> int:
         import traceback as printer
 
         printer.print_exception(error)
-    # One line, also of what LLVM says in several, as its verifier does.
+    # One line, even if LLVM's text has several, as its verifier's does.
     lines = filter(None, map(str.strip, str(error).splitlines()))
     _say(f"error: {' '.join(lines)}")
     if isinstance(error, PipelineError):
@@ -110,5 +110,5 @@ def _fail(error: Exception, traceback: bool) -> int:
 
 
 def _say(text: str) -> None:
-    # Written at once: in a parallel build others write there, too.
+    # One write: in a parallel build, other processes write to the same stream.
     print(f"passpilot: {text}\n", end="", file=sys.stderr)

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from passpilot.cli.advice import RUNNERS, Advice, close_advisors, load_files, make_advisors
+from passpilot.cli.advice import Advice, close_advisors, load_files, make_advisors
 from passpilot.cli.llvm_options import check_text
+from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import check_outputs, prepare, print_version, refuses_terminal
 from passpilot.cli.parser import Parser, record
 from passpilot.plugin.errors import CompilationError, Error, InputError, PassError, UsageError
@@ -33,11 +34,11 @@ EPILOG: Final = f"""\
 example:
   passpilot mlir-opt in.mlir --pass-pipeline='builtin.module(func.func(cse),inline)' -o out.mlir
 
-MLIR is that of the Python bindings at hand; see `passpilot doctor`.
+The MLIR is that of the installed Python bindings; see `passpilot doctor`.
 {RUNNERS}"""
 
 FAILURES: Final = (InputError, CompilationError, PassError)
-"""What may become of one part of an input."""
+"""The errors that end the compilation of one part of an input."""
 
 
 BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
@@ -45,7 +46,7 @@ BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 @dataclass(frozen=True, slots=True)
 class PrintingOptions:
-    """What is printed of the IR, and how."""
+    """The flags that control how and when the IR is printed."""
 
     mlir_print_op_generic: bool
     mlir_print_debuginfo: bool
@@ -75,10 +76,10 @@ class PrintingOptions:
             action="store_true",
             help="print the IR after a pass that has failed",
         )
-        add("mlir-print-ir-module-scope", action="store_true", help="print the whole module there")
+        add("mlir-print-ir-module-scope", action="store_true", help="print the whole module in these cases")
 
     def around_passes(self) -> dict[str, bool]:
-        """Which IR is printed before and after passes, by the words of the bindings; empty if none."""
+        """The keywords of the bindings for printing around passes; empty to print nothing."""
         after = (
             self.mlir_print_ir_after_all,
             self.mlir_print_ir_after_change,
@@ -86,7 +87,7 @@ class PrintingOptions:
         )
         wanted = {
             "print_before_all": self.mlir_print_ir_before_all,
-            "print_after_all": any(after),  # of which the others are a part
+            "print_after_all": any(after),  # the other two only work with this one
             "print_after_change": self.mlir_print_ir_after_change,
             "print_after_failure": self.mlir_print_ir_after_failure,
         }
@@ -144,7 +145,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parsed(argv: Sequence[str]) -> MlirOptOptions:
-    # alone it takes no value, which argparse would look for in what follows
+    # --verify-each alone means true; argparse would take the next argument as its value
     flags = [f"{each}=true" if each.lstrip("-") == "verify-each" else each for each in argv]
     values = make_parser().values(flags)
     check_text("mlir-opt", values)
@@ -158,10 +159,10 @@ def _parsed(argv: Sequence[str]) -> MlirOptOptions:
 
 
 def _check(options: MlirOptOptions) -> None:
-    """Make sure that the options fit each other.
+    """Make sure that the options do not contradict each other.
 
     Raises:
-        UsageError: they do not.
+        UsageError: they do.
     """
     if options.emit_llvm and (options.emit_bytecode or options.split_input_file):
         got = "--emit-bytecode" if options.emit_bytecode else "--split-input-file"
@@ -170,10 +171,10 @@ def _check(options: MlirOptOptions) -> None:
 
 
 def make_parser() -> Parser:
-    """The parser of the command line; options take one or two dashes."""
+    """The parser of the command line."""
     parser = Parser(
         "passpilot mlir-opt",
-        description="Run MLIR's passes as mlir-opt does, with passes in Python, and decisions advised.",
+        description="Run MLIR's passes as mlir-opt does, with passes in Python and advice from runners.",
         epilog=EPILOG,
         add_help=False,
     )
@@ -186,15 +187,15 @@ def make_parser() -> Parser:
     text = "pipeline, such as 'builtin.module(func.func(cse),inline)'"
     add("pass-pipeline", default="builtin.module()", metavar="TEXT", help=text)
     add("dump-pass-pipeline", action="store_true", help="print the pipeline with all options to stderr")
-    add("split-input-file", action="store_true", help="take the parts between lines of // ----- one by one")
-    add("verify-diagnostics", action="store_true", help="diagnostics are those of expected-error {{...}}")
-    add("allow-unregistered-dialect", action="store_true", help="take operations of unknown dialects")
+    add("split-input-file", action="store_true", help="compile parts between lines of // ----- separately")
+    add("verify-diagnostics", action="store_true", help="check diagnostics by expected-error {{...}}")
+    add("allow-unregistered-dialect", action="store_true", help="allow operations of unknown dialects")
     add("emit-bytecode", action="store_true", help="write bytecode")
     add("f", dest="force", action="store_true", help="write bytecode to a terminal, too")
-    add("emit-llvm", action="store_true", help="lower what the pipeline leaves to LLVM IR, and write that")
+    add("emit-llvm", action="store_true", help="lower the result to LLVM IR, and write that")
     PrintingOptions.add_to(parser)
     _pass_options(parser)
-    inline, who = "mlir-inline={}".format, "ask RUNNER about each call; as --advise mlir-inline=RUNNER"
+    inline, who = "mlir-inline={}".format, "ask RUNNER about each call; same as --advise mlir-inline=RUNNER"
     add("inline", dest="advise", action="append", default=[], type=inline, metavar="RUNNER", help=who)
     parser.table_options("mlir-opt")
     parser.traceback_option()
@@ -211,7 +212,7 @@ def _pass_options(parser: Parser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Compilation:
-    """What all parts of an input have in common."""
+    """The common settings for all parts of an input."""
 
     options: MlirOptOptions
     advisors: Sequence[AdvisorLike]
@@ -223,21 +224,21 @@ def _run(options: MlirOptOptions, sources: Sequence[Source], advisors: Sequence[
     from passpilot.passes.mlir.pipeline import Pipeline
 
     shared = _Compilation(options, advisors, bindings(), Pipeline)
-    text = Pipeline(options.pass_pipeline, _context(shared))  # or the error in it, before anything is done
+    text = Pipeline(options.pass_pipeline, _context(shared))  # raises an error in the text at once
     if options.dump_pass_pipeline:
         print(text, file=sys.stderr)
     if options.verify_diagnostics:
         return _verify(shared, sources)
     made: list[bytes] = []
     failed: list[Error] = []
-    for source in sources:  # all of them, so that all errors are told
+    for source in sources:  # all of them, to report all errors
         try:
             made.append(_compiled(shared, source, partial(_print_diagnostic, source)))
         except FAILURES as error:
             failed.append(error)
     if failed:
         raise failed[0]
-    close_advisors(advisors)  # what fails here must fail before anything is written
+    close_advisors(advisors)  # an error here must come before anything is written
     _write(options, made)
     if options.advice.stats:
         for advisor in advisors:
@@ -250,12 +251,12 @@ def _print_diagnostic(source: Source, diagnostic: Diagnostic) -> None:
 
 
 def _verify(shared: _Compilation, sources: Sequence[Source]) -> int:
-    """Compile all parts, of which any may fail as its comments say, and complain where they say otherwise."""
+    """Compile all parts, and compare their diagnostics with the comments; returns the exit code."""
     complaints: list[str] = []
     made: list[bytes] = []
     for source in sources:
         expected = ExpectedDiagnostics(source)
-        with contextlib.suppress(*FAILURES):  # what the comments say of it is checked
+        with contextlib.suppress(*FAILURES):  # the comments may expect a failure
             made.append(_compiled(shared, source, expected.meet))
         complaints += [*expected.complaints, *expected.missing()]
     print(*complaints, sep="\n", end="\n" if complaints else "", file=sys.stderr)
@@ -267,7 +268,7 @@ def _verify(shared: _Compilation, sources: Sequence[Source]) -> int:
 
 
 def _compiled(shared: _Compilation, source: Source, tell: Callable[[Diagnostic], None]) -> bytes:
-    """What becomes of a source."""
+    """Compile one source; returns the output."""
     context = _context(shared)
     pipeline = _pipeline(shared, context)
     module = source.parse(shared.mlir, context, tell)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`ModuleOptions` and `RemarkOptions`: what `passpilot opt` and `passpilot llc` have in common."""
+"""`ModuleOptions` and `RemarkOptions`: the common options of `passpilot opt` and `passpilot llc`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModuleOptions:
-    """The input, and what concerns the module as a whole."""
+    """The input, and options for the whole module."""
 
     input: str
     version: bool
@@ -44,7 +44,7 @@ class RemarkOptions:
     pass_remarks_with_hotness: bool
 
     def remarks(self) -> Remarks:
-        """What they ask of a compilation."""
+        """The options as a compilation takes them."""
         from passpilot.plugin.compile import Remarks
 
         return Remarks(

@@ -6,9 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from passpilot.cli.advice import RUNNERS, Advice, close_advisors, load_files, make_advisors
+from passpilot.cli.advice import Advice, close_advisors, load_files, make_advisors
 from passpilot.cli.llvm_options import check_text, set_llvm_options, split_options
 from passpilot.cli.module_options import ModuleOptions, RemarkOptions
+from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import check_outputs, prepare, print_reports, print_version, refuses_terminal
 from passpilot.cli.parser import Parser, record
 from passpilot.plugin.errors import UsageError
@@ -62,7 +63,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parsed(argv: Sequence[str]) -> tuple[OptOptions, list[str]]:
-    """The command's own options, and LLVM's."""
+    """The parsed options, and the arguments for LLVM."""
     parser = make_parser()
     ours, llvm = split_options(argv, parser)
     values = parser.values(ours)
@@ -78,10 +79,10 @@ def _parsed(argv: Sequence[str]) -> tuple[OptOptions, list[str]]:
 
 
 def make_parser() -> Parser:
-    """The parser of our options and of those that opt itself has; each with one or two dashes."""
+    """The parser of the advice flags and of opt's own flags."""
     parser = Parser(
         "passpilot opt",
-        description="Optimize LLVM IR as opt does, with the decisions of its passes advised.",
+        description="Optimize LLVM IR as opt does, and let runners advise its passes.",
         epilog=EPILOG,
         add_help=False,
     )
@@ -144,7 +145,7 @@ def _pipeline(options: OptOptions) -> str:
 
 
 def _at(options: OptOptions) -> dict[str, str]:
-    """The pipeline text of each extension point that has one."""
+    """The pipeline texts by extension point."""
     texts: dict[str, str] = {}
     for given in options.at:
         point, equals, text = given.partition("=")
@@ -194,7 +195,7 @@ def _compile(
             ),
             remarks=options.remarks.remarks(),
         )
-    close_advisors(advisors)  # what fails here must fail before anything is written
+    close_advisors(advisors)  # an error here must come before anything is written
     _write(options, module)
     if options.advice.stats:
         print_reports(advisors)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""One table of the options of advice: of passpilot's commands, `cc` among them, and of the plugins.
+"""The table of the advice options of all commands, of `passpilot cc`, and of the plugins.
 
-The commands take their flags from this table, and `cc` its options and variables. The plugins have their
-flags in C++ (plugin/native/stock, plugin/native/mlir), which a test compares with this table. `passpilot cc`
-reads it in every compilation, so this imports next to nothing.
+Commands take their flags from this table, and `cc` its options and variables. The plugins' flags are in C++
+(plugin/native/stock, plugin/native/mlir); a test compares them with the table. `passpilot cc` reads the table
+in every compilation, so this module imports almost nothing.
 """
 
 from __future__ import annotations
@@ -19,13 +19,19 @@ if TYPE_CHECKING:
     Kind = Literal["text", "choice", "seconds", "number", "count", "flag"]
 
 DOORS: Final[tuple[Door, ...]] = ("opt", "llc", "mlir-opt", "attach", "cc", "plugin", "mlir-plugin")
-"""Where options are taken. `cc` is `c++`, too; the plugins are libpasspilot.so and libpasspilot_mlir.so."""
+"""What takes options: commands (`cc` includes `c++`), and libpasspilot.so and libpasspilot_mlir.so."""
 
 COMPILING: Final[tuple[Door, ...]] = ("opt", "llc", "mlir-opt", "cc", "plugin")
 
 
+RUNNERS: Final = """\
+RUNNER is scheme:target[?key=value&...]: python:FILE:NAME, onnx:MODEL, aot:LIBRARY, pipe:BASE, grpc:HOST:PORT,
+replay:LOG, random:SEED, const:VALUE, default."""
+"""The text about RUNNER in help texts."""
+
+
 class OptionRow:
-    """An option of one or more doors."""
+    """An option that one or more doors take."""
 
     __slots__ = ("doors", "help", "kind", "name", "several", "value", "wording")
 
@@ -41,26 +47,26 @@ class OptionRow:
         wording: Mapping[Door, tuple[str, str]] | None = None,
     ) -> None:
         self.name: Final = name
-        """Without dashes, as `on-error`."""
+        """The name without dashes, such as `on-error`."""
         self.value: Final = value
-        """What help texts call its value; empty for a flag; of a choice the choices, between `|`."""
+        """The word for the value in help texts; empty for a flag; for a choice, all choices joined by `|`."""
         self.help: Final = help_
         self.doors: Final = doors
         self.kind: Final[Kind] = kind
-        """How its value is read; `seconds` are more than 0, a `count` is an integer."""
+        """The kind of value; `seconds` are more than 0, a `count` is an integer."""
         self.several: Final = several
-        """Whether all of its values count, not the last alone."""
+        """Whether all given values count, not only the last one."""
         self.wording: Final[Mapping[Door, tuple[str, str]]] = wording or {}
-        """Another value and help where a door differs."""
+        """The value and help for doors where they differ."""
 
     @property
     def keyword(self) -> str:
-        """Its name in Python."""
+        """The name in Python."""
         return self.name.replace("-", "_")
 
     @property
     def variable(self) -> str:
-        """The variable of the environment that `cc` and the plugins read."""
+        """The environment variable that `cc` and the plugins read."""
         return f"PASSPILOT_{self.keyword.upper()}"
 
     @property
@@ -69,7 +75,7 @@ class OptionRow:
         return tuple(self.value.split("|")) if self.kind == "choice" else ()
 
     def said(self, door: Door) -> tuple[str, str]:
-        """What the help of a door calls its value, and says of it."""
+        """The value's word and the help text for a door."""
         return self.wording.get(door, (self.value, self.help))
 
 
@@ -100,7 +106,7 @@ def _limits() -> tuple[OptionRow, ...]:
 
 
 _STATISTICS: Final = "", "print decisions and times, and LLVM's statistics"
-_UNASKED: Final = "", "print what the advisors did, and of a runner that was never asked why"
+_UNASKED: Final = "", "print what the advisors did, and why a runner was never asked"
 _TOLD: Final = "", "tell what the advisors did"
 
 TABLE: Final = (
@@ -108,11 +114,11 @@ TABLE: Final = (
     OptionRow(
         "advise",
         "POINT=RUNNER",
-        "the same for any decision point, those of passes in Python too",
+        "ask RUNNER at any decision point, also one of a pass in Python",
         COMPILING,
         several=True,
         wording={
-            "llc": ("POINT=RUNNER", "the same for any decision point"),
+            "llc": ("POINT=RUNNER", "ask RUNNER at a decision point"),
             "plugin": (
                 "POINT=RUNNER",
                 "ask RUNNER at a decision point of any pass",

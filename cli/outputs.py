@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What commands print and write: reports, warnings, and files that must not be the same."""
+"""Prints reports and warnings of commands, and checks that no two outputs are the same file."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def quiet_pipe() -> Iterator[None]:
-    """Print to standard output within, and stop without a word when its reader, such as `head`, goes away."""
+    """Let the block print to standard output; end it quietly if the reader, such as `head`, goes away."""
     try:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        # The interpreter flushes once more at its exit: what is left must have somewhere to go.
+        # The interpreter flushes again at its exit; the rest must go somewhere.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
@@ -34,17 +34,17 @@ def quiet_pipe() -> Iterator[None]:
 
 def prepare() -> None:
     """Set up the process for a command that compiles."""
-    # numpy's BLAS would start threads that nobody here has work for.
+    # numpy's BLAS would start threads that have nothing to do here.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     warnings.showwarning = _print_warning
     warnings.simplefilter("always", PasspilotWarning)
 
 
 def check_outputs(advice: Advice, *outputs: tuple[str, str | None], remarks: str = "") -> None:
-    """Make sure that no two of the outputs, each given with its flag, the logs and the remarks are one file.
+    """Make sure that the outputs, the logs and the remarks are different files; an output is (flag, path).
 
     Raises:
-        UsageError: they are.
+        UsageError: two are the same file.
     """
     written = log_paths(advice, runner_specs(advice)).values()
     owners: dict[str, str] = {}
@@ -60,7 +60,7 @@ def check_outputs(advice: Advice, *outputs: tuple[str, str | None], remarks: str
 
 
 def refuses_terminal(output: str, what: str, instead: str) -> bool:
-    """Whether `output` is a terminal, which gets no binary; warns if so."""
+    """Whether `output` is a terminal, to which no binary is written; warns if so."""
     if output != "-" or not sys.stdout.isatty():
         return False
     msg = f"expected a file or pipe for {what}, got a terminal; use {instead}"

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Parser`: command lines in the manner of LLVM: one or two dashes, and one line for what is wrong.
+"""`Parser`: parses command lines as LLVM's tools do: options with one or two dashes, errors of one line.
 
-`record` makes a frozen dataclass of what a parser has read, so that nothing behind a command's parser sees
-argparse.
+`record` puts the parsed values into a frozen dataclass, so that only parsers use argparse.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     Record = TypeVar("Record", bound=DataclassInstance)
 
 READ: dict[str, Callable[[str], object]] = {"seconds": float, "number": float, "count": int}
-"""How the numbers in the table of options are read."""
+"""The functions that read the numbers of the options table, by kind."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -40,12 +39,12 @@ class Parser(argparse.ArgumentParser):
         )
 
     def option(self, *names: str, **keywords: object) -> None:
-        """Add an option by its bare names; the keywords are those of `add_argument`."""
+        """Add an option by its names without dashes; the keywords are those of `add_argument`."""
         dashed = [dashes + name for name in names for dashes in ("--", "-")]
         self.add_argument(*dashed, **keywords)  # type: ignore[arg-type]
 
     def table_options(self, door: Door) -> None:
-        """Add the options that the table has for this command."""
+        """Add the options of the options table that belong to this command."""
         for row in options_of(door):
             value, text = row.said(door)
             if row.kind == "flag":
@@ -58,15 +57,15 @@ class Parser(argparse.ArgumentParser):
                 self.option(row.name, type=READ.get(row.kind, str), metavar=value, help=text)
 
     def traceback_option(self) -> None:
-        """Add --traceback, which the command `passpilot` itself looks for."""
+        """Add --traceback; `passpilot.cli.main` obeys it."""
         self.option("traceback", action="store_true", help="show the whole traceback of an error")
 
     def values(self, argv: Sequence[str] | None) -> dict[str, object]:
-        """The value of each option by its name in Python; a tuple of those of one that may be repeated."""
+        """The option values by Python name; for an option that may be repeated, a tuple of its values."""
         return _values(self.parse_args(argv))
 
     def known_values(self, argv: Sequence[str]) -> tuple[dict[str, object], list[str]]:
-        """The values of the options, and the arguments that are none of ours."""
+        """The option values, and the arguments that are not options of this parser."""
         parsed, unknown = self.parse_known_args(argv)
         return _values(parsed), unknown
 
@@ -79,7 +78,7 @@ def _values(parsed: argparse.Namespace) -> dict[str, object]:
 
 
 def record(kind: type[Record], values: Mapping[str, object], **parts: object) -> Record:
-    """A dataclass of the values that have the names of its fields; `parts` go first."""
+    """Make a dataclass from the values with the names of its fields; `parts` override values."""
     make: Callable[..., Record] = kind
     whole = {**values, **parts}
     return make(**{name: whole[name] for name in kind.__dataclass_fields__})

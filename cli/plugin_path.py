@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot plugin-path`: where the plugin is that a stock compiler loads, and the C API."""
+"""`passpilot plugin-path`: prints the paths of the plugins for stock compilers and of the C API."""
 
 from __future__ import annotations
 
@@ -51,4 +51,4 @@ PLACES: Final[dict[str, Callable[[], Path]]] = {
     "cmakedir": lambda: c_library().with_name("cmake"),
     "pkgconfigdir": lambda: c_library().with_name("pkgconfig"),
 }
-"""What is found by which option."""
+"""The functions that find the paths, by option."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot serve RUNNER`: a model server, the other end of `pipe:BASE` and of `grpc:HOST:PORT`.
+"""`passpilot serve RUNNER`: a model server for the runners `pipe:BASE` and `grpc:HOST:PORT`.
 
-The servers are `passpilot.runners.serving.pipe_server` and `passpilot.runners.serving.grpc_server`.
+The servers are in `passpilot.runners.serving.pipe_server` and `passpilot.runners.serving.grpc_server`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PATIENCE: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """The command line of `passpilot serve`; one of `pipe` and `grpc` is None."""
+    """The command line of `passpilot serve`; either `pipe` or `grpc` is None."""
 
     runner: str
     pipe: str | None
@@ -44,29 +44,29 @@ class ServeOptions:
 def _parser() -> Parser:
     parser = Parser(
         "passpilot serve",
-        description="Serve a runner to compilers: on this machine one after the other, which ask it as\n"
-        "pipe:BASE, or many at once, which ask it as grpc:HOST:PORT.",
+        description="Serve a runner to compilers: with --pipe, to one at a time on this machine, which asks\n"
+        "pipe:BASE; with --grpc, to many at once, which ask grpc:HOST:PORT.",
         epilog="examples:\n  passpilot serve python:policy.py:decide --pipe /tmp/ch &\n"
         "  passpilot opt a.bc -passes='default<Oz>' --inline=pipe:/tmp/ch -o b.bc\n\n"
         "  passpilot serve onnx:model.onnx --grpc :5005 &\n"
         "  passpilot opt a.bc -passes='default<Oz>' --inline=grpc:127.0.0.1:5005 -o b.bc\n\n"
-        "SIGTERM, Ctrl-C and SIGHUP end it with exit code 0; SIGTERM alone where the others were ignored at\n"
-        "its start, as by nohup or by & in a script.",
+        "SIGTERM, Ctrl-C and SIGHUP end it with exit code 0. If the last two are ignored at the start, as\n"
+        "with nohup or & in a script, only SIGTERM ends it.",
     )
     add = parser.option
-    parser.add_argument("runner", metavar="RUNNER", help="what to serve, such as python:policy.py:decide")
-    add("pipe", metavar="BASE", help="make the FIFOs BASE.in and BASE.out")
+    parser.add_argument("runner", metavar="RUNNER", help="the runner, such as python:policy.py:decide")
+    add("pipe", metavar="BASE", help="answer at the FIFOs BASE.in and BASE.out")
     add(
         "grpc",
         metavar="[HOST:]PORT",
-        help="listen there (127.0.0.1); 0: print a free port",
+        help="the port (of 127.0.0.1); 0: take and print a free one",
     )
     add("load", metavar="FILE.py", action="append", default=[], help="run this file first")
     add("once", action="store_true", help="end after one client")
     add("point", metavar="NAME", default="inline", help="the decision point (inline)")
     add("timeout", metavar="S", type=float, default=10.0, help="seconds per message (10)")
-    add("token", metavar="TEXT|@FILE", help="gRPC: answer only clients that send this")
-    add("tls-cert", metavar="FILE", help="gRPC: speak TLS, with this certificate (PEM)")
+    add("token", metavar="TEXT|@FILE", help="gRPC: answer only clients that send this token")
+    add("tls-cert", metavar="FILE", help="gRPC: use TLS with this certificate (PEM)")
     add("tls-key", metavar="FILE", help="gRPC: the private key of the certificate (PEM)")
     parser.traceback_option()
     return parser
@@ -135,7 +135,7 @@ def _serve_grpc(options: ServeOptions, address: str) -> None:
             (server.ended if options.once else threading.Event()).wait()
     finally:
         if server.sessions:
-            # A policy that never returns holds a thread, for which Python would wait, and maybe stdout.
+            # A policy that never returns holds a thread, and perhaps stdout; Python would wait for it.
             flusher = threading.Thread(target=sys.stdout.flush, daemon=True)
             flusher.start()
             flusher.join(_PATIENCE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot serve-compiler --grpc HOST:PORT`: the command."""
+"""`passpilot serve-compiler --grpc HOST:PORT`: serves compilations to agents that learn."""
 
 from __future__ import annotations
 
@@ -49,24 +49,24 @@ class ServeCompilerOptions:
 def _parser() -> Parser:
     parser = Parser(
         "passpilot serve-compiler",
-        description="Let agents take the decisions of compilations, episode by episode, over gRPC.",
+        description="Let agents take the decisions of compilations over gRPC, one episode per compilation.",
         epilog="example:\n  passpilot serve-compiler --grpc :5005 --corpus modules/\n\n"
-        "In Python, passpilot.training.episode.CompilerClient is an agent's end; for other languages,\n"
-        "compiler.proto in the package defines it.\n\n"
-        "SIGTERM, Ctrl-C and SIGHUP end it with exit code 0; SIGTERM alone where the others were ignored at\n"
-        "its start, as by nohup or by & in a script.",
+        "In Python an agent uses passpilot.CompilerClient. For other languages, compiler.proto in the\n"
+        "package defines the service.\n\n"
+        "SIGTERM, Ctrl-C and SIGHUP end it with exit code 0. If the last two are ignored at the start, as\n"
+        "with nohup or & in a script, only SIGTERM ends it.",
     )
     add = parser.option
-    where = "listen there; only to this machine without HOST; 0 for a free port"
+    where = "the port, without HOST for this machine only; 0: take and print a free one"
     add("grpc", metavar="[HOST:]PORT", required=True, help=where)
     add("corpus", metavar="DIR", help="let agents name modules in this folder")
     add("load", metavar="FILE.py", action="append", default=[], help="register the features in this file")
     add("timeout", metavar="S", type=float, default=60.0, help="seconds for each action of an agent (60)")
     add("compile-timeout", metavar="S", type=float, default=300.0, help="seconds for each step of LLVM (300)")
     most = max(8, 2 * (os.cpu_count() or 1))
-    add("episodes", metavar="N", type=int, default=most, help=f"at most so many at a time ({most})")
-    add("token", metavar="TEXT|@FILE", help="answer only agents that send this")
-    add("tls-cert", metavar="FILE", help="speak TLS, with this certificate (PEM)")
+    add("episodes", metavar="N", type=int, default=most, help=f"the most episodes at a time ({most})")
+    add("token", metavar="TEXT|@FILE", help="answer only agents that send this token")
+    add("tls-cert", metavar="FILE", help="use TLS with this certificate (PEM)")
     add("tls-key", metavar="FILE", help="the private key of the certificate (PEM)")
     parser.traceback_option()
     return parser
@@ -111,14 +111,14 @@ async def _serve(options: ServeCompilerOptions) -> None:
         await asyncio.Event().wait()  # for a signal
     finally:
         for number in stops:
-            loop.add_signal_handler(number, int)  # the clean-up that follows must not be interrupted
+            loop.add_signal_handler(number, int)  # nothing may interrupt the clean-up below
         await server.stop(None)
         pool.close()
         await _settle()
 
 
 async def _settle() -> None:
-    """Let grpc's tasks end by themselves: those that the end of the loop cancels print tracebacks."""
+    """Wait for grpc's tasks; tasks that the end of the loop cancels would print tracebacks."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     if others:
         await asyncio.wait(others, timeout=GRACE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`prompt_interrupt`: Ctrl-C in code that does not come back to Python for long. `heeded`: signals to handle.
+"""`prompt_interrupt`: Ctrl-C during long native code. `heeded`: which signals to handle.
 
 A signal that is ignored when a command starts (by `nohup`, or SIGINT by `command &` in a script) stays
 ignored in the command and in what it runs. Python installs no handler for an ignored SIGINT; code that
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 GRACE: Final = 1.0
-"""Seconds that Python has to react by itself."""
+"""Seconds for Python to react itself."""
 
 
 def heeded(*numbers: signal.Signals) -> tuple[signal.Signals, ...]:
-    """Those of the signals that are not ignored: whoever started this process may have wanted that."""
+    """The signals that are not ignored; a parent process may have ignored some on purpose."""
     return tuple(number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN)
 
 
 @contextlib.contextmanager
 def prompt_interrupt() -> Iterator[None]:
-    """Let Ctrl-C end a command of the main thread within, if Python does not raise `KeyboardInterrupt` soon.
+    """While the block runs, let Ctrl-C end the process if Python does not raise `KeyboardInterrupt` soon.
 
-    Whatever it writes must appear whole or not at all; nothing is cleaned up.
+    For the main thread. Nothing is cleaned up, so outputs must appear whole or not at all.
     """
     done = threading.Event()
     reader, writer = os.pipe()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot cc`, `passpilot c++`: clang and clang++, in whose compilations passes ask advisors.
+"""`passpilot cc`, `passpilot c++`: clang and clang++ with advisors.
 
-The command becomes clang: nothing is left to wait for it. Our options reach the plugin by the environment,
-which compiler and linker share; what clang needs to load it is put before the arguments. A build runs this
-for every file, so that nothing is imported here that takes time: no typing, pathlib or argparse.
+The process becomes clang (exec). passpilot's options reach the plugin through the environment, which compiler
+and linker share; the flags that load the plugin come before the other arguments. A build runs this command
+for every file, so it imports nothing slow: no typing, pathlib or argparse.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ def _become(compiler: str, arguments: list[str], environment: dict[str, str]) ->
 
 
 def _added(name: str, options: Options, command: Command, compiler: str) -> list[str]:
-    """What clang needs for this command, before its arguments."""
+    """The arguments that load the plugin, if this command needs it."""
     if not command.generates_code or not options.asks(command.is_unoptimized):
         return []
     plugin = installed("libpasspilot.so")
     link = _link(name, options, command, compiler, plugin) if command.links else []
-    # Warnings of ours are about advice, which is not what -Werror is for.
+    # passpilot's warnings are about advice, not about the program: -Werror is not meant for them.
     return [
         "--start-no-unused-arguments",
         "-Wno-error=backend-plugin",
@@ -88,7 +88,7 @@ def _added(name: str, options: Options, command: Command, compiler: str) -> list
 
 
 def _link(name: str, options: Options, command: Command, compiler: str, plugin: str) -> list[str]:
-    """What the linker needs, which compiles where there is bitcode."""
+    """The arguments that make the linker load the plugin, if it may compile bitcode."""
     load = ["-Xlinker", f"--load-pass-plugin={plugin}"]
     if command.linker_is_lld:
         return load
@@ -105,7 +105,7 @@ def _link(name: str, options: Options, command: Command, compiler: str, plugin: 
 
 
 def _refuse_cache(name: str, arguments: list[str]) -> None:
-    """The linker's cache knows nothing of us: it would return objects of other advice, and ask nobody."""
+    """Refuse the linker's cache: it would return objects that were compiled with other advice."""
     if any("--thinlto-cache-dir" in each for each in arguments):
         raise InputError(f"{name}: expected an advised link without --thinlto-cache-dir, got one; remove it")
 
@@ -119,7 +119,7 @@ def _require_lld(name: str, compiler: str) -> None:
 
 
 def _unit(arguments: list[str]) -> str:
-    """What names the logs of this command: the same for the same arguments in the same folder."""
+    """A hash of folder and arguments for the names of logs: the same command writes the same files."""
     text = "\n".join([os.getcwd(), *arguments])
     # A remainder as in Rabin and Karp's search; hashlib takes 8 ms to import.
     return f"{int.from_bytes(os.fsencode(text), 'big') % (2**64 - 59):016x}"
@@ -135,7 +135,7 @@ def _find(program: str) -> str:
 
 
 def _names_compiler(argument: str) -> bool:
-    """Whether the first argument is the compiler itself, as it is for launchers of compilers."""
+    """Whether the first argument is the compiler, as compiler launchers get it."""
     plain = os.path.basename(argument).rstrip("0123456789.").rstrip("-").rsplit("-", 1)[-1]
     return plain in COMPILERS and (os.access(argument, os.X_OK) if "/" in argument else bool(_find(argument)))
 

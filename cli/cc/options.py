@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Options`: what `passpilot cc` takes for itself, from the command line or else from the environment.
+"""`Options`: reads the options of `passpilot cc` from the command line and the environment.
 
-Each option has its variable, `PASSPILOT_` and the name in capitals, which is how it reaches the plugin.
-Variables that take several values separate them by semicolons. A flag replaces its variable.
+An option reaches the plugin as its variable, `PASSPILOT_` and the name in capitals. A variable with several
+values separates them by semicolons. A flag on the command line replaces its variable.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from passpilot.cli.cc.clang_arguments import WITH_VALUE
-from passpilot.cli.options_table import OptionRow, options_of
+from passpilot.cli.options_table import RUNNERS, OptionRow, options_of
 from passpilot.features.catalogue import HOOKED
 from passpilot.plugin.errors import InputError, UsageError
 
@@ -27,7 +27,7 @@ OPTIONS: Final[Mapping[str, OptionRow]] = {
 FLAGS: Final[Mapping[str, OptionRow]] = {each.name: each for each in options_of("cc") if each.kind == "flag"}
 
 FILES: Final = ("onnx", "aot", "replay", "python")
-"""Schemes of runners that begin with a file."""
+"""Runner schemes whose target is a file."""
 
 _HELP: Final = """\
 usage: passpilot {name} [option ...] [any argument of {clang} ...]
@@ -37,10 +37,9 @@ Compile and link as {clang} does, with advisors.
 options:
 {rows}
 
-Each is also a variable, such as PASSPILOT_ON_ERROR; flags win. All other arguments are clang's.
+Every option is also a variable, such as PASSPILOT_ON_ERROR; options win. All other arguments are clang's.
 
-RUNNER is scheme:target[?key=value&...]: onnx:MODEL, aot:LIBRARY, python:FILE:NAME, pipe:BASE, grpc:HOST:PORT,
-replay:LOG, random:SEED, const:VALUE, default.
+{runners}
 
 example:
   make CC="passpilot cc --inline=onnx:$PWD/model.onnx --log=$PWD/logs" """
@@ -51,20 +50,20 @@ def help_text(name: str, clang: str) -> str:
     said = [(f"--{name}{'=' * bool(value)}{value}", text) for name, value, text in _said()]
     said.append(("--help", f"show this text; `passpilot {name} -- --help` shows clang's"))
     rows = [f"  {flag:26}{text}" for flag, text in said]
-    return _HELP.format(name=name, clang=clang, rows="\n".join(rows)).rstrip()
+    return _HELP.format(name=name, clang=clang, rows="\n".join(rows), runners=RUNNERS).rstrip()
 
 
 def _said() -> list[tuple[str, str, str]]:
-    """The name of each option, its value, and what it does."""
+    """Name, value and help text of all options."""
     return [(each.name, *each.said("cc")) for each in (*OPTIONS.values(), *FLAGS.values())]
 
 
 class Options:
-    """Our options, and in `rest` the arguments that are clang's.
+    """The options of `passpilot cc`; `rest` has clang's arguments.
 
     Raises:
-        UsageError: an option, or a value of one, is wrong.
-        InputError: a file that an option names is not there.
+        UsageError: an option or its value is wrong.
+        InputError: a file that an option names is missing.
     """
 
     def __init__(self, command: str, argv: Sequence[str]) -> None:
@@ -107,7 +106,7 @@ class Options:
         return True
 
     def _put(self, name: str, value: str, where: str) -> None:
-        """Keep a value; advice for one of LLVM's points is the same as that point's own option."""
+        """Store a value; --advise for one of LLVM's points counts as that point's own option."""
         if name == "advise":
             point, equals, runner = value.partition("=")
             if not equals or not point or not runner:
@@ -169,7 +168,7 @@ class Options:
         return self._given.get(name, [""])[-1]
 
     def asks(self, unoptimized: bool) -> bool:
-        """Whether a compilation needs the plugin: where the default decides unlogged, it is clang's own."""
+        """Whether a compilation needs the plugin; with `default` and no log it does not."""
         if "load" in self._given or "at" in self._given or "advise" in self._given:
             return True
         points = [self.value(point) for point in HOOKED if point in self._given]
@@ -177,7 +176,7 @@ class Options:
         return (self.stats or not unoptimized) and (logged or any(each != "default" for each in points))
 
     def environment(self) -> dict[str, str]:
-        """The variables that tell the plugin; an empty one is none."""
+        """The environment variables for the plugin; an empty one counts as unset."""
         told: dict[str, str] = {}
         for name, texts in self._given.items():
             told[OPTIONS[name].variable] = ";".join(texts if OPTIONS[name].several else texts[-1:])
