@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Prints the Python module of the one .proto in a descriptor set; used by tools/proto.sh.
+"""Prints the Python module for the only .proto in a descriptor set; used by tools/proto.sh.
 
-The modules that protoc writes refuse every runtime older than itself. Ours hold the same descriptor and get
-their messages by protobuf's public functions, which every runtime since 5.27 has.
+Modules written by protoc refuse protobuf runtimes older than protoc. Ours hold the same descriptor but get
+their messages through public functions that every runtime since 5.27 has.
 """
 
 from __future__ import annotations
@@ -13,11 +13,15 @@ from pathlib import Path
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
 WIDTH = 48
-"""Bytes of the descriptor per line."""
+"""Descriptor bytes per line of the module."""
 
 
 def module(file: FileDescriptorProto) -> str:
-    """The text of the module; a .proto that it imports is imported as the module of that."""
+    """The module's text. Each imported .proto becomes an import of its module.
+
+    Raises:
+        SystemExit: for an enum outside of any message.
+    """
     if file.enum_type:
         raise SystemExit(f"{file.name}: expected each enum inside a message, got {file.enum_type[0].name}")
     data = file.SerializeToString()

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Writes NAME_pb2.py and NAME_pb2.pyi beside each .proto of the package; with an argument, below that folder.
+# usage: tools/proto.sh [FOLDER]
+# Writes NAME_pb2.py and NAME_pb2.pyi for each .proto of the package, next to it or below FOLDER.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scratch=$(mktemp -d)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Writes the type stub of the native core, made from the built module; without an argument, into its place.
+# usage: tools/stub.sh [FILE]
+# Writes the type stub of the built native core to FILE (default plugin/_core.pyi).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scratch=$(mktemp -d)

@@ -3,8 +3,8 @@
 
 usage: tools/tidy.py [FILE.cpp ...]
 
-A file that was clean is left alone until it changes, or a header of ours that it includes, or its compile
-command, or .clang-tidy: build/tidy/ has an empty file for each clean state. JOBS says how many run at a time.
+Skips a file that was clean unless it, one of our headers that it includes, its compile command or .clang-tidy
+has changed. build/tidy/ has an empty file for each clean state. JOBS is the number of parallel processes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TIDY: Final = Path(sys.executable).parent / "clang-tidy"
 
 @cache
 def closure(file: Path) -> frozenset[Path]:
-    """The file and all of ours that it includes, themselves or through others."""
+    """The file and all of our headers that it includes, directly or indirectly."""
     names = re.findall(r'^#include "([^"]+)"', file.read_text(), re.MULTILINE)
     found = {(file.parent / name).resolve() for name in names}
     ours = {each for each in found if each.is_relative_to(NATIVE) and each.is_file()}
@@ -37,7 +37,7 @@ def closure(file: Path) -> frozenset[Path]:
 
 
 def state(file: Path, command: str) -> str:
-    """A name for all that the verdict on a file depends on."""
+    """A hash of everything that the verdict on a file depends on."""
     digest = hashlib.sha256(f"{command}\n{(ROOT / '.clang-tidy').read_text()}".encode())
     for each in sorted(closure(file)):
         digest.update(each.read_bytes())
@@ -45,7 +45,7 @@ def state(file: Path, command: str) -> str:
 
 
 def check(file: Path, command: str) -> str:
-    """What clang-tidy complains about; empty for a clean file."""
+    """clang-tidy's complaints about the file; empty if it is clean."""
     stamp = CLEAN / state(file, command)
     if stamp.exists():
         return ""
@@ -59,7 +59,7 @@ def check(file: Path, command: str) -> str:
 
 
 def main(names: list[str]) -> int:
-    """Check the named files, or all; 1 if there are complaints."""
+    """Check the named files, or all; return 1 if there are complaints."""
     CLEAN.mkdir(parents=True, exist_ok=True)
     commands = {
         Path(each["file"]): each["command"]

@@ -6,7 +6,7 @@ namespace passpilot {
 
 namespace {
 
-const int64_t OutOfRange = -1; // for every domain
+const int64_t OutOfRange = -1; // outside of every domain
 
 template <typename T> bool store(const void *Data, bool Numbers, Advice &A) {
   const T X = *static_cast<const T *>(Data);
@@ -19,7 +19,7 @@ template <typename T> bool store(const void *Data, bool Numbers, Advice &A) {
   return true;
 }
 
-/// One element of the buffer protocol's type \p Type.
+/// Reads one element of buffer-protocol type \p Type.
 bool readElement(char Type, const void *Data, const Domain &D, Advice &A) {
   const bool Numbers = D.Kind == DomainKind::Number;
   switch (Type) {

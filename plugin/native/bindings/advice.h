@@ -11,9 +11,10 @@
 
 namespace passpilot {
 
-/// Reads what a policy returned: an int, or a numpy integer of one element; a
-/// bool for a Flag; for a Number also a float. False: it is none of these. An
-/// integer too large for the type becomes one that no domain has. GIL: held.
+/// Reads what a policy returned: an int or a one-element numpy integer; for a
+/// Flag also a bool, for a Number also a float. Returns false for anything
+/// else. An integer too large for int64 becomes one outside of every domain.
+/// GIL: held.
 bool readAdvice(PyObject *Value, const Domain &D, Advice &Answer);
 
 } // namespace passpilot

@@ -9,7 +9,7 @@ namespace passpilot {
 
 namespace {
 
-/// Binds cpu and features of the options' target.
+/// Binds the CPU and features of the target options.
 template <typename T> void bindTarget(nb::class_<T> &C) {
   C.def_prop_rw(
        "cpu", [](T &O) { return O.Target.CPU; },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A module that Python may look at, or that a compilation holds.
+// Coordinates Python's accesses to a module with its compilations.
 
 #ifndef PASSPILOT_BINDINGS_COMPILING_H
 #define PASSPILOT_BINDINGS_COMPILING_H
@@ -12,17 +12,17 @@
 
 namespace passpilot {
 
-/// The module; raises InputError while another thread compiles it.
+/// Returns the module; raises InputError if another thread is compiling it.
 HostedModule &readable(HostedModule &H);
 /// Throws InputError if a pass has left \p H invalid.
 void refuseBroken(HostedModule &H);
 
-/// Looks for Ctrl-C every 20 ms while LLVM runs without the GIL. What the
-/// signal's handler raised is raised by check(), after LLVM has returned.
+/// Polls for Ctrl-C every 20 ms while LLVM runs without the GIL. check() raises
+/// the signal handler's exception after LLVM has returned.
 class SignalPoll {
 public:
   bool operator()();
-  /// Raises what the handler raised; throws once the interpreter ends.
+  /// Raises the handler's exception; throws when the interpreter ends.
   void check();
 
 private:
@@ -30,8 +30,8 @@ private:
   std::optional<nb::python_error> Raised;
 };
 
-/// Holds the module, and the advisors, for one compilation. The GIL is the
-/// lock: it is held here, and given up in between.
+/// Reserves the module and the advisors for one compilation. The GIL serves as
+/// the lock: it is held here, and released during the compilation.
 class Compiling {
 public:
   Compiling(HostedModule &H, const std::vector<PyAdvisor *> &All);

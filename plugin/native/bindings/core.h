@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The functions that bind each noun. core.cpp calls them.
+// The functions that bind each class; core.cpp calls them.
 
 #ifndef PASSPILOT_BINDINGS_CORE_H
 #define PASSPILOT_BINDINGS_CORE_H

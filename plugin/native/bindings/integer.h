@@ -13,7 +13,7 @@ class Value;
 
 namespace passpilot {
 
-/// An integer constant as Python has it: signed, and i1 true as 1; else None.
+/// The value as a signed Python int (i1 true is 1); None if not a constant.
 nb::object integerOf(const llvm::Value &V);
 
 } // namespace passpilot

@@ -19,7 +19,7 @@ ReleasedGIL::ReleasedGIL() {
 
 ReleasedGIL::~ReleasedGIL() {
   Released.reset();
-  --Runs; // not before the GIL is back
+  --Runs; // only once the GIL is back
 }
 
 bool interpreterEnds() {
@@ -33,8 +33,7 @@ bool interpreterEnds() {
 void endRuns() {
   Ending = true;
   nb::object Threads = nb::module_::import_("threading").attr("active_count")();
-  if (nb::cast<int>(Threads) >
-      1) // what daemon threads hold is not ours to free
+  if (nb::cast<int>(Threads) > 1) // daemon threads may still hold objects
     nb::set_leak_warnings(false);
   nb::gil_scoped_release NoGIL;
   for (int Wait = 0; Runs > 0 && Wait < 1000; ++Wait)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// When C++ may hold, take and give up the GIL.
+// Whether and when C++ may hold, take and release the GIL.
 
 #ifndef PASSPILOT_BINDINGS_INTERPRETER_H
 #define PASSPILOT_BINDINGS_INTERPRETER_H
@@ -11,12 +11,12 @@
 
 namespace passpilot {
 
-/// Whether the interpreter is about to end: its GIL must not be asked for.
+/// Whether the interpreter is ending: its GIL must not be taken.
 bool interpreterEnds();
 
-/// Gives the GIL up while it lives. Kept once the interpreter is about to end,
-/// which waits for those who have given it up: whoever asked an ended
-/// interpreter for it would be torn out of C++.
+/// Releases the GIL while it lives, but not once the interpreter is ending. The
+/// ending interpreter waits for threads that have released the GIL; taking an
+/// ended interpreter's GIL would kill the thread inside C++.
 class ReleasedGIL {
 public:
   ReleasedGIL();
@@ -27,8 +27,8 @@ private:
   std::optional<nb::gil_scoped_release> Released;
 };
 
-/// Called at exit: ends what daemon threads compile. A thread that asked for
-/// the GIL of an ended interpreter would be torn out of LLVM.
+/// Called at exit: waits for daemon threads that compile. A thread that takes
+/// an ended interpreter's GIL would be killed inside LLVM.
 void endRuns();
 
 } // namespace passpilot

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The IR as Python sees it: one handle per object that Python holds, two
-// handles of one value being equal. A handle keeps the module alive and never
-// dangles: once its value is erased, every use of it raises StaleViewError.
+// Python's handles to the IR. Handles of the same value are equal. A handle
+// keeps the module alive and never dangles: once its value is erased, every use
+// raises StaleViewError.
 //
 // For a pass: moduleOf(), valueOf() and loopOf() make its unit, and a
-// PassAccess (hosted/access.h) around the call says what it may change.
-// GIL: held by everything here.
+// PassAccess (hosted/access.h) around the call limits its changes.
+// GIL: everything here requires it.
 
 #ifndef PASSPILOT_BINDINGS_IR_H
 #define PASSPILOT_BINDINGS_IR_H
@@ -34,10 +34,10 @@ struct Owner {
   nb::object Object;
   HostedModule *H = nullptr;
 };
-/// Of a module that Python has.
+/// The owner of a module that Python holds.
 Owner ownerOf(HostedModule &H);
 
-/// A value of the module; the classes below are its kinds.
+/// A handle of a value in the module; the classes below are its kinds.
 class ValueRef {
 public:
   using IR = llvm::Value;
@@ -49,12 +49,12 @@ public:
   ~ValueRef();
 
   const Owner O;
-  /// Where the value is, or was: for the hash only.
+  /// The value's address, kept after its death; used only as the hash.
   const void *const Key;
-  /// The value; null if it is no more.
+  /// The value; null if it was erased.
   llvm::Value *peek() const { return *N; }
-  /// Raises StaleViewError if the value is no more, InputError if another
-  /// thread compiles the module.
+  /// Raises StaleViewError if the value was erased, InputError if another
+  /// thread is compiling the module.
   llvm::Value &get(const char *Noun) const;
 
 private:
@@ -102,49 +102,49 @@ struct CallRef : RefOf<llvm::CallBase, InstructionRef> {
   static constexpr const char *Noun = "call";
 };
 
-/// What \p R refers to; raises as ValueRef::get().
+/// The value of handle \p R; raises as ValueRef::get() does.
 template <typename Ref> typename Ref::IR &of(const Ref &R) {
   return static_cast<typename Ref::IR &>(R.get(Ref::Noun));
 }
 
-/// A type; types live as long as the module.
+/// A type, which lives as long as the module.
 struct TypeRef {
   Owner O;
   llvm::Type *T;
   llvm::Type &type() const;
 };
 
-/// A natural loop, found anew by its header at each use.
+/// A natural loop, found by its header at each use.
 struct LoopRef {
   Owner O;
   nb::object Header;
   llvm::Loop &loop() const;
 };
 
-/// The handle of \p V, of its kind's class; None for null.
+/// A handle of \p V, of the class for its kind; None for null.
 nb::object valueOf(const Owner &O, llvm::Value *V);
 nb::object loopOf(const Owner &O, llvm::Loop &L);
 /// The passpilot.Module of \p O.
 nb::object moduleOf(const Owner &O);
 
-/// A metadata node that is no plain tuple: debug information and the like.
-/// Such nodes live as long as the module.
+/// A metadata node other than a plain tuple, such as debug information. It
+/// lives as long as the module.
 struct MetadataRef {
   Owner O;
   llvm::Metadata *MD;
 };
-/// Metadata as Python has it: tuples, text, constants, Metadata, None; `...`
-/// for a node inside itself.
+/// Metadata in Python: tuples, text, constants, Metadata or None; `...` for a
+/// node inside itself.
 nb::object metadataOf(const Owner &O, llvm::Metadata *MD);
-/// The attachments of \p V without debug locations and subprograms: name of
-/// the kind, value. An object may have several of one kind.
+/// The (kind, value) pairs attached to \p V, without debug locations and
+/// subprograms. One kind may occur several times.
 nb::list attachmentsOf(const Owner &O, const llvm::Value &V);
 
-/// What \p R refers to, for use in a change of \p O's module; raises IRError if
-/// it belongs to another module.
+/// The value of \p R as an operand in \p O's module; raises IRError if it
+/// belongs to another module.
 llvm::Value &operandIn(const Owner &O, const ValueRef &R, const char *What);
 llvm::Type &typeIn(const Owner &O, const TypeRef &R, const char *What);
-/// The node that a Python value says, null for None; see docs/ir.md.
+/// Makes a node from a Python value, null from None; see docs/ir.md.
 llvm::MDNode *nodeIn(const Owner &O, nb::handle Value, const char *What);
 
 /// A list of the handles of a range of values.
@@ -155,7 +155,7 @@ template <typename Range> nb::list handlesOf(const Owner &O, Range &&Values) {
   return L;
 }
 
-/// Of LLVM's text: not all of it need be UTF-8.
+/// LLVM's text for Python; it need not be UTF-8.
 nb::str textOf(llvm::StringRef S);
 
 void bindIRModule(nb::class_<HostedModule> &C);

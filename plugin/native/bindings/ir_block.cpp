@@ -7,7 +7,7 @@
 
 namespace passpilot {
 
-/// Each once: the edges of one switch may lead to the same block.
+/// Drops duplicates: several edges of a switch may lead to one block.
 template <typename Range>
 static nb::list distinct(const Owner &O, Range &&Blocks) {
   llvm::SmallPtrSet<llvm::BasicBlock *, 8> Seen;
@@ -33,12 +33,12 @@ void bindBlock(nb::module_ &M) {
           "predecessors",
           [](BlockRef &R) { return distinct(R.O, llvm::predecessors(&of(R))); },
           nb::sig("def predecessors(self) -> list[BasicBlock]"),
-          "Each once, however many edges there are.")
+          "The blocks without duplicates, however many edges there are.")
       .def_prop_ro(
           "successors",
           [](BlockRef &R) { return distinct(R.O, llvm::successors(&of(R))); },
           nb::sig("def successors(self) -> list[BasicBlock]"),
-          "Each once, however many edges there are.")
+          "The blocks without duplicates, however many edges there are.")
       .def_prop_ro(
           "function",
           [](BlockRef &R) { return valueOf(R.O, of(R).getParent()); },

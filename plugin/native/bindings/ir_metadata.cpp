@@ -13,10 +13,10 @@ namespace passpilot {
 
 namespace {
 
-constexpr unsigned MaxLevels = 100; ///< of tuples in tuples
+constexpr unsigned MaxLevels = 100; ///< depth of nested tuples
 
-/// Converts nodes, each once: what they share they share in Python. What lies
-/// deeper than that stays as it is.
+/// Converts each node once, so that shared nodes are shared in Python. Tuples
+/// nested deeper than MaxLevels stay Metadata.
 class MetadataReader {
 public:
   explicit MetadataReader(const Owner &O) : O(O) {}
@@ -59,7 +59,7 @@ std::string spelled(const MetadataRef &R) {
   return Text;
 }
 
-/// Makes nodes of Python values.
+/// Makes nodes from Python values.
 class MetadataWriter {
 public:
   MetadataWriter(const Owner &O, const char *What)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The views that the binding files of the register allocator share.
+// Views that several binding files of the register allocator use.
 
 #ifndef PASSPILOT_BINDINGS_LIVE_RANGE_VIEW_H
 #define PASSPILOT_BINDINGS_LIVE_RANGE_VIEW_H
@@ -23,7 +23,7 @@ struct MachineFunctionView : SiteView {
   explicit MachineFunctionView(const SiteView &S) : SiteView(S) {}
 };
 
-/// Adds what a machine function says about interference.
+/// Adds the interference functions to the class of machine functions.
 void bindInterference(nb::class_<MachineFunctionView> &Class);
 
 } // namespace passpilot

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What concerns LLVM in this process, not one module: options, targets, names.
+// Process-wide functions of LLVM: options, targets, names.
 
 #include "core.h"
 #include "nanobind_all.h"

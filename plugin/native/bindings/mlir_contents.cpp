@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What there is in an operation of MLIR's, counted over the C API of the Python
-// bindings at hand: their MLIR is not linked, and of any version. The structs
-// are those of mlir-c/Support.h and mlir-c/IR.h.
+// Counts the contents of an MLIR operation through the C API of the installed
+// Python bindings. Their MLIR is not linked and may have any version. The
+// structs are those of mlir-c/Support.h and mlir-c/IR.h.
 
 #include "core.h"
 #include "python_error.h"
@@ -39,7 +39,7 @@ struct Text {
   std::string_view view() const { return {Data, Length}; }
 };
 
-/// The functions of the C API that are used, from one library.
+/// The C API functions that we use, from one library.
 class MLIRApi {
   struct Symbol {
     void *Address;
@@ -47,7 +47,7 @@ class MLIRApi {
       return reinterpret_cast<Function *>(Address);
     }
   };
-  void *const Handle; // before those that are found in it
+  void *const Handle; // declared before the functions found in it
 
 public:
   explicit MLIRApi(const std::string &Library)
@@ -91,15 +91,15 @@ private:
   }
 };
 
-/// A call as Python gets it: the operation's capsule, which kind of call it is,
-/// the callee's symbol or None, and whether it is not to be inlined.
+/// A call in Python: the operation's capsule, the index of its kind, the
+/// callee's symbol or None, and whether it must not be inlined.
 using Call = std::tuple<nb::object, size_t, nb::object, bool>;
 
-/// Counts what is in one operation, which is not counted itself.
+/// Counts the contents of one operation, without the operation itself.
 class Count {
 public:
-  /// The names of calling operations, each with the attribute that names the
-  /// callee.
+  /// Pairs of a calling operation's name and the attribute with the
+  /// callee's name.
   using Kinds = std::vector<std::pair<std::string, std::string>>;
 
   Count(const MLIRApi &MLIR, const char *Capsule, const Kinds &Calling,
@@ -141,7 +141,7 @@ private:
   std::unordered_map<const void *, size_t> CallNumbers;
   std::unordered_map<std::string, size_t> References;
   std::vector<Call> Calls;
-  std::vector<size_t> Order; ///< of MLIR's inliner, where it is another
+  std::vector<size_t> Order; ///< MLIR's inliner's, if it differs from Calls
   size_t Blocks = 0, OwnBlocks = 0, Depth = 1;
 
   Name &nameOf(Operation Op) {
@@ -159,8 +159,8 @@ private:
     return N;
   }
 
-  /// Counts what is in \p Op, whose body is \p Level regions deep; adds its
-  /// blocks to \p Found.
+  /// Counts the contents of \p Op, whose body is \p Level regions deep; adds
+  /// its blocks to \p Found.
   void look(Operation Op, size_t Level, std::vector<Block> &Found) {
     for (intptr_t R = 0, End = MLIR.Regions(Op); R < End; ++R)
       for (Block B = MLIR.FirstBlock(MLIR.RegionAt(Op, R)); B.Pointer;
@@ -210,7 +210,7 @@ private:
   }
 
   void refer(Attribute A) {
-    if (MLIR.IsSymbol(A)) { // a flat one, too
+    if (MLIR.IsSymbol(A)) { // true for flat ones, too
       ++References[std::string(MLIR.RootSymbol(A).view())];
     } else if (MLIR.IsArray(A)) {
       for (intptr_t I = 0, End = MLIR.Elements(A); I < End; ++I)
@@ -221,8 +221,8 @@ private:
     }
   }
 
-  /// The calls in a block, then those in regions of its operations, from the
-  /// last block on.
+  /// The order of MLIR's inliner: first the calls in the block, then those in
+  /// its operations' regions, last block first.
   void order(Block B) {
     std::vector<Block> Inner;
     for (Operation Op = MLIR.First(B); Op.Pointer; Op = MLIR.Next(Op)) {
@@ -244,7 +244,7 @@ private:
 } // namespace
 
 void bindMlirContents(nb::module_ &M) {
-  nb::class_<MLIRApi>(M, "MlirApi", "MLIR's C API, of the bindings at hand.")
+  nb::class_<MLIRApi>(M, "MlirApi", "The C API of the installed MLIR bindings.")
       .def(nb::init<const std::string &>(), nb::arg("library"))
       .def(
           "count",
@@ -264,10 +264,11 @@ void bindMlirContents(nb::module_ &M) {
                   "Sequence[tuple[str, str]], flat: Sequence[str]) -> "
                   "tuple[dict[str, int], int, int, int, dict[str, int], "
                   "list[tuple[object, int, str | None, bool]], list[int]]"),
-          "What is in an operation, by its capsule: operations by name, "
-          "blocks, its own blocks, how deep regions are in each other, how "
-          "often each symbol is mentioned, the calls, and the order in which "
-          "MLIR's inliner looks at them, empty for that of the text.");
+          "Counts the contents of the operation in a capsule. Returns the "
+          "operations by name, the number of blocks, of its own blocks, the "
+          "depth of nested regions, the mentions of each symbol, the calls, "
+          "and the order in which MLIR's inliner visits them, empty if that is "
+          "the order of the text.");
 }
 
 } // namespace passpilot

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// nanobind with the type casters of the binding files. All of them include it
-// through this header: a caster that one file has and another lacks breaks the
+// nanobind with the type casters of all binding files. Every binding file must
+// include this header: casters that differ between files violate the
 // one-definition rule.
 
 #ifndef PASSPILOT_BINDINGS_NANOBIND_ALL_H

@@ -52,8 +52,8 @@ aot(const std::string &Path, const std::vector<TensorSpec> &Offered,
   return wrap(std::move(R));
 }
 
-/// Where each of \p Inputs is in a frame of \p Size bytes, which is laid out as
-/// a TensorBlock of the distinct ones.
+/// The offset of each of \p Inputs in a frame of \p Size bytes, which has the
+/// layout of a TensorBlock of the distinct inputs.
 std::vector<size_t> offsetsOf(const std::vector<TensorSpec> &Inputs,
                               size_t Size) {
   std::vector<TensorSpec> Distinct;
@@ -99,7 +99,7 @@ nb::object evaluate(NativeRunner &N) {
   return adviceOf(N.Impl->output(), Answer);
 }
 
-/// The answers to several questions, one row of \p Frames each.
+/// Answers several questions; each row of \p Frames is one question.
 nb::list
 evaluateBatch(NativeRunner &N,
               nb::ndarray<const uint8_t, nb::ndim<2>, nb::c_contig> Frames) {

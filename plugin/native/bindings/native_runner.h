@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A runner in C++ that Python can hold and call.
+// A C++ runner that Python can hold and call.
 
 #ifndef PASSPILOT_BINDINGS_NATIVE_RUNNER_H
 #define PASSPILOT_BINDINGS_NATIVE_RUNNER_H
@@ -15,7 +15,7 @@ namespace passpilot {
 struct NativeRunner {
   std::shared_ptr<Runner> Impl;
   std::vector<const void *> Inputs;
-  nb::object Frame; ///< keeps what Inputs point into
+  nb::object Frame; ///< keeps the memory of Inputs alive
 };
 
 } // namespace passpilot

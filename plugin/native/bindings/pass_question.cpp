@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Decisions of passes in Python: how their values get into the buffers, and
-// who is asked.
+// Decisions of passes in Python: writes their values into the buffers and asks
+// the advisor.
 
 #include "pass_question.h"
 
@@ -17,8 +17,8 @@ namespace passpilot {
 
 namespace {
 
-/// A decision of a pass in Python, for which the pass itself has a default.
-/// Lifetime: borrows the objects, which the caller of ask() holds.
+/// A decision of a pass in Python, which supplies the default itself. Lifetime:
+/// borrows the objects; the caller of ask() holds them.
 class PassQuestion final : public Question {
 public:
   PassQuestion(PyAdvisor &A, nb::handle Values, nb::handle Site,
@@ -46,7 +46,7 @@ public:
             nb::cast<std::tuple<std::string, unsigned, unsigned>>(Place);
         P.File = File;
       }
-    } catch (nb::python_error &) { // a view that has become stale: no place
+    } catch (nb::python_error &) { // a stale view has no place
     }
     return P;
   }
@@ -64,8 +64,8 @@ private:
   std::string File;
 };
 
-/// The one ask of an advisor: raises where another is on, or where nothing is
-/// compiled on this thread.
+/// Guards a question to an advisor. Raises if another is in progress, or if
+/// this thread compiles nothing.
 class Asking {
 public:
   explicit Asking(PyAdvisor &A) : A(A) {
@@ -86,8 +86,8 @@ private:
   PyAdvisor &A;
 };
 
-/// Writes a number of Python's as one of \p Type, of which there are plain ones
-/// here. False: it is none, or may not fit.
+/// Writes a Python number of \p Type; only plain int and float are handled
+/// here. Returns false for anything else, or if it may not fit.
 bool storeNumber(PyObject *Value, ScalarType Type, char *To) {
   if (Type == ScalarType::Int64) {
     if (!PyLong_Check(Value))
@@ -103,7 +103,7 @@ bool storeNumber(PyObject *Value, ScalarType Type, char *To) {
     return false;
   const double X = PyFloat_AsDouble(Value);
   if (X == -1 && PyErr_Occurred()) {
-    PyErr_Clear(); // an integer beyond all doubles
+    PyErr_Clear(); // an integer beyond the range of double
     return false;
   }
   const auto Y = static_cast<float>(X);
@@ -114,7 +114,7 @@ bool storeNumber(PyObject *Value, ScalarType Type, char *To) {
   return Type == ScalarType::Double || !std::isinf(Y) || std::isinf(X);
 }
 
-/// Likewise lists or tuples in such, of the shape from dimension \p Dim on.
+/// Writes nested lists or tuples of the shape from dimension \p Dim on.
 bool storeLists(PyObject *Value, const TensorSpec &S, size_t Dim, char *&To) {
   if (Dim == S.Shape.size()) {
     const bool Good = storeNumber(Value, S.Type, To);
@@ -130,7 +130,7 @@ bool storeLists(PyObject *Value, const TensorSpec &S, size_t Dim, char *&To) {
   return true;
 }
 
-/// The value of this name; no object if there is none.
+/// The value named \p Name; an invalid object if there is none.
 nb::object valueOf(nb::handle Values, nb::handle Name) {
   if (PyDict_CheckExact(Values.ptr())) {
     PyObject *Value = PyDict_GetItemWithError(Values.ptr(), Name.ptr());
@@ -143,8 +143,9 @@ nb::object valueOf(nb::handle Values, nb::handle Name) {
   return Value;
 }
 
-/// Writes the values of the features into the buffers: plain numbers and lists
-/// here, whatever else, and what does not fit, by the function for it.
+/// Writes the feature values into the buffers: plain numbers and lists
+/// directly, all other values, and those that do not fit, by the feature's
+/// Python function.
 void store(PyAdvisor &A, nb::handle Values) {
   Py_ssize_t Given = 0;
   for (size_t I = 0; I < A.Stores.size(); ++I) {
@@ -209,7 +210,7 @@ nb::object askAll(PyAdvisor &A, nb::list Rows, nb::list Sites,
 
 } // namespace
 
-/// A DecisionPlace that outlives its question.
+/// A DecisionPlace that owns its texts.
 struct PyPlace {
   std::string Caller, Callee, File;
   unsigned Line, Column;
@@ -230,7 +231,7 @@ nb::object passSiteOf(PyAdvisor &A) {
 }
 
 void bindPlace(nb::module_ &M) {
-  nb::class_<PyPlace>(M, "DecisionPlace", "Where a decision is taken.")
+  nb::class_<PyPlace>(M, "DecisionPlace", "The place of a decision.")
       .def_ro("caller", &PyPlace::Caller)
       .def_ro("callee", &PyPlace::Callee)
       .def_ro("file", &PyPlace::File)
@@ -257,24 +258,24 @@ void bindPassQuestion(nb::class_<PyAdvisor> &C) {
                "[str, object]], object], "
                "locate: collections.abc.Callable[[object], tuple[str, int, "
                "int] | None]) -> None"),
-       "What makes the advisor one of a pass in Python: of each feature the "
-       "name, what stores it, of all values, where it is not plain, and what "
-       "to take where it is left out; what raises where names are wrong; what "
-       "tells the place of a site.")
+       "Makes this the advisor of a pass in Python. stores: per feature its "
+       "name, a function that stores it from all values if it is not a plain "
+       "number or list, and the value if it is left out. check_names: raises "
+       "if names are wrong. place: gives the place of a site.")
       .def("begin", &PyAdvisor::begin,
-           "The calling thread compiles, by a compiler other than LLVM, until "
-           "end().")
+           "Makes the calling thread the compiling one, for a compiler other "
+           "than LLVM, until end().")
       .def("end", &PyAdvisor::end)
       .def_prop_ro(
           "session",
           [](PyAdvisor &A) {
             return reinterpret_cast<uintptr_t>(A.Session.get());
           },
-          "The address of the session, for another compiler in this process, "
-          "which asks it between begin() and end().")
-      .def_prop_ro("place", &placeOf,
-                   "The place of the current question, as far as the compiler "
-                   "tells it.")
+          "The session's address, for another compiler in this process that "
+          "asks it between begin() and end().")
+      .def_prop_ro(
+          "place", &placeOf,
+          "The place of the current question, as far as the compiler knows it.")
       .def("ask", &ask, nb::arg("values"), nb::arg("site").none(),
            nb::arg("context"), nb::arg("decide"),
            nb::sig("def ask(self, values: collections.abc.Mapping[str, "
@@ -282,7 +283,7 @@ void bindPassQuestion(nb::class_<PyAdvisor> &C) {
                    "collections.abc.Callable[[collections.abc.Mapping[str, "
                    "object]], bool | int | float]) -> bool | int | float | "
                    "None"),
-           "The advice on a decision of a pass in Python; None after a "
+           "Asks for advice on a decision of a pass in Python; None after a "
            "failure.")
       .def("ask_all", &askAll, nb::arg("rows"), nb::arg("sites"),
            nb::arg("contexts"), nb::arg("decide"),
@@ -291,8 +292,8 @@ void bindPassQuestion(nb::class_<PyAdvisor> &C) {
                    "decide: collections.abc.Callable[[collections.abc.Mapping["
                    "str, object]], bool | int | float]) -> list[bool | int | "
                    "float] | None"),
-           "The advice on several decisions of which none depends on another's "
-           "advice; None after a failure.");
+           "Asks for advice on several independent decisions; None after a "
+           "failure.");
 }
 
 } // namespace passpilot

@@ -9,7 +9,7 @@
 
 namespace passpilot {
 
-/// The site of the present decision, as the pass gave it.
+/// The site of the current decision, as the pass passed it.
 nb::object passSiteOf(PyAdvisor &A);
 
 void bindPassQuestion(nb::class_<PyAdvisor> &C);

@@ -67,7 +67,7 @@ nb::object pythonAdvice(PyAdvisor &A, Advice Answer) {
 
 void PyAdvisor::noteException(FailureKind K, nb::python_error &E) {
   if (Session->stopped())
-    return; // likewise
+    return; // the first failure is the cause
   nb::object Value = nb::borrow(E.value());
   if (isInterrupt(Value))
     K = FailureKind::Interrupt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What went wrong in an advisor or in a pass, with the exception that Python
+// The failure of an advisor or a pass, with the exception that Python
 // raised.
 
 #ifndef PASSPILOT_BINDINGS_PY_FAILURE_H
@@ -14,19 +14,19 @@
 
 namespace passpilot {
 
-/// Of an advisor.
+/// The failure of an advisor.
 struct PyFailure {
   Failure What;
-  nb::object Exception; ///< None: Python raised nothing
+  nb::object Exception; ///< None if Python raised nothing
 };
 
-/// Of a pass in Python.
+/// The failure of a pass in Python.
 struct PyPassFailure {
   PassFailure What;
-  nb::object Exception; ///< None: Python raised nothing
+  nb::object Exception; ///< None if Python raised nothing
 };
 
-/// None if there is no failure; \p Exception may be no object.
+/// None without a failure. \p Exception may be an invalid object.
 nb::object failureOf(const Failure &F, const nb::object &Exception);
 nb::object failureOf(const std::optional<PassFailure> &F,
                      const nb::object &Exception);

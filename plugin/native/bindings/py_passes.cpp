@@ -31,7 +31,7 @@ PassAccess accessOf(HostedModule &H, const PassUnit &Unit) {
   return {H, functionsOf(Unit)};
 }
 
-/// What run() gets: a Module, a tuple of Functions, a Function or a Loop.
+/// The argument of run(): a Module, tuple of Functions, Function or Loop.
 nb::object argumentOf(HostedModule &H, const PassUnit &Unit) {
   const Owner O = ownerOf(H);
   if (Unit.Loop)
@@ -46,8 +46,8 @@ nb::object argumentOf(HostedModule &H, const PassUnit &Unit) {
   return nb::tuple(Functions);
 }
 
-/// Reads what run() returned into \p R, which says what still holds as far as
-/// is known here: a pass that says more than that is not believed.
+/// Reads the result of run() into \p R, which holds the analyses that our own
+/// records say are preserved: a pass cannot claim more.
 void readAnswer(nb::handle Answer, PassResult &R) {
   if (llvm::PreservedAnalyses *PA;
       nb::try_cast<llvm::PreservedAnalyses *>(Answer, PA, false) && PA)
@@ -61,8 +61,8 @@ void readAnswer(nb::handle Answer, PassResult &R) {
                 "; return whether the IR has changed";
 }
 
-/// Calls \p Run on the unit. LLVM is below on the stack: nothing is thrown past
-/// this. GIL: taken for the call.
+/// Calls \p Run on the unit. Exceptions must not cross LLVM's frames. GIL:
+/// taken for the call.
 PassResult runBody(PyPasses &Mine, const nb::object &Run,
                    const PassUnit &Unit) {
   PassResult R;
@@ -116,7 +116,7 @@ namespace {
 
 void add(PyPasses &Mine, std::string Text, std::string Name,
          const std::string &Level, bool Required, nb::object Run) {
-  // The closure must not own a reference: it dies without the GIL.
+  // The closure must not own a reference: it is destroyed without the GIL.
   const nb::object &Kept = Mine.Runs.emplace_back(std::move(Run));
   Mine.Passes.add({std::move(Text), std::move(Name), levelOf(Level), Required,
                    [&Mine, &Kept](const PassUnit &Unit) {
@@ -129,7 +129,7 @@ int traverse(PyObject *Self, visitproc visit, void *arg) {
   if (!nb::inst_ready(Self))
     return 0;
   auto *Mine = nb::inst_ptr<PyPasses>(Self);
-  Py_VISIT(Mine->Exception.ptr()); // its traceback has who compiles
+  Py_VISIT(Mine->Exception.ptr()); // its traceback refers to the compiler
   Py_VISIT(Mine->Borrowed.ptr());
   for (nb::object &Run : Mine->Runs)
     Py_VISIT(Run.ptr());
@@ -153,11 +153,12 @@ PyType_Slot Slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)},
 
 void bindPasses(nb::module_ &M) {
   nb::class_<llvm::PreservedAnalyses>(M, "PreservedAnalyses",
-                                      "Which of LLVM's analyses still hold.")
-      .def_static("all", &llvm::PreservedAnalyses::all,
-                  "All: nothing that an analysis looks at has changed.")
+                                      "The LLVM analyses that are still valid.")
+      .def_static(
+          "all", &llvm::PreservedAnalyses::all,
+          "All analyses: the pass has changed nothing that they look at.")
       .def_static("none", &llvm::PreservedAnalyses::none,
-                  "None; as the answer True.")
+                  "No analysis; run() may return True instead.")
       .def_static(
           "cfg",
           [] {
@@ -165,7 +166,7 @@ void bindPasses(nb::module_ &M) {
             PA.preserveSet<llvm::CFGAnalyses>();
             return PA;
           },
-          "Those of control flow alone, such as the dominator tree: no block "
+          "Control-flow analyses only, such as the dominator tree: no block "
           "and no branch has changed.");
 
   nb::class_<PyPasses>(M, "Passes", nb::type_slots(Slots),
@@ -177,18 +178,18 @@ void bindPasses(nb::module_ &M) {
             return std::make_unique<PyPasses>(
                 *reinterpret_cast<UserPasses *>(Address));
           },
-          nb::arg("address"), "Those of another compiler in this process.")
-      .def("end", &PyPasses::end, "The other compiler has ended.")
+          nb::arg("address"), "The passes of another compiler in this process.")
+      .def("end", &PyPasses::end, "Ends the passes of the other compiler.")
       .def("add", &add, nb::arg("text"), nb::arg("name"), nb::arg("level"),
            nb::arg("required"), nb::arg("run"),
-           "Adds what the element `text` of a pipeline means.")
+           "Adds the pass that the pipeline element `text` means.")
       .def_prop_ro(
           "failure",
           [](PyPasses &Mine) {
             return failureOf(Mine.Passes.failure(), Mine.Exception);
           },
           nb::sig("def failure(self) -> PassFailure | None"),
-          "What ended the compilation.");
+          "The failure that ended the compilation.");
 
   M.def("extension_points", [] {
     std::vector<std::pair<std::string, std::string>> Points;

@@ -16,19 +16,19 @@ namespace passpilot {
 /// GIL: held to change any member but Passes, which the compiling thread uses.
 struct PyPasses {
   PyPasses() : Own(std::make_unique<UserPasses>()), Passes(*Own) {}
-  /// Those of somebody else's compiler, which outlive this.
+  /// Passes of a foreign compiler; it destroys them after this object.
   explicit PyPasses(UserPasses &Theirs) : Passes(Theirs) {}
 
   std::unique_ptr<UserPasses> Own;
   UserPasses &Passes;
   std::deque<nb::object> Runs; ///< at stable addresses
-  nb::object Exception;        ///< what the failure is about, if Python raised
+  nb::object Exception;        ///< the failure's exception, if Python raised
   HostedModule *Compiled = nullptr; ///< set by the compilation
-  nb::object Borrowed;              ///< ... or lent by somebody else's
+  nb::object Borrowed;              ///< the module lent by a foreign compiler
 
-  /// The module that \p Unit belongs to.
+  /// The module of \p Unit.
   HostedModule &moduleOf(const PassUnit &Unit);
-  /// Somebody else's compilation is over.
+  /// Call this when a foreign compilation is over.
   void end();
 };
 

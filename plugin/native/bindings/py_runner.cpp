@@ -10,7 +10,7 @@ namespace passpilot {
 namespace {
 
 /// Calls a Python runner. GIL: taken for the call; the compiling thread runs
-/// without it. Lifetime: owned by the advisor's session, so A outlives it.
+/// without it. Lifetime: A's session owns the runner, so A outlives it.
 class PyRunner final : public Runner {
 public:
   PyRunner(PyAdvisor &A, std::vector<TensorSpec> Inputs, TensorSpec Output)
@@ -38,7 +38,7 @@ public:
   bool evaluateBatch(const void *const *In, size_t Stride, size_t Count,
                      Advice *Out) override {
     return guarded(A, FailureKind::Python, [&] {
-      std::string Frames; // its inputs come first in a block
+      std::string Frames; // its inputs are the block's first
       for (size_t I = 0; I < Count && FrameBytes; ++I)
         Frames.append(static_cast<const char *>(In[0]) + I * Stride,
                       FrameBytes);
@@ -74,7 +74,7 @@ private:
   PyAdvisor &A;
   const size_t FrameBytes;
 
-  /// No object where one that is asked alone may fare better.
+  /// Returns an invalid object if asking one by one may succeed.
   nb::object answersTo(const std::string &Frames, size_t Count) {
     try {
       return A.EvaluateBatch(nb::bytes(Frames.data(), Frames.size()), Count);

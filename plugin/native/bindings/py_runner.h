@@ -10,7 +10,7 @@
 namespace passpilot {
 
 /// Calls the Python runner of \p A. GIL: taken for the call; the compiling
-/// thread runs without it. \p A owns the session that owns it, and outlives it.
+/// thread runs without it. \p A's session owns the result, so A outlives it.
 std::unique_ptr<Runner>
 makePyRunner(PyAdvisor &A, std::vector<TensorSpec> Inputs, TensorSpec Output);
 

@@ -19,7 +19,7 @@ void raiseError(const char *Name, const std::string &Text) {
   throw nb::python_error();
 }
 
-/// An object that cannot be shown is named by its type alone.
+/// Names an object by its type if its repr() fails.
 std::string described(nb::handle Value) {
   std::string Type;
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Tensors as numpy arrays, and one number as a Python object.
+// Tensors as numpy arrays, and numbers as Python objects.
 
 #ifndef PASSPILOT_BINDINGS_TENSOR_VIEW_H
 #define PASSPILOT_BINDINGS_TENSOR_VIEW_H
@@ -12,10 +12,10 @@
 
 namespace passpilot {
 
-/// A numpy view of tensor \p I of \p Block, which it keeps alive.
+/// A numpy view of tensor \p I of \p Block; the view keeps the block alive.
 nb::object viewOf(const std::shared_ptr<TensorBlock> &Block, size_t I,
                   bool Writable);
-/// A read-only numpy view of the bytes of the tensors [0, Count).
+/// A read-only numpy view of the bytes of the first \p Count tensors.
 nb::object frameOf(const std::shared_ptr<TensorBlock> &Block, size_t Count);
 
 } // namespace passpilot

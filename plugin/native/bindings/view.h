@@ -12,8 +12,8 @@
 
 namespace passpilot {
 
-/// A policy may keep a view, and the view keeps the advisor, which keeps the
-/// policy: the collector must see the cycle. \p T has a member Owner.
+/// A policy may keep a view, which keeps the advisor, which keeps the policy:
+/// the garbage collector must see the cycle. \p T has a member Owner.
 template <typename T>
 int traverseView(PyObject *Self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE(Self));
@@ -31,13 +31,13 @@ inline PyType_Slot ViewSlots[] = {
     {Py_tp_clear, reinterpret_cast<void *>(clearView<T>)},
     {0, nullptr}};
 
-/// Makes the view of the present decision of an advisor, which \p Owner keeps
+/// Makes the view of an advisor's current decision; \p Owner keeps the advisor
 /// alive.
 using SiteMaker = nb::object (*)(nb::object Owner, PyAdvisor &A);
-/// That of each of LLVM's decision points, by name.
+/// The makers of LLVM's decision points, by name.
 std::map<std::string, SiteMaker> &siteMakers();
 
-/// Part of the compiler's state, valid during one decision of one advisor.
+/// A part of the compiler's state, valid during one decision.
 struct View {
   nb::object Owner; ///< the PyAdvisor, kept alive
   PyAdvisor *A;
@@ -47,7 +47,7 @@ struct View {
   View(nb::object Owner, PyAdvisor &A)
       : Owner(std::move(Owner)), A(&A), Ordinal(A.Session->ordinal()),
         Asked(A.Session->current()) {}
-  /// The question, unless its decision is over: raises StaleViewError then.
+  /// The question; raises StaleViewError once its decision is over.
   Question &question(const char *What) const;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The functions of passpilot.h: nothing is thrown past them.
+// The functions of passpilot.h; none lets an exception escape.
 
 #include "c_runner.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 thread_local std::string LastError;
 
-/// What \p Call returns, or \p Failed after an error, which is kept.
+/// Returns \p Call's result, or \p Failed after an error, which it stores.
 template <typename Result, typename Function>
 Result guarded(Result Failed, Function Call) {
   try {
@@ -25,7 +25,7 @@ Result guarded(Result Failed, Function Call) {
   return Failed;
 }
 
-/// A runner for one thread.
+/// Reserves a runner for the calling thread.
 class Taken {
 public:
   explicit Taken(passpilot_runner &R) : R(R) {

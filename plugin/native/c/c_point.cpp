@@ -14,7 +14,7 @@ namespace passpilot {
 
 namespace {
 
-// Those of features/spec.py.
+// The limits of features/spec.py.
 const uint32_t MostDimensions = 32;
 const uint64_t MostBytes = 1 << 30;
 
@@ -84,7 +84,7 @@ Domain readDomain(const passpilot_domain &D, const std::string &Who) {
   refuse(Who, "an enum passpilot_domain_kind", std::to_string(D.kind));
 }
 
-/// Makes sure that there is a mask for a choice.
+/// Adds the mask of a choice if the features lack it.
 void addMask(Point &P, const std::string &Who) {
   if (P.Domain.Kind != DomainKind::Choice)
     return;

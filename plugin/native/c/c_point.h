@@ -8,12 +8,12 @@
 
 namespace passpilot {
 
-/// The point that the caller describes. Throws std::invalid_argument where the
-/// description is wrong.
+/// Converts the caller's description of a point. Throws std::invalid_argument
+/// if the description is wrong.
 Point readPoint(const passpilot_point &P);
 
-/// The point as runners/c_api.py reads it: lines of its name, its domain, and
-/// one for each tensor, "SPEC NAME": the advice, the default, the features.
+/// The text that runners/c_api.py reads: a line for the name, one for the
+/// domain, then one "SPEC NAME" each for advice, default and features.
 std::string describe(const Point &P);
 
 } // namespace passpilot

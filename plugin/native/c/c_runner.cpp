@@ -40,7 +40,7 @@ std::string CallerQuestion::forbidden(Advice A) {
 
 namespace {
 
-const double LongestTimeout = 1e6; // that of runners/spec.py
+const double LongestTimeout = 1e6; // as in runners/spec.py
 
 [[noreturn]] void fail(const Messages &Told) {
   for (const Message &M : Told)
@@ -94,8 +94,8 @@ passpilot_runner::passpilot_runner(const char *S, const passpilot_point &P,
   }
 }
 
-/// Asks Python for all runners that are not native, and for what is wrong with
-/// a spec.
+/// Makes a native runner, or else asks Python, which also explains malformed
+/// specs.
 std::shared_ptr<Runner> passpilot_runner::make() {
   std::string Error;
   std::shared_ptr<Runner> R = makeNativeRunner(
@@ -140,7 +140,7 @@ void passpilot_runner::evaluate(passpilot_advice &Answer) {
   if (!Given) {
     const Failure F = Session->failure();
     if (!F.Fatal && F.Kind != FailureKind::Log)
-      Session->restart(); // the next decision may be asked for
+      Session->restart(); // the next decision may succeed
     throw std::runtime_error(told(F));
   }
   if (Session->Counts.Fallbacks != Before) {
@@ -149,10 +149,10 @@ void passpilot_runner::evaluate(passpilot_advice &Answer) {
       warn(told(Session->firstFallback()) +
            "; the default decides here, and wherever else the runner fails");
   }
-  Answer.integer = Given->Integer; // all eight bytes
+  Answer.integer = Given->Integer; // copies all eight bytes of the union
 }
 
-/// It is the caller's, but no more than the runner's answers to be relied on.
+/// Checks the default: the caller wrote it, and it may be illegal.
 void passpilot_runner::checkDefault() const {
   const Domain &D = Point.Domain;
   if (!D.allows(Memory->Default, Session->mask()))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a passpilot_runner is: a session of one runner, whose questions a
-// foreign compiler asks.
+// The implementation of passpilot_runner: a session with one runner, asked by a
+// foreign compiler.
 
 #ifndef PASSPILOT_C_C_RUNNER_H
 #define PASSPILOT_C_C_RUNNER_H
@@ -14,7 +14,7 @@
 
 namespace passpilot {
 
-/// The decision that the caller describes, and where it says that it is.
+/// The decision that the caller describes, with its place.
 class CallerQuestion final : public Question {
 public:
   CallerQuestion(const Point &P, const SharedMemory &M) : P(P), Memory(M) {}
@@ -35,13 +35,13 @@ private:
 } // namespace passpilot
 
 struct passpilot_runner {
-  /// Throws what is wrong.
+  /// Throws if the arguments are wrong or the runner cannot be made.
   passpilot_runner(const char *Spec, const passpilot_point &P,
                    const passpilot_options &O);
 
   void *input(const char *Name);
   bool reads(const char *Name) const;
-  /// Throws what is wrong; the caller has it for itself.
+  /// Throws if there is no answer. The caller holds the runner for its thread.
   void evaluate(passpilot_advice &Answer);
   void close(bool Keep);
 
@@ -55,7 +55,7 @@ struct passpilot_runner {
 private:
   const std::string Spec;
   const passpilot_options Options;
-  passpilot::PythonRunner *InPython = nullptr; ///< the session's, if it is one
+  passpilot::PythonRunner *InPython = nullptr; ///< set if Python made it
   passpilot::LogFile Log;
 
   std::shared_ptr<passpilot::Runner> make();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Source of the bits of x86-64: Intel's and AMD's manuals of `cpuid`.
+// Source of the bits of x86-64: Intel's and AMD's manuals on `cpuid`.
 
 #include "processor.h"
 
@@ -19,7 +19,7 @@ namespace passpilot {
 namespace {
 
 enum Register { EAX, EBX, ECX, EDX };
-/// Which registers the system has to save for it.
+/// Which registers the operating system must save for a feature.
 enum State { Any, Wide, Wider, Tiles };
 
 struct Bit {
@@ -149,7 +149,7 @@ const Bit Bits[] = {
     {"wbnoinvd", Capacities, 0, EBX, 9},
 };
 
-/// Whether the registers' bit \p Place of \p Leaf is set.
+/// Whether bit \p Place of register \p R of the given cpuid leaf is set.
 bool isSet(unsigned Leaf, unsigned Part, Register R, unsigned Place) {
   unsigned Registers[4] = {};
   return __get_cpuid_count(Leaf, Part, &Registers[EAX], &Registers[EBX],
@@ -157,10 +157,10 @@ bool isSet(unsigned Leaf, unsigned Part, Register R, unsigned Place) {
          (Registers[R] >> Place & 1);
 }
 
-/// What the system saves of the registers, a bit for each kind of them.
+/// A bit for each kind of registers that the operating system saves.
 unsigned savedKinds() {
   unsigned Low = 0, High = 0;
-  if (isSet(1, 0, ECX, 27)) // xgetbv may be used
+  if (isSet(1, 0, ECX, 27)) // xgetbv is available
     __asm__("xgetbv" : "=a"(Low), "=d"(High) : "c"(0));
   return Low;
 }
@@ -184,7 +184,7 @@ std::vector<std::string> processorFeatures() {
 
 #else
 
-/// By the words of Linux, of which some have other names in LLVM.
+/// Translates Linux's names, some of which differ from LLVM's.
 std::vector<std::string> processorFeatures() {
   const std::pair<const char *, const char *> Others[] = {
       {"asimd", "neon"},  {"fp", "fp-armv8"},     {"crc32", "crc"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What this machine's processor has, by LLVM's names, where there is no LLVM.
+// The features of this machine's processor, by LLVM's names but without LLVM.
 
 #ifndef PASSPILOT_C_PROCESSOR_H
 #define PASSPILOT_C_PROCESSOR_H
@@ -10,7 +10,7 @@
 
 namespace passpilot {
 
-/// What a compiled model may need.
+/// The features that a compiled model may need.
 std::vector<std::string> processorFeatures();
 
 } // namespace passpilot

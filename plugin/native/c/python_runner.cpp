@@ -87,7 +87,7 @@ void PythonRunner::close(Messages &Told) {
   Handle = 0;
 }
 
-/// Tells the session of a failure.
+/// Reports a failure to the session.
 bool PythonRunner::settle(bool Good, const Messages &Told) {
   if (Good)
     return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A runner that Python makes and asks, in a process that may have no Python
-// before.
+// A runner that Python makes and answers, in a process that may not have
+// started Python before.
 
 #ifndef PASSPILOT_C_PYTHON_RUNNER_H
 #define PASSPILOT_C_PYTHON_RUNNER_H
@@ -11,26 +11,26 @@
 
 namespace passpilot {
 
-/// What Python may refer to after the runner has died.
+/// Memory that Python may refer to after the runner is destroyed.
 struct SharedMemory {
   std::shared_ptr<TensorBlock> Block;
   Advice Default{0}, Answer{0};
 };
 
-/// Those of runners/c_api.py.
+/// The functions of runners/c_api.py.
 struct RunnerCalls : PythonCalls {
   /// Runs the files, separated by colons.
   void (*Load)(Messages *Teller, const char *Files);
-  /// A runner, 0 after an error. Tells its inputs, as messages "input".
+  /// Makes a runner; 0 after an error. Reports its inputs as messages "input".
   size_t (*Make)(Messages *Teller, const char *Spec, const char *Point,
                  double Timeout, bool DefaultOnError);
-  /// The runner's inputs come first in the block, then the tensors that are
-  /// told, line by line. \p Release is to be called with \p Kept when nobody
-  /// refers to the memory any more.
+  /// Binds the block: first the runner's inputs, then the reported tensors, one
+  /// per line. Python calls \p Release with \p Kept when nothing refers to the
+  /// memory any more.
   bool (*Bind)(Messages *Teller, size_t Runner, size_t Block, size_t Bytes,
                const char *Order, size_t Default, size_t Answer, size_t Kept,
                size_t Release);
-  /// Writes the answer. A failure is told as "error", or as "fatal" if the
+  /// Writes the answer. Reports a failure as "error", or as "fatal" if the
   /// runner will never answer again.
   bool (*Evaluate)(Messages *Teller, size_t Runner);
   void (*SwitchContext)(Messages *Teller, size_t Runner, const char *Name);
@@ -63,9 +63,9 @@ private:
   bool settle(bool Good, const Messages &Told);
 };
 
-/// Runs files of the user's. False after an error, which is told.
+/// Runs the user's files. Returns false after an error, added to \p Told.
 bool loadFiles(const std::string &Files, Messages &Told);
-/// Null after an error, which is told.
+/// Returns null after an error, added to \p Told.
 std::unique_ptr<PythonRunner> makePythonRunner(const std::string &Spec,
                                                const Point &P, double Timeout,
                                                bool DefaultOnError,

@@ -21,7 +21,7 @@ PassAccess::PassAccess(HostedModule &H, LoopStandardAnalysisResults &Results,
 
 PassAccess::~PassAccess() {
   H.Pass = Outer;
-  H.forgetAnalyses(); // LLVM goes on to change what they are about
+  H.forgetAnalyses(); // LLVM will change the analysed IR
 }
 
 void PassAccess::noteChange(Change C) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What may be done to a module's IR at this moment, and what the pass that runs
-// has done to it.
+// What may be changed in a module's IR at the moment, and what the running pass
+// has changed.
 
 #ifndef PASSPILOT_HOSTED_ACCESS_H
 #define PASSPILOT_HOSTED_ACCESS_H
@@ -16,16 +16,16 @@ namespace passpilot {
 class UserPasses;
 struct PassUnit;
 
-/// What the pass that runs now may change, and has changed. Lives on the stack
-/// of the compiling thread around the call into Python; the passes nest.
+/// What the running pass may change and has changed. Lives on the compiling
+/// thread's stack around the call into Python; passes nest.
 class PassAccess {
 public:
-  /// Of a module pass: it may change everything.
+  /// For a module pass, which may change everything.
   explicit PassAccess(HostedModule &H);
-  /// Of a call-graph pass or a function pass: it may change \p Functions, not
-  /// which functions there are.
+  /// For a call-graph or function pass, which may change \p Functions but
+  /// neither add nor remove functions.
   PassAccess(HostedModule &H, llvm::ArrayRef<llvm::Function *> Functions);
-  /// Of a loop pass: it may change instructions of \p F, not its blocks.
+  /// For a loop pass, which may change instructions of \p F but not its blocks.
   PassAccess(HostedModule &H, llvm::LoopStandardAnalysisResults &Results,
              llvm::Function &F);
   ~PassAccess();
@@ -40,12 +40,12 @@ public:
   void noteChange(Change C);
   /// Whether the pass has changed the IR since it last ran a pipeline.
   bool Changed = false;
-  /// LLVM's analyses that still hold after all that it has changed.
+  /// LLVM's analyses that are still valid after the pass's changes.
   llvm::PreservedAnalyses Preserved = llvm::PreservedAnalyses::all();
 
-  UserPasses *Passes = nullptr;   ///< of the compilation
-  const PassUnit *Unit = nullptr; ///< what the pass runs on
-  /// LLVM's of a loop pass; else null.
+  UserPasses *Passes = nullptr;   ///< the compilation's passes
+  const PassUnit *Unit = nullptr; ///< the unit of the pass
+  /// The results of a loop pass; null for other passes.
   llvm::LoopStandardAnalysisResults *LoopResults = nullptr;
 
 private:

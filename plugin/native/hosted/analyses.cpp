@@ -26,7 +26,7 @@ namespace passpilot {
 
 namespace {
 
-/// Of the function of a loop pass, by what LLVM keeps up to date of it anyway.
+/// Scalar evolution for a loop pass, from the analyses LLVM keeps up to date.
 struct LoopEvolution {
   LoopEvolution(Function &F, LoopStandardAnalysisResults &R)
       : Assumptions(F, &R.TTI), SE(F, R.TLI, Assumptions, R.DT, R.LI) {}
@@ -78,7 +78,7 @@ private:
                          CodeGenOptLevel::None, {});
     if (TM)
       return std::move(*TM);
-    consumeError(TM.takeError()); // as opt: then costs know no target
+    consumeError(TM.takeError()); // like opt: costs then use no target
     return nullptr;
   }
 
@@ -126,10 +126,10 @@ void HostedModule::changed(GlobalValue &G) {
     Pass->noteChange(Change::Instructions);
   if (auto *F = dyn_cast<Function>(&G)) {
     changed(*F);
-    if (Own) // LLVM keeps the target's view of a function for good.
+    if (Own) // LLVM caches the target's view of a function.
       Own->functions().clear(*F, F->getName());
   }
-  // Of functions that are not the pass's own, it does not tell LLVM itself.
+  // For functions outside the pass's unit, LLVM is not notified otherwise.
   const auto Kept = PreservedAnalyses::allInSet<CFGAnalyses>();
   for (User *U : G.users())
     if (auto *I = dyn_cast<Instruction>(U)) {
@@ -153,7 +153,7 @@ static void checkAnalysable(HostedModule &H, const Function &F) {
            "a question while LLVM is at work on the module");
 }
 
-/// The results of a loop pass, if one runs that is about \p F.
+/// The results of the running loop pass if it works on \p F; else null.
 static LoopStandardAnalysisResults *ofLoopPass(HostedModule &H,
                                                const Function &F) {
   checkAnalysable(H, F);
@@ -235,7 +235,7 @@ std::map<std::string, int64_t> propertiesOf(HostedModule &H, Function &F) {
     if (int64_t Value; !Number.trim().getAsInteger(10, Value))
       Properties[Name.trim().str()] = Value;
   }
-  // LLVM does not count anew when only other functions have changed.
+  // LLVM caches the number and does not notice changes in other functions.
   Properties["Uses"] = F.getNumUses() + (F.hasLocalLinkage() ? 0 : 1);
   return Properties;
 }

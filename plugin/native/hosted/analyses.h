@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// LLVM's analyses of a module's functions, on demand, from managers of the
-// module's own: what LLVM's passes find cached in theirs changes what they do,
-// so a question leaves nothing there. What is changed through the HostedModule
-// is told to them, so that no answer is about IR that was.
+// LLVM's analyses of a module's functions, on demand, from separate managers:
+// analyses cached in the managers of LLVM's passes would change what those do.
+// Changes through the HostedModule invalidate them, so that no answer is
+// outdated.
 
 #ifndef PASSPILOT_HOSTED_ANALYSES_H
 #define PASSPILOT_HOSTED_ANALYSES_H
@@ -29,8 +29,8 @@ namespace passpilot {
 
 class HostedModule;
 
-/// All of these throw InputError for a function without a body, and outside a
-/// pass while the module is compiled.
+/// All functions throw InputError for a function without a body, and outside a
+/// pass while the module is being compiled.
 llvm::FunctionAnalysisManager &analysesOf(HostedModule &H, llvm::Function &F);
 llvm::DominatorTree &dominatorsOf(HostedModule &H, llvm::Function &F);
 llvm::LoopInfo &loopsOf(HostedModule &H, llvm::Function &F);
@@ -41,15 +41,15 @@ llvm::TargetTransformInfo &targetOf(HostedModule &H, llvm::Function &F);
 double frequencyOf(HostedModule &H, llvm::BasicBlock &B);
 double probabilityOf(HostedModule &H, llvm::BasicBlock &From,
                      llvm::BasicBlock &To);
-/// Sizes in bytes; none: unknown.
+/// Sizes are in bytes; an empty size means unknown.
 llvm::AliasResult aliasOf(HostedModule &H, llvm::Function &F, llvm::Value &A,
                           std::optional<uint64_t> SizeA, llvm::Value &B,
                           std::optional<uint64_t> SizeB);
 llvm::InstructionCost costOf(HostedModule &H, llvm::Instruction &I,
                              llvm::TargetTransformInfo::TargetCostKind Kind);
-/// LLVM's FunctionPropertiesAnalysis, by LLVM's names.
+/// The results of LLVM's FunctionPropertiesAnalysis, by LLVM's names.
 std::map<std::string, int64_t> propertiesOf(HostedModule &H, llvm::Function &F);
-/// With the inliner's default parameters.
+/// The cost with the inliner's default parameters.
 llvm::InlineCost inlineCostOf(HostedModule &H, llvm::CallBase &CB);
 
 } // namespace passpilot

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Pipelines over a HostedModule, set up as opt does.
+// Runs pipelines on a HostedModule, set up as in opt.
 
 #include "module.h"
 #include "target.h"
@@ -71,7 +71,7 @@ public:
       throwInput("-passes", std::move(E));
   }
 
-  /// Prints what -print-pipeline-passes asks for; true if it did.
+  /// Prints what -print-pipeline-passes wants; true if the option is set.
   bool print() {
     if (!PrintPipelinePasses)
       return false;
@@ -85,7 +85,7 @@ public:
   }
 
   UserPasses &Passes;
-  // Declared in this order: the managers die before what they refer to.
+  // The order matters: the managers are destroyed before what they use.
   TargetLibraryInfoImpl TLII;
   PassInstrumentationCallbacks PIC;
   LoopAnalysisManager LAM;
@@ -97,7 +97,7 @@ public:
   ModulePassManager MPM;
 };
 
-/// Lets passes be skipped once the compilation has failed or shall end.
+/// Skips optional passes once the compilation has failed or shall end.
 void stopOn(PassInstrumentationCallbacks &PIC, Session *Inline,
             const StopPoll &Poll, bool &Interrupted) {
   PIC.registerShouldRunOptionalPassCallback(
@@ -111,8 +111,8 @@ void stopOn(PassInstrumentationCallbacks &PIC, Session *Inline,
       });
 }
 
-/// The machine that the passes ask about \p T; null where there is none. A
-/// target that LLVM was built without is a warning, as in opt.
+/// The target machine for \p T; null if there is none. A target that LLVM was
+/// built without is a warning, as in opt.
 std::unique_ptr<TargetMachine> machineFor(const Triple &T,
                                           const passpilot::TargetOptions &O,
                                           std::vector<std::string> &Warnings) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The options of one module: how it is read, optimized and emitted.
+// One module's options for reading, optimizing and emitting.
 
 #ifndef PASSPILOT_HOSTED_COMPILE_OPTIONS_H
 #define PASSPILOT_HOSTED_COMPILE_OPTIONS_H
@@ -15,16 +15,16 @@
 namespace passpilot {
 
 struct ParseOptions {
-  std::string Triple;     ///< overrides the module's; empty: the module's
-  std::string DataLayout; ///< likewise
+  std::string Triple;     ///< overrides the module's, unless empty
+  std::string DataLayout; ///< overrides the module's, unless empty
   bool Verify = true;
   bool StripDebug = false;
-  bool DiscardNames = false; ///< of values that are not global
-  bool ForCodeGen = false;   ///< as llc reads: with the target's data layout
+  bool DiscardNames = false; ///< names of values that are not global
+  bool ForCodeGen = false;   ///< read as llc does: with the target's layout
 };
 
 struct TargetOptions {
-  std::string CPU, Features; ///< empty: as LLVM's -mcpu and -mattr say
+  std::string CPU, Features; ///< empty: those of -mcpu and -mattr
 };
 
 struct RemarkOptions {
@@ -38,11 +38,11 @@ struct PipelineOptions {
   std::string AAPipeline = "default";
   bool Verify = true, VerifyEach = false, DebugPassManager = false;
   std::vector<std::string> PassPlugins;
-  /// Extension points of LLVM's, each with a pipeline text to run there.
+  /// Pairs of extension point and pipeline text.
   std::vector<std::pair<std::string, std::string>> At;
 };
 
-/// What llc has beside the options that LLVM itself parses.
+/// llc's options beyond those that LLVM itself parses.
 struct EmitOptions {
   TargetOptions Target;
   RemarkOptions Remarks;
@@ -55,11 +55,11 @@ struct EmitOptions {
   std::optional<unsigned> AsmVariant;
   std::vector<std::string> IncludePaths, PrinterOptions;
   std::string BinutilsVersion;
-  std::string OutputName;        ///< the object's, for CodeView
-  std::string SplitDwarfFile;    ///< the .dwo's name, for the DWARF
-  bool SplitDwarfOutput = false; ///< write the .dwo apart
-  bool Costs = false;            ///< measure what register allocation costs
-  bool Frequencies = false;      ///< tell how often each block runs
+  std::string OutputName;        ///< the object's name, for CodeView
+  std::string SplitDwarfFile;    ///< the .dwo's name, for DWARF
+  bool SplitDwarfOutput = false; ///< write the .dwo to its own output
+  bool Costs = false;            ///< measure the cost of register allocation
+  bool Frequencies = false;      ///< report the blocks' frequencies
 };
 
 } // namespace passpilot

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Code generation over a HostedModule, set up as llc does.
+// Generates code from a HostedModule, set up as in llc.
 
 #include "module.h"
 #include "target.h"
@@ -27,10 +27,10 @@ namespace passpilot {
 
 namespace {
 
-/// Ends a code generation early, since nothing in LLVM does. From stop() on,
-/// every definition is available_externally, for which LLVM's machine passes
-/// do nothing, and the gate lets no optional pass of the IR run. What is
-/// emitted is useless. The linkages return with the destructor.
+/// Ends a code generation early, which LLVM does not support. stop() makes
+/// every definition available_externally, which LLVM's machine passes skip, and
+/// closes the gate for optional IR passes. The output is then useless. The
+/// destructor restores the linkages.
 class EmissionStop {
 public:
   explicit EmissionStop(Module &M)
@@ -83,7 +83,7 @@ private:
   std::vector<std::pair<Function *, GlobalValue::LinkageTypes>> Before;
 };
 
-/// Hands passes on to a pass manager, and puts one of ours before the printer.
+/// Forwards passes to a pass manager and inserts one before the printer.
 class LastPass final : public legacy::PassManagerBase {
 public:
   LastPass(legacy::PassManagerBase &PM, std::vector<BlockFrequencies> *All)
@@ -99,7 +99,7 @@ private:
   std::vector<BlockFrequencies> *All;
 };
 
-/// Calls \p F at each query of LLVM's for the life of the object.
+/// Calls \p F at each diagnostic query of LLVM's while the object lives.
 class QueryGuard {
 public:
   QueryGuard(std::function<void()> &Slot, std::function<void()> F)
@@ -113,7 +113,7 @@ private:
   std::function<void()> &Slot;
 };
 
-/// Whether the user wants an end, of which the sessions learn.
+/// Whether the user wants to stop; interrupts the sessions if so.
 bool interrupted(const StopPoll &Poll, const Sessions &Asked) {
   if (!Poll || !Poll())
     return false;
@@ -141,7 +141,7 @@ std::optional<Reloc::Model> relocation(const std::string &Name) {
       Name + "'");
 }
 
-/// "none", "2.38" or "3", as llc takes it.
+/// Checks a version as llc accepts it: "none", "2.38" or "3".
 void checkBinutilsVersion(StringRef Text) {
   StringRef Rest = Text;
   unsigned Major, Minor;
@@ -192,7 +192,7 @@ const char *nameOf(CodeGenFileType Type) {
   llvm_unreachable("all are named");
 }
 
-/// What LLVM's passes know of the run-time libraries, as llc tells them.
+/// Tells LLVM's passes about the run-time libraries, as llc does.
 void addLibraries(legacy::PassManagerBase &PM, const Module &M,
                   const TargetMachine &TM, const EmitOptions &O) {
   const llvm::TargetOptions &T = TM.Options;
@@ -205,18 +205,18 @@ void addLibraries(legacy::PassManagerBase &PM, const Module &M,
                                        T.MCOptions.ABIName, T.VecLib));
 }
 
-/// Adds the passes that generate code into \p Code and \p SplitDwarf. Throws
+/// Adds the passes that write code to \p Code and \p SplitDwarf. Throws
 /// InputError.
 void addCodeGen(legacy::PassManagerBase &PM, TargetMachine &TM,
                 const EmitOptions &O, raw_pwrite_stream &Code,
                 raw_pwrite_stream &SplitDwarf) {
-  auto *Machine = new MachineModuleInfoWrapperPass(&TM); // the manager's
+  auto *Machine = new MachineModuleInfoWrapperPass(&TM); // owned by the manager
   MCContext &MC = Machine->getMMI().getContext();
   std::string Errors;
   MC.setDiagnosticHandler([&](const SMDiagnostic &D, bool, const SourceMgr &,
                               std::vector<const MDNode *> &) {
     Errors += (Errors.empty() ? "" : "; ") + D.getMessage().str();
-  }); // until the passes run, which set the context's
+  }); // for errors before the passes set the context's handler
   const bool Refused = TM.addPassesToEmitFile(
       PM, Code, O.SplitDwarfOutput ? &SplitDwarf : nullptr, O.FileType,
       /*DisableVerify=*/true, Machine);
@@ -227,7 +227,7 @@ void addCodeGen(legacy::PassManagerBase &PM, TargetMachine &TM,
   TM.getObjFileLowering()->Initialize(MC, TM);
 }
 
-/// What -time-passes asks for.
+/// Prints the report of -time-passes.
 void printTimes() {
   if (!TimePassesIsEnabled)
     return;
@@ -259,7 +259,7 @@ std::unique_ptr<TargetMachine> HostedModule::emitTarget(const EmitOptions &O) {
   if (codegen::getFloatABIForCalls() != FloatABI::Default)
     TM.Options.FloatABIType = codegen::getFloatABIForCalls();
   TM.Options.ObjectFilenameForDebug = O.OutputName;
-  TM.Options.VerifyArgABICompliance = false; // as llc, which has no front end
+  TM.Options.VerifyArgABICompliance = false; // as llc: no front end
   return std::move(*Made);
 }
 
@@ -277,7 +277,7 @@ Emitted HostedModule::emit(const EmitOptions &O, const Sessions &Asked,
   EmissionStop Stop(*M);
   {
     raw_svector_ostream Code(Out.Code), SplitDwarf(Out.SplitDwarf);
-    std::optional<RegisterAllocation> Advised; // outlives the passes
+    std::optional<RegisterAllocation> Advised; // must outlive the passes
     legacy::PassManager PM;
     addLibraries(PM, *M, *TM, O);
     if (!Asked.empty() || O.Costs) {
@@ -295,10 +295,10 @@ Emitted HostedModule::emit(const EmitOptions &O, const Sessions &Asked,
         Stop.stop();
     });
     PM.run(*M);
-    OnQuery(); // what has come since the last query
+    OnQuery(); // a last poll
   }
   if (Stop.stopped()) {
-    Diagnosed.clear(); // about functions that are not there
+    Diagnosed.clear(); // the errors concern functions without code
     return {};
   }
   throwDiagnosed();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Errors that Python gets as those of the same name.
+// Errors that become Python's errors of the same name.
 
 #ifndef PASSPILOT_HOSTED_ERRORS_H
 #define PASSPILOT_HOSTED_ERRORS_H
@@ -9,15 +9,15 @@
 
 namespace passpilot {
 
-/// The input (module, pipeline text, option) cannot be used.
+/// The input (module, pipeline text, option) is unusable.
 struct InputError : std::runtime_error {
   using runtime_error::runtime_error;
 };
-/// The IR cannot be changed in the way that is asked for.
+/// The requested change of the IR is impossible.
 struct IRError : std::runtime_error {
   using runtime_error::runtime_error;
 };
-/// LLVM reported an error while it compiled.
+/// LLVM reported an error while compiling.
 struct CompilationError : std::runtime_error {
   using runtime_error::runtime_error;
 };

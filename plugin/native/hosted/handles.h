@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The references that Python holds to the values of one module. LLVM itself
-// clears a reference when its value is deleted, by whomever.
+// The references that Python holds to a module's values. LLVM clears a
+// reference when its value is deleted, whoever deletes it.
 
 #ifndef PASSPILOT_HOSTED_HANDLES_H
 #define PASSPILOT_HOSTED_HANDLES_H
@@ -14,9 +14,9 @@
 
 namespace passpilot {
 
-/// Hands out weak references at stable addresses and takes them back.
-/// LLVM keeps its list of references in the context, without a lock: while
-/// another thread compiles the module, what is given back has to wait.
+/// Hands out weak references at stable addresses and takes them back. LLVM
+/// keeps its list of references in the context, without a lock: while another
+/// thread compiles the module, released references are queued.
 class HandleTable {
 public:
   using Node = llvm::WeakVH;
@@ -31,7 +31,7 @@ public:
     *N = &V;
     return N;
   }
-  /// \p Busy: another thread compiles the module now.
+  /// \p Busy: another thread is compiling the module.
   void release(Node *N, bool Busy) {
     if (Busy)
       return Waiting.push_back(N);
@@ -39,7 +39,7 @@ public:
     Free.push_back(N);
   }
 
-  /// Lets all values go.
+  /// Clears all references.
   void clear() {
     for (auto &Slab : Slabs)
       for (Node &N : Slab)

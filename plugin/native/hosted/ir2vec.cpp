@@ -14,8 +14,8 @@ namespace {
 using ir2vec::Embedding;
 using Entities = ir2vec::Vocabulary;
 
-/// One part of the vocabulary as LLVM stores it; predicates are arguments in
-/// the file.
+/// One section of the vocabulary as LLVM stores it; the file lists predicates
+/// among the arguments.
 struct Section {
   const char *Name;
   unsigned Size;

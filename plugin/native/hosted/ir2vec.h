@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// LLVM's own IR2Vec embeddings, of a vocabulary that is an object rather than
-// an option of the process.
+// LLVM's IR2Vec embeddings, with the vocabulary as an object instead of a
+// process-wide option.
 
 #ifndef PASSPILOT_HOSTED_IR2VEC_H
 #define PASSPILOT_HOSTED_IR2VEC_H
@@ -14,19 +14,19 @@
 
 namespace passpilot {
 
-/// The entities that LLVM knows, in its order: section of the file, key.
+/// LLVM's entities in its order: pairs of section and key in the file.
 std::vector<std::pair<std::string, std::string>> ir2vecEntities();
 
 /// Threads: immutable, may be shared.
 class IR2VecVocabulary {
 public:
-  /// \p Rows has \p Dimension numbers for each of ir2vecEntities(). LLVM's
-  /// weights of the sections are those that its options say now.
+  /// \p Rows has \p Dimension numbers for each of ir2vecEntities(). The weights
+  /// of the sections come from LLVM's options at this moment.
   IR2VecVocabulary(const double *Rows, size_t Dimension);
 
-  /// The vector of a function with a body.
+  /// The vector of a function, which must have a body.
   std::vector<double> embed(const llvm::Function &F, bool FlowAware) const;
-  /// The sum of those of all functions with bodies.
+  /// The sum of the vectors of all functions with bodies.
   std::vector<double> embed(const llvm::Module &M, bool FlowAware) const;
 
 private:

@@ -21,9 +21,9 @@ namespace passpilot {
 
 namespace {
 
-/// Keeps errors for the caller, where LLVM would end the process; remarks and
-/// warnings go their ordinary way. LLVM asks about remarks before and after
-/// each pass over a function: OnQuery is called each time.
+/// Collects errors for the caller, where LLVM would end the process; remarks
+/// and warnings are handled as usual. LLVM queries the handler about remarks
+/// before and after each function pass: OnQuery is called each time.
 class ErrorCollector final : public DiagnosticHandler {
 public:
   ErrorCollector(std::string &Errors, std::function<void()> &OnQuery)
@@ -35,7 +35,7 @@ public:
     raw_string_ostream OS(Errors);
     OS << (Errors.empty() ? "" : "; ");
     if (const auto *Assembly = dyn_cast<DiagnosticInfoSrcMgr>(&DI)) {
-      const SMDiagnostic &D = Assembly->getSMDiag(); // without its picture
+      const SMDiagnostic &D = Assembly->getSMDiag(); // without its excerpt
       if (D.getLineNo() > 0)
         OS << D.getFilename() << ":" << D.getLineNo() << ":"
            << D.getColumnNo() + 1 << ": ";
@@ -89,7 +89,7 @@ std::unique_ptr<HostedModule> HostedModule::borrowed(Module &M) {
 
 void HostedModule::end() {
   if (Context)
-    return; // it is not borrowed
+    return; // the module is not borrowed
   Own.reset();
   Handles.clear();
   (void)M.release();
@@ -123,8 +123,8 @@ std::unique_ptr<HostedModule> HostedModule::fromMemory(StringRef Bytes,
   return H;
 }
 
-/// The data layout that opt would choose where the module has none, or that llc
-/// would choose; \p Error says why llc would choose none.
+/// The data layout that opt would choose for a module without one, or that llc
+/// would choose; \p Error says why llc would refuse.
 static std::optional<std::string> layoutFor(const ParseOptions &O,
                                             StringRef TripleText,
                                             StringRef Layout,

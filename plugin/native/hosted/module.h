@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A module that Python owns, and what can be done with it: parse, print, run a
-// pipeline, generate code. Each module has a context of its own, so modules on
-// different threads have nothing in common but LLVM's command-line options.
+// A module that Python owns and can parse, print, optimize and emit. Each
+// module has its own context, so modules on different threads share nothing but
+// LLVM's command-line options.
 
 #ifndef PASSPILOT_HOSTED_MODULE_H
 #define PASSPILOT_HOSTED_MODULE_H
@@ -28,97 +28,97 @@ namespace passpilot {
 
 class PassAccess;
 class Session;
-/// Who is asked at the decision points, by name.
+/// The sessions that are asked, by decision point.
 using Sessions = std::map<std::string, Session *>;
-/// The one at the point of this name; null if nobody is asked there.
+/// The session at \p Point; null if there is none.
 inline Session *sessionAt(const Sessions &Asked, const std::string &Point) {
   const auto Found = Asked.find(Point);
   return Found == Asked.end() ? nullptr : Found->second;
 }
 class UserPasses;
 
-/// The managers of a module; see analyses.cpp.
+/// The module's separate analysis managers; see analyses.cpp.
 class OwnAnalyses;
 struct OwnAnalysesDeleter {
   void operator()(OwnAnalyses *A) const;
 };
 
-/// How much of a function has changed.
+/// Which part of a function has changed.
 enum class Change { Instructions, ControlFlow };
 
-/// What code generation gives: the object or assembly, the .dwo, and what was
-/// to be measured.
+/// The result of code generation: object or assembly, the .dwo, and the
+/// requested measurements.
 struct Emitted {
   llvm::SmallVector<char, 0> Code, SplitDwarf;
   std::vector<AllocationCost> Costs;
   std::vector<BlockFrequencies> Frequencies;
 };
 
-/// Called now and then while LLVM runs; true: stop the compilation.
+/// Called now and then while LLVM runs; returns true to stop.
 using StopPoll = std::function<bool()>;
 
 class HostedModule {
 public:
-  /// From a file ("-": standard input) or from memory; throws InputError.
+  /// Reads a file ("-": standard input) or memory. Throws InputError.
   static std::unique_ptr<HostedModule> fromFile(const std::string &Path,
                                                 const ParseOptions &O);
   static std::unique_ptr<HostedModule> fromMemory(llvm::StringRef Bytes,
                                                   const std::string &Name,
                                                   const ParseOptions &O);
 
-  /// One that somebody else's compiler works on, on this thread. Its end must
-  /// come before the module's.
+  /// Wraps a module that a foreign compiler works on, on this thread. Call
+  /// end() before the module is destroyed.
   static std::unique_ptr<HostedModule> borrowed(llvm::Module &M);
-  /// The borrowed module's compilation is over: nothing of it can be looked at
-  /// any more.
+  /// Ends the borrowed module's compilation: nothing of it is accessible any
+  /// more.
   void end();
   bool ended() const { return !M; }
   ~HostedModule() { end(); }
 
   llvm::Module &module() { return *M; }
-  /// Verifier's complaints; empty if the module is sound.
+  /// The verifier's complaints; empty if the module is valid.
   std::string verify() const;
   std::string assembly() const;
-  /// As opt writes it: with use-list order.
+  /// The bitcode that opt would write: with use-list order.
   llvm::SmallVector<char, 0> bitcode() const;
 
-  /// Runs \p Pipeline. \p Inline and \p Passes may be null. Returns warnings.
-  /// Throws InputError or CompilationError; a failure of a session or a pass of
-  /// the user's is left in it.
+  /// Runs \p Pipeline and returns warnings. \p Inline and \p Passes may be
+  /// null. Throws InputError or CompilationError; a session or a pass of the
+  /// user's that failed holds its failure.
   std::vector<std::string> optimize(const std::string &Pipeline,
                                     const Sessions &Asked, UserPasses *Passes,
                                     const PipelineOptions &O,
                                     const StopPoll &Poll);
-  /// Generates code; each session advises its point, or is null. Lowers the
-  /// module in place. Throws as optimize(). Once it is to stop, by \p Poll or a
-  /// session, what it gives is empty.
+  /// Generates code, lowering the module in place. Each session advises its
+  /// point; it may be null. Throws as optimize() does. If \p Poll or a session
+  /// stops it, the result is empty.
   Emitted emit(const EmitOptions &O, const Sessions &Asked,
                const StopPoll &Poll);
 
-  /// The thread that compiles the module now; none between compilations. The
-  /// caller sets and reads it, under a lock of its own.
+  /// The thread that is compiling the module, if any. The caller reads and
+  /// writes it under its own lock.
   std::thread::id Worker;
-  /// The pass that left the module broken, so that LLVM cannot have it again.
+  /// The pass that left the module invalid; LLVM must not run on it again.
   std::string Broken;
-  /// Whether another thread compiles the module now; under the same lock.
+  /// Whether another thread is compiling the module; under the same lock.
   bool busy() const {
     return Worker != std::thread::id() && Worker != std::this_thread::get_id();
   }
-  /// The pass in Python that runs on the module now; innermost.
+  /// The innermost Python pass that is running on the module; may be null.
   PassAccess *Pass = nullptr;
   HandleTable &handles() { return Handles; }
 
-  /// The module's own managers, which the pipelines that run do not see.
+  /// The module's separate managers, which running pipelines do not use.
   OwnAnalyses &analyses();
-  /// Forgets the managers: a compilation begins.
+  /// Drops the managers when a compilation begins.
   void dropAnalyses();
-  /// Forgets what they know: LLVM may change the IR from now on.
+  /// Drops their results: LLVM may change the IR from now on.
   void forgetAnalyses();
-  /// Notes a change in the body of \p F: its analyses are forgotten.
+  /// Notes a change in the body of \p F and drops its analyses.
   void changed(llvm::Function &F, Change C = Change::Instructions);
   /// Notes that \p G, which has no uses, is about to be deleted.
   void erased(llvm::GlobalValue &G);
-  /// Notes a change of what users of \p G see: its attributes or linkage.
+  /// Notes a change that users of \p G see: attributes or linkage.
   void changed(llvm::GlobalValue &G);
 
 private:
@@ -126,16 +126,16 @@ private:
   explicit HostedModule(llvm::Module &Borrowed) : M(&Borrowed), Own() {}
   void parse(std::unique_ptr<llvm::MemoryBuffer> Buffer, const ParseOptions &O);
   std::unique_ptr<llvm::TargetMachine> emitTarget(const EmitOptions &O);
-  /// Throws the errors that LLVM reported through the context since the last
+  /// Throws the errors that LLVM has reported since the last
   /// call.
   void throwDiagnosed();
 
   std::unique_ptr<llvm::LLVMContext> Context; // before M: outlives it
   std::unique_ptr<llvm::Module> M;
   std::unique_ptr<OwnAnalyses, OwnAnalysesDeleter> Own;
-  HandleTable Handles; // after M: LLVM must still be there to let them go
+  HandleTable Handles; // after M: releasing needs the values
   std::string Diagnosed;
-  std::function<void()> OnQuery; ///< see DiagnosticHandler's remark queries
+  std::function<void()> OnQuery; ///< for DiagnosticHandler's remark queries
 };
 
 } // namespace passpilot

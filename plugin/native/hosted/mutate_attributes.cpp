@@ -14,8 +14,8 @@ namespace passpilot {
 
 namespace {
 
-/// Attributes by which callers and callees agree on how values are passed:
-/// changing one side would break the program.
+/// Whether callers and callees must agree on the attribute, since it says how
+/// values are passed.
 bool belongsToABI(Attribute::AttrKind K) {
   switch (K) {
   case Attribute::ByRef:
@@ -43,7 +43,7 @@ Type &typeAt(FunctionType &T, unsigned Where) {
              : *T.getParamType(Where - AttributeList::FirstArgIndex);
 }
 
-/// What \p Text says, read by LLVM's own parser in a declaration's place.
+/// Parses \p Text with LLVM's parser, as part of a declaration.
 Attribute parseAttribute(FunctionType &T, unsigned Where,
                          const std::string &Text, const std::string &What) {
   auto Fail = [&](const std::string &Got) {
@@ -73,7 +73,7 @@ Attribute parseAttribute(FunctionType &T, unsigned Where,
   return *Set.begin();
 }
 
-/// The verifier's complaint about a declaration of that type with \p L.
+/// The verifier's complaint about a declaration of type \p T with \p L.
 std::string complaintAbout(FunctionType &T, AttributeList L) {
   Module M("attributes", T.getContext());
   Function *F = Function::Create(&T, GlobalValue::ExternalLinkage, "f", M);
@@ -81,8 +81,8 @@ std::string complaintAbout(FunctionType &T, AttributeList L) {
   return passpilot::complaintAbout(*F);
 }
 
-/// The list with the attribute that \p Text says, or without the one of that
-/// name.
+/// \p L with the attribute that \p Text describes, or without the attribute of
+/// that name.
 AttributeList changedList(FunctionType &T, AttributeList L, unsigned Where,
                           const std::string &Text, bool Add,
                           const std::string &What) {

@@ -12,7 +12,7 @@ using namespace llvm;
 
 namespace passpilot {
 
-/// Whether \p I has to stay in the entry block.
+/// Whether \p I must stay in the entry block.
 static bool belongsToEntry(const Instruction &I) {
   const auto *C = dyn_cast<IntrinsicInst>(&I);
   switch (C ? C->getIntrinsicID() : Intrinsic::not_intrinsic) {
@@ -76,8 +76,8 @@ void erase(HostedModule &H, BasicBlock &B) {
 
 namespace {
 
-/// A terminator in another's place. Until keep() is called, the destructor puts
-/// everything back.
+/// Replaces a terminator. Unless keep() is called, the destructor restores the
+/// old one.
 class Replacement {
 public:
   Replacement(BasicBlock &B, const char *What)
@@ -109,7 +109,7 @@ public:
 private:
   using Incoming = std::vector<std::pair<Value *, BasicBlock *>>;
 
-  /// Old without operands: else it would count as a predecessor and user.
+  /// Drops Old's operands, or it would count as a predecessor and user.
   void takeOut() {
     Operands.assign(Old->value_op_begin(), Old->value_op_end());
     Old->removeFromParent();
@@ -121,7 +121,7 @@ private:
       Edges[T.getSuccessor(I)] += Count;
   }
 
-  /// Throws where a phi would lack a value or lose its last.
+  /// Throws if a phi would lack a value or lose its last one.
   void checkPhis() const {
     for (auto [To, Count] : Edges) {
       if (To->phis().empty())
@@ -170,7 +170,7 @@ private:
   std::vector<std::pair<PHINode *, Incoming>> Phis;
 };
 
-/// Throws unless the terminator of \p B may go.
+/// Throws unless the terminator of \p B can be replaced.
 void checkTerminator(HostedModule &H, const BasicBlock &B, const char *What) {
   const Function &F = *B.getParent();
   checkMayChange(H, &F, Extent::Instructions, What);

@@ -56,7 +56,7 @@ const char *obstacle(const GlobalValue &G, GlobalValue::LinkageTypes L) {
   return "";
 }
 
-/// Whether all uses of \p F are plain calls of it that can change with it.
+/// Whether all uses of \p F are direct calls whose convention can change.
 bool isOnlyCalled(const Function &F) {
   return all_of(F.uses(), [&](const Use &U) {
     const auto *CB = dyn_cast<CallBase>(U.getUser());
@@ -167,7 +167,7 @@ Function &clone(HostedModule &H, Function &F, const std::string &Name) {
   return *New;
 }
 
-/// Whether \p F says by tokens which threads run its convergent calls together.
+/// Whether \p F uses convergence control tokens.
 static bool controlsConvergence(const Function &F) {
   for (Intrinsic::ID ID : {Intrinsic::experimental_convergence_entry,
                            Intrinsic::experimental_convergence_anchor,
@@ -215,7 +215,7 @@ void inlineCall(HostedModule &H, CallBase &CB) {
          "it as LLVM's assembly has it", D.getMessage().str());
 }
 
-/// The names of the module's types, which text may refer to.
+/// The module's named types, which text may refer to.
 static SlotMapping namesOf(const Module &M) {
   SlotMapping Names;
   for (StructType *T : M.getIdentifiedStructTypes())

@@ -14,7 +14,7 @@ namespace passpilot {
 
 namespace {
 
-/// The place of a new instruction and its operands, checked.
+/// The checked position and operands of a new instruction.
 class Insertion {
 public:
   Insertion(HostedModule &H, Instruction &Pos, const char *What,
@@ -41,8 +41,8 @@ public:
   }
 
 private:
-  /// That of the position; a call of a function with debug information must
-  /// have one.
+  /// The position's debug location. A call of a function with debug information
+  /// must have one.
   DebugLoc location() const {
     if (DebugLoc L = Pos.getDebugLoc())
       return L;
@@ -55,7 +55,7 @@ private:
   const char *What;
 };
 
-/// The opcode in [Begin, End) of that name.
+/// The opcode named \p Name in [Begin, End).
 std::optional<unsigned> opcodeOf(StringRef Name, unsigned Begin, unsigned End) {
   for (unsigned Op = Begin; Op < End; ++Op)
     if (Name == Instruction::getOpcodeName(Op))
@@ -219,7 +219,7 @@ Instruction &insertCall(HostedModule &H, Instruction &Pos, Function &Callee,
   CB->setAttributes(
       Callee.getAttributes().removeFnAttributes(CB->getContext()));
   Instruction &New = In.put(CB, Name);
-  // Of most calls the verifier asks no more than what has been checked.
+  // The checks above cover most calls; the verifier has rules for the rest.
   const bool Particular = Callee.isIntrinsic() || Callee.isConvergent();
   if (std::string Complaint = Particular ? complaintAbout(Caller) : "";
       !Complaint.empty()) {

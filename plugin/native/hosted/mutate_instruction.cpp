@@ -58,7 +58,7 @@ void checkPosition(Instruction &Pos, const char *What) {
   if (Pos.isEHPad())
     refuse(What, F, "a position after the exception pad", printed(Pos));
   const Instruction *Previous = Pos.getPrevNode();
-  // Between a musttail call and its return there may be a cast of the result.
+  // A cast of the result may stand between a musttail call and its return.
   for (; Previous && isa<BitCastInst>(Previous);
        Previous = Previous->getPrevNode())
     ;
@@ -74,7 +74,7 @@ static const Function *functionOf(const Value &V) {
   return nullptr;
 }
 
-/// Throws unless \p V can be an operand in function \p F, wherever.
+/// Throws unless \p V can be an operand somewhere in function \p F.
 static void checkUsable(const Value &V, const Function &F, const char *What) {
   const bool Local = isa<Instruction>(V) || isa<Argument>(V);
   if (!Local && !isa<Constant>(V))
@@ -110,7 +110,7 @@ static void checkReplaceable(const Value &Old, const Function &F) {
     refuse(What, &F, "a value other than a musttail call's", printed(Old));
 }
 
-/// Whether a user has rules of its own for the operand.
+/// Whether the user restricts which values the operand may have.
 static bool isParticular(const Use &U) {
   return isa<CallBase>(U.getUser()) || isa<AllocaInst>(U.get());
 }
@@ -145,7 +145,7 @@ void replaceAllUses(HostedModule &H, Value &Old, Value &New) {
       U->set(&Old);
     refuse(What, F, "a value that its users accept", Complaint);
   }
-  Old.replaceAllUsesWith(&New); // what metadata and debug records say
+  Old.replaceAllUsesWith(&New); // also in metadata and debug records
   H.changed(*F);
 }
 

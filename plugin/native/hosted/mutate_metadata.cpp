@@ -8,8 +8,8 @@ using namespace llvm;
 
 namespace passpilot {
 
-/// Whether LLVM has rules for the nodes of \p Kind, loops' and users' own
-/// apart.
+/// Whether LLVM defines the format of \p Kind's nodes. Loops are checked
+/// separately.
 static bool hasRules(unsigned Kind) {
   static constexpr unsigned Fixed[] = {
 #define LLVM_FIXED_MD_KIND(Enum, Name, Value) Value,
@@ -25,11 +25,11 @@ static unsigned kindOf(Function &F, StringRef Kind) {
   return F.getContext().getMDKindID(Kind);
 }
 
-/// Sets what \p Object, in or of \p F, has of \p Kind.
+/// Sets the metadata \p Kind of \p Object, which is \p F or inside it.
 template <typename T>
 static void set(HostedModule &H, Function &F, T &Object, unsigned Kind,
                 MDNode *Node) {
-  // The verifier lets pass what LLVM's passes then take for granted.
+  // LLVM's passes assume a form that the verifier does not check.
   if (Kind == LLVMContext::MD_loop && Node &&
       (Node->getNumOperands() == 0 || Node->getOperand(0) != Node))
     refuse("set_metadata of a loop", &F, "a tuple that begins with ...",
@@ -50,7 +50,7 @@ static void set(HostedModule &H, Function &F, T &Object, unsigned Kind,
       Object.setMetadata(Kind, Before.front());
     refuse("set_metadata", &F, "a node as LLVM has it for the kind", Complaint);
   }
-  // How likely each branch is counts as control flow in LLVM.
+  // LLVM treats branch weights as part of the control flow.
   H.changed(F, Kind == LLVMContext::MD_prof ? Change::ControlFlow
                                             : Change::Instructions);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Changes of a module's IR that leave it valid. LLVM's own functions take bad
-// arguments for granted: each of these checks first, and throws IRError, the
-// module being as it was.
+// Changes of a module's IR that keep it valid. LLVM's own functions do not
+// check their arguments: these functions do, and throw IRError without having
+// changed the module.
 
 #ifndef PASSPILOT_HOSTED_MUTATIONS_H
 #define PASSPILOT_HOSTED_MUTATIONS_H
@@ -13,8 +13,8 @@
 
 namespace passpilot {
 
-/// Lets a context read assembly while it lives: compilers may have told theirs
-/// to drop the names of values, and LLVM then refuses to.
+/// Lets a context parse assembly while the object lives: if a compiler has set
+/// it to discard value names, LLVM refuses to parse.
 class NamedValues {
 public:
   explicit NamedValues(llvm::LLVMContext &C)
@@ -29,48 +29,48 @@ private:
   const bool Before;
 };
 
-/// What a change needs to be allowed to do.
+/// What a change affects.
 enum class Extent {
   Attachments,  ///< metadata and attributes of instructions
-  Instructions, ///< the body
-  Functions,    ///< which functions and globals there are, and their linkage
+  Instructions, ///< the body of a function
+  Functions,    ///< which globals exist, and their linkage
 };
-/// Throws IRError unless \p What may be done now to \p F; of a change without a
-/// function, \p F is null.
+/// Throws IRError unless \p What is allowed on \p F now. \p F is null for a
+/// change outside of functions.
 void checkMayChange(HostedModule &H, const llvm::Function *F, Extent E,
                     const char *What);
 [[noreturn]] void refuse(const std::string &What, const llvm::Function *F,
                          const std::string &Expected, const std::string &Got,
                          const std::string &Advice = "");
 
-/// Throws unless an instruction can be put in front of \p Pos.
+/// Throws unless an instruction can be inserted before \p Pos.
 void checkPosition(llvm::Instruction &Pos, const char *What);
-/// Throws unless an instruction in front of \p Pos can use \p V.
+/// Throws unless an instruction before \p Pos can use \p V.
 void checkOperand(HostedModule &H, llvm::Value &V, llvm::Instruction &Pos,
                   const char *What);
-/// The verifier's complaint about \p F; empty if it is sound.
+/// The verifier's complaint about \p F; empty if it is valid.
 std::string complaintAbout(const llvm::Function &F);
 
-/// Runs a pipeline of LLVM's passes in the pass that runs now, on \p F or, if
-/// it is null, on the module. True if they have changed something. Throws
-/// IRError, or CompilationError if the compilation is to end.
+/// Lets the running pass run a pipeline of LLVM's passes on \p F or, if it is
+/// null, on the module. Returns true if they changed something. Throws IRError,
+/// or CompilationError if the compilation shall end.
 bool runPipeline(HostedModule &H, llvm::Function *F, llvm::StringRef Text);
 
-// Of values and instructions.
+// Values and instructions.
 void replaceAllUses(HostedModule &H, llvm::Value &Old, llvm::Value &New);
 void erase(HostedModule &H, llvm::Instruction &I);
 void moveBefore(HostedModule &H, llvm::Instruction &I, llvm::Instruction &Pos);
 void setMetadata(HostedModule &H, llvm::Instruction &I, llvm::StringRef Kind,
                  llvm::MDNode *Node);
 
-// Of blocks.
+// Blocks.
 llvm::BasicBlock &splitBefore(HostedModule &H, llvm::Instruction &I,
                               const std::string &Name);
-/// A block that ends in unreachable, at the function's end.
+/// Appends a block that ends in unreachable.
 llvm::BasicBlock &addBlock(HostedModule &H, llvm::Function &F,
                            const std::string &Name);
 void erase(HostedModule &H, llvm::BasicBlock &B);
-/// Put in the place of the terminator. \p Value may be null.
+/// These replace the terminator. \p Value may be null.
 void setBranch(HostedModule &H, llvm::BasicBlock &B, llvm::BasicBlock &To);
 void setConditionalBranch(HostedModule &H, llvm::BasicBlock &B,
                           llvm::Value &Condition, llvm::BasicBlock &IfTrue,
@@ -78,7 +78,7 @@ void setConditionalBranch(HostedModule &H, llvm::BasicBlock &B,
 void setReturn(HostedModule &H, llvm::BasicBlock &B, llvm::Value *Value);
 void setUnreachable(HostedModule &H, llvm::BasicBlock &B);
 
-// Of functions and globals.
+// Functions and globals.
 void inlineCall(HostedModule &H, llvm::CallBase &CB);
 llvm::Function &clone(HostedModule &H, llvm::Function &F,
                       const std::string &Name);
@@ -91,8 +91,8 @@ void setCallingConvention(HostedModule &H, llvm::Function &F,
 void setMetadata(HostedModule &H, llvm::Function &F, llvm::StringRef Kind,
                  llvm::MDNode *Node);
 
-// Of attributes, as the assembly has them: "noinline", "align 8",
-// "\"key\"=\"value\"". Where: of the function, its result, an argument.
+// Attributes as assembly text: "noinline", "align 8", "\"key\"=\"value\"". \p
+// Where is LLVM's index: the function, its result, or an argument.
 void addAttribute(HostedModule &H, llvm::Function &F, unsigned Where,
                   const std::string &Text);
 void removeAttribute(HostedModule &H, llvm::Function &F, unsigned Where,
@@ -102,7 +102,7 @@ void addAttribute(HostedModule &H, llvm::CallBase &CB, unsigned Where,
 void removeAttribute(HostedModule &H, llvm::CallBase &CB, unsigned Where,
                      const std::string &Name);
 
-// Of the module. Types and constants are those that the text says.
+// The module. Text describes types and constants.
 llvm::Type &typeOf(HostedModule &H, const std::string &Text);
 llvm::Constant &constantOf(HostedModule &H, const std::string &Text);
 llvm::Function &declare(HostedModule &H, const std::string &Name,
@@ -111,7 +111,7 @@ llvm::GlobalVariable &addGlobal(HostedModule &H, const std::string &Name,
                                 llvm::Type &Type, llvm::Constant *Initializer,
                                 bool IsConstant);
 
-// New instructions in front of \p Pos, with its debug location.
+// New instructions before \p Pos, with its debug location.
 llvm::Instruction &insertBinary(HostedModule &H, llvm::Instruction &Pos,
                                 const std::string &Opcode, llvm::Value &A,
                                 llvm::Value &B, const std::string &Name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Pipelines that a pass in Python runs on what it may change.
+// Runs LLVM's pipelines on behalf of a pass in Python.
 
 #include "mutations.h"
 
@@ -32,7 +32,7 @@ bool runPipeline(HostedModule &H, Function *F, StringRef Text) {
   PassAccess &Pass = *H.Pass;
   const bool Before = std::exchange(Pass.Changed, false);
   H.forgetAnalyses();
-  // A policy that is asked meanwhile runs in no pass.
+  // A policy that is asked during the pipeline is not inside the pass.
   const SaveAndRestore Inner(H.Pass, static_cast<PassAccess *>(nullptr));
   Expected<bool> Changed = Pass.Passes->runText(*Pass.Unit, F, Text, Before);
   if (Changed) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What concerns the whole process: LLVM's registries, options, fatal errors.
+// Process-wide state: LLVM's registries, options and fatal errors.
 
 #include "setup.h"
 
@@ -24,30 +24,30 @@
 
 using namespace llvm;
 
-// Registers -mcpu, -mattr and their like, unless a compiler has done so that
-// has loaded libpasspilot.so.
+// Registers -mcpu, -mattr and so on, unless the compiler that has loaded
+// libpasspilot.so already did.
 static const auto *CodeGenFlags = cl::getRegisteredOptions().count("mcpu")
                                       ? nullptr
                                       : new codegen::RegisterCodeGenFlags;
 
 namespace passpilot {
 
-/// LLVM cannot go on and will not return. Say so in one line and leave.
+/// Reports LLVM's fatal error in one line and exits; LLVM cannot continue.
 static void onFatalError(void *, const char *Reason, bool) {
   std::string Text = "passpilot: error: LLVM:";
   SmallVector<StringRef, 16> Words;
-  SplitString(Reason, Words); // at line ends, too
+  SplitString(Reason, Words); // splits at line ends, too
   for (StringRef Word : Words)
     Text += " " + Word.str();
   Text += "\n";
   (void)!::write(STDERR_FILENO, Text.data(), Text.size());
-  sys::RunInterruptHandlers(); // removes the outputs that LLVM has open
+  sys::RunInterruptHandlers(); // removes LLVM's unfinished outputs
   ::_exit(1);
 }
 
 void initializeLLVM() {
   if (inForeignTool())
-    return; // which has done so
+    return; // which has registered everything
   static std::once_flag Once;
   std::call_once(Once, [] {
     install_fatal_error_handler(onFatalError);
@@ -74,8 +74,8 @@ static StringRef optionName(StringRef Argument) {
   return Argument.ltrim('-').split('=').first;
 }
 
-/// \p Earlier without the options that \p Later names again. An argument
-/// without a dash is the value of the one before it.
+/// Drops from \p Earlier the options that \p Later sets again. An argument
+/// without a dash is the value of the previous one.
 static std::vector<std::string>
 withoutRepeats(const std::vector<std::string> &Earlier,
                const std::vector<std::string> &Later) {
@@ -93,8 +93,8 @@ withoutRepeats(const std::vector<std::string> &Earlier,
 }
 
 void parseOptions(const std::vector<std::string> &Arguments) {
-  // LLVM's parser starts from its defaults each time; earlier options are
-  // repeated to it.
+  // LLVM's parser resets all options to their defaults each time, so earlier
+  // options are passed again.
   static std::vector<std::string> Accepted;
   std::vector<std::string> All = withoutRepeats(Accepted, Arguments);
   All.insert(All.end(), Arguments.begin(), Arguments.end());
@@ -109,7 +109,7 @@ void parseOptions(const std::vector<std::string> &Arguments) {
     Accepted = std::move(All);
     return;
   }
-  // Two lines: the complaint, whose end is about this program, and a guess.
+  // Two lines: the complaint, which ends with this program's name, and a guess.
   auto [Complaint, Guess] = StringRef(OS.str()).trim().split('\n');
   Complaint.consume_front("passpilot: ");
   Complaint = Complaint.split("  Try: ").first;

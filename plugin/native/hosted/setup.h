@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// LLVM in this process: its set-up, its command-line options, its names.
+// LLVM in this process: initialization, command-line options, statistics.
 
 #ifndef PASSPILOT_HOSTED_SETUP_H
 #define PASSPILOT_HOSTED_SETUP_H
@@ -10,20 +10,20 @@
 
 namespace passpilot {
 
-/// Registers targets and passes, and the handler of LLVM's fatal errors; once.
+/// Registers targets, passes and the handler of fatal errors; runs once.
 void initializeLLVM();
 
-/// Parses LLVM's own options ("-inline-threshold=50"); process-wide. Throws
-/// InputError.
+/// Parses LLVM's options ("-inline-threshold=50"), which are process-wide.
+/// Throws InputError.
 void parseOptions(const std::vector<std::string> &Arguments);
-/// Whether \p Name is an option of LLVM's, and whether its value may be the
-/// next argument.
+/// Whether \p Name is an LLVM option, and whether the next argument may be its
+/// value.
 enum class OptionKind { Unknown, Flag, TakesValue };
 OptionKind optionKind(const std::string &Name);
-/// The report of -stats, if it is on.
+/// The report of -stats, if the option is set.
 std::string statistics();
-/// Whether -print-pipeline-passes is set: opt then prints the pipeline and
-/// stops.
+/// Whether -print-pipeline-passes is set, which makes opt print the pipeline
+/// and stop.
 bool printsPipeline();
 std::string passNames();
 std::string versionText();

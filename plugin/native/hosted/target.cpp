@@ -103,8 +103,8 @@ bool targetHelp(const std::string &TripleText) {
 
 namespace {
 
-/// LLVM installs handlers when it first opens an output file, also for signals
-/// that were ignored. SIGINT is Python's, and what was ignored stays ignored.
+/// LLVM installs signal handlers when it first opens an output file, even for
+/// ignored signals. This keeps SIGINT Python's and ignored signals ignored.
 class KeepSignals {
 public:
   KeepSignals() {

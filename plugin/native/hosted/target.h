@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Target machines and remark files, as LLVM's tools make them from options.
+// Makes target machines and remark files from options, as LLVM's tools do.
 
 #ifndef PASSPILOT_HOSTED_TARGET_H
 #define PASSPILOT_HOSTED_TARGET_H
@@ -17,36 +17,36 @@
 
 namespace passpilot {
 
-/// What -mcpu and -mattr say where \p O says nothing.
+/// The CPU and features of \p O; the defaults are -mcpu and -mattr.
 std::string cpuOf(const TargetOptions &O);
 std::string featuresOf(const TargetOptions &O);
 
-/// A processor of the default target, as its name in -mcpu means it.
+/// A processor of the default target, by its -mcpu name.
 struct Processor {
   std::string Name;
-  std::string Attributes;            ///< as -mattr takes them
-  std::vector<std::string> Features; ///< of those that hostFeatures() looks for
+  std::string Attributes;            ///< in the syntax of -mattr
+  std::vector<std::string> Features; ///< those that hostFeatures() reports
 };
 
-/// The processor \p Name; of "native", this machine's. Throws InputError for a
+/// The processor \p Name; "native" is this machine's. Throws InputError for a
 /// name that LLVM does not know.
 Processor processorOf(const std::string &Name);
 
-/// What the codegen flags say for \p T; the default target's if it is empty.
+/// The codegen flags' options for \p T; if it is empty, the default target.
 llvm::TargetOptions flagOptions(const llvm::Triple &T);
 
-/// A machine for \p T, or for -march in its place; for the default target if
-/// \p T is empty. The error names the triple.
+/// The machine for \p T, or the default target if it is empty; -march overrides
+/// it. The error names the triple.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 makeTarget(llvm::Triple T, llvm::StringRef CPU, llvm::StringRef Features,
            const llvm::TargetOptions &Flags, llvm::CodeGenOptLevel Level,
            std::optional<llvm::Reloc::Model> Relocation);
 
-/// Whether -mcpu=help or -mattr=help is set; LLVM has then printed the lists of
-/// \p Triple's target. Throws InputError.
+/// Whether -mcpu=help or -mattr=help is set; LLVM has then printed the lists
+/// for \p Triple's target. Throws InputError.
 bool targetHelp(const std::string &Triple);
 
-/// Opens the file of -pass-remarks-output, if there is one. Throws InputError.
+/// Opens the file of -pass-remarks-output, if set. Throws InputError.
 llvm::LLVMRemarkFileHandle openRemarks(llvm::LLVMContext &Context,
                                        const RemarkOptions &O);
 

@@ -2,9 +2,9 @@
  *
  * Models compiled by `passpilot aot`, for C and C++.
  *
- * An object, or a shared library, has one constant of type passpilot_model,
- * under the name passpilot_policy unless --symbol gave it another. It needs no
- * library but C's own.
+ * The object or shared library defines one constant of type passpilot_model,
+ * named passpilot_policy unless --symbol says otherwise. It needs only the C
+ * library.
  *
  * Memory: tensors are dense and row-major, aligned as their elements. The
  * caller owns the inputs and the output block; a model only reads its inputs.
@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-/* Grows with every change of what is below. */
+/* Increases with every change of the declarations below. */
 #define PASSPILOT_MODEL_ABI 1
 
 /* Element types, numbered as ONNX does. */
@@ -43,12 +43,12 @@ typedef struct passpilot_tensor {
   const int64_t *shape; /* of `rank` dimensions */
   uint32_t rank;
   uint32_t type;   /* an enum passpilot_type */
-  uint64_t offset; /* of an output: in bytes from the output block's begin */
+  uint64_t offset; /* of an output: bytes from the output block's begin */
 } passpilot_tensor;
 
 /* Reads one pointer per input, in the order of the model's inputs, and writes
- * the output block. 0 on success; 1 if an index was out of its range, in which
- * case the output means nothing. */
+ * the output block. Returns 0 on success; 1 if an index was out of range, which
+ * leaves the output undefined. */
 typedef int (*passpilot_evaluate)(void *context, const void *const *inputs,
                                   void *output);
 
@@ -61,14 +61,14 @@ typedef struct passpilot_model {
   const passpilot_tensor *outputs;
   uint64_t output_size; /* of the output block, in bytes; a multiple of 8 */
   const char *hash;     /* of the ONNX file: SHA-256 in hexadecimal */
-  const char *triple;   /* what it was compiled for, as LLVM writes it */
+  const char *triple;   /* the target, as LLVM writes it */
   const char *cpu;
-  const char *features; /* what it needs of the processor: "avx,avx2,fma" */
-  /* A context; null if there is no memory for it. */
+  const char *features; /* required of the processor: "avx,avx2,fma" */
+  /* Makes a context; null if memory runs out. */
   void *(*create)(void);
   passpilot_evaluate evaluate;
-  /* What follows belongs to `name`, such as a module; models forget nothing,
-   * for they remember nothing. */
+  /* Sets the context of the next evaluations, such as a module's name. Models
+   * are stateless, so nothing changes. */
   void (*switch_context)(void *context, const char *name);
   void (*destroy)(void *context);
 } passpilot_model;

@@ -37,7 +37,7 @@ double AllocationCost::total() const {
   return Sum;
 }
 
-/// The physical register of a copy's operand; none if it has none.
+/// The physical register of a copy's operand; none if it is not allocated.
 static MCRegister physical(const FunctionAllocation &F,
                            const MachineOperand &O) {
   const Register Reg = O.getReg();
@@ -58,8 +58,8 @@ touchesSpillSlot(const MachineFrameInfo &Frame,
 
 static std::optional<CostKind> copyKind(const FunctionAllocation &F,
                                         const DestSourcePair &Copy) {
-  // A copy of two registers that were physical from the start is none of the
-  // allocator's, and one within a register goes away.
+  // The allocator did not cause copies between two fixed physical registers;
+  // copies within one register are deleted later.
   const bool Ours = Copy.Destination->getReg().isVirtual() ||
                     Copy.Source->getReg().isVirtual();
   if (!Ours || physical(F, *Copy.Destination) == physical(F, *Copy.Source))

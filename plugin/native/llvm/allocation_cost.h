@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What register allocation has cost a function: the instructions that it put
-// there or left, weighted by how often they run. The weights are those of
+// What register allocation costs a function: the instructions that it added or
+// left in place, weighted by how often they run. The weights are those of
 // LLVM's RegAllocScore.
 
 #ifndef PASSPILOT_LLVM_ALLOCATION_COST_H
@@ -19,9 +19,9 @@ struct FunctionAllocation;
 enum class CostKind : size_t {
   Spill,
   Reload,
-  FoldedSpill,  ///< an instruction that writes a spill slot, among other things
-  FoldedReload, ///< likewise, reads
-  FoldedBoth,   ///< reads and writes one
+  FoldedSpill,  ///< an instruction that also writes a spill slot
+  FoldedReload, ///< an instruction that also reads a spill slot
+  FoldedBoth,   ///< an instruction that also does both
   Copy,
   CheapRematerialization,
   Rematerialization
@@ -40,9 +40,9 @@ struct AllocationCost {
   double total() const;
 };
 
-/// The cost of \p F at the end of its allocation, before virtual registers are
-/// replaced. LLVM does not mark what it rematerialised: every instruction that
-/// it could have counts, as in RegAllocScore.
+/// The cost of \p F after allocation, before virtual registers are replaced.
+/// LLVM does not mark rematerialised instructions: like RegAllocScore, this
+/// counts every instruction that LLVM could have rematerialised.
 AllocationCost allocationCost(const FunctionAllocation &F);
 
 } // namespace passpilot

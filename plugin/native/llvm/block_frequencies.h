@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How often the blocks of the final machine code run, by LLVM's estimate.
+// Estimated execution frequencies of the blocks of the final machine code.
 
 #ifndef PASSPILOT_LLVM_BLOCK_FREQUENCIES_H
 #define PASSPILOT_LLVM_BLOCK_FREQUENCIES_H
@@ -18,13 +18,13 @@ namespace passpilot {
 
 struct BlockFrequencies {
   std::string Function;
-  /// Block number, as in the labels of the assembly, and executions per
+  /// Pairs of the block's number (as in assembly labels) and its executions per
   /// execution of the function's entry.
   std::vector<std::pair<int64_t, double>> Blocks;
 };
 
-/// A pass that adds each machine function to \p All; to be run last before
-/// code is printed.
+/// A pass that appends each machine function to \p All; must run last, before
+/// the code is printed.
 llvm::Pass *createBlockFrequenciesPass(std::vector<BlockFrequencies> &All);
 
 } // namespace passpilot

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a policy or a custom feature may ask about a call site beyond LLVM's own
-// features. All of it is computed on demand and apart from LLVM's cached
-// analyses: looking must not change what the compiler does.
+// What policies and custom features may ask about a call site beyond LLVM's own
+// features. Everything is computed on demand, without LLVM's cached analyses:
+// looking must not change what the compiler does.
 
 #ifndef PASSPILOT_LLVM_CALL_SITE_H
 #define PASSPILOT_LLVM_CALL_SITE_H
@@ -41,20 +41,20 @@ struct SourceLocation {
   unsigned Line = 0, Column = 0;
 };
 
-/// The instruction's own debug location first, then each call it was inlined
-/// at, innermost first; empty without debug information.
+/// The instruction's own debug location first, then the calls it was inlined
+/// through, innermost first; empty without debug information.
 std::vector<SourceLocation> locationChain(const llvm::Instruction &I);
 
-/// Number of instructions of \p F per opcode, by LLVM's opcode names.
+/// The number of instructions of \p F per opcode, by LLVM's names.
 std::map<std::string, int64_t> opcodeCounts(const llvm::Function &F);
 
-/// "noinline", "\"target-cpu\"=\"x86-64\"": the attributes as LLVM prints them.
+/// The attributes as LLVM prints them: "noinline", "\"target-cpu\"=\"x86-64\"".
 std::vector<std::string> attributeTexts(llvm::AttributeSet Set);
 
 std::string printed(const llvm::Value &V);
-/// As an operand of an instruction: "i32 7".
+/// The value as an operand of an instruction: "i32 7".
 std::string printedOperand(const llvm::Value &V);
-/// "%struct.pair", without what is in it.
+/// The type without its body: "%struct.pair".
 std::string printedType(const llvm::Type &T);
 
 /// Loops and block frequencies of one function, computed afresh.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The language lets an explicit instantiation name private members.
+// C++ allows an explicit instantiation to name private members.
 
 #include "compat.h"
 
@@ -17,7 +17,7 @@ namespace passpilot {
 
 namespace {
 
-/// One friend function for each member, found by the type of its tag.
+/// Defines one friend function per member; the tag's type selects it.
 template <typename Tag, typename Tag::Type Member> struct Open {
   friend typename Tag::Type member(Tag) { return Member; }
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// All that depends on the inside of one LLVM version. To support another LLVM,
-// start here: if it renames a member, compat.cpp does not compile; if it moves
-// one of its register allocator's models, release_advisors.cpp says so when it
-// runs.
+// Everything that depends on the internals of one LLVM version. To support
+// another LLVM, start here: if it renames a member, compat.cpp does not
+// compile; if it changes a model of the register allocator,
+// release_advisors.cpp reports it at run time.
 
 #ifndef PASSPILOT_LLVM_COMPAT_H
 #define PASSPILOT_LLVM_COMPAT_H
@@ -23,8 +23,8 @@
 
 namespace passpilot {
 
-/// The books of LLVM's ML inline advisor, which it updates only for inlinings
-/// that it proposed itself.
+/// The counters of LLVM's ML inline advisor, which it updates only for
+/// inlinings that it proposed itself.
 struct InlineBooks {
   int64_t &NodeCount, &EdgeCount;
   const int32_t &InitialIRSize;
@@ -34,12 +34,12 @@ struct InlineBooks {
 };
 InlineBooks booksOf(llvm::MLInlineAdvisor &A);
 
-/// Who is told of changes of a machine function; null for nobody.
+/// Who is notified of changes of a machine function; may be null.
 llvm::MachineFunction::Delegate *delegateOf(const llvm::MachineFunction &MF);
-/// How many are told of new virtual registers.
+/// The number of delegates that are notified of new virtual registers.
 size_t delegateCount(const llvm::MachineRegisterInfo &MRI);
 
-/// Who watches the passes of a pass builder; may be null.
+/// The pass builder's instrumentation callbacks; may be null.
 llvm::PassInstrumentationCallbacks *&instrumentationOf(llvm::PassBuilder &PB);
 
 // The members of LLVM's two providers of release-mode advisors, as in

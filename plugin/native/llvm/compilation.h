@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which advisors the compilation of a module has.
-//
-// LLVM's factory of inline advisors is a plain function of the module: what
-// belongs to the compilation is looked up by module, per thread. A policy may
-// compile another module on the same thread meanwhile.
+// Finds the advisors of a module's compilation.
+// LLVM's factory of inline advisors is a plain function of the
+// module, so the compilation is looked up by module, per thread.
+// A policy may compile another module on the same thread
+// meanwhile.
 
 #ifndef PASSPILOT_LLVM_COMPILATION_H
 #define PASSPILOT_LLVM_COMPILATION_H
@@ -25,8 +25,8 @@ public:
   ~Compilation();
   Compilation(const Compilation &) = delete;
 
-  /// LLVM asks this function for the inline advisor of a compilation. It gives
-  /// none where there is no Compilation.
+  /// LLVM's factory of inline advisors; null if the module has no
+  /// Compilation.
   static llvm::InlineAdvisor *advisor(llvm::Module &M,
                                       llvm::FunctionAnalysisManager &FAM,
                                       llvm::InlineParams Params,

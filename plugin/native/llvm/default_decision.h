@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// LLVM's own inlining decision for a call site, without its remarks: a remark
-// must say what happened, not what would have.
+// LLVM's default inlining decision for a call site, without its remarks:
+// remarks must report what happened, not what would have happened.
 
 #ifndef PASSPILOT_LLVM_DEFAULT_DECISION_H
 #define PASSPILOT_LLVM_DEFAULT_DECISION_H
@@ -21,14 +21,14 @@ public:
   DefaultDecision(llvm::FunctionAnalysisManager &FAM,
                   llvm::InlineParams Params);
 
-  /// What the default inliner would do with \p CB now; empty means no.
+  /// What the default inliner would decide for \p CB now; empty means no.
   std::optional<llvm::InlineCost> decide(llvm::CallBase &CB);
 
 private:
   llvm::FunctionAnalysisManager &FAM;
   const llvm::InlineParams Params;
   const bool Deferral;
-  // A function in a context where nobody listens to remarks.
+  // A function in a separate context that drops all remarks.
   llvm::LLVMContext Quiet;
   std::unique_ptr<llvm::Module> QuietModule;
   std::unique_ptr<llvm::OptimizationRemarkEmitter> QuietORE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// LLVM's extension points, by the names that opt gives them in its flags
+// LLVM's extension points, named as in opt's flags
 // -passes-ep-*.
 
 #include "user_pass.h"
@@ -14,11 +14,11 @@ namespace passpilot {
 
 namespace {
 
-/// How to register at one point: the member of PassBuilder, and its level.
+/// How to register at one point: PassBuilder's member function and the level.
 struct ExtensionPoint {
   const char *Name;
   PassLevel Level;
-  /// Parses on trial, then registers.
+  /// Parses the text once to check it, then registers it.
   std::function<Error(UserPasses &, PassBuilder &, PlacedPipeline &)> Register;
 };
 

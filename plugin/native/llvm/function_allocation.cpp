@@ -13,7 +13,7 @@ namespace passpilot {
 SmallVector<Ranges, 4> FunctionAllocation::inTheWay(const LiveInterval &LI,
                                                     MCRegister Reg) const {
   SmallVector<Ranges, 4> Units;
-  // Queries of our own: LLVM's keep what they found for its later use.
+  // Separate queries: LLVM's own cache results that it uses later.
   LiveIntervalUnion *Unions = Matrix.getLiveUnions();
   for (MCRegUnit Unit : TRI.regunits(Reg)) {
     LiveIntervalUnion::Query Q(LI, Unions[static_cast<unsigned>(Unit)]);

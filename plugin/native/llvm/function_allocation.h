@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The function whose registers LLVM allocates, and the analyses of it.
+// The function whose registers LLVM is allocating, with its analyses.
 
 #ifndef PASSPILOT_LLVM_FUNCTION_ALLOCATION_H
 #define PASSPILOT_LLVM_FUNCTION_ALLOCATION_H
@@ -33,11 +33,11 @@ class LiveRangeQuestion;
 
 using Ranges = llvm::SmallVector<const llvm::LiveInterval *, 8>;
 
-/// What LLVM's queue orders live ranges by: priority, complement of register.
+/// LLVM's queue order of live ranges: (priority, complement of register).
 using QueueEntry = std::pair<unsigned, unsigned>;
 
-/// The function whose registers are being allocated, and LLVM's analyses of it.
-/// Lives as long as the allocator works on the function.
+/// The function whose registers are being allocated, with LLVM's analyses of
+/// it. Lives as long as the allocator works on the function.
 struct FunctionAllocation {
   const llvm::MachineFunction &MF;
   llvm::LiveIntervals &LIS;
@@ -48,26 +48,26 @@ struct FunctionAllocation {
   const llvm::RegisterClassInfo &Classes;
   llvm::MachineBlockFrequencyInfo *Frequencies;
   llvm::MachineLoopInfo *Loops;
-  const size_t Observers; ///< of MRI, while no edit is going on
+  const size_t Observers; ///< MRI's delegates outside of edits
 
-  /// The live ranges in the way of \p LI in each unit of \p Reg.
+  /// For each unit of \p Reg, the live ranges that interfere with \p LI.
   llvm::SmallVector<Ranges, 4> inTheWay(const llvm::LiveInterval &LI,
                                         llvm::MCRegister Reg) const;
 
-  /// The graph as it is at the question; see interference.h.
+  /// The interference graph at the question; see interference.h.
   const InterferenceGraph &interference(const LiveRangeQuestion &Q);
-  // What the graph is told: a range is about to be queued, and was; ranges are
-  // about to be evicted for another.
+  // Events that the graph follows: a range is about to be queued, or was;
+  // ranges are about to be evicted for \p LI.
   void queueing(const llvm::LiveInterval &LI);
   void queued(const llvm::LiveInterval &LI, unsigned Priority);
   void evicting(const llvm::LiveInterval &LI, llvm::MCRegister Reg);
-  /// Whether LLVM, about to queue \p LI, is in the middle of splitting,
-  /// spilling or recolouring.
+  /// Whether LLVM is splitting, spilling or recolouring while it queues \p
+  /// LI.
   bool nested(const llvm::LiveInterval &LI) const;
 
-  std::vector<QueueEntry> Queue = {}; ///< until somebody asks for the graph
-  std::shared_ptr<InterferenceTracker> Interference = {}; ///< once asked for
-  std::shared_ptr<void> Kept = {}; ///< the graph as Python has it
+  std::vector<QueueEntry> Queue = {}; ///< used until the graph is built
+  std::shared_ptr<InterferenceTracker> Interference = {}; ///< the graph
+  std::shared_ptr<void> Kept = {}; ///< Python's object for the graph
 };
 
 } // namespace passpilot

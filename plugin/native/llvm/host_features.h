@@ -8,7 +8,7 @@
 
 namespace passpilot {
 
-/// What this machine's processor has, by LLVM's names.
+/// The features of this machine's processor, by LLVM's names.
 std::vector<std::string> hostFeatures();
 
 } // namespace passpilot

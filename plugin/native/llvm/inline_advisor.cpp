@@ -16,14 +16,14 @@ namespace passpilot {
 
 namespace {
 
-/// Hands LLVM's feature extraction the session's buffers. The session asks the
-/// real runner itself, so evaluate() is not used.
+/// Gives LLVM's feature extraction the session's buffers. evaluate() is unused:
+/// the session asks the actual runner.
 class FeatureBuffers final : public MLModelRunner {
 public:
   FeatureBuffers(LLVMContext &Ctx, const std::vector<llvm::TensorSpec> &Specs,
                  Session &S)
       : MLModelRunner(Ctx, Kind::Release, Specs.size()) {
-    // What LLVM may add to its 38 (embeddings) gets buffers that nobody reads.
+    // Features that LLVM adds to its 38 (embeddings) get unread buffers.
     for (size_t I = 0; I < Specs.size(); ++I)
       setUpBufferForTensor(I, Specs[I],
                            I < inlinePoint().Features.size() ? S.feature(I)
@@ -34,8 +34,8 @@ private:
   void *evaluateUntyped() override { return nullptr; }
 };
 
-/// An inlining that LLVM's default wants and its ML advisor would not ask
-/// about.
+/// An inlining that LLVM's default makes without a question from its ML
+/// advisor.
 class UnaskedAdvice final : public InlineAdvice {
 public:
   UnaskedAdvice(passpilot::InlineAdvisor &A, CallBase &CB,
@@ -70,9 +70,9 @@ private:
   }
 };
 
-/// A decision that the runner was asked about. Tells the session of changes,
-/// and remarks what happened in the words of the default inliner, with the
-/// features beside it in remark files.
+/// A decision that the runner was asked about. Reports changes to the session
+/// and emits the default inliner's remarks, with the features added in remark
+/// files.
 class AskedAdvice final : public MLInlineAdvice {
 public:
   AskedAdvice(MLInlineAdvisor *A, CallBase &CB, OptimizationRemarkEmitter &ORE,
@@ -139,12 +139,12 @@ std::unique_ptr<InlineAdvice> InlineAdvisor::getAdviceImpl(CallBase &CB) {
   Asked = false;
   auto Advice = MLInlineAdvisor::getAdviceImpl(CB);
   if (!Asked && Advice->isInliningRecommended())
-    ++Session.Epoch; // an inlining that LLVM takes upon itself
+    ++Session.Epoch; // LLVM inlines without a question
   if (Asked || Advice->isInliningRecommended() || isForcedToStop() ||
       Session.stopped())
     return Advice;
-  // LLVM's ML advisor said no of itself: the call is in an unreachable block,
-  // recursive, forbidden, or beyond its features. The default knows better.
+  // LLVM's ML advisor refused without a question: the call is in an unreachable
+  // block, recursive, forbidden, or beyond its features. Ask the default.
   std::optional<InlineCost> Cost = Default.decide(CB);
   if (!Cost)
     return Advice;
@@ -157,9 +157,9 @@ std::unique_ptr<MLInlineAdvice>
 InlineAdvisor::getAdviceFromModel(CallBase &CB,
                                   OptimizationRemarkEmitter &ORE) {
   Asked = true;
-  // The default inliner has the frequencies at every call site; with them
-  // always computed, whether somebody asks for the default does not show in the
-  // output.
+  // The default inliner has the block frequencies at every call site. We always
+  // compute them, so that the output does not depend on whether the default
+  // decision is read.
   FAM.getResult<BlockFrequencyAnalysis>(*CB.getCaller());
   CallQuestion Question(CB, [&] { return Default.decide(CB).has_value(); });
   const auto Answer = Session.ask(Question, overBudget());

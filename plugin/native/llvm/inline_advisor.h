@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// LLVM's ML inline advisor with passpilot behind it. LLVM computes its
-// features, decides what is legal and keeps its books; the session answers.
+// LLVM's ML inline advisor, answered by passpilot. LLVM computes the features,
+// checks legality and updates its counters; the session answers.
 
 #ifndef PASSPILOT_LLVM_INLINE_ADVISOR_H
 #define PASSPILOT_LLVM_INLINE_ADVISOR_H
@@ -19,8 +19,8 @@ public:
 
   void onPassEntry(llvm::LazyCallGraph::SCC *SCC) override;
   void onPassExit(llvm::LazyCallGraph::SCC *SCC) override;
-  /// Brings the books up to date after an inlining that LLVM's ML advisor did
-  /// not propose: of a call in an unreachable block, say.
+  /// Updates the counters after an inlining that LLVM's ML advisor did not
+  /// propose, such as a call in an unreachable block.
   void onUnaskedInlining(llvm::Function &Caller, llvm::Function &Callee,
                          int64_t EdgesBefore, int64_t SizeBefore,
                          bool CalleeWasDeleted);

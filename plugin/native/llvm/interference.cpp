@@ -23,14 +23,14 @@ static Register registerOf(unsigned Number) {
 
 bool RangeState::isSpillable() const { return Weight != huge_valf; }
 
-/// LLVM divides the cost by the size and 25 instructions more, so that the
-/// sizes of small ranges matter less.
+/// LLVM divides the cost by the size plus 25 instructions, so that the size
+/// matters less for small ranges.
 double RangeState::spillCost() const {
   return static_cast<double>(Weight) * (Size + 25.0 * SlotIndex::InstrDist);
 }
 
 const LiveInterval *liveRange(const FunctionAllocation &F, Register Reg) {
-  // A range that was split away keeps its segments, without any instruction.
+  // A range that was split keeps its segments but has no instructions.
   if (Reg.virtRegIndex() >= F.MRI.getNumVirtRegs() || !F.LIS.hasInterval(Reg) ||
       F.MRI.reg_nodbg_empty(Reg))
     return nullptr;
@@ -48,7 +48,7 @@ const RangeState *InterferenceGraph::find(unsigned Number) const {
 }
 
 void InterferenceGraph::update(ArrayRef<unsigned> Numbers) {
-  // All segments first: neighbours are then found among what is there now.
+  // Segments first, so that neighbours are searched among current ones.
   SmallVector<unsigned, 16> Moved;
   for (unsigned Number : Numbers)
     if (readNode(Number))
@@ -69,7 +69,7 @@ RangeState stateOf(const FunctionAllocation &F, const LiveInterval &LI) {
           F.VRM.hasPhys(Reg) ? F.VRM.getPhys(Reg) : MCRegister()};
 }
 
-/// Reads the range; true if its neighbours are to be found again.
+/// Reads the range. Returns true if its neighbours must be searched again.
 bool InterferenceGraph::readNode(unsigned Number) {
   ++Reads;
   const LiveInterval *LI = liveRange(F, registerOf(Number));
@@ -181,7 +181,7 @@ bool InterferenceGraph::shareRegisters(const TargetRegisterClass *A,
   const auto Found =
       Shared.try_emplace(std::minmax(A->getID(), B->getID()), false);
   if (Found.second) {
-    unitsOf(A); // the second call may move what the first gives
+    unitsOf(A); // the second call may invalidate the first result
     const BitVector &Second = unitsOf(B);
     Found.first->second = unitsOf(A).anyCommon(Second);
   }
@@ -239,7 +239,7 @@ InterferenceChanges comparedByPairs(const FunctionAllocation &F) {
 
 InterferenceTracker::InterferenceTracker(FunctionAllocation &F,
                                          ArrayRef<QueueEntry> Queued)
-    : F(F), MF(const_cast<MachineFunction &>(F.MF)), // to hear of its changes
+    : F(F), MF(const_cast<MachineFunction &>(F.MF)), // registers a delegate
       Before(delegateOf(MF)), Graph(F) {
   for (const QueueEntry &E : Queued)
     queued(E);
@@ -268,7 +268,7 @@ void InterferenceTracker::unassigned(Register Reg) {
 }
 
 void InterferenceTracker::queueing(Register Reg, bool Nested) {
-  // What has left the queue is noted before what enters can hide it.
+  // Handle what left the queue before new entries can hide it.
   unassigned(Reg);
   takeDequeued(Nested);
 }
@@ -279,7 +279,7 @@ void InterferenceTracker::noteOperands(const MachineInstr &I) {
       note(O.getReg());
 }
 
-/// \p I has no operands yet; they are read at the next question.
+/// \p I has no operands yet; the next question reads them.
 void InterferenceTracker::MF_HandleInsertion(MachineInstr &I) {
   Inserted.insert(&I);
   if (Before)
@@ -289,7 +289,7 @@ void InterferenceTracker::MF_HandleInsertion(MachineInstr &I) {
 void InterferenceTracker::MF_HandleRemoval(MachineInstr &I) {
   noteOperands(I);
   if (Inserted.erase(&I)) {
-    // It may have made LLVM renumber what follows.
+    // The instruction may have made LLVM renumber its neighbours.
     const MachineInstr *Last = I.getPrevNode(), *Next = I.getNextNode();
     while (Last && F.LIS.isNotInMIMap(*Last))
       Last = Last->getPrevNode();
@@ -311,8 +311,8 @@ void InterferenceTracker::MF_HandleChangeDesc(MachineInstr &I,
     Before->MF_HandleChangeDesc(I, D);
 }
 
-/// Notes what the instructions that have come or gone since the last question
-/// are about, and whose size has changed with them.
+/// Notes the registers of instructions that were inserted or removed since the
+/// last question, and the ranges that grew or shrank by renumbering.
 void InterferenceTracker::takeInserted() {
   for (const MachineInstr *I : Inserted) {
     noteOperands(*I);
@@ -332,8 +332,8 @@ void InterferenceTracker::dropFromQueue() {
   Queue.pop_back();
 }
 
-/// Notes what LLVM has taken off its queue and dealt with: it does so with one
-/// range before it takes the next.
+/// Notes the ranges that LLVM has dequeued and handled. LLVM handles one range
+/// before it dequeues the next.
 void InterferenceTracker::takeDequeued(bool Nested) {
   while (!Queue.empty()) {
     const auto &[Top, Nth] = Queue.front();
@@ -365,7 +365,7 @@ const InterferenceGraph &InterferenceTracker::sync(Register Reg, bool Nested) {
   return Graph;
 }
 
-//===-- What LLVM's advisors tell -----------------------------------------===//
+//===-- Events from LLVM's advisors ---------------------------------------===//
 
 const InterferenceGraph &
 FunctionAllocation::interference(const LiveRangeQuestion &Q) {
@@ -384,7 +384,7 @@ void FunctionAllocation::queueing(const LiveInterval &LI) {
 void FunctionAllocation::queued(const LiveInterval &LI, unsigned Priority) {
   const QueueEntry E(Priority, ~LI.reg().id());
   if (VRM.hasPhys(LI.reg()))
-    return; // to be recoloured: that queue is another
+    return; // queued for recolouring, which has its own queue
   if (Interference)
     Interference->queued(E);
   else
@@ -400,7 +400,7 @@ void FunctionAllocation::evicting(const LiveInterval &LI, MCRegister Reg) {
 }
 
 bool FunctionAllocation::nested(const LiveInterval &LI) const {
-  // An edit observes new registers; what is assigned is queued for recolouring.
+  // An edit observes new registers; recolouring queues assigned ranges.
   const size_t Known = Observers + (Interference ? 1 : 0);
   return delegateCount(MRI) > Known || VRM.hasPhys(LI.reg());
 }

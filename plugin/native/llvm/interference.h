@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The interference graph of a function whose registers are being allocated:
-// nodes are the live ranges of its virtual registers, edges say that two ranges
-// overlap and could want the same register. It is built when somebody first
-// asks, and then follows what LLVM does to the ranges, at a cost that follows
-// how much that is.
+// The interference graph of a function whose registers are being allocated.
+// Nodes are the live ranges of virtual registers; an edge says that two
+// ranges overlap and could want the same register. The first question builds
+// the graph; later ones update it at a cost proportional to what has
+// changed.
 
 #ifndef PASSPILOT_LLVM_INTERFERENCE_H
 #define PASSPILOT_LLVM_INTERFERENCE_H
@@ -27,7 +27,7 @@ namespace passpilot {
 /// Numbers of virtual registers.
 using RegisterSet = llvm::SmallSetVector<unsigned, 16>;
 
-/// What one node shows, but for its neighbours.
+/// The state of one node, without its neighbours.
 struct RangeState {
   const llvm::TargetRegisterClass *Class = nullptr;
   float Weight = 0;
@@ -36,7 +36,7 @@ struct RangeState {
   llvm::MCRegister Assigned;
 
   bool isSpillable() const;
-  /// LLVM's estimate of what a spill would cost, from which it has the weight.
+  /// LLVM's estimate of the cost of a spill, from which it computes the weight.
   double spillCost() const;
   bool operator==(const RangeState &O) const {
     return Class == O.Class && Weight == O.Weight && Size == O.Size &&
@@ -46,9 +46,9 @@ struct RangeState {
 
 /// The difference between two versions of a graph.
 struct InterferenceChanges {
-  size_t Version;                ///< the later one
-  std::vector<unsigned> Removed; ///< nodes, with their edges
-  std::vector<unsigned> Nodes;   ///< new, or with another state
+  size_t Version;                ///< the version after the changes
+  std::vector<unsigned> Removed; ///< removed nodes; their edges go, too
+  std::vector<unsigned> Nodes;   ///< new nodes, or nodes whose state changed
   std::vector<std::pair<unsigned, unsigned>> Unlinked, Linked;
 };
 
@@ -62,11 +62,11 @@ public:
   /// see SegmentIndex.
   void renumbered(llvm::SlotIndex From, llvm::SlotIndex Until,
                   RegisterSet &Touched);
-  /// What is different since \p Version, 0 being the empty graph.
+  /// The changes since \p Version; version 0 is the empty graph.
   InterferenceChanges changes(size_t Version) const;
   /// Null for a register without a live range.
   const RangeState *find(unsigned Number) const;
-  /// How many ranges have been read, and segments been looked at.
+  /// The number of ranges read plus segments visited.
   uint64_t work() const { return Reads + Index.looks(); }
 
 private:
@@ -78,7 +78,7 @@ private:
   const FunctionAllocation &F;
   SegmentIndex Index;
   std::vector<std::unique_ptr<Node>> Nodes; ///< by number
-  // What has changed, in order: a node as an edge to itself.
+  // All changes in order; a changed node is an edge to itself.
   std::vector<std::pair<unsigned, unsigned>> Journal;
   llvm::DenseMap<const llvm::TargetRegisterClass *, llvm::BitVector> Units;
   llvm::DenseMap<std::pair<unsigned, unsigned>, bool> Shared;
@@ -95,42 +95,42 @@ private:
                       const llvm::TargetRegisterClass *B);
 };
 
-/// Whether \p Reg has a live range that is a node.
+/// The live range of \p Reg if it is a node; else null.
 const llvm::LiveInterval *liveRange(const FunctionAllocation &F,
                                     llvm::Register Reg);
 
 RangeState stateOf(const FunctionAllocation &F, const llvm::LiveInterval &LI);
 
-/// The graph of this moment, made from nothing.
+/// The current graph, built from scratch.
 InterferenceGraph madeAfresh(const FunctionAllocation &F);
-/// The same graph made without an index: LLVM compares each two ranges.
+/// The current graph by LLVM's pairwise comparison, without an index.
 InterferenceChanges comparedByPairs(const FunctionAllocation &F);
 
-/// Keeps the graph of one function. LLVM announces most of what it does: new
-/// registers and instructions to delegates; live ranges that it unassigns to
-/// the eviction advisor, or by queueing them. The rest concerns only what it
-/// has taken off its queue, which is kept here a second time.
+/// Maintains the graph of one function. LLVM announces most changes: new
+/// registers and instructions to delegates; unassigned live ranges to the
+/// eviction advisor, or by queueing them. Other changes concern only ranges
+/// that LLVM has dequeued, so this class keeps a copy of the queue.
 ///
-/// While an edit (a split, a spill) or a recolouring is going on, what was
-/// announced before may still change: it is read again at every question until
-/// one comes that is not asked from within.
+/// During an edit (a split, a spill) or a recolouring, announced changes are
+/// not final: every question reads them again until one comes from outside an
+/// edit.
 class InterferenceTracker final : llvm::MachineRegisterInfo::Delegate,
                                   llvm::MachineFunction::Delegate {
 public:
-  /// \p Queue: what LLVM has queued until now.
+  /// \p Queue: what LLVM has queued so far.
   InterferenceTracker(FunctionAllocation &F, llvm::ArrayRef<QueueEntry> Queue);
   ~InterferenceTracker() override;
   InterferenceTracker(const InterferenceTracker &) = delete;
   InterferenceTracker &operator=(const InterferenceTracker &) = delete;
 
-  /// \p Reg is about to enter LLVM's queue, or has.
+  /// LLVM is about to queue \p Reg; queued() tells that it has.
   void queueing(llvm::Register Reg, bool Nested);
   void queued(const QueueEntry &E);
-  /// It has been unassigned, and is not in LLVM's queue.
+  /// \p Reg was unassigned and is not in LLVM's queue.
   void unassigned(llvm::Register Reg);
 
-  /// Brings the graph up to date for a question about \p Reg. \p Nested: LLVM
-  /// asks from within an edit or a recolouring.
+  /// Updates the graph for a question about \p Reg. \p Nested: the question
+  /// comes from within an edit or a recolouring.
   const InterferenceGraph &sync(llvm::Register Reg, bool Nested);
 
 private:
@@ -142,7 +142,7 @@ private:
   RegisterSet Noted;
   llvm::DenseSet<llvm::MachineInstr *> Inserted;
   std::vector<std::pair<llvm::SlotIndex, llvm::SlotIndex>> Removed;
-  // LLVM's queue: entries with their ordinals, and the last of each register.
+  // A copy of LLVM's queue: numbered entries, and the last of each register.
   std::vector<std::pair<QueueEntry, size_t>> Queue;
   llvm::DenseMap<unsigned, size_t> Latest;
   size_t Ordinal = 0;

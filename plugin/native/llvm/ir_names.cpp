@@ -102,7 +102,7 @@ void addPointerFlags(const GetElementPtrInst &G, Flags &F) {
     F.push_back("nuw");
 }
 
-/// The flags that are a property of the opcode's class.
+/// Adds the flags that belong to the opcode's class.
 void addWrapFlags(const Instruction &I, Flags &F) {
   if (isa<OverflowingBinaryOperator>(I) || isa<TruncInst>(I)) {
     if (I.hasNoUnsignedWrap())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The words that LLVM's assembly has for properties of the IR.
+// The assembly's words for properties of the IR.
 
 #ifndef PASSPILOT_LLVM_IR_NAMES_H
 #define PASSPILOT_LLVM_IR_NAMES_H
@@ -15,7 +15,7 @@
 
 namespace passpilot {
 
-/// "external" for the one that has no word in the assembly.
+/// "external" for external linkage, which has no word in the assembly.
 std::string linkageText(const llvm::GlobalValue &G);
 std::optional<llvm::GlobalValue::LinkageTypes> linkageOf(llvm::StringRef Text);
 
@@ -24,10 +24,10 @@ std::string visibilityText(const llvm::GlobalValue &G);
 std::optional<llvm::GlobalValue::VisibilityTypes>
 visibilityOf(llvm::StringRef Text);
 
-/// "ccc", "fastcc", ...; "cc 99" for those without a word.
+/// "ccc", "fastcc", ...; "cc 99" for unnamed conventions.
 std::string callingConvText(llvm::CallingConv::ID CC);
 
-/// "nsw", "fast", "volatile", ...: the flags of \p I in the assembly's order.
+/// The flags of \p I in the assembly's order: "nsw", "fast", "volatile", ...
 std::vector<const char *> flagTexts(const llvm::Instruction &I);
 
 /// "unordered", "seq_cst", ...; empty if \p I is not atomic.

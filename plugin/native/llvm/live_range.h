@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a policy or a custom feature may ask about a live range beyond LLVM's
-// own features. All of it is computed on demand from LLVM's analyses, which it
-// does not change.
+// What policies and custom features may ask about a live range beyond LLVM's
+// own features. Everything is computed on demand from LLVM's analyses, without
+// changing them.
 
 #ifndef PASSPILOT_LLVM_LIVE_RANGE_H
 #define PASSPILOT_LLVM_LIVE_RANGE_H
@@ -24,26 +24,26 @@ std::string className(const FunctionAllocation &F, llvm::Register Reg);
 /// "rax": the target's name in lower case.
 std::string physicalName(const FunctionAllocation &F, llvm::MCRegister Reg);
 
-/// Starts and ends, in slot index units (16 per instruction).
+/// The (start, end) pairs, in slot index units (16 per instruction).
 std::vector<std::pair<int64_t, int64_t>> segments(const FunctionAllocation &F,
                                                   const llvm::LiveInterval &LI);
-/// Numbers of the blocks in which the range is live, ascending.
+/// The numbers of the blocks in which the range is live, ascending.
 std::vector<int64_t> blocks(const FunctionAllocation &F,
                             const llvm::LiveInterval &LI);
-/// The registers that LLVM would like to give the range now, best first.
+/// The registers that LLVM prefers for the range now, best first.
 std::vector<std::string> hints(const FunctionAllocation &F,
                                const llvm::LiveInterval &LI);
-/// The register that the range has now; empty for none.
+/// The range's current register; empty for none.
 std::string assigned(const FunctionAllocation &F, const llvm::LiveInterval &LI);
 bool isLocal(const FunctionAllocation &F, const llvm::LiveInterval &LI);
-/// The deepest loop in which the range is defined or used.
+/// The depth of the deepest loop that defines or uses the range.
 unsigned loopDepth(const FunctionAllocation &F, const llvm::LiveInterval &LI);
 
-/// The operands that are the range's register, in the order of LLVM's use list;
-/// debug instructions are left out.
+/// The operands that are the range's register, in the order of LLVM's use list,
+/// without debug instructions.
 std::vector<const llvm::MachineOperand *>
 operands(const FunctionAllocation &F, const llvm::LiveInterval &LI);
-/// Where the instruction is, in slot index units.
+/// The position of the instruction, in slot index units.
 int64_t position(const FunctionAllocation &F, const llvm::MachineInstr &I);
 std::string opcodeName(const FunctionAllocation &F,
                        const llvm::MachineInstr &I);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the register allocator asks an advisor.
+// The questions that the register allocator asks an advisor.
 
 #ifndef PASSPILOT_LLVM_LIVE_RANGE_QUESTION_H
 #define PASSPILOT_LLVM_LIVE_RANGE_QUESTION_H
@@ -20,7 +20,7 @@ public:
   FunctionAllocation &Function;
   const llvm::LiveInterval &Range;
   /// Whether LLVM asks from within an edit or a recolouring, when live ranges
-  /// change that it has announced before.
+  /// that it has already announced may still change.
   virtual bool nested() const = 0;
   /// Names the virtual register, "%12".
   DecisionPlace place() override;
@@ -29,29 +29,29 @@ private:
   std::string Name;
 };
 
-/// Which live range to evict for Range.
+/// Which live range to evict in favour of Range.
 class EvictQuestion final : public LiveRangeQuestion {
 public:
   EvictQuestion(FunctionAllocation &F, const llvm::LiveInterval &LI,
                 const int64_t *Mask, bool MustEvict, bool Nested)
       : LiveRangeQuestion(F, LI), Mask(Mask), MustEvict(MustEvict),
         Nested(Nested) {}
-  /// The registers of the columns: hints, then the order of the class.
+  /// The registers of the columns: first hints, then the class's order.
   llvm::SmallVector<llvm::MCRegister, EvictColumns> Registers;
   size_t HintCount = 0;
   const int64_t *const Mask;
   const bool MustEvict; ///< the range cannot be spilled
-  const bool Nested;    ///< in a recolouring
+  const bool Nested;    ///< asked during a recolouring
   llvm::function_ref<llvm::MCRegister()> Default;
 
   Advice defaultAdvice() override;
   std::string forbidden(Advice A) override;
   bool nested() const override { return Nested; }
-  /// The column of \p Register; DoNotEvict for none.
+  /// The column of \p Register; DoNotEvict if it has none.
   int64_t column(llvm::MCRegister Register) const;
-  /// The live ranges in the way, each once.
+  /// The live ranges that interfere, without duplicates.
   Ranges interferences(size_t Column) const;
-  /// The same for each unit of the column's register.
+  /// As interferences(), for each unit of the column's register.
   llvm::SmallVector<Ranges, 4> unitInterferences(size_t Column) const;
 };
 

@@ -15,7 +15,7 @@ static cl::Option *findOption(StringRef Name) {
 }
 
 bool boolOption(StringRef Name) {
-  // The only type that LLVM declares these options with.
+  // LLVM declares these options as booleans only.
   auto *O = static_cast<cl::opt<bool> *>(findOption(Name));
   return O && *O;
 }

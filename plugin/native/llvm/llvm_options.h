@@ -9,21 +9,21 @@
 
 namespace passpilot {
 
-/// The value of a boolean option of LLVM's; false if there is no such option.
+/// The value of LLVM's boolean option \p Name; false if there is none.
 bool boolOption(llvm::StringRef Name);
 
-/// Lifts LLVM's process-wide growth limit for ML inlining, which would stop the
-/// asking without a word. Advisors keep a budget of their own. A limit that the
-/// user gave on the command line stays.
+/// Lifts LLVM's process-wide growth limit for ML inlining, which would silently
+/// stop the questions. Advisors keep their own budget. A limit from the user's
+/// command line stays.
 void liftGrowthLimit();
 
-/// Likewise for the limit of evictions per live range: a session keeps its own,
-/// which does not count the default's.
+/// Lifts LLVM's limit of evictions per live range. The session keeps its own
+/// limit, which does not count the default's evictions.
 void liftEvictionLimit();
 
-/// Takes back what back ends write into process-wide options of LLVM's (PowerPC
-/// asks for larger jump tables), so that one compilation does not change the
-/// next. To be called before a target machine is made.
+/// Resets process-wide options that back ends overwrite (PowerPC enlarges jump
+/// tables), so that one compilation does not affect the next. Call this before
+/// making a target machine.
 void forgetTargets();
 
 } // namespace passpilot

@@ -44,8 +44,8 @@ std::string verified(const PassUnit &Unit) {
   return "";
 }
 
-/// Whether a walk of \p CG from callees to callers can take in that \p From now
-/// mentions \p G: the function may come later in the walk, or be dead already.
+/// Whether a bottom-up walk of \p CG can accept that \p From now mentions \p G.
+/// It cannot if the walk visits \p G later, or if \p G is dead already.
 bool inOrder(LazyCallGraph &CG, LazyCallGraph::Node &From, Function &G) {
   LazyCallGraph::Node *To = CG.lookup(G);
   if (To && From->lookup(*To))
@@ -55,8 +55,8 @@ bool inOrder(LazyCallGraph &CG, LazyCallGraph::Node &From, Function &G) {
   return FromRC && ToRC && (FromRC == ToRC || FromRC->isAncestorOf(*ToRC));
 }
 
-/// The operands by which \p F mentions a function, defined in the module, that
-/// is out of order; each with the first such function.
+/// The operands by which \p F mentions an out-of-order function that the module
+/// defines, with the first such function of each operand.
 SmallVector<std::pair<Use *, Function *>, 0> outOfOrder(LazyCallGraph &CG,
                                                         Function &F) {
   SmallVector<std::pair<Use *, Function *>, 0> Found;
@@ -81,19 +81,19 @@ SmallVector<std::pair<Use *, Function *>, 0> outOfOrder(LazyCallGraph &CG,
   return Found;
 }
 
-/// Brings the walked call graph up to date with the functions of an SCC pass;
-/// LLVM does it for function passes itself.
+/// Updates the walked call graph for the functions of an SCC pass; for function
+/// passes LLVM does it.
 void updateCallGraph(const PassUnit &Unit) {
   SmallVector<LazyCallGraph::Node *, 4> Nodes;
   for (LazyCallGraph::Node &N : *Unit.SCC)
     Nodes.push_back(&N);
-  for (LazyCallGraph::Node *N : Nodes) // the SCC may fall apart meanwhile
+  for (LazyCallGraph::Node *N : Nodes) // the update may split the SCC
     updateCGAndAnalysisManagerForCGSCCPass(
         *Unit.Walked, *Unit.Walked->lookupSCC(*N), *N, *Unit.Managers.CGSCC,
         *Unit.CGSCCUpdate, *Unit.Managers.Function);
 }
 
-/// Puts the nest of the loop into the form that LLVM's loop passes expect.
+/// Restores the form that LLVM's loop passes expect of the loop nest.
 void restoreLoops(const PassUnit &Unit) {
   LoopStandardAnalysisResults &R = *Unit.LoopResults;
   R.SE.forgetAllLoops();

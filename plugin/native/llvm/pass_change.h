@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What LLVM expects once a pass has changed the IR, and a pass of the user's
-// need not know: a call graph that is up to date while LLVM walks it, loops in
-// closed SSA form, scalar evolution without what it remembers. And valid IR.
+// Restores what LLVM expects after a pass has changed the IR, so that the
+// user's pass need not know it: an up-to-date call graph during a walk, loops
+// in closed SSA form, no outdated scalar evolution. Also verifies the IR.
 
 #ifndef PASSPILOT_LLVM_PASS_CHANGE_H
 #define PASSPILOT_LLVM_PASS_CHANGE_H
@@ -13,21 +13,21 @@
 
 namespace passpilot {
 
-/// The functions that a pass of a lower level than the module's may change.
+/// The functions that a pass below module level may change.
 llvm::SmallVector<llvm::Function *, 4> functionsOf(const PassUnit &Unit);
 
 /// The verifier's complaints about \p F or, if it is null, about what the pass
-/// of \p Unit may change; empty if there are none.
+/// of \p Unit may change; empty if the IR is valid.
 std::string complaints(const PassUnit &Unit, const llvm::Function *F);
 
-/// Verifies what \p Unit's pass may have changed, if \p Verify, and brings
-/// LLVM's structures up to date. Else says what is wrong with the change, and
-/// sets \p BrokenIR if the IR is not valid.
+/// Verifies what \p Unit's pass may have changed, if \p Verify, and updates
+/// LLVM's structures. Returns what is wrong, if anything, and sets \p BrokenIR
+/// if the IR is invalid.
 std::optional<std::string> settleChange(const PassUnit &Unit, bool Verify,
                                         bool &BrokenIR);
 
-/// After a failure, lets LLVM bring the call graph that it walks up to date all
-/// the same: what it cannot take in becomes poison. True if anything did.
+/// After a failure, still updates the call graph that LLVM walks. References
+/// that the walk cannot accept become poison. Returns true if any did.
 bool abandonChange(const PassUnit &Unit);
 
 } // namespace passpilot

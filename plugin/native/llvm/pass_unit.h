@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a pass runs on.
+// The unit of IR that a pass runs on.
 
 #ifndef PASSPILOT_LLVM_PASS_UNIT_H
 #define PASSPILOT_LLVM_PASS_UNIT_H
@@ -25,17 +25,17 @@ struct AnalysisManagers {
   llvm::ModuleAnalysisManager *Module = nullptr;
 };
 
-/// What a pass runs on: the object of its level, and what contains it.
+/// A pass's unit: the object at its level, and what contains it.
 struct PassUnit {
   PassLevel Level = PassLevel::Module;
   llvm::Module *Module = nullptr;
-  llvm::LazyCallGraph::SCC *SCC = nullptr; ///< of a CGSCC pass
-  llvm::Function *Function = nullptr;      ///< of a function or loop pass
-  llvm::Loop *Loop = nullptr;              ///< of a loop pass
+  llvm::LazyCallGraph::SCC *SCC = nullptr; ///< set for a CGSCC pass
+  llvm::Function *Function = nullptr;      ///< set for a function or loop pass
+  llvm::Loop *Loop = nullptr;              ///< set for a loop pass
   llvm::CGSCCUpdateResult *CGSCCUpdate = nullptr;
   llvm::LoopStandardAnalysisResults *LoopResults = nullptr;
   AnalysisManagers Managers;
-  /// The call graph that LLVM walks at present; null outside such a walk.
+  /// The call graph that LLVM is walking; null outside such a walk.
   llvm::LazyCallGraph *Walked = nullptr;
 
   /// "function f", "loop body in function f".

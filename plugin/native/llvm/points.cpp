@@ -50,7 +50,7 @@ static const Point &priorityPoint() {
   static const Point P = [] {
     Domain D;
     D.Kind = DomainKind::Number;
-    D.High = 4294967295.0; // what LLVM's queue can hold
+    D.High = 4294967295.0; // the maximum of LLVM's queue
     return Point{"priority", fromLLVM(ReleasePriority::features()),
                  TensorSpec{"priority_default", ScalarType::Double, {1}},
                  TensorSpec{"priority", ScalarType::Double, {1}}, D};

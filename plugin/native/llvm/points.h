@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// LLVM's decision points: the tensors that LLVM itself computes for each.
+// LLVM's decision points: the tensors that LLVM computes at each of them.
 
 #ifndef PASSPILOT_LLVM_POINTS_H
 #define PASSPILOT_LLVM_POINTS_H
@@ -11,28 +11,28 @@
 
 namespace passpilot {
 
-/// An option that bounds what a runner may do at a point.
+/// An option that limits what a runner may do at a point.
 struct PointLimit {
-  const char *Option; ///< null: there is none
-  const char *Value;  ///< what help texts call its value
+  const char *Option; ///< null: no such option
+  const char *Value;  ///< the value's name in help texts
   const char *Help;
   double Default;
-  bool Whole; ///< it is an integer
+  bool Whole; ///< the value is an integer
 };
 
-/// One of LLVM's decision points, as options, bindings and doors need it. The
-/// catalogue of Python has the same row (features/catalogue.py).
+/// One of LLVM's decision points, for options, bindings and plugins. Python's
+/// catalogue (features/catalogue.py) has the same row.
 struct HookedPoint {
   const char *Name;
-  const char *Function; ///< which of ours reaches it: optimize or emit
-  const char *Question; ///< what a runner is asked
+  const char *Function; ///< our function that reaches it: optimize or emit
+  const char *Question; ///< what a runner decides
   const char *Unasked;  ///< why a runner may never be asked
   PointLimit Limit;
   const Point &(*Table)(); ///< the tensors
 };
 
 llvm::ArrayRef<HookedPoint> hookedPoints();
-/// The point of this name; null if there is none.
+/// The point named \p Name; null if there is none.
 const HookedPoint *findHooked(llvm::StringRef Name);
 
 /// The tensors of the point "inline".

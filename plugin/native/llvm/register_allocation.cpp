@@ -37,7 +37,7 @@ public:
                                              *TRI, RegClassInfo, Frequencies,
                                              Loops, delegateCount(*MRI)});
   }
-  /// The end of the function's allocation.
+  /// Runs when the function's allocation ends.
   ~EvictionAdvisor() override {
     if (All.Costs)
       addCost();
@@ -48,7 +48,7 @@ private:
   RegisterAllocation &All;
   const std::unique_ptr<RegAllocEvictionAdvisor> Release, Default;
   mutable bool ContextTold = false;
-  // How often each live range was evicted by an answer.
+  // How often the answers have evicted each live range.
   mutable DenseMap<Register, unsigned> Evictions;
   mutable unsigned MostEvictions = 0;
 
@@ -105,7 +105,7 @@ MCRegister EvictionAdvisor::choose(const LiveInterval &VirtReg,
     return ByDefault();
   }
   Q.Default = ByDefault;
-  // Set where LLVM's advisor is not to have the last word.
+  // Set if it overrides the result of LLVM's advisor.
   std::optional<MCRegister> Chosen;
   auto Answer = [&] { return answer(Q, Chosen); };
   All.Receiver->Answer = Answer;
@@ -115,9 +115,9 @@ MCRegister EvictionAdvisor::choose(const LiveInterval &VirtReg,
   return Chosen ? *Chosen : Found;
 }
 
-/// Lists the registers as LLVM's model counts them. False if it must not be
-/// asked: it writes past its columns where there are more registers, and reads
-/// the ends of a range that has none.
+/// Lists the registers in the columns of LLVM's model. Returns false if the
+/// model must not be asked: LLVM overflows its columns if there are more
+/// registers, and reads the ends of an empty range.
 bool EvictionAdvisor::findColumns(EvictQuestion &Q,
                                   const AllocationOrder &Order,
                                   uint8_t CostLimit) const {
@@ -138,7 +138,7 @@ bool EvictionAdvisor::findColumns(EvictQuestion &Q,
   return Q.Registers.size() < EvictColumns;
 }
 
-/// Answers LLVM, whose tensors are in the session's buffers.
+/// Answers LLVM, which has written its tensors into the session's buffers.
 int64_t EvictionAdvisor::answer(EvictQuestion &Q,
                                 std::optional<MCRegister> &Chosen) const {
   Session &S = *All.Evict;
@@ -147,8 +147,8 @@ int64_t EvictionAdvisor::answer(EvictQuestion &Q,
   ContextTold = true;
   if (S.Limit > 0 && MostEvictions >= S.Limit)
     applyLimit(Q);
-  // Where a register must be found, the default may prefer to recolour others
-  // to evicting any; the model's columns have no word for that.
+  // Where a register must be found, the default may recolour other ranges
+  // instead of evicting; the model has no column for that.
   if (Q.MustEvict && !Q.Mask[Q.column(Q.Default())]) {
     ++S.Counts.NotAskable;
     return overrule(Q, Chosen);
@@ -159,20 +159,20 @@ int64_t EvictionAdvisor::answer(EvictQuestion &Q,
       count(Q, Answer->Integer);
     return Answer->Integer;
   }
-  // The session has stopped, or fell back on a default that LLVM's ML advisor
-  // would not consider: LLVM's default decides over its head.
+  // The session has stopped, or took a default that LLVM's ML advisor would not
+  // consider: override LLVM's advisor with the default.
   return overrule(Q, Chosen);
 }
 
-/// Lets LLVM's default decide; returns an answer that LLVM's ML advisor takes.
+/// Chooses LLVM's default; returns a legal answer for LLVM's ML advisor.
 int64_t EvictionAdvisor::overrule(EvictQuestion &Q,
                                   std::optional<MCRegister> &Chosen) const {
   Chosen = Q.Default();
   return find(ArrayRef(Q.Mask, EvictColumns), 1) - Q.Mask;
 }
 
-/// Takes columns out of the mask whose live ranges have been evicted too often.
-/// The default's choice stays, and so does at least one.
+/// Masks columns whose live ranges have been evicted too often. Keeps the
+/// default's column, and all columns if none would be left.
 void EvictionAdvisor::applyLimit(EvictQuestion &Q) const {
   int64_t *Mask = All.Evict->mask();
   const std::vector<int64_t> Before(Mask, Mask + EvictColumns);
@@ -204,8 +204,8 @@ void EvictionAdvisor::count(const EvictQuestion &Q, int64_t Column) const {
     return;
   Stopwatch Watch;
   SmallPtrSet<const LiveInterval *, 8> Seen;
-  // LLVM's own queries, whose answers it still has: it has looked at each range
-  // in the way of a legal column.
+  // LLVM's queries still hold the results: LLVM has looked at every range that
+  // interferes in a legal column.
   for (MCRegUnit Unit : TRI->regunits(Q.Registers[Column]))
     for (const LiveInterval *LI :
          Matrix->query(Q.Range, Unit).interferingVRegs())
@@ -263,7 +263,7 @@ private:
   unsigned decide(const LiveInterval &LI) const {
     if (!Release || All.stopped())
       return Default->getPriority(LI);
-    Release->getPriority(LI); // for its tensors alone
+    Release->getPriority(LI); // only to compute its tensors
     if (!ContextTold)
       All.Priority->switchContext(MF.getName());
     ContextTold = true;
@@ -277,7 +277,7 @@ private:
 
   const MachineFunction &MF;
   RegisterAllocation &All;
-  // The base class has the method public; LLVM's own have it private.
+  // The method is public in the base class, but private in LLVM's advisors.
   const std::unique_ptr<RegAllocPriorityAdvisor> Release, Default;
   mutable bool ContextTold = false;
 };

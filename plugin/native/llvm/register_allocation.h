@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The advisors of LLVM's greedy register allocator during one compilation.
-// LLVM's own ML advisors compute the features into a session's buffers and map
+// LLVM's ML advisors write the features into a session's buffers and map
 // columns to registers; the session answers; LLVM's default advisors give the
-// default decision, and decide whatever LLVM would not ask a model.
+// default decision, and decide where LLVM would not ask a model.
 
 #ifndef PASSPILOT_LLVM_REGISTER_ALLOCATION_H
 #define PASSPILOT_LLVM_REGISTER_ALLOCATION_H
@@ -28,8 +28,8 @@ namespace passpilot {
 
 class RegisterAllocation;
 
-/// Whose code generation it is: finds the module's advisors when it begins, and
-/// learns of its end.
+/// Callbacks of a code generation: Begin finds the module's advisors, End is
+/// called when it is over.
 struct AllocationHost {
   std::function<RegisterAllocation &(llvm::Module &)> Begin;
   std::function<void()> End = [] {};
@@ -38,27 +38,27 @@ struct AllocationHost {
 /// Advises the register allocation of one module's code generation.
 class RegisterAllocation {
 public:
-  /// Either session may be null: LLVM's default then decides that point.
-  /// Throws WrongLLVM.
+  /// A null session leaves its point to LLVM's default. Throws
+  /// WrongLLVM.
   RegisterAllocation(llvm::LLVMContext &C, Session *Evict, Session *Priority);
   ~RegisterAllocation();
 
-  /// To be called before the code generator adds its passes.
+  /// Call this before the code generator adds its passes.
   void install(llvm::legacy::PassManagerBase &PM);
-  /// What LLVM's code generator asks for its advisors, instead of LLVM's own.
+  /// The analyses from which LLVM's allocator gets its advisors.
   static llvm::Pass *createEvictionAnalysis(AllocationHost Host);
   static llvm::Pass *createPriorityAnalysis(AllocationHost Host);
-  /// Whether a session wants the compilation to end.
+  /// Whether a session has stopped the compilation.
   bool stopped() const;
 
   Session *const Evict, *const Priority;
   ReleaseEviction Eviction;
   ReleasePriority Priorities;
-  TensorReceiver *Receiver = nullptr; ///< of LLVM's eviction tensors
-  /// If set, gets the cost of each function that has been allocated. Where the
-  /// allocator runs more than once over a function (AMDGPU), the last counts.
+  TensorReceiver *Receiver = nullptr; ///< gets LLVM's eviction tensors
+  /// If set, receives the cost of each allocated function. If the allocator
+  /// runs several times over a function (AMDGPU), the last run counts.
   std::vector<AllocationCost> *Costs = nullptr;
-  /// The function in allocation now, if there is one.
+  /// The function that is being allocated; null between functions.
   std::unique_ptr<FunctionAllocation> Current;
 
 private:

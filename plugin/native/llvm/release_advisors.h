@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// LLVM's own ML advisors of the register allocator, made to write their tensors
-// into our buffers. They keep a model runner in a private member; it is put
-// there before LLVM would make one. compat.h declares those members again, and
-// what can be checked of them is checked each time.
+// LLVM's ML advisors of the register allocator, made to write their tensors
+// into our buffers. They keep a model runner in a private member; we set it
+// before LLVM would create one. compat.h declares those members; what can be
+// verified about them is verified each time.
 
 #ifndef PASSPILOT_LLVM_RELEASE_ADVISORS_H
 #define PASSPILOT_LLVM_RELEASE_ADVISORS_H
@@ -21,42 +21,42 @@
 
 namespace passpilot {
 
-/// Columns of the eviction model: 32 registers, and the candidate itself, which
-/// means not to evict.
+/// Columns of the eviction model: 32 registers, then the candidate itself,
+/// which means no eviction.
 constexpr int64_t EvictColumns = 33;
 constexpr int64_t DoNotEvict = 32;
 
-/// This LLVM is not the one that the members in compat.h belong to.
+/// The private members of this LLVM differ from those in compat.h.
 struct WrongLLVM : std::runtime_error {
   using runtime_error::runtime_error;
 };
 
-/// Receives LLVM's tensors. Index -> buffer, which stays where it is.
+/// Gives the buffer for LLVM's tensor of this index; buffers do not move.
 using TensorBuffers = std::function<void *(size_t)>;
 
-/// Stands where LLVM keeps its model.
+/// The model runner that LLVM's advisor uses.
 class TensorReceiver final : public llvm::MLModelRunner {
 public:
   TensorReceiver(llvm::LLVMContext &C,
                  const std::vector<llvm::TensorSpec> &Specs,
                  const TensorBuffers &Buffers);
-  /// Answers LLVM's question, which is in the buffers: with a column.
-  /// It refers to a function object that lives for that question only.
+  /// Answers LLVM's question with a column; the tensors are in the buffers. The
+  /// function object lives only during that question.
   llvm::function_ref<int64_t()> Answer;
 
 private:
-  int64_t Column = 0; // its bytes also are the float 0 that priority ignores
+  int64_t Column = 0; // as a float it is 0, which priority ignores
   void *evaluateUntyped() override;
 };
 
 /// LLVM's ML eviction advisor.
 class ReleaseEviction {
 public:
-  /// Throws WrongLLVM if this one keeps its model elsewhere.
+  /// Throws WrongLLVM if this LLVM keeps its model elsewhere.
   explicit ReleaseEviction(llvm::LLVMContext &C);
-  /// The specs of its tensors, LLVM's own list.
+  /// The specs of its tensors, from LLVM's own list.
   const std::vector<llvm::TensorSpec> &features() const;
-  /// To be called once, before the first getAdvisor().
+  /// Call this once, before the first getAdvisor().
   TensorReceiver &receive(llvm::LLVMContext &C, const TensorBuffers &Buffers);
   llvm::RegAllocEvictionAdvisorProvider &provider() { return *Provider; }
 

@@ -16,7 +16,7 @@ unsigned SegmentIndex::newNode(const Segment &S, unsigned Range) {
     N = Free.back();
     Free.pop_back();
   }
-  // Marsaglia's xorshift: the same tree in every run.
+  // Marsaglia's xorshift; deterministic, so every run has the same tree.
   Seed ^= Seed << 13;
   Seed ^= Seed >> 17;
   Seed ^= Seed << 5;
@@ -34,7 +34,7 @@ bool SegmentIndex::before(const Node &N, SlotIndex Start,
   return N.Start != Start ? N.Start < Start : N.Range < Range;
 }
 
-/// Makes LastEnd of \p N right, once it is so of its children.
+/// Recomputes LastEnd of \p N from its children.
 void SegmentIndex::settle(unsigned N) {
   Node &Parent = Nodes[N];
   Parent.LastEnd = Parent.End;
@@ -43,7 +43,7 @@ void SegmentIndex::settle(unsigned N) {
       Parent.LastEnd = std::max(Parent.LastEnd, Nodes[Child].LastEnd);
 }
 
-/// Cuts \p Tree into what is before (\p Start, \p Range) and the rest.
+/// Splits \p Tree into the nodes before (\p Start, \p Range) and the rest.
 void SegmentIndex::split(unsigned Tree, SlotIndex Start, unsigned Range,
                          unsigned &Low, unsigned &High) {
   if (!Tree) {
@@ -61,7 +61,7 @@ void SegmentIndex::split(unsigned Tree, SlotIndex Start, unsigned Range,
   settle(Tree);
 }
 
-/// Joins two trees, all of \p Low before all of \p High.
+/// Joins two trees; all nodes of \p Low precede those of \p High.
 unsigned SegmentIndex::merge(unsigned Low, unsigned High) {
   if (!Low || !High)
     return Low ? Low : High;
@@ -97,7 +97,7 @@ void SegmentIndex::erase(const Segment &S, unsigned Range) {
 }
 
 void SegmentIndex::visit(unsigned Tree, const Segment &S, Visitor Visit) {
-  // Children are never moved while visited: Visit does not change the tree.
+  // No node moves during the visit: Visit does not change the tree.
   while (Tree && S.first < Nodes[Tree].LastEnd) {
     const Node &N = Nodes[Tree];
     ++Looks;

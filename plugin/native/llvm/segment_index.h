@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The segments of many live ranges, found by where they are: which overlap one
-// given segment, and which have ends whose number LLVM has changed.
+// Indexes the segments of many live ranges by position: finds those that
+// overlap a given segment, and ends that LLVM has renumbered.
 //
-// LLVM renumbers slot indexes when instructions are inserted, which changes
-// their numbers and never their order. So everything here is ordered by the
-// indexes themselves, and stays so; numbers are kept only to see the change.
+// When LLVM inserts instructions it renumbers slot indexes but keeps their
+// order. The tree is therefore ordered by the indexes themselves; their numbers
+// are stored only to detect renumbering.
 
 #ifndef PASSPILOT_LLVM_SEGMENT_INDEX_H
 #define PASSPILOT_LLVM_SEGMENT_INDEX_H
@@ -20,7 +20,7 @@
 
 namespace passpilot {
 
-/// From the first slot to before the second.
+/// [first, second) in slots.
 using Segment = std::pair<llvm::SlotIndex, llvm::SlotIndex>;
 
 class SegmentIndex {
@@ -32,23 +32,23 @@ public:
 
   /// The segments of one range do not overlap.
   void insert(const Segment &S, unsigned Range);
-  /// \p S as it was inserted.
+  /// Erases \p S exactly as it was inserted.
   void erase(const Segment &S, unsigned Range);
 
-  /// Visits the owners of the segments that overlap \p S, each segment's once.
+  /// Visits the owner of every segment that overlaps \p S.
   void overlapping(const Segment &S, Visitor Visit);
-  /// Visits the owners of ends that LLVM has renumbered, from \p From onwards:
-  /// it renumbers a run of neighbours, so the first end at or after \p Until
-  /// that has kept its number ends the search.
+  /// Visits the owners of ends that LLVM has renumbered, from \p From on. LLVM
+  /// renumbers a run of neighbours, so the search stops at the first end at or
+  /// after \p Until whose number is unchanged.
   void renumbered(llvm::SlotIndex From, llvm::SlotIndex Until, Visitor Visit);
 
-  /// How many segments and ends have been looked at.
+  /// The number of segments and ends visited so far.
   uint64_t looks() const { return Looks; }
 
 private:
   // A treap by (Start, Range): node 0 is the empty tree.
   struct Node {
-    llvm::SlotIndex Start, End, LastEnd; ///< LastEnd: within the subtree
+    llvm::SlotIndex Start, End, LastEnd; ///< LastEnd: the subtree's last end
     unsigned Range = 0, Left = 0, Right = 0;
     uint32_t Heat = 0;
   };

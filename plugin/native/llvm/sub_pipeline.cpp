@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Pipelines of LLVM's passes that a pass of the user's runs on its own unit.
-//
-// They run as elements of the outer pipeline would: with its analysis managers,
-// its instrumentation and its advisors. What LLVM's adaptors tell the managers
-// around a pass is told here.
+// Runs pipelines of LLVM's passes on the unit of a user's
+// pass. They run like elements of the outer pipeline,
+// with its analysis managers, instrumentation and
+// advisors. This file invalidates analyses as LLVM's
+// adaptors would.
 
 #include "pass_change.h"
 #include "user_pass.h"
@@ -29,7 +29,7 @@ Error UserPasses::checkRun(const PassUnit &Unit, Function *F,
   return Error::success();
 }
 
-/// The pass itself has changed the IR, of which nobody has told LLVM yet.
+/// Tells LLVM about the IR changes that the pass itself has made.
 static void noteOwnChange(const PassUnit &Unit) {
   const auto Kept = PreservedAnalyses::none();
   if (Unit.Level == PassLevel::Module)
@@ -38,7 +38,7 @@ static void noteOwnChange(const PassUnit &Unit) {
     Unit.Managers.Function->invalidate(*F, Kept);
 }
 
-/// A module pass runs \p Text on one of its functions.
+/// Invalidates analyses after a module pass has run a pipeline on a function.
 static void noteFunctionChange(const PassUnit &Unit, PreservedAnalyses PA) {
   PA.preserveSet<AllAnalysesOn<Function>>();
   PA.preserve<FunctionAnalysisManagerModuleProxy>();
@@ -54,7 +54,7 @@ Expected<bool> UserPasses::runText(const PassUnit &Unit, Function *F,
   const bool OfModule = Unit.Level == PassLevel::Module;
   if (Changed)
     noteOwnChange(Unit);
-  if (OfModule) // what is cached from now on is to be dropped with the module's
+  if (OfModule) // the module's result invalidates what is cached next
     MAM.getResult<FunctionAnalysisManagerModuleProxy>(*Unit.Module);
   PreservedAnalyses PA = PreservedAnalyses::all();
   if (F) {

@@ -45,8 +45,8 @@ PassUnit unitOf(Loop &L, LoopStandardAnalysisResults &AR, LPMUpdater &) {
   return U;
 }
 
-/// What an instrumentation is told that a pass has run on. LLVM verifies the
-/// module after a pass on an SCC, which may have changed more than that.
+/// The unit that pass instrumentation reports. After a pass on an SCC LLVM
+/// verifies the whole module: the pass may have changed other functions.
 std::optional<PassUnit> unitOf(const Any &IR) {
   if (auto *L = any_cast<const Loop *>(&IR)) {
     PassUnit U = unitOf(*(*L)->getHeader()->getParent());
@@ -65,7 +65,7 @@ std::optional<PassUnit> unitOf(const Any &IR) {
   return std::nullopt;
 }
 
-/// A pass of the user's as LLVM's pass managers hold it.
+/// Wraps a user's pass for LLVM's pass managers.
 template <typename UnitT, typename ManagerT, typename... ExtraT>
 class Held final : public detail::PassConcept<UnitT, ManagerT, ExtraT...> {
 public:
@@ -86,8 +86,8 @@ private:
   bool isRequired() const override { return P.Required; }
 };
 
-/// A pass manager's list of passes, which it fills with copies of one template
-/// otherwise, under the name of a class.
+/// Opens a pass manager's list of passes. Its own addPass() would name all our
+/// passes after one C++ class.
 template <typename PassManagerT> struct Opened : PassManagerT {
   static auto passes() { return &Opened::Passes; }
 };
@@ -128,7 +128,7 @@ template <> constexpr PassLevel LevelOf<LoopPassManager> = PassLevel::Loop;
 
 } // namespace
 
-/// Adds \p P, whose level is that of \p PM or below, by adaptors if it is.
+/// Adds \p P to \p PM, through adaptors if its level is below that of \p PM.
 template <typename PassManagerT>
 void UserPasses::append(PassManagerT &PM, const UserPass &P) {
   constexpr PassLevel Level = LevelOf<PassManagerT>;
@@ -167,8 +167,8 @@ void UserPasses::registerParser(PassBuilder &PB) {
         for (const UserPass &P : Passes) {
           if (Nested || Name != P.Text || P.Level < Level)
             continue;
-          // A text takes its level from its first element: LLVM asks the
-          // levels in turn, from the module's down.
+          // The first element decides the level of a text: LLVM tries the
+          // levels in turn, from the module down.
           if (P.Level != Level && Name == First)
             return false;
           append(PM, P);
@@ -178,7 +178,7 @@ void UserPasses::registerParser(PassBuilder &PB) {
       });
 }
 
-/// LLVM does not know a name at one level that is ours at another.
+/// Explains an unknown name that is a pass of ours at another level.
 Error UserPasses::explained(Error E) const {
   std::string Text = toString(std::move(E));
   for (const UserPass &P : Passes)
@@ -191,7 +191,7 @@ Error UserPasses::explained(Error E) const {
 
 template <typename PassManagerT>
 Error UserPasses::parse(PassBuilder &PB, PassManagerT &PM, StringRef Text) {
-  // Texts nest: that of an extension point is parsed within another.
+  // Parsing nests: an extension point's text is parsed during another.
   const SaveAndRestore Outer(First);
   if constexpr (LevelOf<PassManagerT> == PassLevel::Module)
     First = Text.take_until([](char C) { return StringRef(",()").contains(C); })
@@ -224,7 +224,7 @@ void UserPasses::registerWith(PassBuilder &PB) {
     addAll(*PIC);
 }
 
-/// Tells LLVM the names of the passes, and watches those that run.
+/// Registers the passes' names with LLVM and watches the running passes.
 void UserPasses::addAll(PassInstrumentationCallbacks &PIC) {
   for (const UserPass &P : Passes)
     PIC.addClassToPassName(P.Name, P.Name);
@@ -243,12 +243,12 @@ void UserPasses::resolve(StringRef Element) {
     addAll(*PIC);
 }
 
-/// Passes that run others, after each of which there is nothing to verify.
+/// Passes that only run other passes; verifying after them is redundant.
 static const std::vector<StringRef> Containers = {"PassManager", "PassAdaptor",
                                                   "DevirtSCCRepeatedPass",
                                                   "ModuleInlinerWrapperPass"};
 
-/// Keeps Running, and skips what can be skipped after a failure.
+/// Maintains Running, and skips optional passes after a failure.
 void UserPasses::watch(PassInstrumentationCallbacks &PIC) {
   PIC.registerShouldRunOptionalPassCallback(
       [this](StringRef, Any) { return !Failure; });
@@ -270,7 +270,7 @@ void UserPasses::watch(PassInstrumentationCallbacks &PIC) {
         });
 }
 
-/// LLVM's own -verify-each ends the process where IR is not valid.
+/// Reports invalid IR; LLVM's own -verify-each would end the process.
 void UserPasses::verifyAfter(StringRef Pass, const PassUnit &Unit) {
   if (Debug && Unit.Function)
     dbgs() << "Verifying function " << Unit.Function->getName() << "\n";
@@ -301,7 +301,7 @@ PreservedAnalyses UserPasses::run(const UserPass &P, PassUnit Unit) {
   Failure = {P.Name, Unit.text(), *R.Failure, BrokenIR};
   if (OnFailure)
     OnFailure();
-  // LLVM ends the process where a loop pass has not kept MemorySSA.
+  // LLVM ends the process if a loop pass does not preserve MemorySSA.
   PreservedAnalyses PA = PreservedAnalyses::none();
   PA.preserve<MemorySSAAnalysis>();
   return PA;

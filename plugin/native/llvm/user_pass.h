@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Passes whose bodies live elsewhere, in LLVM's pipelines: each under a name of
-// its own, so that -print-after, -time-passes, opt-bisect and optnone know it.
+// Runs passes with foreign bodies in LLVM's pipelines. Each has its own name,
+// so that -print-after, -time-passes, opt-bisect and optnone know it.
 //
-// The body is called with one unit of IR. What LLVM expects of a pass beyond
-// that is seen to here: nothing runs after a failure, what changed is verified,
-// and the call graph and the forms of loops are kept.
+// The body is called with one unit of IR. This class does what else LLVM
+// expects of a pass: it runs nothing after a failure, verifies changes, and
+// keeps the call graph and the form of loops up to date.
 
 #ifndef PASSPILOT_LLVM_USER_PASS_H
 #define PASSPILOT_LLVM_USER_PASS_H
@@ -22,56 +22,56 @@
 
 namespace passpilot {
 
-/// What a body did: nothing, if all analyses are preserved.
+/// The result of a body; it changed nothing if all analyses are preserved.
 struct PassResult {
   llvm::PreservedAnalyses Preserved = llvm::PreservedAnalyses::all();
-  std::optional<std::string> Failure; ///< what went wrong, if anything did
+  std::optional<std::string> Failure; ///< the error, if any
 };
 
-/// A pass as an element of pipeline text names it.
+/// A pass as a pipeline element names it.
 struct UserPass {
-  std::string Text; ///< the element: "my-pass{limit=3}"
-  std::string Name; ///< what LLVM calls it: "my-pass"
+  std::string Text; ///< the pipeline element: "my-pass{limit=3}"
+  std::string Name; ///< the pass's name in LLVM: "my-pass"
   PassLevel Level;
-  bool Required; ///< runs also where optnone or opt-bisect skip others
-  /// Does not throw.
+  bool Required; ///< runs even if optnone or opt-bisect skip others
+  /// Must not throw.
   std::function<PassResult(const PassUnit &)> Run;
 };
 
 struct PassFailure {
   std::string Pass, Unit, Text;
-  bool BrokenIR = false; ///< the module is not valid any more
+  bool BrokenIR = false; ///< the module is no longer valid
 };
 
 /// A pipeline text at an extension point.
 struct PlacedPipeline {
   std::string Point, Text;
-  bool Reached = false; ///< by the pipeline that was built
-  bool Parsing = false; ///< at present: it is not to hold itself
+  bool Reached = false; ///< a pipeline has reached the point
+  bool Parsing = false; ///< its text is being parsed, so must not nest
 };
 
-/// The passes of the user's in one compilation. Outlives its pipeline.
+/// The user's passes in one compilation. Must outlive its pipeline.
 /// Threads: used by the compiling thread only.
 class UserPasses {
 public:
   void add(UserPass P) { Passes.push_back(std::move(P)); }
   bool empty() const { return Passes.empty(); }
-  /// Whether what is parsed now is run by the body of a pass.
+  /// Whether a pass body runs the pipeline that is being parsed.
   bool nested() const { return Nested; }
-  bool Verify = true;      ///< the IR after each pass of ours that changed it
-  bool VerifyEach = false; ///< the IR after each pass, LLVM's too
-  bool Debug = false;      ///< print what -debug-pass-manager is about
-  /// Whether the compilation is to end; empty: it is not.
+  bool Verify = true;      ///< verify the IR after each of our passes
+  bool VerifyEach = false; ///< verify the IR after each pass, also LLVM's
+  bool Debug = false;      ///< print what -debug-pass-manager prints
+  /// Whether the compilation shall end; an empty function means no.
   std::function<bool()> Stopped;
-  /// Where LLVM itself parses: adds the pass that an element of the text names,
-  /// if there is one.
+  /// For text that LLVM parses: adds the pass that an element names, if it
+  /// names one.
   std::function<void(llvm::StringRef Element)> Resolve;
-  /// Called at once when a pass has failed.
+  /// Called as soon as a pass has failed.
   std::function<void()> OnFailure;
-  /// The element that the text being parsed starts with, where LLVM parses it.
+  /// The first element of the text that LLVM is parsing.
   std::string First;
 
-  /// Lets \p PB parse the passes and note its managers. Call it before the
+  /// Lets \p PB parse the passes, and stores its managers. Call this before the
   /// analyses are registered with them.
   void registerWith(llvm::PassBuilder &PB);
   /// As PB.parsePassPipeline().
@@ -81,32 +81,32 @@ public:
   /// Adds the pipeline \p Text at LLVM's extension point \p Point of \p PB.
   llvm::Error at(llvm::PassBuilder &PB, const std::string &Point,
                  const std::string &Text);
-  /// The points given to at() that no pipeline has reached.
+  /// The points given to at() that no pipeline reached.
   std::vector<std::string> unreached() const;
 
   /// Runs \p P on \p Unit unless the compilation has failed.
   llvm::PreservedAnalyses run(const UserPass &P, PassUnit Unit);
   /// Called by the body of a pass on \p Unit: runs the pipeline \p Text of
-  /// LLVM's passes on \p F or, if that is null, on the module, whose pass it
-  /// then is. \p Changed: the body has itself changed the IR before. Returns
-  /// whether a pass has changed the IR.
+  /// LLVM's passes on \p F or, in a module pass, on the module if \p F is null.
+  /// \p Changed: the body itself has changed the IR before. Returns whether a
+  /// pass has changed the IR.
   llvm::Expected<bool> runText(const PassUnit &Unit, llvm::Function *F,
                                llvm::StringRef Text, bool Changed);
 
   const std::optional<PassFailure> &failure() const { return Failure; }
-  /// The pipeline goes on to another module.
+  /// Call this when the pipeline moves on to another module.
   void forgetFailure() { Failure.reset(); }
-  /// Makes ready for another compilation.
+  /// Prepares for another compilation.
   void restart();
 
 private:
-  std::deque<UserPass> Passes; // passes in a pipeline refer to them
+  std::deque<UserPass> Passes; // pipelines refer to its elements
   std::deque<PlacedPipeline> PlacedAt;
   AnalysisManagers Managers;
   llvm::PassBuilder *Builder = nullptr;
-  bool Nested = false; ///< a body runs a pipeline: of LLVM's passes only
+  bool Nested = false; ///< a body is running a pipeline of LLVM's passes
   bool Watching = false;
-  std::vector<bool> Running; ///< the passes at work: is it one of an SCC?
+  std::vector<bool> Running; ///< one entry per running pass: is it an SCC pass?
   std::optional<PassFailure> Failure;
 
   template <typename PassManagerT> void registerParser(llvm::PassBuilder &PB);

@@ -64,7 +64,8 @@ private:
   Session TheSession;
   LogFile Log;
 
-  /// Does something with the log; false if that fails, which is told.
+  /// Runs \p Body, which uses the log. Returns false if it throws, and tells
+  /// why.
   static bool telling(Messages &Told, function_ref<void()> Body) {
     try {
       Body();
@@ -101,7 +102,7 @@ private:
   }
 };
 
-/// An advisor of Python's, which owns the session.
+/// An advisor made by Python, which owns the session.
 class PythonAdvisor final : public Advisor {
 public:
   PythonAdvisor(const AdvisorCalls &Calls, size_t Address)
@@ -137,7 +138,7 @@ std::unique_ptr<Advisor> nativeAdvisor(const AdvisorOptions &O, const Point &P,
   return A;
 }
 
-/// Python's table must be ours: both come with the same package.
+/// Python's features must equal ours: both belong to the same package.
 bool agrees(const Session &S, const Point &P, Messages &Told) {
   if (S.point().Features == P.Features && S.point().Decision == P.Decision)
     return true;
@@ -147,7 +148,7 @@ bool agrees(const Session &S, const Point &P, Messages &Told) {
   return false;
 }
 
-/// A tool may run the pass on several modules.
+/// Whether \p Log is new in this process; a tool may compile several modules.
 bool isFirst(const std::string &Log, Messages &Told) {
   static std::mutex Mutex;
   static std::set<std::string> Logs;
@@ -205,7 +206,7 @@ std::unique_ptr<Advisor> makeAdvisor(const AdvisorOptions &O, const Point &P,
                                      Messages &Told) {
   if (!isFirst(O.Log, Told))
     return nullptr;
-  if (!pythonRuns()) { // else there may be features of the user's
+  if (!pythonRuns()) { // a running Python may have custom features
     auto Native = nativeAdvisor(O, P, Told);
     if (Native || !Told.empty())
       return Native;

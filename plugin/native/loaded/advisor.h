@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Who advises one compilation in somebody else's compiler: a native runner and
+// The advisor of one compilation in a foreign compiler: a native runner with
 // its log, or Python.
 
 #ifndef PASSPILOT_LOADED_ADVISOR_H
@@ -15,33 +15,33 @@ namespace passpilot {
 struct AdvisorOptions {
   std::string Runner, Log, OnError = "fail";
   double Timeout = 10, Limit = 0;
-  std::string Unasked; ///< why a runner may never be asked
+  std::string Unasked; ///< why the runner may never be asked
 };
 
 class Advisor {
 public:
   virtual ~Advisor() = default;
   virtual Session &session() = 0;
-  /// What it is to do is Python's, and so are some failures.
+  /// Whether Python makes the decisions and knows the details of failures.
   virtual bool inPython() const = 0;
-  /// Ends the compilation: its log appears unless \p Good is false or the
-  /// session has failed. Tells what the user should know, but for
+  /// Ends the compilation. The log appears unless \p Good is false or the
+  /// session has failed. Adds messages for the user to \p Told, except for
   /// unaskedWarning().
   virtual void finish(bool Good, Messages &Told) = 0;
 };
 
-/// Whether a compilation that went well has had no question.
+/// Whether a successful compilation has asked no question.
 bool neverAsked(const Session &S);
 
-/// Null after an error, which is told.
+/// Returns null after an error, which it adds to \p Told.
 std::unique_ptr<Advisor> makeAdvisor(const AdvisorOptions &O, const Point &P,
                                      Messages &Told);
 
-/// The runner was never asked.
+/// The warning that the runner was never asked.
 Message unaskedWarning(const std::string &Point, const AdvisorOptions &O);
 
-/// What the advisor did, in the manner of `--stats`. \p Who is its runner, and
-/// where.
+/// The advisor's counts, in the format of `--stats`. \p Who names its runner
+/// and the module.
 std::string report(const Session &S, const std::string &Who);
 
 } // namespace passpilot

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the user is to be told, by those who know nothing of the compiler.
+// Messages for the user, from code that does not know the compiler.
 
 #ifndef PASSPILOT_LOADED_MESSAGE_H
 #define PASSPILOT_LOADED_MESSAGE_H
@@ -11,10 +11,9 @@
 namespace passpilot {
 
 struct Message {
-  /// "error", "warning", "remark" or "note"; "pass" and "result" are answers.
+  /// "error", "warning", "remark" or "note"; "pass" and "result" carry answers.
   std::string Kind, Text;
-  std::string File =
-      {}; ///< empty: where it is about is known to whoever tells it
+  std::string File = {}; ///< empty: whoever reports the message knows the place
   int Line = 0, Column = 0;
 
   bool isError() const { return Kind == "error"; }

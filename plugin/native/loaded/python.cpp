@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The interpreter's library is loaded when it is needed and called by names
-// that all supported versions have, so that native runners need none.
+// Loads the interpreter's library only when it is needed, and finds its
+// functions by names that all supported versions have.
 
-#include <Python.h> // first, as it wants; its types, none of its functions
+#include <Python.h> // must come first; we use its types, not its functions
 
 #include "python.h"
 
@@ -29,8 +29,8 @@ extern "C" void passpilotTell(Messages *Teller, const char *Kind,
   Teller->push_back({Kind, {Text, Size}, File, Line, Column});
 }
 
-/// The program of the interpreter whose packages this plugin is among: it tells
-/// the library where these are. Those of a user's own are not beside it.
+/// The Python program of the environment that this plugin is installed in, else
+/// of the system. From its path, the library finds the packages.
 std::string program() {
   for (fs::path Folder = pluginFolder(); Folder.has_relative_path();
        Folder = Folder.parent_path())
@@ -42,7 +42,7 @@ std::string program() {
       .string();
 }
 
-/// The library of the interpreter at \p Program, which may be a link in a
+/// Opens the library of the interpreter at \p Program, which may be a link in a
 /// virtual environment.
 void *openLibrary(const std::string &Program) {
   const std::string Name = "libpython" + Version + ".so.1.0";
@@ -52,14 +52,14 @@ void *openLibrary(const std::string &Program) {
   for (const std::string &Place :
        {(Prefix / "lib" / Name).string(), Name,
         std::string(PASSPILOT_PYTHON_LIBDIR "/") + Name})
-    // Global: extension modules expect to find it in the process.
+    // RTLD_GLOBAL: extension modules expect its symbols in the process.
     if (void *Library = dlopen(Place.c_str(), RTLD_NOW | RTLD_GLOBAL))
       return Library;
   return nullptr;
 }
 
-/// The text of the program that connects Python to the module's calls; what
-/// goes wrong is told to \p Told.
+/// The Python program that connects the module to our calls; it reports errors
+/// to \p Told.
 std::string connection(Messages &Told) {
   char Text[1024];
   std::snprintf(
@@ -80,7 +80,7 @@ std::string connection(Messages &Told) {
   return Text;
 }
 
-/// The functions of the interpreter's library by name.
+/// Finds the functions of the interpreter's library by name.
 class Interpreter {
 public:
   explicit Interpreter(void *Library) : Library(Library) {}
@@ -89,7 +89,7 @@ public:
     auto *Runs = find<int()>("Py_IsInitialized");
     return Runs && Runs();
   }
-  /// What is wrong with it, if it does not start.
+  /// Starts it; returns why it does not start, or nothing.
   std::string start(const std::string &Program) const {
     PyConfig Config;
     find<decltype(PyConfig_InitPythonConfig)>("PyConfig_InitPythonConfig")(
@@ -105,7 +105,7 @@ public:
     find<decltype(PyConfig_Clear)>("PyConfig_Clear")(&Config);
     if (Failed(Status))
       return Status.err_msg ? Status.err_msg : "no reason";
-    find<void *()>("PyEval_SaveThread")(); // who wants the GIL takes it
+    find<void *()>("PyEval_SaveThread")(); // give up the GIL
     return "";
   }
   void run(const std::string &Text) const {
@@ -123,7 +123,7 @@ private:
 };
 
 bool start(Messages &Told) {
-  Interpreter Present(RTLD_DEFAULT); // of a program that is Python, or has it
+  Interpreter Present(RTLD_DEFAULT); // if the host is Python, or embeds it
   if (Present.runs()) {
     Present.run(connection(Told));
     return Told.empty();
@@ -154,13 +154,13 @@ std::atomic<bool> Started = false;
 
 const PythonCalls *startedPython(Messages &Told) {
   static std::mutex Mutex;
-  static Messages Failure; // said to everybody who needs Python
+  static Messages Failure; // reported to every caller
   std::lock_guard<std::mutex> Lock(Mutex);
   if (!Started && Failure.empty()) {
     Started = start(Failure);
     if (Started)
       std::atexit([] {
-        if (Interpreter(RTLD_DEFAULT).runs()) // a host may have ended its own
+        if (Interpreter(RTLD_DEFAULT).runs()) // a host may finalize it
           TheModule.Calls->End(nullptr);
       });
   }

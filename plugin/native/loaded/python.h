@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Python in a compiler's process: the one whose packages this library is among.
-// It is started when it is needed, and never ended.
+// Python in a compiler's process, from the environment that this library is
+// installed in. It starts when it is needed and is never finalized.
 
 #ifndef PASSPILOT_LOADED_PYTHON_H
 #define PASSPILOT_LOADED_PYTHON_H
@@ -12,48 +12,48 @@
 
 namespace passpilot {
 
-/// Functions of Python's, which each library extends by what it needs. They
-/// tell what there is to tell to \p Teller, raise nothing, and take the GIL
+/// Callbacks that Python fills in; each library derives its own set.
+/// They report to \p Teller, raise nothing, and take the GIL
 /// themselves.
 struct PythonCalls {
-  /// The process ends.
+  /// Called when the process ends.
   void (*End)(Messages *Teller);
 };
 
-/// Those of passes/stock/advisors.py.
+/// The functions of passes/stock/advisors.py.
 struct AdvisorCalls : PythonCalls {
-  /// Runs the files, separated by colons; tells the passes that they register.
+  /// Runs the files, separated by colons; reports the passes they register.
   void (*Load)(Messages *Teller, const char *Files);
-  /// The session of a new advisor, 0 after an error.
+  /// Returns the session of a new advisor, 0 after an error.
   size_t (*Start)(Messages *Teller, const char *Point, const char *Runner,
                   const char *Log, const char *OnError, double Timeout,
                   double Limit);
-  /// The compilation has ended. The session lives on.
+  /// Call this when the compilation has ended; the session stays alive.
   void (*Finish)(Messages *Teller, size_t Session, bool Good);
-  /// Nobody refers to the session any more.
+  /// Call this when nothing refers to the session any more.
   void (*Drop)(Messages *Teller, size_t Session);
 };
 
-/// What a library has for Python: the module that fills the functions in.
+/// A library's Python module, and the functions that the module fills in.
 struct PythonModule {
   const char *Name;
   PythonCalls *Calls;
 };
-/// Defined by each library.
+/// Each library defines its own.
 extern const PythonModule TheModule;
 
-/// Starts the interpreter, once. Null, with an error told, if that fails.
+/// Starts the interpreter once. Returns null after an error, added to \p Told.
 const PythonCalls *startedPython(Messages &Told);
-/// Likewise; \p Calls are those of the library's module.
+/// As startedPython(); \p Calls is the type of the library's functions.
 template <typename Calls> const Calls *python(Messages &Told) {
   return static_cast<const Calls *>(startedPython(Told));
 }
-/// Whether it has been started.
+/// Whether we have started Python in this process.
 bool pythonRuns();
 
 /// The folder of this library.
 std::string pluginFolder();
-/// onnxruntime's library among the packages; empty if there is none.
+/// The path of the installed onnxruntime's library; empty if there is none.
 std::string onnxLibrary();
 
 } // namespace passpilot

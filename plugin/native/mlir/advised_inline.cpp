@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// `advised-inline`: MLIR's own inliner, which asks a runner about each call.
+// `advised-inline`: MLIR's inliner, which asks a runner about each call.
 
 #include "../loaded/advisor.h"
 
@@ -19,7 +19,7 @@ namespace passpilot {
 
 namespace {
 
-/// One run: answers the inliner, and follows what it does.
+/// One run: answers the inliner's questions and follows its changes.
 class Inlining {
 public:
   Inlining(Session &S, Operation *Root, const CallGraph &Graph)
@@ -50,7 +50,7 @@ public:
     return true;
   }
 
-  /// The call that was decided on is being inlined.
+  /// Called when the inliner inlines the call that was just decided.
   void inlining(bool Moved) {
     if (Waiting)
       Summary.inlined(*Waiting, *Into, Moved);
@@ -59,7 +59,7 @@ public:
 
   void simplified(Operation *Function) { Summary.simplified(Function); }
 
-  /// Of the call whose decision failed; else of the root.
+  /// The location of the call whose decision failed; else of the root.
   Location where() const { return Where; }
 
 private:
@@ -112,7 +112,7 @@ private:
   Option<double> Timeout{*this, "timeout",
                          llvm::cl::desc("seconds to wait for another process"),
                          llvm::cl::init(10.0)};
-  std::shared_ptr<OpPassManager> Simplify; ///< what Pipeline means
+  std::shared_ptr<OpPassManager> Simplify; ///< the parsed Pipeline
 
   bool canSimplify(const CallGraph &Graph);
   LogicalResult inlineCalls(CallGraph &Graph, Inlining *Advised);
@@ -135,9 +135,9 @@ LogicalResult AdvisedInline::initializeOptions(
   return success();
 }
 
-/// MLIR would end the process over a pass that cannot run on a function.
+/// Refuses passes that cannot run on a function; MLIR would crash.
 bool AdvisedInline::canSimplify(const CallGraph &Graph) {
-  struct Open : Pass { // gives a name to what passes keep to themselves
+  struct Open : Pass { // opens a protected member of Pass
     using Pass::canScheduleOn;
   };
   bool (Pass::*const Takes)(Operation *) const = &Open::canScheduleOn;
@@ -167,7 +167,7 @@ void AdvisedInline::runOnOperation() {
   CallGraph &Graph = getAnalysis<CallGraph>();
   if (!canSimplify(Graph))
     return signalPassFailure();
-  // Nobody would look at the questions.
+  // Without a runner and a log, nothing reads the questions.
   if (Runner == "default" && Log.empty()) {
     if (failed(inlineCalls(Graph, nullptr)))
       signalPassFailure();
@@ -194,7 +194,7 @@ void AdvisedInline::runOnOperation() {
 LogicalResult AdvisedInline::inlineCalls(CallGraph &Graph, Inlining *Advised) {
   InlinerConfig Config;
   Config.setDefaultPipeline([this](OpPassManager &PM) {
-    (void)parsePassPipeline(Pipeline, PM); // which has been checked
+    (void)parsePassPipeline(Pipeline, PM); // checked before
   });
   Config.setMaxInliningIterations(Iterations);
   if (Advised)

@@ -22,8 +22,8 @@ static bool isFlat(StringRef Dialect) {
   return llvm::is_contained(Flat, Dialect);
 }
 
-/// Operations that call a symbol: those of upstream's dialects, and whatever
-/// another dialect says is one.
+/// Whether operations of this name call a symbol: upstream's by a list, other
+/// dialects' by their interface.
 static bool isCall(OperationName Name, StringRef Dialect) {
   if (Dialect == "func" || Dialect == "llvm")
     return Name.stripDialect() == "call";
@@ -113,7 +113,7 @@ void CallGraphSummary::countUses() {
       }
 }
 
-/// What is mentioned elsewhere than in functions stays.
+/// Functions that are mentioned outside of functions are not discardable.
 void CallGraphSummary::keep(Operation *Table, const Contents &Mentioned) {
   for (auto &[Symbol, Count] : Mentioned.References)
     if (FunctionSummary *Target = BySymbol.lookup({Table, Symbol}))
@@ -193,7 +193,7 @@ void CallGraphSummary::reached(FunctionSummary &Caller,
     recount(Callee);
 }
 
-/// What uses no symbol never will, and can be counted when that is needed.
+/// Recounts a function; a function without symbol uses is recounted lazily.
 void CallGraphSummary::recount(FunctionSummary &F) {
   const auto Mentions = [](const auto &Reference) { return Reference.second; };
   const bool Uses = !F.Stale && llvm::any_of(F.Contents.References, Mentions);
@@ -214,7 +214,7 @@ void CallGraphSummary::inlined(FunctionSummary &Callee, FunctionSummary &Caller,
   if (Callee.Function->hasAttr(SymbolTable::getSymbolAttrName()))
     --Around.References[SymbolTable::getSymbolName(Callee.Function)];
   Around.Fits.reset();
-  Caller.Operations += Callee.Operations - 2; // without the call and the return
+  Caller.Operations += Callee.Operations - 2; // minus the call and the return
   Caller.Calls += Callee.Calls - 1;
   Caller.Grown = true;
   --Callee.Uses;
@@ -230,7 +230,7 @@ void CallGraphSummary::erase(FunctionSummary &F) {
 }
 
 /// Notes what the inliner has erased in the components before \p Component:
-/// what it found unused when it came to it.
+/// functions that were unused when it reached them.
 void CallGraphSummary::visitUntil(size_t Component) {
   for (; Visited < All.size() && All[Visited].Component < Component; ++Visited)
     if (FunctionSummary &F = All[Visited];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What has been counted in the functions of a module, kept up to date while
-// MLIR's inliner works on them: counted again after each simplification, added
-// up for each call that is inlined. The numbers are those of
+// Counts the contents of a module's functions and keeps the counts up to
+// date while MLIR's inliner runs: recounts after each simplification, adds
+// for each inlined call. The numbers are those of
 // features/mlir/contents.py.
 
 #ifndef PASSPILOT_MLIR_CALL_GRAPH_SUMMARY_H
@@ -19,41 +19,41 @@
 
 namespace passpilot {
 
-/// The dialects whose operations are counted each for itself.
+/// The dialects whose operations are counted separately.
 inline constexpr std::array Dialects = {"affine", "arith",  "cf",    "func",
                                         "linalg", "llvm",   "math",  "memref",
                                         "scf",    "tensor", "vector"};
 
-/// What matters of an operation's name.
+/// The properties of an operation's name.
 struct OperationKind {
-  size_t Dialect = Dialects.size(); ///< its place in Dialects, or past them
+  size_t Dialect = Dialects.size(); ///< index in Dialects; its size for others
   bool Loop = false, Call = false, Constant = false;
   bool Flat = false; ///< has no regions, and refers to no symbols
 };
 
-/// What there is in the body of a function.
+/// The contents of a function's body.
 struct Contents {
   int64_t Operations = 0, Blocks = 0, Depth = 1, Loops = 0, Calls = 0;
   std::array<int64_t, Dialects.size() + 1> OfDialect{};
   llvm::SmallMapVector<mlir::StringAttr, int64_t, 4> References;
-  /// Regions of operations of this name are known to take all of it.
+  /// Regions of operations of this name can take the whole body.
   std::optional<mlir::OperationName> Fits;
 };
 
 struct FunctionSummary {
   mlir::Operation *Function = nullptr;
-  mlir::Operation *Table = nullptr; ///< the symbol table that it is in
+  mlir::Operation *Table = nullptr; ///< the symbol table that contains it
   std::string Name;
-  bool Discardable = false; ///< goes away with its last use
+  bool Discardable = false; ///< deleted with its last use
   bool Recursive = false;
   bool Erased = false;
   int64_t Uses = 0; ///< mentions of its symbol in functions
   int64_t Height = 0, ComponentSize = 1;
-  size_t Component = 0;              ///< in the order of the inliner
-  int64_t Operations = 0, Calls = 0; ///< by now
-  passpilot::Contents Contents;      ///< when it was last counted, unless Stale
+  size_t Component = 0;              ///< position in the inliner's order
+  int64_t Operations = 0, Calls = 0; ///< current numbers
+  passpilot::Contents Contents;      ///< the last count, valid unless Stale
   bool Stale = true;
-  bool Grown = false; ///< bodies have come into it since it was counted
+  bool Grown = false; ///< bodies were inlined into it since the last count
 };
 
 class CallGraphSummary {
@@ -64,21 +64,21 @@ public:
     return ByNode.lookup(Node);
   }
   OperationKind kindOf(mlir::OperationName Name);
-  /// Counts what is in the function, if that is not known.
+  /// Returns the counts, recounting if they are stale.
   const Contents &contents(FunctionSummary &F);
-  /// How many functions with a body are in the symbol table of \p F.
+  /// The number of functions with a body in the symbol table of \p F.
   int64_t functions(const FunctionSummary &F) { return Functions[F.Table]; }
 
-  /// The inliner looks at a call of \p Callee in \p Caller.
+  /// Called when the inliner looks at a call of \p Callee in \p Caller.
   void reached(FunctionSummary &Caller, FunctionSummary &Callee);
-  /// The pipeline has been run on \p Function. Any thread, one per function.
+  /// Called after simplifying \p Function. Any thread; one per function.
   void simplified(mlir::Operation *Function);
-  /// A call has been replaced by the body of \p Callee, which is lost to it if
-  /// \p Moved.
+  /// Called when \p Callee's body has replaced a call; \p Moved: the body was
+  /// moved out of \p Callee, not copied.
   void inlined(FunctionSummary &Callee, FunctionSummary &Caller, bool Moved);
 
 private:
-  std::deque<FunctionSummary> All; // in the order of components
+  std::deque<FunctionSummary> All; // in the order of their components
   llvm::DenseMap<const mlir::CallGraphNode *, FunctionSummary *> ByNode;
   llvm::DenseMap<mlir::Operation *, FunctionSummary *> ByFunction;
   llvm::DenseMap<std::pair<mlir::Operation *, mlir::StringAttr>,
@@ -86,8 +86,8 @@ private:
       BySymbol;
   llvm::DenseMap<mlir::Operation *, int64_t> Functions;
   llvm::DenseMap<mlir::OperationName, OperationKind> Kinds;
-  size_t Visited = 0; ///< of All
-  std::mutex Mutex;   ///< for simplified()
+  size_t Visited = 0; ///< index into All
+  std::mutex Mutex;   ///< held in simplified()
 
   void add(const mlir::CallGraphNode *Node, size_t Component, size_t Size);
   void measureHeights(llvm::ArrayRef<mlir::CallGraphNode *> Component);

@@ -18,23 +18,23 @@ using namespace mlir;
 
 namespace passpilot {
 
-/// Passes on several functions run at a time, and each looks at the others'
+/// Serializes passes on several functions, which read each other's
 /// types.
 static std::mutex Outsides;
 
 static void print(Operation *Op, llvm::raw_ostream &OS, bool Alone) {
   const auto Everything = std::numeric_limits<int64_t>::max();
-  OpPrintingFlags Flags; // as the command line has them
+  OpPrintingFlags Flags; // starts from the command line's flags
   Flags.enableDebugInfo().printGenericOpForm().skipRegions(false);
   Flags.elideLargeElementsAttrs(Everything);
   Flags.elideLargeResourceString(Everything);
   if (!Alone)
-    Flags.useLocalScope(); // without aliases, which come before everything
+    Flags.useLocalScope(); // no aliases, which would precede the operation
   Op->print(OS, Flags);
   OS << "\n";
 }
 
-/// What can stand for \p Symbol where only its name and type matter.
+/// Makes a declaration, for use where only name and type matter.
 static OwningOpRef<Operation *> declarationOf(Operation *Symbol) {
   if (!isa<FunctionOpInterface>(Symbol)) {
     OwningOpRef<Operation *> Copy = Symbol->clone();
@@ -49,7 +49,7 @@ static OwningOpRef<Operation *> declarationOf(Operation *Symbol) {
   return Copy;
 }
 
-/// Prints what \p Op refers to outside of itself.
+/// Prints the symbols outside of \p Op that it refers to.
 static void printOutside(Operation *Op, llvm::raw_ostream &OS) {
   std::lock_guard<std::mutex> Lock(Outsides);
   llvm::SmallSetVector<Operation *, 8> Symbols;

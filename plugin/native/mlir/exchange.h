@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// An operation as the text that another MLIR reads, and back: in the generic
-// form, with locations, so that nothing is lost but what text cannot say (which
-// distinct attributes are the same).
+// Converts an operation to text for another MLIR, and back. The generic form
+// with locations loses only what text cannot express (which distinct attributes
+// are identical).
 
 #ifndef PASSPILOT_MLIR_EXCHANGE_H
 #define PASSPILOT_MLIR_EXCHANGE_H
@@ -14,13 +14,13 @@
 
 namespace passpilot {
 
-/// The text of \p Op; of one that is inside another, a module with it and with
-/// what it refers to outside, functions without their bodies. Nothing, with
-/// \p Why set, for what cannot be handed over.
+/// The text of \p Op. If it is nested, the text is a module with it and the
+/// symbols it refers to, functions without bodies. Returns nothing, with \p Why
+/// set, if the operation cannot be converted.
 std::optional<std::string> textOf(mlir::Operation *Op, std::string &Why);
 
-/// Gives \p Op what the operation in \p Text has. False, with \p Why set, if it
-/// is another one.
+/// Replaces the contents of \p Op by those of the operation in \p Text. Returns
+/// false, with \p Why set, if that is another operation.
 bool replaceBy(mlir::Operation *Op, const std::string &Text, std::string &Why);
 
 } // namespace passpilot

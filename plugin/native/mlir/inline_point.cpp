@@ -39,7 +39,7 @@ const Point &mlirInlinePoint() {
 
 namespace {
 
-/// Writes the features one after the other.
+/// Writes the features in order.
 class Row {
 public:
   explicit Row(Session &S) : S(S) {}

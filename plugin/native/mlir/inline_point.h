@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The decision point `mlir-inline`, as features/mlir/inline.py declares it, and
-// the values of its features for a call.
+// its feature values for a call.
 
 #ifndef PASSPILOT_MLIR_INLINE_POINT_H
 #define PASSPILOT_MLIR_INLINE_POINT_H
@@ -23,7 +23,7 @@ struct MLIRCallSite {
 /// Writes the features into the session's buffers.
 void observe(const MLIRCallSite &Site, CallGraphSummary &Graph, Session &S);
 
-/// The question whether to inline a call; MLIR itself inlines all it may.
+/// Whether to inline a call. The default is MLIR's: inline whatever is legal.
 class InlineQuestion final : public Question {
 public:
   explicit InlineQuestion(const MLIRCallSite &Site) : Site(Site) {}

@@ -8,7 +8,7 @@ using namespace mlir;
 
 namespace passpilot {
 
-/// Whether the answer may depend on the operands of the call: affine's does.
+/// Whether legality may depend on the call's operands, as affine's does.
 static bool isAffine(const Contents &Body, Operation *Around) {
   return Body.OfDialect[0] ||
          Around->getName().getDialectNamespace() == passpilot::Dialects[0];
@@ -38,7 +38,7 @@ bool Legality::allows(MLIRCallSite &Site) {
   return true;
 }
 
-/// Whether each operation of \p Body may be in \p Place.
+/// Whether every operation of \p Body is legal in \p Place.
 bool Legality::takes(Region *Place, Region *Body, IRMapping &Map) {
   for (Operation &Op : Body->getOps()) {
     if (!Dialects.isLegalToInline(&Op, Place, /*wouldBeCloned=*/true, Map))

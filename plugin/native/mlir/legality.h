@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Whether MLIR's inliner, told to inline a call, would do so: what the dialects
-// say of it. The inliner itself asks them only after the decision.
+// Whether MLIR's inliner could inline a call, according to the dialects. The
+// inliner itself asks them only after the decision.
 
 #ifndef PASSPILOT_MLIR_LEGALITY_H
 #define PASSPILOT_MLIR_LEGALITY_H

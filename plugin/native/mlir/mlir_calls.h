@@ -11,9 +11,9 @@ namespace passpilot {
 struct MLIRCalls : AdvisorCalls {
   /// Checks the options of a pass.
   void (*Check)(Messages *Teller, const char *Pass, const char *Options);
-  /// Runs a pass on the text of an operation, which may be \p Inside a module
-  /// with what it refers to; tells the text that results, unless it is the
-  /// same.
+  /// Runs a pass on an operation's text. If \p Inside, the text is a module
+  /// with the operation and the symbols it refers to. Reports the resulting
+  /// text, unless it is unchanged.
   void (*Run)(Messages *Teller, const char *Operation, const char *Pass,
               const char *Options, const char *Text, bool Inside);
 };

@@ -13,12 +13,12 @@ namespace passpilot {
 
 void registerAdvisedInline();
 
-/// Registers the passes in Python that the files, separated by colons, define.
-/// False after an error, which is told.
+/// Registers the Python passes that the files, separated by colons, define.
+/// Returns false after an error, added to \p Told.
 bool registerUserPasses(const std::string &Files, Messages &Told);
 
-/// Emits what was told of something at \p Location. False if there was an error
-/// in it.
+/// Emits the messages at \p Location. Returns false if one of them is an
+/// error.
 bool emitMessages(const Messages &Told, mlir::Location Location);
 
 } // namespace passpilot

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a stock tool of MLIR's loads: `mlir-opt --load-pass-plugin=`.
+// The entry point for MLIR's stock tools: `mlir-opt --load-pass-plugin=`.
 
 #include "mlir_passes.h"
 #include "version.h"
@@ -22,8 +22,8 @@ namespace {
   std::exit(1);
 }
 
-/// Whether the tool itself uses the library of MLIR that we do: then it was
-/// there before us. Another one would know nothing of what we register.
+/// Whether the tool uses our MLIR library, which was then loaded before us. A
+/// tool with another MLIR would ignore what we register.
 bool sharesMLIR() {
   struct Order {
     int Next = 0, MLIR = 0, Ours = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Passes in Python under their names. The bindings that such a pass is written
-// against have an MLIR of their own, of another version, and so another
-// process: an operation goes there and comes back as text, in the generic form,
-// with locations.
+// Registers passes in Python by name. The Python bindings have their
+// own MLIR of another version, so they run in another process: an
+// operation goes there and comes back as text, in the generic form with
+// locations.
 
 #include "exchange.h"
 #include "mlir_calls.h"
@@ -64,8 +64,8 @@ LogicalResult MLIRUserPass::initializeOptions(
   return success();
 }
 
-/// The pass may add operations of any dialect, and none may be loaded any more
-/// once passes run.
+/// Loads all dialects: the pass may add operations of any dialect, and dialects
+/// cannot be loaded once passes run.
 LogicalResult MLIRUserPass::initialize(MLIRContext *Context) {
   Context->loadAllAvailableDialects();
   return success();
@@ -108,7 +108,7 @@ MLIRCalls TheCalls{};
 const PythonModule TheModule = {"passpilot.passes.mlir.stock.door", &TheCalls};
 
 bool registerUserPasses(const std::string &Files, Messages &Told) {
-  // MLIR keeps references to them.
+  // MLIR keeps references to the definitions.
   static std::deque<Definition> Definitions;
   const auto *Calls = python<MLIRCalls>(Told);
   if (!Calls)

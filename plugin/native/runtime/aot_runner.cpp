@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Asks a model that `passpilot aot` compiled: a shared library in the process,
-// no interpreter.
+// Asks a model that `passpilot aot` compiled to a shared library; needs no
+// interpreter.
 
 #include "../include/passpilot_model.h"
 #include "model_runner.h"
@@ -25,8 +25,8 @@ namespace {
 
 const char *const Symbol = "passpilot_policy";
 
-/// What is wrong with \p File as a shared library for this process; empty if
-/// nothing is. The loader itself would be killed by a truncated one.
+/// Why \p File is no shared library for this process; empty if it is one. A
+/// truncated file would crash the loader.
 std::string complaint(std::ifstream File) {
   auto ReadHeader = [](std::ifstream &In, Elf64_Ehdr &H) {
     return static_cast<bool>(In.read(reinterpret_cast<char *>(&H), sizeof H)) &&
@@ -49,9 +49,9 @@ std::string complaint(std::ifstream File) {
   return "";
 }
 
-/// A descriptor of a copy of the file at \p Path in memory, -1 if there is
-/// none. What cannot be read to its end is copied in part, for complaint() to
-/// refuse.
+/// The descriptor of an in-memory copy of the file at \p Path, or -1.
+/// If a read fails, the copy is incomplete and complaint() refuses
+/// it.
 int copyOf(const std::string &Path) {
   const int From = open(Path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (From < 0)
@@ -102,16 +102,16 @@ public:
   bool evaluate(const void *const *In, void *Out) override;
 
 private:
-  /// A copy of the file, open while the library is. The loader takes a file of
-  /// a known name or inode for the library that it has: here, both are new, so
-  /// that no model is taken for another, or changes while it is in use.
+  /// A copy of the file, open as long as the library is. The loader reuses a
+  /// loaded library if the name or inode matches; the copy has a new name and
+  /// inode, so models are never mixed up, nor changed while in use.
   int File = -1;
   void *Library = nullptr;
   const passpilot_model *Model = nullptr;
   void *Context = nullptr;
   std::vector<const void *> Pointers; ///< one per input of the model
-  std::vector<uint64_t> Block;        ///< of its outputs
-  const char *Answer = nullptr;       ///< in Block
+  std::vector<uint64_t> Block;        ///< of the model's outputs
+  const char *Answer = nullptr;       ///< points into Block
 
   bool fail(std::string Text) {
     Error = std::move(Text);

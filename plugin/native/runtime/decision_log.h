@@ -23,8 +23,8 @@
 
 namespace passpilot {
 
-/// Where a decision is: a call, or in the function that the context names, of
-/// which it may be a virtual register.
+/// The place of a decision: a call, or the function that the context names,
+/// with the virtual register if there is one.
 struct DecisionPlace {
   std::string_view Caller, Callee, File, Register;
   unsigned Line = 0, Column = 0;
@@ -37,21 +37,21 @@ public:
   /// Takes over the open file descriptor \p FD.
   DecisionLog(int FD, const std::vector<TensorSpec> &Features);
 
-  /// The observations that follow belong to \p Name. Written before the first
-  /// of them: LLVM's reader wants an observation after each context line.
+  /// Sets the context of the observations that follow. Written with the first
+  /// of them: LLVM's reader expects an observation after each context line.
   void context(std::string_view Name) { NextContext = Name; }
   void observation(uint64_t Ordinal, const DecisionPlace &Place);
   void tensor(const void *Data, size_t Bytes) {
     write({static_cast<const char *>(Data), Bytes});
   }
   void endObservation() { write("\n"); }
-  /// False if anything since the start could not be written.
+  /// Returns false if any write so far has failed.
   bool flush();
-  /// Flushes and closes. False if anything since the start could not be
-  /// written.
+  /// Flushes and closes. Returns false if any write so far has
+  /// failed.
   bool close();
   bool failed() const { return Failed; }
-  /// The system's word on the failure.
+  /// The system's message about the failed write.
   const std::string &error() const { return Error; }
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A decision log that appears when it is complete.
+// A decision log whose file appears only when it is complete.
 
 #ifndef PASSPILOT_RUNTIME_LOG_FILE_H
 #define PASSPILOT_RUNTIME_LOG_FILE_H
@@ -14,16 +14,16 @@ class LogFile {
 public:
   ~LogFile() { drop(); }
 
-  /// Throws std::runtime_error if it cannot be written.
+  /// Throws std::runtime_error if the file cannot be written.
   void open(const std::string &Name, const std::vector<TensorSpec> &Specs);
-  /// Null if it is not open.
+  /// Null if the log is not open.
   DecisionLog *log() { return Log.get(); }
-  /// The name of the file until it is complete; empty if it has none.
+  /// The file's name until it is complete; empty if it has none.
   const std::string &temporary() const { return File.temporary(); }
-  /// Closes it and puts it in its place. Throws std::runtime_error if it could
-  /// not be written.
+  /// Closes the log and moves it into place. Throws std::runtime_error if a
+  /// write failed.
   void keep();
-  /// Closes it and removes what was written.
+  /// Closes the log and removes the file.
   void drop();
 
 private:

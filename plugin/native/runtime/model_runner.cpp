@@ -201,7 +201,7 @@ bool ModelRunner::decide(const void *Data, int Type, size_t Row,
     Out.Integer = Value(0) >= Threshold;
     return true;
   }
-  size_t Best = N; // the first of the largest, among the legal
+  size_t Best = N; // the first legal one with the largest value
   for (size_t I = 0; I < N; ++I)
     if ((!Mask || Mask[I]) && (Best == N || Value(I) > Value(Best)))
       Best = I;
@@ -209,8 +209,8 @@ bool ModelRunner::decide(const void *Data, int Type, size_t Row,
   return true;
 }
 
-/// The output as the decision itself; the legality of a number or a column is
-/// the caller's to check.
+/// Takes the output as the decision itself. The caller checks whether a number
+/// or a column is legal.
 bool ModelRunner::decision(double X, Advice &A) {
   if (TheDomain.Kind == DomainKind::Number) {
     A.Number = X;

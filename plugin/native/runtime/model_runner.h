@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the runners of models share: which offered tensors fill the model's
-// inputs, and how its output becomes a decision. Types are ONNX's.
+// Shared by the model runners: matches the offered tensors with the model's
+// inputs, and reads a decision from its output. Types are ONNX's.
 
 #ifndef PASSPILOT_RUNTIME_MODEL_RUNNER_H
 #define PASSPILOT_RUNTIME_MODEL_RUNNER_H
@@ -24,49 +24,50 @@ public:
   ModelRunner(TensorSpec Output, const Domain &D)
       : Runner({}, std::move(Output)), TheDomain(D) {}
 
-  /// Whether error() is about a sound model that does not fit.
+  /// Whether error() means that the model is valid but does not fit.
   bool mismatch() const { return Mismatch; }
 
 protected:
-  /// One input of the model: a buffer of our own, filled from our inputs
-  /// [First, First + Count) before each run, for one question after the other.
+  /// One input of the model: our own buffer, filled before each run from our
+  /// inputs [First, First + Count), one question per row.
   struct Port : ModelTensor {
-    size_t Size = 0; ///< in elements, of one question
+    size_t Size = 0; ///< elements per question
     std::vector<uint64_t> Buffer;
-    const void *InPlace = nullptr; ///< where the model reads it, if not there
+    const void *InPlace = nullptr; ///< read here instead, if not null
     size_t First = 0, Count = 0;
-    std::vector<size_t> Elements; ///< of each of them
-    bool Same = false;            ///< one input, of the port's own type
+    std::vector<size_t> Elements; ///< per source tensor
+    bool Same = false;            ///< one source tensor, of the port's type
     size_t bytes() const;
   };
 
-  /// Binds a port for each of \p Wanted to \p Offered, and closes its shape.
+  /// Binds one port per tensor in \p Wanted to \p Offered; sets open
+  /// dimensions.
   bool bindInputs(const std::vector<ModelTensor> &Wanted,
                   const std::vector<TensorSpec> &Offered,
                   const ModelOptions &Options);
-  /// Chooses from \p Known the output that decides, and how it is read. Logits
-  /// of a Choice want its mask, one of \p Offered.
+  /// Chooses from \p Known the output that decides and how to read it. Logits
+  /// of a Choice need its mask, which must be in \p Offered.
   bool chooseOutput(const std::vector<ModelTensor> &Known,
                     const std::vector<TensorSpec> &Offered,
                     const ModelOptions &Options);
-  /// Writes the question whose inputs are \p Offset bytes after \p In to the
-  /// row \p Row of the port's buffer.
+  /// Copies one question into row \p Row of the port's buffer. Its inputs are
+  /// \p Offset bytes after \p In.
   void fill(Port &P, const void *const *In, size_t Offset, size_t Row);
-  /// The number of elements of an answer.
+  /// The number of elements of one answer.
   size_t wanted() const {
     return Means == Meaning::Logits ? static_cast<size_t>(TheDomain.Count) : 1;
   }
   std::string wantedText() const;
-  /// Reads the answer \p Row of the output at \p Data.
+  /// Reads answer \p Row from the output at \p Data.
   bool decide(const void *Data, int Type, size_t Row, const int64_t *Mask,
               Advice &Out);
   bool refuse(std::string Text);
 
   const Domain TheDomain;
   std::vector<Port> Ports;
-  size_t Chosen = 0; ///< of the model's outputs
+  size_t Chosen = 0; ///< index of the model's output
   std::string OutputName;
-  std::optional<size_t> MaskInput; ///< of our inputs; for logits of a Choice
+  std::optional<size_t> MaskInput; ///< among our inputs; for a Choice's logits
 
 private:
   enum class Meaning { Decision, Logits, Probability };

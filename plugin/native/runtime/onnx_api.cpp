@@ -16,8 +16,7 @@ struct ApiBase {
 
 const Api *Api::load(const std::string &Library, std::string &Error) {
   static std::mutex Mutex;
-  static Api *Loaded =
-      nullptr; // lives as long as the process, like the library
+  static Api *Loaded = nullptr; // never freed, like the library
   std::lock_guard<std::mutex> Lock(Mutex);
   if (Loaded)
     return Loaded;
@@ -34,7 +33,7 @@ const Api *Api::load(const std::string &Library, std::string &Error) {
   }
   auto New = new Api;
   New->Table = GetBase()->GetApi(ApiVersion);
-  const int Fatal = 4; // onnxruntime's log level: errors come back as statuses
+  const int Fatal = 4; // the log level; errors are returned as statuses
   if (!New->Table ||
       !New->ok(New->call<CreateEnv>(Fatal, "passpilot", &New->TheEnv), Error)) {
     delete New;

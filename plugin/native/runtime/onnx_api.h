@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The few calls of onnxruntime's C API that we make. The wheel ships the
-// library without its header; the API is one table of function pointers whose
-// order never changes (new calls are appended), so each call is named here by
-// its place in that table.
+// The few functions of onnxruntime's C API that we call. The wheel ships the
+// library without its header. The API is one table of function pointers
+// whose order never changes (new ones are appended), so we name each by its
+// index.
 
 #ifndef PASSPILOT_RUNTIME_ONNX_API_H
 #define PASSPILOT_RUNTIME_ONNX_API_H
@@ -74,7 +74,7 @@ public:
 
   /// True if \p S is success; otherwise moves its text into \p Error.
   bool ok(Status *S, std::string &Error) const;
-  /// The one environment of the process, as onnxruntime wants it.
+  /// The process's only environment, as onnxruntime requires.
   Env *env() const { return TheEnv; }
 
 private:
@@ -82,7 +82,7 @@ private:
   Env *TheEnv = nullptr;
 };
 
-/// ONNX's numbers of the element types.
+/// ONNX's numbers for element types.
 enum ElementType : int {
   Float = 1,
   UInt8,

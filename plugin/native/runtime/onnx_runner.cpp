@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Runs an ONNX model through onnxruntime's C API: one thread, no interpreter,
-// input values created once over buffers that stay, per number of questions
-// that are asked at once.
+// Runs an ONNX model through onnxruntime's C API, on one thread and without an
+// interpreter. For each batch size, input values are created once, over buffers
+// that stay.
 
 #include "model_runner.h"
 #include "onnx_tensor.h"
@@ -42,7 +42,7 @@ public:
   }
 
 private:
-  /// So many questions at once: values over the ports' buffers, and the answer.
+  /// One batch size: values over the ports' buffers, and the answer.
   struct Batch {
     std::vector<onnx::Value *> Inputs;
     onnx::Value *Result = nullptr;
@@ -52,14 +52,14 @@ private:
     bool Reusable = true;
   };
   static constexpr size_t LargestBatch = 64;
-  static constexpr size_t Large = 4096; ///< bytes that are better not copied
+  static constexpr size_t Large = 4096; ///< bytes from which copying is avoided
 
   const Api &A;
   onnx::Session *Session = nullptr;
   onnx::MemoryInfo *Memory = nullptr;
   std::vector<const char *> PortNames;
-  std::vector<Batch> Batches; ///< of one question, of two, ...
-  /// Whether the first dimension of all inputs and of the output is open.
+  std::vector<Batch> Batches; ///< by size: one question, two, ...
+  /// Whether the first dimension of every input and of the output is open.
   bool TakesSeveral = false;
 
   bool ok(onnx::Status *S) { return A.ok(S, Error); }
@@ -98,7 +98,7 @@ bool OnnxRunner::open(std::string_view Model) {
 
 template <Api::Place GetName>
 bool OnnxRunner::name(size_t I, std::string &Name) {
-  onnx::Allocator *Alloc = nullptr; // the default one: not ours to release
+  onnx::Allocator *Alloc = nullptr; // the default one; must not be released
   char *Text = nullptr;
   if (!ok(A.call<Api::GetAllocatorWithDefaultOptions>(&Alloc)) ||
       !ok(A.call<GetName>(static_cast<const onnx::Session *>(Session), I, Alloc,
@@ -162,10 +162,10 @@ bool OnnxRunner::bind(const std::vector<TensorSpec> &Offered,
   return true;
 }
 
-/// The values for \p Count questions; null on failure.
+/// The values for a batch of \p Count questions; null on failure.
 OnnxRunner::Batch *OnnxRunner::batchOf(size_t Count) {
   if (Count > Batches.size()) {
-    releaseBatches(); // the buffers move
+    releaseBatches(); // the buffers are about to move
     for (Port &P : Ports)
       P.Buffer.assign((P.bytes() * Count + 7) / 8, 0);
     Batches.resize(Count);
@@ -184,7 +184,7 @@ bool OnnxRunner::makeValues(Batch &B, size_t Count) {
   return true;
 }
 
-/// The input of \p Count questions that are at \p Data; null on failure.
+/// The input value for the \p Count questions at \p Data; null on failure.
 onnx::Value *OnnxRunner::makeValue(Port &P, void *Data, size_t Count) {
   std::vector<int64_t> Shape = P.Shape;
   if (Count > 1)
@@ -198,8 +198,8 @@ onnx::Value *OnnxRunner::makeValue(Port &P, void *Data, size_t Count) {
              : nullptr;
 }
 
-/// Lets the model read a large tensor of one question where it is, at \p Data,
-/// and not in a copy. The address is hardly ever another than the time before.
+/// Lets the model read a question's large tensor at \p Data without a copy. The
+/// address rarely changes between runs.
 bool OnnxRunner::readInPlace(Batch &B, size_t I, const void *Data) {
   Port &P = Ports[I];
   if (P.InPlace == Data)
@@ -270,8 +270,8 @@ bool OnnxRunner::evaluateTogether(const void *const *In, size_t Stride,
   return true;
 }
 
-/// Runs the model into the value that the run before made. A model whose output
-/// changes its shape cannot do that: it gets a new value each time.
+/// Runs the model into the value of the previous run. A model whose output
+/// changes its shape cannot do that and gets a new value each time.
 bool OnnxRunner::run(Batch &B) {
   const char *Name = OutputName.c_str();
   const void *NoOptions = nullptr;
@@ -287,7 +287,7 @@ bool OnnxRunner::run(Batch &B) {
   }
   if (B.Result)
     A.call<Api::ReleaseValue, void>(B.Result);
-  B.Result = nullptr; // onnxruntime makes it
+  B.Result = nullptr; // onnxruntime allocates it
   return Run() && describeResult(B);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Element types and shapes of ONNX tensors, against passpilot's.
+// Maps ONNX's element types and shapes to passpilot's.
 
 #ifndef PASSPILOT_RUNTIME_ONNX_TENSOR_H
 #define PASSPILOT_RUNTIME_ONNX_TENSOR_H
@@ -15,10 +15,10 @@ struct TypePair {
   int Onnx;
 };
 
-/// The pair of ONNX's type \p Type; null for those that passpilot has not.
+/// The entry for ONNX's type \p Type; null if passpilot has no such type.
 const TypePair *findOnnx(int Type);
 
-/// Element \p I of a tensor of ONNX's type \p Type.
+/// Element \p I of a tensor with ONNX's type \p Type.
 double load(const void *Data, int Type, size_t I);
 
 /// Converts element \p J of \p From to element \p I of a float or double
@@ -26,12 +26,12 @@ double load(const void *Data, int Type, size_t I);
 void store(void *Data, int Type, size_t I, const void *From,
            ScalarType FromType, size_t J);
 
-/// "[?,38]": open dimensions are question marks.
+/// Prints a shape such as "[?,38]"; a question mark is an open dimension.
 std::string shapeText(const std::vector<int64_t> &Shape);
 
-/// Gives every open dimension of \p Shape its value so that it holds \p N
-/// elements: the last one takes what is left, but the first of several
-/// dimensions is the batch, of one. False: it cannot hold them.
+/// Sets every open dimension of \p Shape so that it holds \p N elements. If
+/// several are open, the first is the batch and becomes 1; the last gets the
+/// rest. Returns false if that is impossible.
 bool closeShape(std::vector<int64_t> &Shape, size_t N);
 
 } // namespace passpilot::onnx

@@ -23,8 +23,8 @@ static constexpr int MostLinks = 40;
   throw std::system_error(Error, std::generic_category());
 }
 
-/// The descriptor that a name such as /dev/stdout or /dev/fd/3 means, or -1.
-/// Opened anew, its file would be written from the start.
+/// The descriptor that a name such as /dev/stdout or /dev/fd/3 stands for, or
+/// -1. Opening the name again would write its file from the start.
 static int descriptorOf(std::string_view Name) {
   if (Name == "-" || Name == "/dev/stdout")
     return STDOUT_FILENO;
@@ -43,7 +43,7 @@ static int descriptorOf(std::string_view Name) {
   return -1;
 }
 
-/// Where a name leads in the end; nothing need be there.
+/// Follows all symbolic links; the result need not exist.
 static fs::path targetOf(const std::string &Name) {
   fs::path P = fs::absolute(Name);
   std::error_code Ignored;
@@ -72,7 +72,7 @@ void OutputFile::open(const std::string &Name) {
   }
   struct stat Status{};
   if (stat(Name.c_str(), &Status) == 0 && !S_ISREG(Status.st_mode)) {
-    // Without waiting for the other end of a FIFO, should there be none.
+    // Do not block on a FIFO that has no reader.
     FD = ::open(Name.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
     if (FD < 0)
       fail(errno);
@@ -86,7 +86,7 @@ void OutputFile::open(const std::string &Name) {
 void OutputFile::openTarget() {
   const std::string Folder = Target.parent_path();
   FD = ::open(Folder.c_str(), O_WRONLY | O_CLOEXEC | O_TMPFILE, 0666);
-  if (FD < 0) { // this file system has no files without a name
+  if (FD < 0) { // the file system does not support unnamed files
     Temporary = beside();
     FD = ::open(Temporary.c_str(), O_WRONLY | O_CLOEXEC | O_CREAT | O_EXCL,
                 0666);
@@ -101,8 +101,8 @@ void OutputFile::openTarget() {
     fchmod(FD, Before.st_mode & 07777);
 }
 
-/// A name for the file until it is complete; no two files of this process and
-/// no two processes have the same.
+/// A temporary name next to the file, unique among threads and
+/// processes.
 std::string OutputFile::beside() const {
   char Suffix[64];
   std::snprintf(Suffix, sizeof Suffix, ".%d.%zx.tmp", getpid(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A decision point: the tensors it offers, and the domain of the advice that it
-// takes. Every answer is checked against the domain before it is used.
+// A decision point: the tensors that it offers and the domain of its advice.
+// Every answer is checked against the domain before it is used.
 
 #ifndef PASSPILOT_RUNTIME_POINT_H
 #define PASSPILOT_RUNTIME_POINT_H
@@ -10,7 +10,7 @@
 
 namespace passpilot {
 
-/// An advice: of type int64 or double, as the decision point's spec says.
+/// An advice: int64 or double, as the decision point's spec says.
 union Advice {
   int64_t Integer;
   double Number;
@@ -29,9 +29,9 @@ struct Domain {
   std::string Mask; ///< of a Choice: the name of the tensor int64[1, Count]
   double Low = 0, High = 0;
 
-  /// Whether it is one of the answers that expected() tells.
+  /// Whether \p A is one of the answers that expected() describes.
   bool inRange(Advice A) const;
-  /// \p MaskData: the mask's buffer; only a Choice reads it.
+  /// \p MaskData is the mask's buffer; only a Choice reads it.
   bool allows(Advice A, const int64_t *MaskData) const;
   /// "0 or 1", "an integer of 0 to 32", "a number of 0 to 4294967295".
   std::string expected() const;

@@ -18,10 +18,10 @@
 
 namespace passpilot {
 
-/// Which questions a runner answers faster together.
+/// Which questions a runner answers faster in a batch.
 enum class Batching {
-  None,       ///< each alone
-  OneContext, ///< those between two switches of the context
+  None,       ///< no batches
+  OneContext, ///< questions between two switches of the context
   Any
 };
 
@@ -34,12 +34,12 @@ public:
   const std::vector<TensorSpec> &inputs() const { return Inputs; }
   const TensorSpec &output() const { return Output; }
 
-  /// Answers the question in \p In (one pointer per input, in order) into
-  /// \p Out (room for output()). False on failure; error() then tells why.
+  /// Answers the question in \p In (one pointer per input, in order) and writes
+  /// it to \p Out (room for output()). Returns false on failure; see error().
   virtual bool evaluate(const void *const *In, void *Out) = 0;
-  /// Answers \p Count questions that do not depend on each other: input I of
-  /// the next one is \p Stride bytes after In[I]. Asks evaluate() for each,
-  /// unless the runner can answer them together.
+  /// Answers \p Count independent questions; input I of question N is at In[I]
+  /// + N * \p Stride bytes. Calls evaluate() once per question unless the
+  /// runner supports batches.
   virtual bool evaluateBatch(const void *const *In, size_t Stride, size_t Count,
                              Advice *Out);
   virtual Batching batching() const { return Batching::None; }
@@ -50,7 +50,7 @@ protected:
   static const void *shifted(const void *Place, size_t Bytes) {
     return static_cast<const char *>(Place) + Bytes;
   }
-  /// The inputs \p Bytes after \p In; valid until the next call.
+  /// The input pointers of \p In plus \p Bytes; valid until the next call.
   const void *const *offset(const void *const *In, size_t Bytes);
 
   std::vector<TensorSpec> Inputs;
@@ -58,28 +58,28 @@ protected:
   std::string Error;
 
 private:
-  std::vector<const void *> Shifted; ///< the inputs of one of a batch
+  std::vector<const void *> Shifted; ///< the inputs of one question of a batch
 };
 
-/// Always the same answer.
+/// Always gives the same answer.
 std::unique_ptr<Runner> makeConstRunner(TensorSpec Output, Advice Value);
 
 /// Copies its one input, the compiler's own decision.
 std::unique_ptr<Runner> makeDefaultRunner(TensorSpec Output,
                                           TensorSpec Default);
 
-/// A fair draw among the legal answers per (seed, context, ordinal in that
-/// context), from x = splitmix64(splitmix64(seed ^ fnv1a64(context)) +
-/// ordinal): the top bit of x for a Flag; for a Choice, of which \p Mask is the
-/// mask, the legal column number (x >> 32) * legal >> 32; for a Number one of
-/// 2^32 steps of the same size from the least to the largest, number x >> 32.
+/// Draws uniformly among the legal answers, from (seed, context, ordinal in the
+/// context): x = splitmix64(splitmix64(seed ^ fnv1a64(context)) + ordinal). A
+/// Flag is the top bit of x; a Choice is legal column number (x >> 32) * legal
+/// >> 32 of \p Mask; a Number is step x >> 32 of 2^32 equal steps from the
+/// least to the largest.
 std::unique_ptr<Runner> makeRandomRunner(TensorSpec Output, const Domain &D,
                                          const TensorSpec *Mask, uint64_t Seed);
 
-/// The column to which \p Scorer gives the largest score, the first of several,
-/// among those that the mask of \p D allows. Of a tensor of D.Count elements,
-/// which \p Offered describes, the scorer sees that of the column; the columns
-/// are asked for as one batch.
+/// Chooses the column with the largest score of \p Scorer, the first if several
+/// are equal, among those that the mask of \p D allows. Of each tensor in \p
+/// Offered with D.Count elements, the scorer sees the column's element. All
+/// columns are asked as one batch.
 std::unique_ptr<Runner> makeScoreRunner(std::shared_ptr<Runner> Scorer,
                                         const std::vector<TensorSpec> &Offered,
                                         TensorSpec Output, const Domain &D);
@@ -101,20 +101,20 @@ struct ModelOptions {
   std::vector<std::pair<std::string, std::vector<std::string>>> Map;
 };
 
-/// Loads \p Model (the file's bytes) into onnxruntime, whose shared library is
-/// \p Library, and binds its inputs by name to \p Offered. Null on failure,
-/// with \p Error set and \p Mismatch telling whether the model is sound but
-/// does not fit. Logits of a Choice are compared at the columns that its mask,
-/// one of the offered, allows.
+/// Loads \p Model (the file's bytes) into the onnxruntime at \p Library and
+/// binds its inputs by name to \p Offered. Returns null with \p Error set on
+/// failure; \p Mismatch: the model is valid but does not fit. Logits of a
+/// Choice are compared at the columns that its mask, one of the offered
+/// tensors, allows.
 std::unique_ptr<Runner>
 makeOnnxRunner(const std::string &Path, std::string_view Model,
                const std::vector<TensorSpec> &Offered, TensorSpec Output,
                const Domain &D, const ModelOptions &Options,
                const std::string &Library, std::string &Error, bool &Mismatch);
 
-/// Loads the model that `passpilot aot` compiled to the shared library at
-/// \p Path, an absolute path; \p Features are this processor's, by LLVM's
-/// names. All else is as for an ONNX model.
+/// Loads the shared library at the absolute path \p Path, which `passpilot aot`
+/// compiled. \p Features are this processor's, by LLVM's names. Everything else
+/// is as for an ONNX model.
 std::unique_ptr<Runner> makeAotRunner(const std::string &Path,
                                       const std::vector<std::string> &Features,
                                       const std::vector<TensorSpec> &Offered,

@@ -18,7 +18,7 @@ namespace passpilot {
 
 namespace {
 
-/// \p Text up to \p Mark, which is dropped from it.
+/// Returns \p Text up to \p Mark and removes it, and the mark, from \p Text.
 std::string_view take(std::string_view &Text, char Mark) {
   const std::string_view Head = Text.substr(0, Text.find(Mark));
   Text.remove_prefix(std::min(Text.size(), Head.size() + 1));
@@ -67,7 +67,7 @@ bool readMap(std::string_view Text, const Point &P, ModelOptions &O) {
   return true;
 }
 
-/// The keys of a model runner. Nothing for those that are not plain.
+/// Reads the keys of a model runner; nothing if Python has to read them.
 std::optional<ModelOptions> readOptions(std::string_view Query,
                                         const Point &P) {
   ModelOptions O;
@@ -113,7 +113,7 @@ std::vector<TensorSpec> offeredBy(const Point &P) {
   return Offered;
 }
 
-/// What a scorer sees of a choice: one column of what has one for each.
+/// The point that a scorer sees: per-column tensors shrink to one element.
 Point columnOf(Point P) {
   for (TensorSpec &S : P.Features)
     if (S.elements() == static_cast<size_t>(P.Domain.Count))
@@ -154,7 +154,7 @@ std::unique_ptr<Runner> modelRunner(std::string_view Scheme,
                         Host.OnnxLibrary, Error, Mismatch);
 }
 
-/// An advice in digits, of a number also with a point or an exponent.
+/// Reads an advice in digits; a Number may have a point or an exponent.
 std::optional<Advice> constant(std::string_view Text, const Domain &D) {
   Advice A{0};
   if (D.Kind != DomainKind::Number) {
@@ -178,7 +178,7 @@ std::unique_ptr<Runner> plainRunner(std::string_view Scheme,
     if (const auto A = constant(Target, P.Domain); A && P.Domain.inRange(*A))
       return makeConstRunner(P.Decision, *A);
   if (!std::isfinite(P.Domain.High - P.Domain.Low))
-    return nullptr; // no range to draw from
+    return nullptr; // an infinite range has no uniform draw
   const TensorSpec *Mask = nullptr;
   for (const TensorSpec &S : P.Features)
     if (S.Name == P.Domain.Mask)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Runner specs, as far as they name a runner that needs no interpreter. The
-// grammar, and what is said of a spec that breaks it, are those of
-// runners/spec.py and runners/native.py.
+// Runner specs that name a runner without an interpreter. runners/spec.py and
+// runners/native.py own the grammar and the error messages for specs that break
+// it.
 
 #ifndef PASSPILOT_RUNTIME_RUNNER_SPEC_H
 #define PASSPILOT_RUNTIME_RUNNER_SPEC_H
@@ -11,15 +11,15 @@
 
 namespace passpilot {
 
-/// What runners of models need of the machine.
+/// What model runners need to know about the machine.
 struct ModelHost {
-  std::string OnnxLibrary;           ///< onnxruntime's; empty if there is none
+  std::string OnnxLibrary;           ///< path; empty: not installed
   std::vector<std::string> Features; ///< of the processor, by LLVM's names
 };
 
-/// The runner for \p P that \p Spec names. Null with \p Error set if its model
-/// is at fault. Null without an error for every other spec: it is one for
-/// Python, which makes the other runners and knows what is wrong with a spec.
+/// Makes the runner for \p P that \p Spec names. Returns null with \p Error set
+/// if its model is at fault. Returns null without an error for every other
+/// spec: Python makes all other runners and reports malformed specs.
 std::unique_ptr<Runner> makeNativeRunner(std::string_view Spec, const Point &P,
                                          const ModelHost &Host,
                                          std::string &Error);

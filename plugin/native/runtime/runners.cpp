@@ -95,7 +95,7 @@ public:
 private:
   const Domain D;
   const uint64_t Seed;
-  /// One of the legal columns, by the 32 bits of \p X.
+  /// Picks a legal column by the upper 32 bits of \p X.
   int64_t legal(const int64_t *Mask, uint64_t X) const {
     uint64_t Legal = 0;
     for (int64_t I = 0; I < D.Count; ++I)
@@ -107,7 +107,7 @@ private:
     return 0;
   }
   uint64_t Key = 0;
-  uint64_t *Ordinal = nullptr; // into Ordinals, whose nodes do not move
+  uint64_t *Ordinal = nullptr; // points into Ordinals, whose nodes do not move
   std::unordered_map<std::string, uint64_t> Ordinals;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A choice by scores: a runner that knows one column makes a runner that
-// chooses among all of them.
+// Turns a runner that scores one column into a runner that chooses among all
+// columns.
 
 #include "runner.h"
 
@@ -22,7 +22,7 @@ public:
         Legal(Columns), Scores(Columns) {
     for (const TensorSpec &S : this->Scorer->inputs())
       Inputs.push_back(find(Offered, S.Name));
-    Inputs.push_back(find(Offered, D.Mask)); // the last one
+    Inputs.push_back(find(Offered, D.Mask)); // the mask is the last input
     for (size_t I = 0; I < Question.specs().size(); ++I)
       Firsts.push_back(begin() + Question.offset(I));
   }
@@ -60,9 +60,9 @@ public:
 private:
   const std::shared_ptr<Runner> Scorer;
   const size_t Columns;
-  TensorBlock Question; ///< the layout of one column's
+  TensorBlock Question; ///< the layout of one column's question
   std::vector<uint64_t> Questions;
-  std::vector<const void *> Firsts; ///< the inputs of the first
+  std::vector<const void *> Firsts; ///< the inputs of the first column
   std::vector<size_t> Legal;
   std::vector<Advice> Scores;
 
@@ -76,7 +76,7 @@ private:
     return Offered[I];
   }
 
-  /// Writes input \p I of the questions on the first \p Count legal columns.
+  /// Gathers input \p I for the first \p Count legal columns.
   void gather(size_t I, const char *From, size_t Count) {
     const size_t Bytes = Question.specs()[I].bytes();
     const size_t Step = Inputs[I].bytes() == Bytes ? 0 : Bytes;

@@ -7,8 +7,8 @@
 
 namespace passpilot {
 
-/// The block's layout: the runner's inputs in its order, so that they are one
-/// contiguous frame, then what only the compiler or the log writes.
+/// The block's layout: first the runner's inputs in its order, one contiguous
+/// frame; then what only the compiler or the log uses.
 static std::vector<TensorSpec> layOut(const Point &P, const Runner &R,
                                       const std::vector<CustomFeature> &Custom,
                                       bool Logged) {
@@ -102,7 +102,7 @@ std::optional<Advice> Session::ask(Question &Q, bool OverBudget) {
   Stopwatch Watch;
   Advice Answer{0};
   bool Answered = false;
-  // A failure may be pending since the context was switched.
+  // switchContext() may have left a failure pending.
   const bool Asking = !RunnerDead && !OverBudget && !Pending;
   if (Asking || Log)
     fillFeatures();
@@ -131,7 +131,7 @@ std::optional<Advice> Session::ask(Question &Q, bool OverBudget) {
 std::vector<Advice> Session::askAll(const QuestionBatch &B) {
   const auto *Features = reinterpret_cast<const char *>(B.Features.data());
   std::vector<Advice> Answers, Known;
-  size_t First = 0, End = 0; // of those that were asked together
+  size_t First = 0, End = 0; // the current batch, [First, End)
   for (size_t I = 0; I < B.Questions.size(); ++I, Features += Block->bytes()) {
     enterContext(B.Contexts[I]);
     if (I == End) {
@@ -151,8 +151,8 @@ std::vector<Advice> Session::askAll(const QuestionBatch &B) {
   return Answers;
 }
 
-/// How many questions from \p First on the runner can be asked at once. What
-/// has to be computed for the runner is a matter of each decision.
+/// How many questions from \p First on the runner can be asked as one batch.
+/// Features that must be computed per decision prevent batches.
 size_t Session::together(const QuestionBatch &B, size_t First) const {
   const Batching How = TheRunner->batching();
   size_t End = First + 1;
@@ -163,9 +163,9 @@ size_t Session::together(const QuestionBatch &B, size_t First) const {
   return End - First;
 }
 
-/// The runner's answers to several questions, whose blocks are at \p Features.
-/// None if it cannot answer one of them: each is then asked alone, so that the
-/// failure is that of its own decision.
+/// Asks the runner about several questions, whose blocks are at \p Features. If
+/// it fails at one, returns nothing: the caller then asks one by one, so that
+/// the failure is reported at its own decision.
 std::vector<Advice> Session::foresee(const char *Features, size_t Count) {
   if (Count < 2 || Stopped || RunnerDead || Pending)
     return {};
@@ -188,7 +188,7 @@ void Session::countAnswer(Advice Answer) {
   const DomainKind Kind = ThePoint.Domain.Kind;
   if (Kind == DomainKind::Flag)
     Counts.Accepted += Answer.Integer;
-  else if (Kind == DomainKind::Choice) // the last column: leave it as it is
+  else if (Kind == DomainKind::Choice) // the last column keeps the status quo
     Counts.Accepted += Answer.Integer != ThePoint.Domain.Count - 1;
   if (Default) {
     ++Counts.Compared;
@@ -196,9 +196,9 @@ void Session::countAnswer(Advice Answer) {
   }
 }
 
-/// Computes what the compiler did not, for the runner or the log. After a
-/// failure, which is then pending, the log gets zeros rather than another
-/// decision's values.
+/// Computes the features that the compiler did not, for the runner or the log.
+/// After a failure, which is then pending, the log gets zeros instead of the
+/// previous decision's values.
 void Session::fillFeatures() {
   if (DefaultBuffer) {
     const Advice D = defaultAdvice();
@@ -216,7 +216,7 @@ void Session::fillFeatures() {
   }
 }
 
-/// Asks the runner. False with Pending set on failure.
+/// Asks the runner. Returns false with Pending set on failure.
 bool Session::question(Advice &Answer) {
   if (Foreseen) {
     Answer = *Foreseen;
@@ -234,7 +234,7 @@ bool Session::question(Advice &Answer) {
   return false;
 }
 
-/// Decides what follows from Pending. True: take the default for this decision.
+/// Acts on Pending. Returns true if this decision takes the default.
 bool Session::settleFailure(bool MayFallBack) {
   if (Stopped)
     return false;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One advisor of the user's during one compilation: its buffers, its runner,
-// its log, its error policy, its counts. The compiler's hook asks it once per
-// decision; the hook may be built several times meanwhile (a pipeline with two
-// inliners, a register allocator per function): they share the session.
+// One advisor of the user's during one compilation: its buffers, runner, log,
+// error policy and counts. The compiler's hook asks it at each decision.
+// Several hooks (two inliners in one pipeline, a register allocator per
+// function) share one session.
 //
 // Lifetime: outlives every hook of the compilation; buffers never move.
 // Threads: used by the compiling thread only.
@@ -31,12 +31,12 @@ enum class FailureKind {
   Advice,
   Feature,
   Log,
-  Default, ///< there is no default decision: a user's point has failed
+  Default, ///< there is no default decision: a user's point failed
   Interrupt
 };
 
-/// What went wrong at a decision. A Python exception, if that is what it was,
-/// stays with the one who caught it.
+/// A failure at a decision. If a Python exception caused it, whoever caught the
+/// exception keeps it.
 struct Failure {
   FailureKind Kind = FailureKind::None;
   std::string Text;   ///< what was expected and what came
@@ -48,14 +48,14 @@ struct Failure {
 struct Counts {
   uint64_t Asked = 0;      ///< answered by the runner
   uint64_t Accepted = 0;   ///< ... with yes, or with a column to evict
-  uint64_t Agreed = 0;     ///< ... as the default, where somebody wanted that
-  uint64_t Compared = 0;   ///< answered where the default was known as well
-  uint64_t Fallbacks = 0;  ///< taken by the default, for want of an answer
+  uint64_t Agreed = 0;     ///< ... as the default would have
+  uint64_t Compared = 0;   ///< answered while the default was known, too
+  uint64_t Fallbacks = 0;  ///< taken by the default: the runner failed
   uint64_t NotAskable = 0; ///< taken by the default: LLVM computes no features
   uint64_t BudgetHits = 0; ///< taken by the default: over the budget
   double AskSeconds = 0;   ///< in the runner, custom features, log and checks
-  double DefaultSeconds = 0; ///< in LLVM's own decision, where somebody wanted
-                             ///< it
+  double DefaultSeconds = 0; ///< in the compiler's own decision, computed only
+                             ///< if it is needed
 };
 
 class Stopwatch {
@@ -71,14 +71,14 @@ private:
       std::chrono::steady_clock::now();
 };
 
-/// A feature that is computed by the caller's code into its buffer. False on
-/// failure, which it then describes by noteFailure().
+/// A custom feature: the caller's code computes it into its buffer. On failure
+/// it returns false and calls noteFailure().
 struct CustomFeature {
   TensorSpec Spec;
   std::function<bool(void *Buffer)> Fill;
 };
 
-/// One decision, as the hook that has come to it knows it.
+/// One decision, as the compiler's hook describes it.
 class Question {
 public:
   virtual ~Question() = default;
@@ -86,31 +86,31 @@ public:
   virtual Advice defaultAdvice() = 0;
   /// The texts stay valid until the next call.
   virtual DecisionPlace place() = 0;
-  /// What is wrong with an advice within the range that the mask forbids.
+  /// Why the mask forbids an advice that is in range.
   virtual std::string forbidden(Advice) { return ""; }
 };
 
-/// Decisions of which none depends on the advice on another.
+/// Decisions that do not depend on each other's advice.
 struct QuestionBatch {
   std::vector<Question *> Questions;
-  std::vector<std::string> Contexts; ///< of each
-  std::vector<uint64_t> Features;    ///< the whole block, once for each
+  std::vector<std::string> Contexts; ///< per question
+  std::vector<uint64_t> Features;    ///< one whole block per question
 };
 
 class Session {
 public:
-  /// \p Logged: whether setLog() will be called, which binds every feature.
+  /// \p Logged: whether setLog() will be called; all features are then bound.
   Session(const Point &P, std::shared_ptr<Runner> R,
           std::vector<CustomFeature> Custom, bool DefaultOnError, bool Logged);
 
   const Point &point() const { return ThePoint; }
   Runner &runner() { return *TheRunner; }
-  /// Starts with the runner's inputs, in the runner's order.
+  /// The block starts with the runner's inputs, in the runner's order.
   const std::shared_ptr<TensorBlock> &block() const { return Block; }
   /// The specs of a log: features, default, decision.
   std::vector<TensorSpec> logSpecs() const;
   void setLog(DecisionLog *L) { Log = L; }
-  /// Forgets the failure of the compilation before.
+  /// Forgets the failure of the previous compilation.
   void restart();
 
   /// The buffer of the point's own feature \p I.
@@ -118,47 +118,47 @@ public:
   /// The mask of a Choice, int64[Count].
   int64_t *mask() { return Mask; }
   void switchContext(std::string_view Name);
-  /// Likewise, unless this compilation is in this context.
+  /// As switchContext(), unless this compilation is already in the context.
   void enterContext(const std::string &Name);
-  /// Fails if what was logged until now cannot be written.
+  /// Fails the session if the log so far cannot be written.
   void flushLog();
 
-  /// Asks the runner, with the point's features in the buffers. Never fails:
-  /// after a failure the answers are the default's, or nothing, and failure()
-  /// is set.
-  /// \p OverBudget: do not ask the runner, take the default.
+  /// Asks the runner; the point's features are in the buffers. Never
+  /// throws: after a failure it returns the default, or nothing with
+  /// failure() set. \p OverBudget: take the default without asking the
+  /// runner.
   std::optional<Advice> ask(Question &Q, bool OverBudget = false);
-  /// As ask() for one after the other, but the runner is asked about several at
-  /// once if it can answer them so. Answers fewer after a failure.
+  /// As ask() for each question in order, but in batches if the runner can.
+  /// Returns fewer answers after a failure.
   std::vector<Advice> askAll(const QuestionBatch &B);
 
-  /// The decision in progress; null between decisions, and for all threads but
-  /// the one that compiles, which does not wait for them.
+  /// The decision in progress; null between decisions, and on all threads but
+  /// the compiling one, which does not wait for other threads.
   Question *current() const {
     return Asker == std::this_thread::get_id() ? Current : nullptr;
   }
   uint64_t ordinal() const { return Ordinal; }
   /// The compiler's decision for current(), computed at most once.
   Advice defaultAdvice();
-  /// Grows with every change of the IR by the compiler, so that views know when
-  /// what they computed is out of date.
+  /// The compiler increments this with every change of the IR, so that views
+  /// know when their cached values are outdated.
   uint64_t Epoch = 0;
-  /// The point's budget; 0: none. Of inline: how many times its size the module
-  /// may reach. Of evict: how often one live range may be evicted.
+  /// The point's budget, 0 for none. For inline: the factor by which the module
+  /// may grow. For evict: how often one live range may be evicted.
   double Limit = 0;
 
-  /// Called by runners and features that live elsewhere, to say more than
-  /// false. False: another failure came first, and stays.
+  /// Lets runners and features describe a failure. Returns false if an earlier
+  /// failure stays.
   bool noteFailure(FailureKind K, std::string Text, bool Fatal = false);
   const Failure &failure() const { return TheFailure; }
   const Failure &firstFallback() const { return FirstFallback; }
-  /// Called at once when failure() is set, if anybody wants to know.
+  /// Called as soon as failure() is set; may be empty.
   std::function<void()> OnFailure;
-  /// True once nothing more shall be asked and passes may be skipped.
+  /// True once the runner must not be asked again and passes may be skipped.
   bool stopped() const { return Stopped; }
   /// The user wants the compilation to end.
   void interrupt();
-  /// Ends the decision in progress, and all others, without an answer.
+  /// Fails the decision in progress and all later ones.
   void abandon(FailureKind K, std::string Text);
 
   passpilot::Counts Counts;
@@ -168,10 +168,10 @@ private:
   std::shared_ptr<Runner> TheRunner;
   std::vector<CustomFeature> Custom;
   std::vector<void *> CustomBuffers;
-  std::shared_ptr<TensorBlock> Block; // shared with the views that Python keeps
+  std::shared_ptr<TensorBlock> Block; // shared with Python's views
   std::vector<const void *> RunnerInputs;
   std::vector<void *> FeatureBuffers;
-  void *DefaultBuffer = nullptr; // set if the runner or the log wants it
+  void *DefaultBuffer = nullptr; // set if the runner or the log reads it
   bool ReadsGiven = true; ///< the runner reads the point's features alone
   int64_t *Mask = nullptr;
   DecisionLog *Log = nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Tensor specs and the one contiguous block that holds a runner's tensors.
-// No LLVM types here: this layer is also the C API's.
+// Tensor specs, and the contiguous block that holds a runner's tensors. No LLVM
+// types: the C API uses this layer, too.
 
 #ifndef PASSPILOT_RUNTIME_TENSOR_SPEC_H
 #define PASSPILOT_RUNTIME_TENSOR_SPEC_H
@@ -13,7 +13,7 @@
 
 namespace passpilot {
 
-/// The scalar types, numbered as LLVM's TensorType.
+/// The scalar types, with the numbers of LLVM's TensorType.
 enum class ScalarType : int {
   Float = 1,
   Double,
@@ -41,15 +41,15 @@ struct TensorSpec {
 
   size_t elements() const;
   size_t bytes() const { return elements() * scalarSize(Type); }
-  /// "callee_users int64[1]", the form used in messages.
+  /// The form in messages, such as "callee_users int64[1]".
   std::string str() const;
   bool operator==(const TensorSpec &O) const {
     return Name == O.Name && Type == O.Type && Shape == O.Shape;
   }
 };
 
-/// A block of tensors, each at a multiple of 8 bytes, in the order given. It is
-/// allocated once: the pointers stay valid until the block dies.
+/// A block of tensors in the given order, each at a multiple of 8 bytes. It
+/// never reallocates: pointers stay valid until the block is destroyed.
 class TensorBlock {
 public:
   explicit TensorBlock(std::vector<TensorSpec> Specs);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The register allocator's advisors in somebody else's code generator. LLVM
-// makes its analyses through a registry of constructors, where ours are put.
+// Advises register allocation in a foreign code generator. LLVM creates its
+// analyses through a registry of constructors; we replace two of them.
 
 #include "allocation.h"
 
@@ -48,8 +48,8 @@ public:
     Allocation.emplace(M.getContext(), Sessions["evict"], Sessions["priority"]);
   }
   CodeGeneration(const CodeGeneration &) = delete;
-  /// To be called before LLVM's output counts as good. Who generates code from
-  /// the module, or another at its address, after that begins anew.
+  /// Call this before LLVM's output counts as good. A later code generation
+  /// from the module, or from another at its address, starts anew.
   void end() {
     All.erase(&M);
     Messages Told;
@@ -62,7 +62,7 @@ public:
 
   RegisterAllocation &allocation() { return *Allocation; }
 
-  /// By module, until the end.
+  /// The current code generations by module.
   static thread_local DenseMap<Module *, std::weak_ptr<CodeGeneration>> All;
 
 private:
@@ -112,9 +112,9 @@ thread_local DenseMap<Module *, std::weak_ptr<CodeGeneration>>
 /// The modules whose registers are being allocated with advice.
 thread_local DenseSet<const Module *> Begun;
 
-/// LLVM's two analyses share what belongs to a module, and live as long as all
-/// that asks it. Code generators run on several threads, each on a module of
-/// its own.
+/// LLVM's two analyses share a module's advisors, which live as long as
+/// both. Code generators may run on several threads, each with its own
+/// module.
 std::shared_ptr<CodeGeneration> generationOf(Module &M) {
   Begun.insert(&M);
   auto &All = CodeGeneration::All;
@@ -129,7 +129,7 @@ bool wanted() {
                 [](const HookedPoint *P) { return advised(P->Name); });
 }
 
-/// One of LLVM's analyses, with a hold on the module's advisors.
+/// Creates one of LLVM's analyses, which keeps the module's advisors alive.
 template <Pass *(*Create)(AllocationHost)> Pass *createAnalysis() {
   auto Mine = std::make_shared<std::shared_ptr<CodeGeneration>>();
   return Create({[Mine](Module &M) -> RegisterAllocation & {
@@ -139,7 +139,7 @@ template <Pass *(*Create)(AllocationHost)> Pass *createAnalysis() {
                  [Mine] { (*Mine)->end(); }});
 }
 
-/// Puts \p Create where LLVM keeps the constructor of an analysis.
+/// Replaces the constructor of an LLVM analysis by \p Create.
 template <typename Analysis, Pass *(*Create)(AllocationHost)>
 void replaceConstructor() {
   static PassInfo::NormalCtor_t Theirs;
@@ -150,8 +150,8 @@ void replaceConstructor() {
       [] { return wanted() ? createAnalysis<Create>() : Theirs(); });
 }
 
-/// Part of every code generation, and so of those whose register allocator has
-/// no use for advisors.
+/// An analysis in every code generation: warns about advisors of register
+/// allocation that were never asked.
 class EveryCodeGeneration final : public GCModuleInfo {
   bool doFinalization(Module &M) override {
     for (const HookedPoint *P : points())

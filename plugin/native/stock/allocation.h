@@ -5,7 +5,7 @@
 
 namespace passpilot {
 
-/// Lets the code generators of this process ask the advisors of the options.
+/// Lets this process's code generators ask the advisors of the options.
 void registerAllocation();
 
 } // namespace passpilot

@@ -26,7 +26,7 @@ namespace {
 
 cl::OptionCategory Category("passpilot", "Who advises the compiler");
 
-/// A flag that may be repeated, and the variable that stands for it.
+/// A repeatable flag and the environment variable that stands for it.
 class Option {
 public:
   Option(StringRef Name, const char *Value, const Twine &Help)
@@ -39,17 +39,17 @@ public:
   Option(const Option &) = delete;
 
   static inline std::vector<Option *> All;
-  /// "inline".
+  /// The flag without its prefix: "inline".
   StringRef shortName() const { return StringRef(Flag).drop_front(10); }
   using Values = std::vector<std::string>;
-  /// \p Given are those of each option, in the order of All.
+  /// \p Given has the values of each option, in the order of All.
   static void setAll(std::vector<Values> Given) {
     std::lock_guard<std::mutex> Lock(Mutex);
     for (auto [O, Mine] : zip_equal(All, Given))
       O->Set = std::move(Mine);
   }
 
-  /// Its values; those of the variable are separated by semicolons.
+  /// All values; those of the variable are separated by semicolons.
   std::vector<std::string> all() const {
     if (Values Mine = set(); !Mine.empty())
       return Mine;
@@ -69,7 +69,7 @@ public:
     const char *Text = std::getenv(Variable.c_str());
     return Text ? Text : "";
   }
-  /// Whether there is a value beside the variable's.
+  /// Whether any value comes from a flag, not from the variable.
   bool given() const { return !Given.empty() || !set().empty(); }
   std::string name() const {
     return !set().empty()  ? shortName().str()
@@ -80,10 +80,10 @@ public:
 private:
   const std::string Flag, Help, Variable; ///< Given refers to them
   cl::list<std::string> Given;
-  Values Set; ///< by the program itself, on any of its threads
+  Values Set; ///< set by the program, on any of its threads
   static inline std::mutex Mutex;
 
-  /// "size-budget" as "SIZE_BUDGET".
+  /// Converts "size-budget" to "SIZE_BUDGET".
   static std::string replaced(StringRef Name) {
     std::string Text = Name.upper();
     std::replace(Text.begin(), Text.end(), '-', '_');
@@ -105,7 +105,7 @@ std::string helpOf(const PointLimit &L) {
          "); 0: no limit";
 }
 
-/// The options of one of LLVM's decision points.
+/// The flags of one of LLVM's decision points.
 struct PointFlags {
   const HookedPoint &Point;
   Option Runner;
@@ -118,7 +118,7 @@ struct PointFlags {
   }
 };
 
-/// Of all of them.
+/// The flags of all of LLVM's decision points.
 std::list<PointFlags> Points(hookedPoints().begin(), hookedPoints().end());
 
 const PointFlags *flagsOf(StringRef Point) {
@@ -167,7 +167,7 @@ bool number(const Option &O, double Least, double &Value, Messages &Told) {
                 Told);
 }
 
-/// Flags win over variables, whichever of the two options they belong to.
+/// The runner at \p Point. Flags win over variables, for both options.
 std::string runnerOf(StringRef Point) {
   const PointFlags *Own = flagsOf(Point);
   if (Own && Own->Runner.given() && !Advise.given())
@@ -178,8 +178,8 @@ std::string runnerOf(StringRef Point) {
   return Own ? Own->Runner.last() : "";
 }
 
-/// What tells apart two compilations of one source: PASSPILOT_UNIT, or else the
-/// command.
+/// Distinguishes compilations of the same source: PASSPILOT_UNIT, or else the
+/// command line.
 std::string unit() {
   if (const char *Unit = std::getenv("PASSPILOT_UNIT"))
     return Unit;
@@ -187,7 +187,7 @@ std::string unit() {
   return Command ? (*Command)->getBuffer().str() : "";
 }
 
-/// What a module is called: clang gives the linker temporary files.
+/// The module's name; the source's if clang made a temporary file for a linker.
 StringRef nameOf(const Module &M) {
   SmallString<64> Temporary;
   sys::path::system_temp_directory(/*ErasedOnReboot=*/true, Temporary);
@@ -196,8 +196,8 @@ StringRef nameOf(const Module &M) {
                                                    : Name;
 }
 
-/// How often the process has taken this name for a log before: a linker may
-/// compile several modules of one name.
+/// A suffix for a log name that the process has used before: a linker may
+/// compile several modules of the same name.
 std::string repeated(const std::string &Stem) {
   static std::mutex Mutex;
   static StringMap<unsigned> Taken;
@@ -206,7 +206,7 @@ std::string repeated(const std::string &Stem) {
   return Times == 1 ? "" : "-" + std::to_string(Times);
 }
 
-/// The log of \p Point in a folder: the same for the same source and command.
+/// The log's path in a folder; the same source and command give the same path.
 std::string logIn(StringRef Folder, StringRef Point, const Module &M) {
   SmallString<128> Whole(nameOf(M));
   sys::fs::make_absolute(Whole);
@@ -245,7 +245,7 @@ std::string logOf(StringRef Point, const Module &M) {
   return sys::fs::is_directory(Path) ? logIn(Path, Point, M) : Path;
 }
 
-/// Reads what belongs to one of LLVM's points alone.
+/// Reads the flags that only LLVM's points have.
 bool limitOf(const PointFlags &Own, AdvisorOptions &O, Messages &Told) {
   O.Unasked = Own.Point.Unasked;
   O.Limit = Own.Point.Limit.Default;
@@ -282,7 +282,7 @@ Error setOptions(const std::vector<std::string> &Options) {
 
 bool advised(const std::string &Point) {
   const std::string Runner = runnerOf(Point);
-  // Where the default decides and nobody wants a log, LLVM stays as it is.
+  // Without a runner or a log, LLVM needs no advisor.
   return !Runner.empty() && (Runner != "default" || logged(Point));
 }
 

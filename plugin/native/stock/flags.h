@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the user of a stock tool has asked us for: by flags -passpilot-*, which
-// the tool parses, or else by the environment, PASSPILOT_*.
+// The user's options in a stock tool: flags -passpilot-*, which the tool
+// parses, or environment variables PASSPILOT_*.
 
 #ifndef PASSPILOT_STOCK_FLAGS_H
 #define PASSPILOT_STOCK_FLAGS_H
@@ -11,27 +11,27 @@
 
 namespace passpilot {
 
-/// Options as NAME=VALUE, which stand in for the flags -passpilot-NAME.
+/// Sets options as NAME=VALUE, in place of the flags -passpilot-NAME.
 llvm::Error setOptions(const std::vector<std::string> &Options);
 
-/// What is wrong with the options, wherever they come from.
+/// Checks the options, from flags and from variables.
 llvm::Error checkOptions();
 
-/// Whether anybody is to be asked at LLVM's point \p Name.
+/// Whether the options name a runner or a log for LLVM's point \p Point.
 bool advised(const std::string &Point);
 
-/// How \p Point is advised in the compilation of \p M. False after an error,
-/// which is told.
+/// Reads how \p Point is advised in the compilation of \p M. Returns false
+/// after an error, added to \p Told.
 bool advisorOptions(const std::string &Point, const llvm::Module &M,
                     AdvisorOptions &O, Messages &Told);
 
 /// The files to load, separated by colons.
 std::string filesToLoad();
-/// Extension points, each with a pipeline text.
+/// Pairs of extension point and pipeline text.
 std::vector<std::pair<std::string, std::string>> textsAt();
-/// The points of passes in Python that are advised, each with its runner.
+/// Pairs of a Python pass's decision point and its runner.
 std::vector<std::pair<std::string, std::string>> passPoints();
-/// Whether to tell what the advisors did.
+/// Whether to print the advisors' counts.
 bool statsWanted();
 
 } // namespace passpilot

@@ -26,10 +26,10 @@ namespace {
 
 const StringRef LibraryName = "/libLLVM.so." PASSPILOT_LLVM_VERSION_TEXT;
 
-/// In which order the process has loaded libraries; 0 for those it has not.
+/// The order in which the process has loaded libraries; 0: not loaded.
 struct Loaded {
   int Next = 0, LLVM = 0, Another = 0, Ours = 0;
-  ElfW(Addr) Here = 0; ///< where we are
+  ElfW(Addr) Here = 0; ///< our base address
 };
 
 Loaded libraries() {
@@ -54,8 +54,8 @@ Loaded libraries() {
   return L;
 }
 
-/// Removes what the tool has begun to write; of a tool with another LLVM, what
-/// that one knows of.
+/// Removes the tool's unfinished outputs, also those that another LLVM in the
+/// process knows of.
 void removeOutputs() {
   sys::RunInterruptHandlers();
   if (void *Theirs =
@@ -63,8 +63,8 @@ void removeOutputs() {
     reinterpret_cast<void (*)()>(Theirs)();
 }
 
-/// Some tools end the process at an error, and leave what they have begun to
-/// write.
+/// Some tools end the process at an error without removing their unfinished
+/// outputs.
 void removeOutputsAtExit() {
   static std::once_flag Once;
   std::call_once(Once, [] { std::atexit(removeOutputs); });

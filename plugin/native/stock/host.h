@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The tool that has loaded us, and how it is told that something is wrong.
+// The tool that has loaded us, and how to report errors to it.
 
 #ifndef PASSPILOT_STOCK_HOST_H
 #define PASSPILOT_STOCK_HOST_H
@@ -11,25 +11,25 @@
 
 namespace passpilot {
 
-/// Refuses a tool with another LLVM than ours, which would know nothing of what
-/// we do. \p Strict: one without a libLLVM.so, too.
+/// Refuses a tool that uses another LLVM than ours: it would ignore what we
+/// register. \p Strict: also refuses one without a libLLVM.so.
 void checkTool(bool Strict);
 
 /// Whether the tool is lld, which compiles several modules at a time.
 bool isLinker();
 
-/// Reports messages as the tool reports its own: an error ends the compilation
-/// with exit code 1, at once or when the tool comes to it, without an output.
+/// Reports messages as the tool does its own. An error ends the compilation
+/// with exit code 1 and no output, at once or when the tool notices it.
 void tell(llvm::LLVMContext &C, const Messages &Told);
 
-/// Reports an error where there is no compilation yet, and ends the tool.
+/// Reports an error outside of any compilation and ends the tool.
 [[noreturn]] void refuse(const std::string &Text);
 
-/// The module that \p IR, as LLVM shows it to pass instrumentation, belongs to.
+/// The module of \p IR, which pass instrumentation passes as an Any.
 const llvm::Module *moduleOf(const llvm::Any &IR);
 
-/// Reports an error where there is no compilation yet: ends the tool, or, where
-/// that runs several at a time, each of them.
+/// Reports an error before a compilation: ends the tool or, in a linker with
+/// several compilations, each of them.
 void refusePipeline(llvm::PassBuilder &PB, const std::string &Text);
 
 } // namespace passpilot

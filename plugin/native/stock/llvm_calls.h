@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The functions of Python's that the plugin for LLVM's tools calls.
+// The Python functions that the plugin for LLVM's tools calls.
 
 #ifndef PASSPILOT_STOCK_LLVM_CALLS_H
 #define PASSPILOT_STOCK_LLVM_CALLS_H
@@ -12,16 +12,16 @@ namespace passpilot {
 /// The functions of passes/stock/llvm_door.py. \p Passes is the address of a
 /// UserPasses.
 struct LLVMCalls : AdvisorCalls {
-  /// Adds the pass that an element of pipeline text names, if it is one in
+  /// Adds the pass that a pipeline element names, if it is a pass in
   /// Python.
   void (*Find)(Messages *Teller, size_t Passes, const char *Element);
-  /// Who advises the passes at a point of theirs.
+  /// Sets the runner that advises the passes at a decision point of theirs.
   void (*Advise)(Messages *Teller, size_t Passes, const char *Point,
                  const char *Runner, const char *Log, const char *OnError,
                  double Timeout);
-  /// Tells why the passes have failed.
+  /// Reports why the passes have failed.
   void (*Explain)(Messages *Teller, size_t Passes);
-  /// The compilation has ended.
+  /// Call this when the compilation has ended.
   void (*EndPasses)(Messages *Teller, size_t Passes, bool Good, bool Stats);
 };
 

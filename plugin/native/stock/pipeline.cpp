@@ -19,8 +19,8 @@ namespace {
 
 class StockPipeline;
 
-/// Keeps the pipeline alive as long as the managers, which forget its results
-/// with all that they know of a module.
+/// Keeps the pipeline alive as long as the analysis managers. Its result tells
+/// when they forget a module.
 struct Anchor : AnalysisInfoMixin<Anchor> {
   explicit Anchor(std::shared_ptr<StockPipeline> P) : P(std::move(P)) {}
   struct Result {
@@ -37,8 +37,8 @@ private:
   std::shared_ptr<StockPipeline> P;
 };
 
-/// What one set of analysis managers is used for. They own it: what LLVM keeps
-/// in them (its inline advisors) refers to the session.
+/// The state of one set of analysis managers, which own it: LLVM's inline
+/// advisors are cached in them and refer to the session.
 class StockPipeline {
 public:
   StockPipeline(ModuleAnalysisManager &MAM, StockPasses &Passes)
@@ -46,11 +46,11 @@ public:
   ~StockPipeline() { end(); }
   StockPipeline(const StockPipeline &) = delete;
 
-  /// Called for each pass; the first begins the compilation.
+  /// Called before each pass; the first call begins the compilation.
   void begin(Module &M) {
     if (Begun == &M)
       return;
-    end(); // the managers go on to another module
+    end(); // the managers move on to another module
     Unused.clear();
     MAM.getResult<Anchor>(M);
     Begun = &M;
@@ -62,7 +62,7 @@ public:
       beginAdvice(M);
   }
 
-  /// Ends the advice: what comes is no pass that asks, or nothing.
+  /// Ends the advice: no later pass asks.
   void end() {
     const Module *Ended = std::exchange(Begun, nullptr);
     if (!Ended)
@@ -75,7 +75,7 @@ public:
     tell(*Context, Told);
   }
 
-  /// The managers have forgotten \p Gone; another module may be at its address.
+  /// The managers forget the module \p Gone; its address may be reused.
   void forget(const void *Gone) {
     if (Begun == Gone)
       end();
@@ -85,14 +85,14 @@ public:
     erase_if(Retired, [&](const auto &Each) { return Each.first == Gone; });
   }
 
-  /// The output is about to be written: what has gone wrong has to be known.
+  /// Called before the output is written, so that a failed log is an error.
   void check() {
     if (Inline && !Failed)
       Inline->session().flushLog();
   }
 
   bool failed() const { return Failed || Passes.failed(); }
-  /// An inliner is going to ask.
+  /// Notes that an inliner is going to ask.
   void reached() { Reached = true; }
 
 private:
@@ -104,7 +104,7 @@ private:
   std::unique_ptr<Advisor> Inline;
   std::optional<Compilation> Entry;
   bool Failed = false;
-  bool Reached = false; ///< by LLVM's inliner
+  bool Reached = false; ///< LLVM's inliner has run
   std::string Name;     ///< the module's
 
   void beginAdvice(Module &M) {
@@ -122,7 +122,7 @@ private:
     Entry.emplace(M, MAM, S);
   }
 
-  /// At once: the rest of the compilation is of no use.
+  /// Reports at once: the rest of the compilation is useless.
   void fail() {
     Failed = true;
     Messages Told;
@@ -143,22 +143,22 @@ private:
     Retired.emplace_back(Ended, std::move(Inline));
   }
 
-  /// LLVM's advisors live on until the managers have forgotten the module.
+  /// LLVM's advisors stay alive until the managers forget the module.
   std::vector<std::pair<const void *, std::unique_ptr<Advisor>>> Retired;
-  std::vector<std::unique_ptr<Advisor>> Unused; ///< once that is done
+  std::vector<std::unique_ptr<Advisor>> Unused; ///< their modules are forgotten
 };
 
 Anchor::Result Anchor::run(Module &M, ModuleAnalysisManager &) {
   return {{&M, [P = P](void *Gone) { P->forget(Gone); }}};
 }
 
-/// The analysis that LLVM's inliners ask for their advisor, by its own key.
+/// Replaces the analysis from which LLVM's inliners get their advisor.
 class AdvisorAnalysis : public PluginInlineAdvisorAnalysis {
 public:
   explicit AdvisorAnalysis(std::shared_ptr<StockPipeline> P)
       : PluginInlineAdvisorAnalysis(advisor), P(std::move(P)) {}
   Result run(Module &M, ModuleAnalysisManager &MAM) {
-    P->begin(M); // where there is no instrumentation that has done so
+    P->begin(M); // in case no instrumentation has called it
     P->reached();
     return PluginInlineAdvisorAnalysis::run(M, MAM);
   }
@@ -166,7 +166,7 @@ public:
 private:
   std::shared_ptr<StockPipeline> P;
 
-  /// After an error the default decides; the compilation ends all the same.
+  /// After an error, the default decides until the compilation ends.
   static llvm::InlineAdvisor *advisor(Module &M, FunctionAnalysisManager &FAM,
                                       InlineParams Params,
                                       InlineContext Context) {
@@ -176,7 +176,7 @@ private:
   }
 };
 
-/// Passes that write what the pipeline has made.
+/// Whether \p Pass writes the result of the pipeline.
 bool writes(StringRef Pass) {
   return Pass.contains("BitcodeWriterPass") || Pass == "PrintModulePass";
 }

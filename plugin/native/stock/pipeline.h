@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A pipeline of LLVM's in somebody else's compiler: its inline advisor and its
-// passes in Python, from the first pass to the end of its analysis managers.
+// Advises a pipeline in a foreign compiler: its inline advisor and passes in
+// Python, from the first pass to the end of the analysis managers.
 
 #ifndef PASSPILOT_STOCK_PIPELINE_H
 #define PASSPILOT_STOCK_PIPELINE_H
@@ -10,7 +10,7 @@
 
 namespace passpilot {
 
-/// Lets \p PB's pipelines be advised as the options say.
+/// Lets the pipelines of \p PB be advised as the options say.
 llvm::Error registerPipeline(llvm::PassBuilder &PB);
 
 } // namespace passpilot

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What LLVM's stock tools load: `opt -load-pass-plugin=`, `clang
+// The entry points for LLVM's stock tools: `opt -load-pass-plugin=`, `clang
 // -fpass-plugin=`, `llc -load=`, `ld.lld --load-pass-plugin=`.
 
 #include "../include/passpilot/llvm.h"
@@ -29,7 +29,7 @@ registerAdvisors(llvm::PassBuilder &PB,
 
 namespace {
 
-/// Code generators have no function of ours to call.
+/// Code generators call no function of a plugin, so this runs on loading.
 struct OnLoad {
   OnLoad() {
     checkTool(/*Strict=*/false);

@@ -16,7 +16,7 @@ using namespace llvm;
 
 namespace passpilot {
 
-/// Of a process that has passes in Python, and so an interpreter.
+/// Python's functions; only for a process with passes in Python.
 static const LLVMCalls &calls() {
   Messages Told;
   return *python<LLVMCalls>(Told);
@@ -24,7 +24,7 @@ static const LLVMCalls &calls() {
 
 namespace {
 
-/// The first error among what was told.
+/// The first error in \p Told.
 Error errorOf(const Messages &Told) {
   for (const Message &M : Told)
     if (M.isError())
@@ -32,8 +32,8 @@ Error errorOf(const Messages &Told) {
   return Error::success();
 }
 
-/// The names of LLVM's passes and analyses, and what its grammar means by
-/// itself.
+/// Whether \p Name is an LLVM pass or analysis, or a word of the pipeline
+/// grammar.
 bool isLLVMs(StringRef Name) {
   static const StringSet<> Names = [] {
     StringSet<> All;
@@ -57,14 +57,14 @@ bool isLLVMs(StringRef Name) {
          Plain.starts_with("fatlto");
 }
 
-/// Whether \p Name can be that of a pass in Python: kebab-case.
+/// Whether \p Name is in kebab-case, as all names of passes in Python are.
 bool isKebab(StringRef Name) {
   return !Name.empty() && all_of(Name, [](char C) {
     return isLower(C) || isDigit(C) || C == '-';
   }) && isLower(Name.front());
 }
 
-/// What the tool's pipeline text begins with, where it has one.
+/// The first element of the tool's pipeline text; empty without a text.
 std::string firstElement() {
   for (const char *Name : {"passes", "lto-newpm-passes"}) {
     auto *O = static_cast<cl::opt<std::string> *>(
@@ -77,7 +77,7 @@ std::string firstElement() {
   return "";
 }
 
-/// Loads the user's files, each list once, however many pipelines there are.
+/// Loads the user's files, each list of files once per process.
 Error loadFiles() {
   static std::mutex Mutex;
   static StringSet<> Loaded;
@@ -105,7 +105,7 @@ Expected<StockPasses *> StockPasses::registerWith(PassBuilder &PB) {
   S->Passes.First = firstElement();
   S->Passes.Resolve = [S](StringRef Element) { S->find(Element); };
   S->Passes.OnFailure = [S] { S->fail(); };
-  // Compilers may do without; what we do begins and ends with the passes.
+  // Some compilers have no instrumentation; our passes depend on it.
   if (!PB.getPassInstrumentationCallbacks())
     instrumentationOf(PB) = &S->Watch;
   S->Passes.registerWith(PB);
@@ -114,8 +114,8 @@ Expected<StockPasses *> StockPasses::registerWith(PassBuilder &PB) {
   return S;
 }
 
-/// Adds the pass in Python that \p Element names, if it does. LLVM asks several
-/// times, and says itself that it knows no such pass.
+/// Adds the pass in Python that \p Element names, if any. LLVM calls this
+/// several times, and reports unknown passes itself.
 void StockPasses::find(StringRef Element) {
   const StringRef Name = Element.split('{').first;
   if (isLLVMs(Name) || !isKebab(Name) || Refused.contains(Element))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Passes in Python by their names in the pipelines of a stock tool, and at
-// LLVM's extension points.
+// Passes in Python in the pipelines of a stock tool, by name and at LLVM's
+// extension points.
 
 #ifndef PASSPILOT_STOCK_STOCK_PASSES_H
 #define PASSPILOT_STOCK_STOCK_PASSES_H
@@ -12,24 +12,24 @@
 
 namespace passpilot {
 
-/// The passes that the pipelines of one pass builder may name.
+/// The passes in Python that one pass builder's pipelines may name.
 class StockPasses {
 public:
-  /// Never deleted: pass managers refer to it, which may outlive the builder.
-  /// Loads the user's files first.
+  /// Loads the user's files first. The result is never deleted: pass managers
+  /// refer to it and may outlive the builder.
   static llvm::Expected<StockPasses *> registerWith(llvm::PassBuilder &PB);
 
-  /// The compilation of \p M begins: errors are reported to its context.
+  /// Begins the compilation of \p M; errors are reported to its context.
   void begin(llvm::Module &M);
   void end(bool Good, Messages &Told);
   bool failed() const { return Passes.failure().has_value(); }
 
 private:
   UserPasses Passes;
-  llvm::PassInstrumentationCallbacks Watch; ///< of builders that have none
+  llvm::PassInstrumentationCallbacks Watch; ///< for builders without callbacks
   llvm::Module *M = nullptr;
-  bool Used = false;         ///< there are passes in Python
-  llvm::StringSet<> Refused; ///< elements that have been complained about
+  bool Used = false;         ///< a pass in Python was found
+  llvm::StringSet<> Refused; ///< elements whose error was reported
 
   void find(llvm::StringRef Element);
   llvm::Error place(llvm::PassBuilder &PB);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// For compilers that link libLLVM and libpasspilot.so: advisors and passes in
-// Python on a PassBuilder of their own.
+// For compilers that link libLLVM and libpasspilot.so: adds advisors and passes
+// in Python to the compiler's PassBuilder.
 
 #ifndef PASSPILOT_LLVM_H
 #define PASSPILOT_LLVM_H
@@ -14,22 +14,22 @@
 
 namespace passpilot {
 
-/// Lets the pipelines that \p PB builds and parses be advised, and name passes
-/// in Python; to be called before its analyses are registered. Code generation
-/// of the process is advised from then on.
+/// Lets passpilot advise the pipelines that \p PB builds or parses, and lets
+/// them name passes in Python. Call it before registering the analyses of \p
+/// PB. From then on, all code generation in the process is advised, too.
 ///
 /// \p Options are NAME=VALUE: "inline=onnx:m.onnx", "evict=", "priority=",
 /// "advise=POINT=RUNNER", "load=FILE.py", "at=POINT=PIPELINE", "log=FILE",
 /// "on-error=", "timeout=", "size-budget=", "eviction-limit=". They hold for
-/// the process until they are given again. What they leave open is up to the
-/// flags -passpilot-NAME, where the program has LLVM parse its command line,
-/// and the variables PASSPILOT_NAME.
+/// the process until the next call. Options that are not given come from the
+/// flags -passpilot-NAME, if the program lets LLVM parse its command line, or
+/// from the environment variables PASSPILOT_NAME.
 ///
-/// Threads: may be called on several at once, each with a builder of its own.
+/// Threads: several threads may call it, each with its own PassBuilder.
 ///
-/// What goes wrong in a compilation is an error of the module's LLVMContext: a
-/// program has to give it a diagnostic handler, or LLVM ends the process. Logs
-/// are complete once the analysis managers are gone, and before the context is.
+/// Errors in a compilation are diagnostics of the module's LLVMContext: without
+/// a diagnostic handler, LLVM ends the process. Logs are complete when the
+/// analysis managers are destroyed, which must precede the context's end.
 llvm::Error registerAdvisors(llvm::PassBuilder &PB,
                              const std::vector<std::string> &Options = {});
 
