@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`run_pipeline` and `emit`: opt and llc in this process, with advisors.
 
-`passpilot.optimize` adds passes in Python. Rarely used options are in dataclasses: `PipelineOptions` for opt's
-rarer flags, `Remarks` for the file of remarks that both may write.
+`passpilot.optimize` adds passes in Python. Rarely used options are in dataclasses: `PipelineOptions` for
+opt's rarer flags, `Remarks` for the file of remarks that both may write.
 """
 
 from __future__ import annotations
