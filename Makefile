@@ -7,7 +7,7 @@ CHECKED := $(sort $(dir $(wildcard tests/*.py examples/*.py bench/*.py tools/*.p
 SUMMARIES := build/pytest.txt build/lit.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build setup-test lint format types pytest lit corpus bench soak clean
+.PHONY: help demo test build setup-test lint tidy format types pytest lit corpus bench soak clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -31,6 +31,9 @@ lint: setup-test ## ruff, and clang-format for the core
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	find plugin bench -name '*.cpp' -o -name '*.h' | xargs -r .venv/bin/clang-format --dry-run -Werror
+
+tidy: setup-test ## clang-tidy for the core: each file once per content
+	JOBS=$(JOBS) $(PY) tools/tidy.py
 
 format: setup-test ## rewrite the sources in house style
 	$(PY) -m ruff check --fix

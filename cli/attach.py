@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot attach --inline=R ... -- opt-22 ARGS...`: runs an unmodified compiler and answers its questions.
+"""`passpilot attach --inline=R ... -- COMPILER ARGS`: runs an unmodified compiler and answers its questions.
 
 The compiler is the distribution's own, in a child process. In its interactive mode, which MLGO's training
 uses, it asks over FIFOs; nothing is loaded into it. It has our standard streams, and we exit with its exit
@@ -20,6 +20,7 @@ from passpilot.cli.parser import Parser, record
 from passpilot.features.catalogue import HOOKED, TOOLS
 from passpilot.plugin.errors import PasspilotWarning, UsageError
 from passpilot.plugin.load import load_file
+from passpilot.plugin.version import MAJOR
 from passpilot.runners.attach.command import tool_of
 from passpilot.runners.attach.run import attach
 
@@ -74,8 +75,9 @@ def make_parser() -> Parser:
     parser = Parser(
         "passpilot attach",
         description="Run an unmodified opt, llc, clang or ld.lld, and answer the questions of its passes.",
-        epilog="example:\n  passpilot attach --inline=python:policy.py:decide -- opt-22 -O2 in.bc -o out.bc\n"
-        f"  passpilot attach --evict=random:7 --stats -- clang-22 -O2 -c in.c -o out.o\n\n{RUNNERS}",
+        epilog="example:\n  passpilot attach --inline=python:policy.py:decide"
+        f" -- opt-{MAJOR} -O2 in.bc -o out.bc\n"
+        f"  passpilot attach --evict=random:7 --stats -- clang-{MAJOR} -O2 -c in.c -o out.o\n\n{RUNNERS}",
     )
     parser.usage = "passpilot attach [options] -- COMPILER ARGS..."
     parser.table_options("attach")

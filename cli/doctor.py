@@ -23,6 +23,7 @@ from passpilot.cli.parser import Parser
 from passpilot.plugin.errors import Error
 from passpilot.plugin.mlir import bindings as mlir
 from passpilot.plugin.toolchain import c_library, llvm_plugin
+from passpilot.plugin.version import MAJOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,7 +37,7 @@ example:
 {mlir.VARIABLE} names the package whose MLIR is used: {", ".join(mlir.ROOTS)}.
 By default, it is the first of these that is installed."""
 
-TOOLS: Final = ("clang-22", "opt-22", "llc-22", "mlir-opt-22", "ld.lld-22")
+TOOLS: Final = tuple(f"{tool}-{MAJOR}" for tool in ("clang", "opt", "llc", "mlir-opt", "ld.lld"))
 PROBE: Final = "doctor-probe"
 DEADLINE: Final = 60.0
 """Seconds for one test of a tool."""
@@ -91,9 +92,9 @@ def _llvm() -> str:
 def _stock_plugin() -> str:
     """Load the plugin into stock opt with a Python policy, so that it starts an interpreter."""
     path = llvm_plugin()
-    opt = shutil.which("opt-22")
+    opt = shutil.which(f"opt-{MAJOR}")
     if opt is None:
-        raise RuntimeError("expected opt-22 on the PATH, got none; sudo apt-get install llvm-22")
+        raise RuntimeError(f"expected opt-{MAJOR} on the PATH, got none; sudo apt-get install llvm-{MAJOR}")
     asked = ("-passpilot-inline=python:passpilot.cli.doctor:probe", "-passes=inliner-wrapper")
     command = [opt, f"-load-pass-plugin={path}", *asked, "-disable-output", os.devnull]
     done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
@@ -175,7 +176,7 @@ CHECKS: Final = (
     _Check("Python", _python),
     _Check("LLVM", _llvm),
     _Check("C API", _c_api),
-    _Check("plugin for opt-22", _stock_plugin, needed=False),
+    _Check(f"plugin for opt-{MAJOR}", _stock_plugin, needed=False),
     _Check("onnxruntime", _module("onnxruntime")),
     _Check("onnx", _module("onnx")),
     _Check("grpc", _module("grpc")),

@@ -17,6 +17,7 @@ from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import check_outputs, prepare, print_reports, print_version, refuses_terminal
 from passpilot.cli.parser import Parser, record
 from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
+from passpilot.plugin.version import MAJOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -126,7 +127,9 @@ def _checked(argv: Iterable[str]) -> Iterable[str]:
     for argument in argv:
         name = argument.partition("=")[0]
         if argument.startswith("-") and name.lstrip("-") in ABSENT:
-            raise UsageError(f"llc: expected an option of passpilot llc, got {name}; llc-22 itself has it")
+            raise UsageError(
+                f"llc: expected an option of passpilot llc, got {name}; llc-{MAJOR} itself has it"
+            )
         if re.match("--?O", argument) and argument.lstrip("-") not in LEVELS:
             raise UsageError(f"llc: expected -{', -'.join(LEVELS)}, got {argument!r}")
         yield argument
@@ -186,7 +189,7 @@ def _run(options: LlcOptions, llvm: list[str]) -> int:
         return 0
     path = options.module.input
     if path.endswith(".mir") and options.x != "ir":
-        raise InputError(f"{path}: expected LLVM IR or bitcode, got machine IR; llc-22 itself reads it")
+        raise InputError(f"{path}: expected LLVM IR or bitcode, got machine IR; llc-{MAJOR} itself reads it")
     module = Module.read(
         path,
         mtriple=options.module.mtriple,

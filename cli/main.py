@@ -7,6 +7,8 @@ import os
 import sys
 from importlib import import_module
 
+from passpilot.plugin.version import MAJOR
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,8 +19,8 @@ COMMANDS: Final = {
     "opt": ("passpilot.cli.opt:main", "optimize LLVM IR, with advisors"),
     "llc": ("passpilot.cli.llc:main", "generate code, with advisors"),
     "mlir-opt": ("passpilot.cli.mlir_opt:main", "optimize MLIR, with advisors and passes in Python"),
-    "cc": ("passpilot.cli.cc.main:c", "compile C as clang-22 does, with advisors"),
-    "c++": ("passpilot.cli.cc.main:cxx", "compile C++ as clang++-22 does, with advisors"),
+    "cc": ("passpilot.cli.cc.main:c", f"compile C as clang-{MAJOR} does, with advisors"),
+    "c++": ("passpilot.cli.cc.main:cxx", f"compile C++ as clang++-{MAJOR} does, with advisors"),
     "attach": ("passpilot.cli.attach:main", "run an unmodified compiler and answer its questions"),
     "serve": ("passpilot.cli.serve:main", "serve a runner to compilers in other processes"),
     "aot": ("passpilot.cli.aot:main", "compile an ONNX model to native code"),

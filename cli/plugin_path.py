@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Final
 from passpilot.cli.parser import Parser
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.toolchain import c_library, llvm_plugin, mlir_plugin
+from passpilot.plugin.version import MAJOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-EPILOG: Final = """\
+EPILOG: Final = f"""\
 examples:
-  opt-22 -load-pass-plugin=$(passpilot plugin-path) -passpilot-inline=onnx:model.onnx \\
+  opt-{MAJOR} -load-pass-plugin=$(passpilot plugin-path) -passpilot-inline=onnx:model.onnx \\
     -passes='default<O2>' in.bc -o out.bc
-  mlir-opt-22 --load-pass-plugin=$(passpilot plugin-path --mlir) in.mlir \\
-    --pass-pipeline='builtin.module(advised-inline{runner=random:7})'
+  mlir-opt-{MAJOR} --load-pass-plugin=$(passpilot plugin-path --mlir) in.mlir \\
+    --pass-pipeline='builtin.module(advised-inline{{runner=random:7}})'
   export PKG_CONFIG_PATH=$(passpilot plugin-path --pkgconfigdir)
   cc compiler.c $(pkg-config --cflags --libs passpilot)"""
 
@@ -32,7 +33,7 @@ def main(argv: Sequence[str]) -> int:
         add_help=False,
     )
     parser.option("help", "h", action="help", help="show this text")
-    parser.option("mlir", action="store_true", help="the one for mlir-opt-22")
+    parser.option("mlir", action="store_true", help=f"the one for mlir-opt-{MAJOR}")
     parser.option("c", action="store_true", help="libpasspilot_c.so, the C API")
     parser.option("cmakedir", action="store_true", help="the folder for CMake's passpilot_DIR")
     parser.option("pkgconfigdir", action="store_true", help="the folder for PKG_CONFIG_PATH")

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    DomainRow: TypeAlias = tuple[str, int, str, float, float]
-    """Kind, number of choices, name of the mask, least and largest number."""
-
     Tensors: TypeAlias = Mapping[str, NDArray[np.generic]]
 
 _LONGEST: Final = 80
@@ -29,11 +26,6 @@ class Flag:
 
     expected: ClassVar[str] = "0 or 1"
     """The domain in words."""
-
-    @property
-    def row(self) -> DomainRow:
-        """The domain as the core takes it."""
-        return "flag", 2, "", 0.0, 0.0
 
     def accept(self, answer: object, tensors: Tensors | None = None) -> int:  # noqa: ARG002
         """The answer as 0 or 1.
@@ -62,11 +54,6 @@ class Choice:
     def expected(self) -> str:
         """The domain in words."""
         return f"an integer of 0 to {self.count - 1}"
-
-    @property
-    def row(self) -> DomainRow:
-        """The domain as the core takes it."""
-        return "choice", self.count, self.mask, 0.0, 0.0
 
     def accept(self, answer: object, tensors: Tensors | None = None) -> int:
         """The answer as the number of a column, a legal one if `tensors` have the mask.
@@ -99,11 +86,6 @@ class Number:
     def expected(self) -> str:
         """The domain in words."""
         return f"a number of {self.low:.17g} to {self.high:.17g}"
-
-    @property
-    def row(self) -> DomainRow:
-        """The domain as the core takes it."""
-        return "number", 0, "", self.low, self.high
 
     def accept(self, answer: object, tensors: Tensors | None = None) -> float:  # noqa: ARG002
         """The answer as a float.

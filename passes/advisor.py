@@ -19,6 +19,7 @@ from passpilot.features.custom import registered
 from passpilot.features.point import find_point
 from passpilot.passes.host import CompilerHost
 from passpilot.plugin import _core
+from passpilot.plugin._core import FailureKind
 from passpilot.plugin.errors import (
     AdviceError,
     Error,
@@ -36,8 +37,9 @@ from passpilot.plugin.errors import (
 from passpilot.plugin.failures import describe_failure
 from passpilot.plugin.files import OutputFile
 from passpilot.plugin.origin import warn_user
+from passpilot.plugin.version import MAJOR
 from passpilot.runners.base import Runner, own_features
-from passpilot.runners.native import NativeRunner, point_row, row_of
+from passpilot.runners.native import NativeRunner, core_point, core_spec, spec_of
 from passpilot.runners.remote.absent import make_runner_or_absent
 from passpilot.runners.spec import shown
 
@@ -48,11 +50,9 @@ if TYPE_CHECKING:
     from passpilot.features.point import Point
     from passpilot.runners.spec import RunnerLike
 
-    Failure = tuple[str, str, str, BaseException | None]
-
 OnError = Literal["fail", "default"]
 
-_RAISED: Final = {"feature": FeatureError, "default": PassError}
+_RAISED: Final = {FailureKind.FEATURE: FeatureError, FailureKind.DEFAULT: PassError}
 _COUNTS: Final = ("asked", "accepted", "agreed", "fallbacks", "not_askable", "budget_hits")
 
 
@@ -140,13 +140,13 @@ class Advisor(ABC):
 
     def _check_table(self, point: Point) -> None:
         """Make sure that the installed LLVM computes what our table says."""
-        rows, default, advice = _core.point(self.point)
-        llvms = [(name, dtype, tuple(shape)) for name, dtype, shape in (*rows, default, advice)]
-        ours = [row_of(spec) for spec in (*own_features(point), point.default, point.advice)]
+        computed = _core.point(self.point)
+        llvms = list(map(spec_of, (*computed.features, computed.default, computed.advice)))
+        ours = [*own_features(point), point.default, point.advice]
         if llvms != ours:
-            names = ", ".join(name for name, *_ in set(llvms) ^ set(ours)) or "another order"
-            msg = f"{self._who}: expected the features of LLVM 22 (`passpilot features`), got others: {names}"
-            raise SpecMismatchError(f"{msg}; use the LLVM that passpilot was built with")
+            names = ", ".join(spec.name for spec in set(llvms) ^ set(ours)) or "another order"
+            msg = f"{self._who}: expected the features of LLVM {MAJOR} (`passpilot features`), got others: "
+            raise SpecMismatchError(f"{msg}{names}; use the LLVM that passpilot was built with")
 
     def _connect(self, point: Point, on_error: OnError, limit: float) -> _core.Advisor:
         self._check_table(point)
@@ -163,10 +163,10 @@ class Advisor(ABC):
         runner.advised = True
         host = CompilerHost(point, self._present)
         core = _core.Advisor(
-            point_row(point),
+            core_point(point),
             runner.core if isinstance(runner, NativeRunner) else None,
-            [row_of(spec) for spec in runner.inputs],
-            [(row_of(feature.spec), host.filler(feature)) for feature in custom],
+            [core_spec(spec) for spec in runner.inputs],
+            [(core_spec(feature.spec), host.filler(feature)) for feature in custom],
             on_error == "default",
             self._limit_of(limit),
             self._log is not None,
@@ -326,9 +326,9 @@ class Advisor(ABC):
             why = f"the first: {self._error_of(first)}" if first else "the runner had failed for good before"
             yield f"{self._who}: {count} of {new['decisions']} decisions fell back to the default; {why}"
 
-    def _error_of(self, failure: Failure) -> BaseException:
-        kind, text, where, exception = failure
-        if kind == "interrupt" and not isinstance(exception, SystemExit):
+    def _error_of(self, failure: _core.Failure) -> BaseException:
+        kind, text, where, exception = failure.kind, failure.text, failure.where, failure.exception
+        if kind == FailureKind.INTERRUPT and not isinstance(exception, SystemExit):
             return exception or KeyboardInterrupt()
         who = f"{self._who} at {where}"
         if exception is not None:
@@ -338,11 +338,11 @@ class Advisor(ABC):
             raised = _RAISED.get(kind, PolicyError)(told)
             raised.__cause__ = exception
             return raised
-        if kind == "default":
+        if kind == FailureKind.DEFAULT:
             return PassError(f"{who}: {text}")
-        if kind == "log":
+        if kind == FailureKind.LOG:
             return LogError(f"decision log {self._log} at {where}: expected to write it, got: {text}")
-        if kind == "advice":
+        if kind == FailureKind.ADVICE:
             return AdviceError(f"{who}: {text}; {self._hint}")
         return ModelError(f"{who}: {text}")
 

@@ -12,6 +12,134 @@ import numpy
 from numpy.typing import NDArray
 
 
+class FailureKind(enum.Enum):
+    """Who has failed at a decision."""
+
+    MODEL = 1
+
+    PYTHON = 2
+
+    ADVICE = 3
+
+    FEATURE = 4
+
+    LOG = 5
+
+    DEFAULT = 6
+
+    INTERRUPT = 7
+
+class Failure:
+    """What went wrong at a decision."""
+
+    @property
+    def kind(self) -> FailureKind: ...
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def where(self) -> str:
+        """The decision, as messages name it."""
+
+    @property
+    def exception(self) -> BaseException | None:
+        """What Python raised, if that is what went wrong."""
+
+class PassFailure:
+    """What ended a compilation in a pass in Python."""
+
+    @property
+    def name(self) -> str:
+        """The pass's name."""
+
+    @property
+    def unit(self) -> str: ...
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def exception(self) -> BaseException | None:
+        """What Python raised, if it did."""
+
+class DecisionPlace:
+    """Where a decision is taken."""
+
+    @property
+    def caller(self) -> str: ...
+
+    @property
+    def callee(self) -> str: ...
+
+    @property
+    def file(self) -> str: ...
+
+    @property
+    def line(self) -> int: ...
+
+    @property
+    def column(self) -> int: ...
+
+class TensorSpec:
+    """Name, numpy's type name and shape of a tensor."""
+
+    def __init__(self, name: str, dtype: str, shape: Sequence[int]) -> None: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dtype(self) -> str: ...
+
+    @property
+    def shape(self) -> list[int]: ...
+
+class Domain:
+    """Which answers a decision point takes."""
+
+    @staticmethod
+    def flag() -> Domain: ...
+
+    @staticmethod
+    def choice(count: int, mask: str) -> Domain: ...
+
+    @staticmethod
+    def number(low: float, high: float) -> Domain: ...
+
+    @property
+    def expected(self) -> str:
+        """The answers, in words."""
+
+    @property
+    def mask(self) -> str:
+        """The mask's name; empty if there is none."""
+
+class PointSpec:
+    """
+    A decision point: its own features, the default decision, the advice and its domain.
+    """
+
+    def __init__(self, name: str, features: Sequence[TensorSpec], default: TensorSpec, advice: TensorSpec, domain: Domain) -> None: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def features(self) -> list[TensorSpec]: ...
+
+    @property
+    def default(self) -> TensorSpec: ...
+
+    @property
+    def advice(self) -> TensorSpec: ...
+
+    @property
+    def domain(self) -> Domain: ...
+
+def point(name: str) -> PointSpec:
+    """LLVM's decision point of that name."""
+
 class PreservedAnalyses:
     """Which of LLVM's analyses still hold."""
 
@@ -45,8 +173,8 @@ class Passes:
         """Adds what the element `text` of a pipeline means."""
 
     @property
-    def failure(self) -> tuple[str, str, str, BaseException | None] | None:
-        """What ended the compilation: pass, unit, text, exception."""
+    def failure(self) -> PassFailure | None:
+        """What ended the compilation."""
 
 def extension_points() -> list[tuple[str, str]]: ...
 
@@ -347,10 +475,10 @@ class Module:
 
     def bitcode(self) -> bytes: ...
 
-    def optimize(self, pipeline: str, inline: Advisor | None, others: Sequence[Advisor], passes: Passes | None, options: PipelineOptions) -> list[str]:
+    def optimize(self, pipeline: str, advisors: Sequence[Advisor], passes: Passes | None, options: PipelineOptions) -> list[str]:
         """Runs a pipeline; passes in Python ask the other advisors."""
 
-    def emit(self, options: EmitOptions, evict: Advisor | None, priority: Advisor | None) -> Emitted:
+    def emit(self, options: EmitOptions, advisors: Sequence[Advisor]) -> Emitted:
         """Generates code; each advisor is asked at its point."""
 
     def run(self, pipeline: str) -> bool: ...
@@ -413,31 +541,31 @@ def version_text() -> str: ...
 
 class NativeRunner:
     @staticmethod
-    def constant(output: tuple[str, str, Sequence[int]], value: float) -> NativeRunner: ...
+    def constant(output: TensorSpec, value: float) -> NativeRunner: ...
 
     @staticmethod
-    def default(output: tuple[str, str, Sequence[int]], default: tuple[str, str, Sequence[int]]) -> NativeRunner: ...
+    def default(output: TensorSpec, default: TensorSpec) -> NativeRunner: ...
 
     @staticmethod
-    def random(output: tuple[str, str, Sequence[int]], domain: tuple[str, int, str, float, float], mask: tuple[str, str, Sequence[int]] | None, seed: int) -> NativeRunner: ...
+    def random(output: TensorSpec, domain: Domain, mask: TensorSpec | None, seed: int) -> NativeRunner: ...
 
     @staticmethod
-    def function(inputs: Sequence[tuple[str, str, Sequence[int]]], output: tuple[str, str, Sequence[int]], evaluate: int, context: int) -> NativeRunner: ...
+    def function(inputs: Sequence[TensorSpec], output: TensorSpec, evaluate: int, context: int) -> NativeRunner: ...
 
     @staticmethod
-    def onnx(path: str, model: bytes, library: str, offered: Sequence[tuple[str, str, Sequence[int]]], output: tuple[str, str, Sequence[int]], domain: tuple[str, int, str, float, float], output_name: str, as_: str, threshold: float, map: Sequence[tuple[str, Sequence[str]]]) -> NativeRunner: ...
+    def onnx(path: str, model: bytes, library: str, offered: Sequence[TensorSpec], output: TensorSpec, domain: Domain, output_name: str, as_: str, threshold: float, map: Sequence[tuple[str, Sequence[str]]]) -> NativeRunner: ...
 
     @staticmethod
-    def aot(path: str, offered: Sequence[tuple[str, str, Sequence[int]]], output: tuple[str, str, Sequence[int]], domain: tuple[str, int, str, float, float], output_name: str, as_: str, threshold: float, map: Sequence[tuple[str, Sequence[str]]]) -> NativeRunner: ...
+    def aot(path: str, offered: Sequence[TensorSpec], output: TensorSpec, domain: Domain, output_name: str, as_: str, threshold: float, map: Sequence[tuple[str, Sequence[str]]]) -> NativeRunner: ...
 
     @staticmethod
-    def score(scorer: NativeRunner, offered: Sequence[tuple[str, str, Sequence[int]]], output: tuple[str, str, Sequence[int]], domain: tuple[str, int, str, float, float]) -> NativeRunner: ...
+    def score(scorer: NativeRunner, offered: Sequence[TensorSpec], output: TensorSpec, domain: Domain) -> NativeRunner: ...
 
     @property
-    def inputs(self) -> list[tuple[str, str, list[int]]]: ...
+    def inputs(self) -> list[TensorSpec]: ...
 
     @property
-    def output(self) -> tuple[str, str, list[int]]: ...
+    def output(self) -> TensorSpec: ...
 
     def bind(self, frame: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C')]) -> None: ...
 
@@ -718,7 +846,7 @@ class MlirApi:
         """
 
 class Advisor:
-    def __init__(self, point: tuple[str, Sequence[tuple[str, str, Sequence[int]]], tuple[str, str, Sequence[int]], tuple[str, str, Sequence[int]], tuple[str, int, str, float, float]], native: NativeRunner | None, inputs: Sequence[tuple[str, str, Sequence[int]]], custom: Sequence[tuple[tuple[str, str, Sequence[int]], Callable[[], None]]], default_on_error: bool, limit: float, logged: bool) -> None: ...
+    def __init__(self, point: PointSpec, native: NativeRunner | None, inputs: Sequence[TensorSpec], custom: Sequence[tuple[TensorSpec, Callable[[], None]]], default_on_error: bool, limit: float, logged: bool) -> None: ...
 
     def set_python(self, evaluate: Callable[[], object], switch_context: Callable[[str], object], evaluate_batch: Callable[[bytes, int], Sequence[object]] | None, any_context: bool) -> None:
         """What to call for a Python runner, once it is bound to the views."""
@@ -741,10 +869,10 @@ class Advisor:
     def counts(self) -> dict[str, float]: ...
 
     @property
-    def failure(self) -> tuple[str, str, str, BaseException | None] | None: ...
+    def failure(self) -> Failure | None: ...
 
     @property
-    def first_fallback(self) -> tuple[str, str, str, BaseException | None] | None: ...
+    def first_fallback(self) -> Failure | None: ...
 
     def set_pass(self, stores: Sequence[tuple[str, Callable[[object], None], object]], check_names: Callable[[Mapping[str, object]], object], locate: Callable[[object], tuple[str, int, int] | None]) -> None:
         """
@@ -765,10 +893,8 @@ class Advisor:
         """
 
     @property
-    def place(self) -> tuple[str, str, str, int, int]:
-        """
-        Caller, callee, file, line and column of the current question, as far as the compiler tells them.
-        """
+    def place(self) -> DecisionPlace:
+        """The place of the current question, as far as the compiler tells it."""
 
     def ask(self, values: Mapping[str, object], site: object, context: str, decide: Callable[[Mapping[str, object]], bool | int | float]) -> bool | int | float | None:
         """The advice on a decision of a pass in Python; None after a failure."""
@@ -780,8 +906,38 @@ class Advisor:
 
 def current_site(advisor: Advisor) -> object: ...
 
-def point(name: str) -> tuple[list[tuple[str, str, list[int]]], tuple[str, str, list[int]], tuple[str, str, list[int]]]:
-    """The features of a decision point, its default and its advice."""
+class PointLimit:
+    @property
+    def option(self) -> str: ...
+
+    @property
+    def value(self) -> str: ...
+
+    @property
+    def help(self) -> str: ...
+
+    @property
+    def default(self) -> float: ...
+
+    @property
+    def whole(self) -> bool: ...
+
+class HookedPoint:
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def function(self) -> str:
+        """Which of ours reaches it: optimize or emit."""
+
+    @property
+    def question(self) -> str: ...
+
+    @property
+    def limit(self) -> PointLimit: ...
+
+def hooked_points() -> list[HookedPoint]:
+    """LLVM's decision points."""
 
 class Type:
     @property

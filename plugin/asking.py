@@ -47,10 +47,6 @@ ASKED: Final[ContextVar[Mapping[str, AdvisorLike]]] = ContextVar("ASKED", defaul
 """The advisors of the compilation on this thread, by point; passes in Python ask them."""
 
 
-POINTS: Final[Mapping[str, tuple[str, ...]]] = {"optimize": ("inline",), "emit": ("evict", "priority")}
-"""LLVM's decision points that each function reaches; those of passes in Python, `optimize` alone."""
-
-
 def advised_llvm(function: str, advisors: Sequence[AdvisorLike], run: Callable[[AskedByLLVM], T]) -> T:
     """Start the advisors, call `run` with those that LLVM asks, by point, and finish all; return its result.
 
@@ -114,16 +110,24 @@ def advised(function: str, advisors: Sequence[AdvisorLike], run: Callable[[], T]
 
 def _check_points(function: str, advisors: Sequence[AdvisorLike]) -> None:
     points = [advisor.point for advisor in advisors]
-    known = POINTS.get(function, ())
+    reached = _functions() if points else {}
     for point in points:
-        other = next((name for name, reached in POINTS.items() if point in reached), None)
-        if point not in known and (other or function == "emit"):
+        other = reached.get(point)
+        if other != function and (other or function == "emit"):
+            known = [name for name, where in reached.items() if where == function]
             hint = f"; give it to {other}" if other else ""
             raise InputError(f"{function}: expected advisors of {_listed(known)}, got {point}{hint}")
         if points.count(point) > 1:
             raise InputError(
                 f"{function}: expected one advisor of the point {point}, got {points.count(point)}"
             )
+
+
+def _functions() -> Mapping[str, str]:
+    """Which function reaches each of LLVM's decision points. Passes in Python ask in `optimize` alone."""
+    from passpilot.plugin import _core  # which other compilers do without
+
+    return {point.name: point.function for point in _core.hooked_points()}
 
 
 def _listed(points: Sequence[str]) -> str:

@@ -88,8 +88,7 @@ def run_pipeline(
     """
 
     def run(asked: AskedByLLVM) -> list[str]:
-        others = [core for point, core in asked.items() if point != "inline"]
-        told = module._core.optimize(pipeline, asked.get("inline"), others, passes, options)
+        told = module._core.optimize(pipeline, list(asked.values()), passes, options)
         if not any(core.failure for core in asked.values()):
             check()
         return told
@@ -157,7 +156,7 @@ def generate(module: Module, options: _core.EmitOptions, advisors: Sequence[Advi
         Error: as `emit`.
     """
     core = module._core
-    return advised_llvm("emit", advisors, lambda by: core.emit(options, by.get("evict"), by.get("priority")))
+    return advised_llvm("emit", advisors, lambda asked: core.emit(options, list(asked.values())))
 
 
 def llvm_options(arguments: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from passpilot.plugin.errors import InputError
+from passpilot.plugin.version import MAJOR
 
 TYPE_CHECKING = False  # the name that type checkers take for true
 if TYPE_CHECKING:
@@ -41,9 +42,8 @@ def mlir_plugin() -> Path:
     Raises:
         InputError: it has not been built.
     """
-    return _path(
-        "libpasspilot_mlir.so", "sudo apt-get install clang-22 libmlir-22-dev, and build passpilot again"
-    )
+    packages = f"clang-{MAJOR} libmlir-{MAJOR}-dev"
+    return _path("libpasspilot_mlir.so", f"sudo apt-get install {packages}, and build passpilot again")
 
 
 def c_library() -> Path:

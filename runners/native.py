@@ -41,11 +41,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from passpilot.features.domain import DomainRow
+    from passpilot.features.domain import Domain
     from passpilot.features.point import Point
     from passpilot.runners.base import Host, Tensor
-
-    Row = tuple[str, str, Sequence[int]]
 
 MEANINGS: Final = {
     Flag: ("decision", "logits", "probability"),
@@ -62,10 +60,9 @@ class NativeRunner(Runner):
 
     def __init__(self, core: _core.NativeRunner) -> None:
         self.core = core
-        specs = (TensorSpec(name, dtype, tuple(shape)) for name, dtype, shape in core.inputs)
+        specs = map(spec_of, core.inputs)
         self.inputs = tuple({spec.name: spec for spec in specs}.values())
-        name, dtype, shape = core.output
-        self.output = TensorSpec(name, dtype, tuple(shape))
+        self.output = spec_of(core.output)
 
     def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
         super().bind(tensors, frame, host)
@@ -81,15 +78,28 @@ class NativeRunner(Runner):
         self.core.switch_context(name)
 
 
-def row_of(spec: TensorSpec) -> Row:
-    """The spec in the core's form."""
-    return spec.name, spec.dtype, spec.shape
+def spec_of(core: _core.TensorSpec) -> TensorSpec:
+    """Convert a tensor spec of the core."""
+    return TensorSpec(core.name, core.dtype, tuple(core.shape))
 
 
-def point_row(point: Point) -> tuple[str, list[Row], Row, Row, DomainRow]:
-    """The decision point in the core's form: name, own features, default decision, advice, domain."""
-    own = [row_of(spec) for spec in own_features(point)]
-    return point.name, own, row_of(point.default), row_of(point.advice), point.domain.row
+def core_spec(spec: TensorSpec) -> _core.TensorSpec:
+    """Convert a tensor spec for the core."""
+    return _core.TensorSpec(spec.name, spec.dtype, spec.shape)
+
+
+def core_domain(domain: Domain) -> _core.Domain:
+    """Convert a domain for the core."""
+    if isinstance(domain, Choice):
+        return _core.Domain.choice(domain.count, domain.mask)
+    return _core.Domain.number(domain.low, domain.high) if isinstance(domain, Number) else _core.Domain.flag()
+
+
+def core_point(point: Point) -> _core.PointSpec:
+    """Convert a decision point for the core: its own features, without the custom ones."""
+    own = [core_spec(spec) for spec in own_features(point)]
+    default, advice = core_spec(point.default), core_spec(point.advice)
+    return _core.PointSpec(point.name, own, default, advice, core_domain(point.domain))
 
 
 def function_runner(
@@ -101,14 +111,14 @@ def function_runner(
     `context` must outlive the runner. The function gets one pointer per input, writes the advice, and returns
     0; any other status is an error.
     """
-    rows = [row_of(spec) for spec in inputs]
-    return NativeRunner(_core.NativeRunner.function(rows, row_of(output), address, context))
+    read = [core_spec(spec) for spec in inputs]
+    return NativeRunner(_core.NativeRunner.function(read, core_spec(output), address, context))
 
 
 def const_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:
     """`const:N`: always answers N."""
     value = _constant(target, point)
-    return NativeRunner(_core.NativeRunner.constant(row_of(point.advice), value))
+    return NativeRunner(_core.NativeRunner.constant(core_spec(point.advice), value))
 
 
 def _constant(target: str, point: Point) -> int | float:
@@ -127,7 +137,7 @@ def default_runner(target: str, options: dict[str, str], point: Point, timeout: 
         msg = f"runner default:{target}: expected default alone, got a target"
         raise RunnerSpecError(msg)
     (default,) = point.select([point.default.name])
-    return NativeRunner(_core.NativeRunner.default(row_of(point.advice), row_of(default)))
+    return NativeRunner(_core.NativeRunner.default(core_spec(point.advice), core_spec(default)))
 
 
 def random_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:
@@ -141,16 +151,16 @@ def random_runner(target: str, options: dict[str, str], point: Point, timeout: f
     if isinstance(point.domain, Number) and not math.isfinite(point.domain.high - point.domain.low):
         msg = f"runner random:{target}: expected a point with a range of numbers, got any for {point.name}"
         raise RunnerSpecError(f"{msg}; declare it with domain=Number(low, high)")
-    output, domain, mask = row_of(point.advice), point.domain.row, _mask_of(point)
+    output, domain, mask = core_spec(point.advice), core_domain(point.domain), _mask_of(point)
     return NativeRunner(_core.NativeRunner.random(output, domain, mask, int(target)))
 
 
-def _mask_of(point: Point) -> Row | None:
+def _mask_of(point: Point) -> _core.TensorSpec | None:
     """The tensor that marks the legal choices, if the domain has one."""
     if not isinstance(point.domain, Choice):
         return None
     (mask,) = point.select([point.domain.mask])
-    return row_of(mask)
+    return core_spec(mask)
 
 
 @runner_keys("output", "as", "threshold", "map")
@@ -183,13 +193,13 @@ def _model_runner(
     runner: str, options: dict[str, str], point: Point, make: Callable[..., _core.NativeRunner]
 ) -> NativeRunner:
     """Check the options of a model's runner and pass them to `make`."""
-    offered, advice = [row_of(spec) for spec in point.features], row_of(point.advice)
+    offered, advice = [core_spec(spec) for spec in point.features], core_spec(point.advice)
     meaning = _meaning(runner, options, point)
     if meaning == "score":
         scorer = _model_runner(runner, {**options, "as": "decision"}, point.column(), make)
-        return NativeRunner(_core.NativeRunner.score(scorer.core, offered, advice, point.domain.row))
+        return NativeRunner(_core.NativeRunner.score(scorer.core, offered, advice, core_domain(point.domain)))
     threshold, maps = _threshold(runner, options), _map(runner, options, point)
-    domain, output = point.domain.row, options.get("output", "")
+    domain, output = core_domain(point.domain), options.get("output", "")
     return NativeRunner(make(offered, advice, domain, output, meaning, threshold, maps))
 
 

@@ -10,7 +10,7 @@
 # NO_INSTALL  set to 1: never call apt-get; say what is missing and stop
 set -euo pipefail
 cd "$(dirname "$0")/.."
-llvm=22
+llvm=$(sed -n 's/^set(PASSPILOT_LLVM_MAJOR \([0-9]*\))/\1/p' plugin/CMakeLists.txt)
 python=${PYTHON:-/usr/bin/python3}
 group=${1:-build}
 
@@ -91,7 +91,7 @@ case $found in "$llvm".*) ;; *) die "expected LLVM $llvm, llvm-config-$llvm says
 
 # --- the .venv, once per content of what it is made from ----------------------------------------------------
 mlir() { test -f "/usr/lib/llvm-$llvm/include/mlir/Transforms/Inliner.h"; } # with it the plugin for mlir-opt is built
-key=$({ "$python" -VV; pwd; echo "$found"; mlir && echo mlir; sed '/^\[tool.ruff\]/,$d' pyproject.toml; cat plugin/root.py.in; } | sha256sum | cut -c1-32)
+key=$({ "$python" -VV; pwd; echo "$found"; mlir && echo mlir; sed '/^\[tool.ruff\]/,$d' pyproject.toml; cat plugin/*.py.in; } | sha256sum | cut -c1-32)
 stamp() { echo ".venv/.passpilot-$1"; }
 stamped() { [ -f "$(stamp "$1")" ] && [ "$(cat "$(stamp "$1")")" = "$key" ]; }
 up_to_date() { stamped "$group" || { [ "$group" != test ] && stamped test; } || { [ "$group" = build ] && stamped demo; }; }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot cc`, `passpilot c++`: clang-22 and clang++-22 with advisors.
+"""`passpilot cc`, `passpilot c++`: clang and clang++ with advisors.
 
 The process becomes clang (exec). passpilot's options reach the plugin through the environment, which compiler
 and linker share; the flags that load the plugin come before the other arguments. A build runs this command
@@ -16,6 +16,7 @@ from passpilot.cli.cc.clang_arguments import Command, expanded
 from passpilot.cli.cc.options import Options, help_text
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.toolchain import installed
+from passpilot.plugin.version import MAJOR
 
 TYPE_CHECKING = False  # the name that type checkers take for true
 if TYPE_CHECKING:
@@ -25,17 +26,17 @@ if TYPE_CHECKING:
 COMPILERS: Final = ("clang", "clang++", "cc", "c++", "gcc", "g++")
 """The ends of compilers' names, without their versions."""
 
-INSTALL: Final = "sudo apt-get install {}-22"
+INSTALL: Final = f"sudo apt-get install {{}}-{MAJOR}"
 
 
 def c(argv: Sequence[str]) -> int:
     """Run `passpilot cc`; returns only where it does not become clang."""
-    return _run("cc", "clang-22", argv)
+    return _run("cc", f"clang-{MAJOR}", argv)
 
 
 def cxx(argv: Sequence[str]) -> int:
     """Run `passpilot c++`; returns only where it does not become clang++."""
-    return _run("c++", "clang++-22", argv)
+    return _run("c++", f"clang++-{MAJOR}", argv)
 
 
 def _run(name: str, clang: str, argv: Sequence[str]) -> int:
@@ -142,5 +143,5 @@ def _names_compiler(argument: str) -> bool:
 def _checked(name: str, given: str, ours: str) -> str:
     path = given if "/" in given else _find(given)
     if os.path.realpath(path) != os.path.realpath(ours):
-        raise InputError(f"{name}: expected clang-22, which is {os.path.realpath(ours)}, got {given}")
+        raise InputError(f"{name}: expected clang-{MAJOR}, which is {os.path.realpath(ours)}, got {given}")
     return path

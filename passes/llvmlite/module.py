@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`optimize` and `emit` for modules of llvmlite: over to LLVM 22, and back."""
+"""`optimize` and `emit` for modules of llvmlite: over to our LLVM, and back."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from passpilot.plugin import compile as llvm
 from passpilot.plugin.compile import NO_REMARKS, PLAIN
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import Module
+from passpilot.plugin.version import MAJOR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from passpilot.plugin.asking import AdvisorLike
     from passpilot.plugin.compile import PipelineOptions, Remarks
 
-OURS: Final = 22
-"""The major version of the LLVM that passpilot runs in."""
 OLDEST: Final = 20
 """The oldest that `passpilot.passes.llvmlite.downgrade` writes for."""
 UNSET: Final = "unknown-unknown-unknown"
@@ -136,7 +135,7 @@ def _given(module: Module, context: ContextRef | None) -> ModuleRef:
     from llvmlite import binding
 
     try:
-        if _version() >= OURS:
+        if _version() >= MAJOR:
             parsed = binding.parse_bitcode(module.bitcode(), context)
         else:
             from passpilot.passes.llvmlite.downgrade import assembly
@@ -159,7 +158,7 @@ def _unreadable(name: str, told: str) -> InputError:
     version = ".".join(map(str, llvm_version_info))
     return InputError(
         f"llvmlite.optimize at {name}: expected IR that llvmlite's LLVM {version} reads, got: "
-        f"{said}; take a llvmlite of LLVM {OURS} (llvmlite>=0.48)"
+        f"{said}; take a llvmlite of LLVM {MAJOR} (llvmlite>=0.48)"
     )
 
 

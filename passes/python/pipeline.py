@@ -90,13 +90,13 @@ def raise_failure(passes: _core.Passes) -> None:
         PassError: a pass raised, answered wrongly, or left IR that is not valid.
         Error: a pass raised an error of passpilot's.
     """
-    if passes.failure is None:
+    failure = passes.failure
+    if failure is None:
         return
-    name, unit, text, exception = passes.failure
-    who = f"pass {name} at {unit}"
-    if exception is None:
-        raise PassError(f"{who}: {text}")
-    raise_again(who, exception)
+    who = f"pass {failure.name} at {failure.unit}"
+    if failure.exception is None:
+        raise PassError(f"{who}: {failure.text}")
+    raise_again(who, failure.exception)
 
 
 def listing() -> str:

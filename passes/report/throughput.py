@@ -14,11 +14,12 @@ import subprocess
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import InputError
+from passpilot.plugin.version import MAJOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-MCA: Final = "llvm-mca-22"
+MCA: Final = f"llvm-mca-{MAJOR}"
 DEADLINE: Final = 600.0
 """Seconds for all blocks of a module."""
 
@@ -88,7 +89,8 @@ def _is_instruction(line: str) -> bool:
 def _regions(assembly: str, flags: Sequence[str]) -> list[dict[str, dict[str, float]]]:
     program = shutil.which(MCA)
     if program is None:
-        raise InputError(f"--report-mca: expected {MCA} on the path, got none; install the package llvm-22")
+        package = f"llvm-{MAJOR}"
+        raise InputError(f"--report-mca: expected {MCA} on the path, got none; install the package {package}")
     views = ["-json", "-iterations=1", "-all-views=false", "-summary-view"]
     command = [program, *flags, *views, "-skip-unsupported-instructions=any"]
     try:

@@ -163,7 +163,7 @@ def _make(
 
 
 def connect(address: int, tell: Tell) -> None:
-    """Write the functions into the struct of plugin/native/stock/pipeline.h at an address."""
+    """Write the functions into the struct of plugin/native/stock/llvm_calls.h at an address."""
     more = (
         (_find, None, (c_size_t, TEXT)),
         (_advise, None, (c_size_t, TEXT, TEXT, TEXT, TEXT, c_double)),

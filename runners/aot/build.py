@@ -24,6 +24,7 @@ from passpilot.plugin import _core
 from passpilot.plugin.compile import emit, run_pipeline
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import Module
+from passpilot.plugin.version import MAJOR
 from passpilot.runners.aot.emitter import (
     I8,
     I32,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 ABI: Final = 1
 SYMBOL: Final = "passpilot_policy"
-LINKERS: Final = ("ld.lld-22", "ld.lld", "ld", "cc", "clang-22")
+LINKERS: Final = (f"ld.lld-{MAJOR}", "ld.lld", "ld", "cc", f"clang-{MAJOR}")
 """Tried in this order; all take the same arguments."""
 
 _CALLED: Final = ("aligned_alloc", "free", "memcpy", "memmove", "memset")

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from passpilot.features.catalogue import HOOKED
-from passpilot.features.domain import Choice
+from passpilot.features.domain import Choice, Number
 from passpilot.features.point import find_point
 from passpilot.features.spec import layout
 from passpilot.plugin.errors import Error, PolicyError, SpecMismatchError, restated
 from passpilot.plugin.failures import describe_failure
+from passpilot.plugin.version import MAJOR
 from passpilot.runners.base import own_features, tensor_views
 from passpilot.runners.remote.absent import make_runner_or_absent
 
@@ -38,7 +39,7 @@ LARGEST_PRIORITY: Final = 4294967040.0
 class Answers:
     """One decision point of a compiler in another process, and the runner that `spec` names for it.
 
-    A runner that wants tensors unknown to LLVM 22 is made when the compiler has told what it sends.
+    A runner that wants tensors unknown to our LLVM is made when the compiler has told what it sends.
 
     Raises:
         RunnerError: the runner cannot be made, or wants what the protocol does not send.
@@ -134,7 +135,7 @@ class Answers:
         if advice != expected:
             wanted = f"{expected.name} as {expected}"
             msg = f"{self.point.name} channel: expected a compiler that wants {wanted}, got one that wants "
-            raise SpecMismatchError(f"{msg}{advice.name} as {advice}; use LLVM 22")
+            raise SpecMismatchError(f"{msg}{advice.name} as {advice}; use LLVM {MAJOR}")
 
     def _needed(self) -> Iterator[TensorSpec]:
         """The tensors that this class reads itself."""
@@ -145,8 +146,9 @@ class Answers:
 
     def _encoder(self, header: Header) -> Callable[[int | float], bytes]:
         """What turns accepted advice into bytes."""
-        pack, count = header.advice_struct.pack, self.point.domain.row[1]
-        if count:
+        pack, domain = header.advice_struct.pack, self.point.domain
+        if not isinstance(domain, Number):
+            count = domain.count if isinstance(domain, Choice) else 2
             return [pack(choice) for choice in range(count)].__getitem__  # type: ignore[return-value]
         return lambda number: pack(min(number, LARGEST_PRIORITY))
 

@@ -12,12 +12,13 @@ from importlib import import_module
 import pytest
 
 import passpilot
-from passpilot.features.catalogue import HOOKED, PASS_POINTS, RENAMED
+from passpilot.features.catalogue import HOOKED, PASS_POINTS, RENAMED, Limit
 from passpilot.features.custom import feature, registered
 from passpilot.features.domain import Choice
 from passpilot.features.point import POINTS, find_point, find_table
 from passpilot.passes.advisor import make_advisor
 from passpilot.passes.python.registry import LLVM, MLIR
+from passpilot.plugin import _core
 from passpilot.plugin.errors import PasspilotWarning
 from passpilot.runners.remote import wire
 
@@ -50,6 +51,16 @@ def test_an_advisor_takes_what_its_row_says(name: str) -> None:
         assert isinstance(row.limit.default, int) or not row.limit.whole
     with make_advisor(name, "const:0") as advisor:
         assert type(advisor) is kind
+
+
+def test_rows_are_those_of_cpp() -> None:
+    theirs = [(each.name, each.function, each.question, _limit(each.limit)) for each in _core.hooked_points()]
+    ours = [(row.name, row.function, row.question, _limit(row.limit)) for row in HOOKED.values()]
+    assert theirs == ours
+
+
+def _limit(limit: Limit | _core.PointLimit | None) -> object:
+    return limit and (limit.option, limit.value, limit.help, limit.default, limit.whole)
 
 
 @pytest.mark.parametrize("name", HOOKED)

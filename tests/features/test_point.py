@@ -8,7 +8,9 @@ from passpilot.features.catalogue import HOOKED
 from passpilot.features.domain import Choice, Domain, Flag, Number
 from passpilot.features.point import find_point, find_table
 from passpilot.features.spec import TensorSpec
+from passpilot.plugin import _core
 from passpilot.plugin.errors import AdviceError, SpecMismatchError, UsageError
+from passpilot.runners.native import core_domain, core_point, spec_of
 
 
 @pytest.mark.parametrize(
@@ -158,12 +160,21 @@ def test_answers_that_cannot_be_shown_are_refused_all_the_same(domain: Domain) -
     assert len(str(caught.value)) < 200
 
 
-def test_rows_for_the_core() -> None:
-    assert [find_point(name).domain.row for name in HOOKED] == [
-        ("flag", 2, "", 0, 0),
-        ("choice", 33, "mask", 0, 0),
-        ("number", 0, "", 0.0, 4294967295.0),
-    ]
+@pytest.mark.parametrize(
+    "domain", [Flag(), Choice(33, "legal"), Number(0.0, 4294967295.0), Number(-0.1, 1e300)]
+)
+def test_the_core_has_the_same_domain(domain: Domain) -> None:
+    core = core_domain(domain)
+    assert (core.expected, core.mask) == (domain.expected, getattr(domain, "mask", ""))
+
+
+@pytest.mark.parametrize("name", HOOKED)
+def test_the_core_has_the_same_point(name: str) -> None:
+    ours, llvms = core_point(find_point(name)), _core.point(name)
+    assert ours.name == llvms.name == name
+    assert list(map(spec_of, ours.features)) == list(map(spec_of, llvms.features))
+    assert (spec_of(ours.default), spec_of(ours.advice)) == (spec_of(llvms.default), spec_of(llvms.advice))
+    assert (ours.domain.expected, ours.domain.mask) == (llvms.domain.expected, llvms.domain.mask)
 
 
 @pytest.mark.parametrize("name", HOOKED)

@@ -52,12 +52,12 @@ class LoadedSite(Site):
     @property
     def caller_name(self) -> str:
         """The symbol of the caller."""
-        return self._core.place[0]
+        return self._core.place.caller
 
     @property
     def callee_name(self) -> str:
         """The symbol of the callee."""
-        return self._core.place[1]
+        return self._core.place.callee
 
     @property
     def context(self) -> str:
@@ -67,8 +67,8 @@ class LoadedSite(Site):
     @property
     def place(self) -> tuple[str, int, int] | None:
         """File, line and column of the call, if its location tells."""
-        _, _, file, line, column = self._core.place
-        return (file, line, column) if file else None
+        place = self._core.place
+        return (place.file, place.line, place.column) if place.file else None
 
     def __getattr__(self, name: str) -> NoReturn:
         if name in ("call", "caller", "callee"):

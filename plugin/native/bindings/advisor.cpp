@@ -1,204 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "advice.h"
 #include "core.h"
+#include "native_runner.h"
+#include "pass_question.h"
+#include "py_failure.h"
+#include "py_runner.h"
+#include "python_error.h"
+#include "tensor_view.h"
+#include "view.h"
+
+#include "../llvm/points.h"
 
 #include <algorithm>
 
 namespace passpilot {
 
-/// An object that cannot be shown is named by its type alone.
-std::string described(nb::handle Value) {
-  std::string Type;
-  try {
-    Type = nb::cast<std::string>(Value.type().attr("__name__"));
-    nb::object Text = nb::repr(Value);
-    if (PyUnicode_GetLength(Text.ptr()) > 60)
-      Text = nb::steal(PyUnicode_Substring(Text.ptr(), 0, 57)) + nb::str("...");
-    Text = nb::steal(
-        PyUnicode_AsEncodedString(Text.ptr(), "utf-8", "backslashreplace"));
-    return (Value.is_none() ? "" : Type + " ") +
-           nb::borrow<nb::bytes>(Text).c_str();
-  } catch (std::exception &) {
-    PyErr_Clear();
-    return Type.empty() ? "an object" : Type;
-  }
-}
-
-bool guarded(PyAdvisor &A, FailureKind K, const std::function<bool()> &Body) {
-  if (interpreterEnds()) {
-    A.Session->noteFailure(FailureKind::Interrupt, "the interpreter ends");
-    return false;
-  }
-  nb::gil_scoped_acquire GIL;
-  try {
-    return Body();
-  } catch (nb::python_error &E) {
-    A.noteException(K, E);
-  } catch (std::exception &E) {
-    A.Session->noteFailure(K, E.what());
-  }
-  return false;
-}
-
-/// Whether \p Value is an error of passpilot's that ends its runner for good.
-static bool isFatal(nb::handle Value) {
-  nb::object Type =
-      nb::module_::import_("passpilot.plugin.errors").attr("RunnerError");
-  return nb::isinstance(Value, Type) && Value.attr("fatal").is(Py_True);
-}
-
-/// KeyboardInterrupt, SystemExit.
-static bool isInterrupt(nb::handle Value) {
-  return !PyErr_GivenExceptionMatches(Value.ptr(), PyExc_Exception);
-}
-
 namespace {
 
-/// Calls a Python runner. GIL: taken for the call; the compiling thread runs
-/// without it. Lifetime: owned by the advisor's session, so A outlives it.
-class PythonRunner final : public Runner {
-public:
-  PythonRunner(PyAdvisor &A, std::vector<TensorSpec> Inputs, TensorSpec Output)
-      : Runner(std::move(Inputs), std::move(Output)), A(A),
-        FrameBytes(TensorBlock(this->Inputs).bytes()) {}
-
-  bool evaluate(const void *const *, void *Out) override {
-    return guarded(A, FailureKind::Python, [&] {
-      nb::object Value = nb::steal(PyObject_CallNoArgs(A.Evaluate.ptr()));
-      if (!Value.is_valid())
-        throw nb::python_error();
-      const Domain &D = A.Session->point().Domain;
-      Advice &Answer = *static_cast<Advice *>(Out);
-      if (readAdvice(Value.ptr(), D, Answer) && D.inRange(Answer))
-        return true;
-      A.Session->noteFailure(
-          FailureKind::Advice,
-          std::string("expected ") +
-              (D.Kind == DomainKind::Flag ? "True, False, " : "") +
-              D.expected() + ", got " + described(Value));
-      return false;
-    });
-  }
-
-  bool evaluateBatch(const void *const *In, size_t Stride, size_t Count,
-                     Advice *Out) override {
-    return guarded(A, FailureKind::Python, [&] {
-      std::string Frames; // its inputs come first in a block
-      for (size_t I = 0; I < Count && FrameBytes; ++I)
-        Frames.append(static_cast<const char *>(In[0]) + I * Stride,
-                      FrameBytes);
-      nb::object Answers = answersTo(Frames, Count);
-      if (!Answers.is_valid())
-        return false;
-      if (const size_t Got = nb::len(Answers); Got != Count) {
-        A.Session->noteFailure(FailureKind::Model,
-                               "evaluate_batch(): expected " +
-                                   std::to_string(Count) + " answers, got " +
-                                   std::to_string(Got));
-        return false;
-      }
-      const Domain &D = A.Session->point().Domain;
-      for (size_t I = 0; I < Count; ++I)
-        if (!readAdvice(nb::object(Answers[I]).ptr(), D, Out[I]) ||
-            !D.inRange(Out[I]))
-          return false;
-      return true;
-    });
-  }
-
-  Batching batching() const override { return A.Batches; }
-
-  void switchContext(std::string_view Name) override {
-    guarded(A, FailureKind::Python, [&] {
-      A.SwitchContext(text(std::string(Name)));
-      return true;
-    });
-  }
-
-private:
-  PyAdvisor &A;
-  const size_t FrameBytes;
-
-  /// No object where one that is asked alone may fare better.
-  nb::object answersTo(const std::string &Frames, size_t Count) {
-    try {
-      return A.EvaluateBatch(nb::bytes(Frames.data(), Frames.size()), Count);
-    } catch (nb::python_error &E) {
-      if (isInterrupt(E.value()) || isFatal(E.value()))
-        throw;
-      return nb::object();
-    }
-  }
-};
-
-} // namespace
-
-void PyAdvisor::begin() {
-  Exception = FallbackException = nb::object();
-  Compiler = std::this_thread::get_id();
-  Session->restart();
-}
-
-void PyAdvisor::end() {
-  Shape.reset();
-  ShapeOf = nullptr;
-  Compiler = std::thread::id();
-}
-
-const FunctionShape &PyAdvisor::shapeOf(llvm::Function &F) {
-  if (!Shape || ShapeOf != &F || ShapeEpoch != Session->Epoch) {
-    Shape = std::make_unique<FunctionShape>(F);
-    ShapeOf = &F;
-    ShapeEpoch = Session->Epoch;
-  }
-  return *Shape;
-}
-
-nb::object pythonAdvice(PyAdvisor &A, Advice Answer) {
-  return A.Point.Domain.Kind == DomainKind::Flag
-             ? nb::object(nb::bool_(Answer.Integer))
-             : adviceOf(A.Point.Decision, Answer);
-}
-
-void PyAdvisor::noteException(FailureKind K, nb::python_error &E) {
-  if (Session->stopped())
-    return; // likewise
-  nb::object Value = nb::borrow(E.value());
-  if (isInterrupt(Value))
-    K = FailureKind::Interrupt;
-  if (K == FailureKind::Default)
-    Session->abandon(K, "Python raised");
-  else if (!Session->noteFailure(K, "Python raised", isFatal(Value)))
-    return; // the first failure is the cause
-  Exception = Value;
-  if (!FallbackException.is_valid())
-    FallbackException = Value;
-}
-
-namespace {
-
-void create(PyAdvisor *Self, const PointRow &Row, nb::object Native,
-            const std::vector<SpecRow> &Inputs,
-            const std::vector<std::pair<SpecRow, nb::object>> &Custom,
+void create(PyAdvisor *Self, const Point &Asked, nb::object Native,
+            const std::vector<TensorSpec> &Inputs,
+            const std::vector<std::pair<TensorSpec, nb::object>> &Custom,
             bool DefaultOnError, double Limit, bool Logged) {
   auto *A = new (Self) PyAdvisor;
-  A->Point = pointOf(Row);
+  A->Point = Asked;
   const Point &P = A->Point;
   std::shared_ptr<Runner> R;
-  if (!Native.is_none()) {
+  if (Native.is_none())
+    R = makePyRunner(*A, Inputs, P.Decision);
+  else
     R = nb::cast<NativeRunner &>(Native).Impl;
-  } else {
-    std::vector<TensorSpec> Specs;
-    for (const SpecRow &Row : Inputs)
-      Specs.push_back(specOf(Row));
-    R = std::make_shared<PythonRunner>(*A, std::move(Specs), P.Decision);
-  }
   std::vector<CustomFeature> Features;
-  for (const auto &[Row, Fill] : Custom) {
+  for (const auto &[Spec, Fill] : Custom) {
     const size_t I = A->Fills.size();
     A->Fills.push_back(Fill);
-    Features.push_back({specOf(Row), [A, I](void *) {
+    Features.push_back({Spec, [A, I](void *) {
                           return guarded(*A, FailureKind::Feature, [&] {
                             A->Fills[I]();
                             return true;
@@ -208,39 +43,6 @@ void create(PyAdvisor *Self, const PointRow &Row, nb::object Native,
   A->Session = std::make_unique<Session>(P, std::move(R), std::move(Features),
                                          DefaultOnError, Logged);
   A->Session->Limit = Limit;
-}
-
-const char *kindText(FailureKind K) {
-  switch (K) {
-  case FailureKind::None:
-    return "none";
-  case FailureKind::Model:
-    return "model";
-  case FailureKind::Python:
-    return "python";
-  case FailureKind::Advice:
-    return "advice";
-  case FailureKind::Feature:
-    return "feature";
-  case FailureKind::Log:
-    return "log";
-  case FailureKind::Default:
-    return "default";
-  case FailureKind::Interrupt:
-    return "interrupt";
-  }
-  return "none";
-}
-
-nb::object failureOf(const Failure &F, const nb::object &Exception) {
-  if (!F)
-    return nb::none();
-  const bool Raised =
-      F.Kind == FailureKind::Python || F.Kind == FailureKind::Default ||
-      F.Kind == FailureKind::Feature || F.Kind == FailureKind::Interrupt;
-  return nb::make_tuple(kindText(F.Kind), text(F.Text), text(F.Where),
-                        Raised && Exception.is_valid() ? Exception
-                                                       : nb::none());
 }
 
 nb::dict countsOf(PyAdvisor &A) {
@@ -294,8 +96,36 @@ nb::object currentSite(nb::object Owner) {
                                  "decision, got a read outside");
   if (A.Locate.is_valid())
     return passSiteOf(A);
-  return A.Session->point().Name == "inline" ? callSiteOf(Owner, A)
-                                             : liveRangeSiteOf(Owner, A);
+  return siteMakers().at(A.Point.Name)(Owner, A);
+}
+
+void bindHookedPoint(nb::module_ &M) {
+  nb::class_<PointLimit>(M, "PointLimit")
+      .def_ro("option", &PointLimit::Option)
+      .def_ro("value", &PointLimit::Value)
+      .def_ro("help", &PointLimit::Help)
+      .def_ro("default", &PointLimit::Default)
+      .def_ro("whole", &PointLimit::Whole);
+  nb::class_<HookedPoint>(M, "HookedPoint")
+      .def_ro("name", &HookedPoint::Name)
+      .def_ro("function", &HookedPoint::Function,
+              "Which of ours reaches it: optimize or emit.")
+      .def_ro("question", &HookedPoint::Question)
+      .def_prop_ro(
+          "limit",
+          [](const HookedPoint &P) {
+            return P.Limit.Option ? &P.Limit : nullptr;
+          },
+          nb::rv_policy::reference);
+  M.def(
+      "hooked_points",
+      [] {
+        std::vector<const HookedPoint *> All;
+        for (const HookedPoint &P : hookedPoints())
+          All.push_back(&P);
+        return All;
+      },
+      nb::rv_policy::reference, "LLVM's decision points.");
 }
 
 bool closeLog(PyAdvisor &A) {
@@ -344,46 +174,12 @@ PyType_Slot Slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)},
                        {Py_tp_clear, reinterpret_cast<void *>(clear)},
                        {0, nullptr}};
 
-} // namespace
-
-void bindAdvisor(nb::module_ &M) {
-  nb::class_<PyAdvisor> C(M, "Advisor", nb::type_slots(Slots));
-  C.def("__init__", &create, nb::arg("point"), nb::arg("native").none(),
-        nb::arg("inputs"), nb::arg("custom"), nb::arg("default_on_error"),
-        nb::arg("limit"), nb::arg("logged"),
-        nb::sig("def __init__(self, point: tuple[str, Sequence[tuple[str, "
-                "str, Sequence[int]]], tuple[str, str, Sequence[int]], "
-                "tuple[str, str, Sequence[int]], tuple[str, int, str, "
-                "float, float]], native: NativeRunner | None, "
-                "inputs: Sequence[tuple[str, str, Sequence[int]]], "
-                "custom: Sequence[tuple[tuple[str, str, Sequence[int]], "
-                "collections.abc.Callable[[], None]]], "
-                "default_on_error: bool, limit: float, logged: bool) "
-                "-> None"))
-      .def(
-          "set_python",
-          [](PyAdvisor &A, nb::object Evaluate, nb::object SwitchContext,
-             nb::object EvaluateBatch, bool AnyContext) {
-            A.Evaluate = std::move(Evaluate);
-            A.SwitchContext = std::move(SwitchContext);
-            A.EvaluateBatch = std::move(EvaluateBatch);
-            A.Batches = A.EvaluateBatch.is_none() ? Batching::None
-                        : AnyContext              ? Batching::Any
-                                                  : Batching::OneContext;
-          },
-          nb::arg("evaluate"), nb::arg("switch_context"),
-          nb::arg("evaluate_batch").none(), nb::arg("any_context"),
-          nb::sig("def set_python(self, evaluate: collections.abc.Callable[[], "
-                  "object], switch_context: "
-                  "collections.abc.Callable[[str], object], evaluate_batch: "
-                  "collections.abc.Callable[[bytes, int], Sequence[object]] | "
-                  "None, any_context: bool) -> None"),
-          "What to call for a Python runner, once it is bound to the views.")
-      .def("views", &viewsOf, nb::arg("writable"),
-           nb::sig("def views(self, writable: bool) -> dict[str, "
-                   "NDArray[numpy.integer | "
-                   "numpy.floating]]"),
-           "Numpy views of all tensors, by name.")
+void bindState(nb::class_<PyAdvisor> &C) {
+  C.def("views", &viewsOf, nb::arg("writable"),
+        nb::sig("def views(self, writable: bool) -> dict[str, "
+                "NDArray[numpy.integer | "
+                "numpy.floating]]"),
+        "Numpy views of all tensors, by name.")
       .def("frame", &frame, nb::sig("def frame(self) -> NDArray[numpy.uint8]"),
            "The runner's inputs as one block of bytes.")
       .def(
@@ -405,31 +201,51 @@ void bindAdvisor(nb::module_ &M) {
           [](PyAdvisor &A) {
             return failureOf(A.Session->failure(), A.Exception);
           },
-          nb::sig("def failure(self) -> tuple[str, str, str, BaseException | "
-                  "None] | None"))
+          nb::sig("def failure(self) -> Failure | None"))
       .def_prop_ro(
           "first_fallback",
           [](PyAdvisor &A) {
             return failureOf(A.Session->firstFallback(), A.FallbackException);
           },
-          nb::sig("def first_fallback(self) -> "
-                  "tuple[str, str, str, BaseException | None] | None"));
+          nb::sig("def first_fallback(self) -> Failure | None"));
+}
+
+} // namespace
+
+void bindAdvisor(nb::module_ &M) {
+  nb::class_<PyAdvisor> C(M, "Advisor", nb::type_slots(Slots));
+  C.def("__init__", &create, nb::arg("point"), nb::arg("native").none(),
+        nb::arg("inputs"), nb::arg("custom"), nb::arg("default_on_error"),
+        nb::arg("limit"), nb::arg("logged"),
+        nb::sig("def __init__(self, point: PointSpec, "
+                "native: NativeRunner | None, inputs: Sequence[TensorSpec], "
+                "custom: Sequence[tuple[TensorSpec, "
+                "collections.abc.Callable[[], None]]], "
+                "default_on_error: bool, limit: float, logged: bool) -> None"))
+      .def(
+          "set_python",
+          [](PyAdvisor &A, nb::object Evaluate, nb::object SwitchContext,
+             nb::object EvaluateBatch, bool AnyContext) {
+            A.Evaluate = std::move(Evaluate);
+            A.SwitchContext = std::move(SwitchContext);
+            A.EvaluateBatch = std::move(EvaluateBatch);
+            A.Batches = A.EvaluateBatch.is_none() ? Batching::None
+                        : AnyContext              ? Batching::Any
+                                                  : Batching::OneContext;
+          },
+          nb::arg("evaluate"), nb::arg("switch_context"),
+          nb::arg("evaluate_batch").none(), nb::arg("any_context"),
+          nb::sig("def set_python(self, evaluate: collections.abc.Callable[[], "
+                  "object], switch_context: "
+                  "collections.abc.Callable[[str], object], evaluate_batch: "
+                  "collections.abc.Callable[[bytes, int], Sequence[object]] | "
+                  "None, any_context: bool) -> None"),
+          "What to call for a Python runner, once it is bound to the views.");
+  bindState(C);
   bindPassQuestion(C);
   M.def("current_site", &currentSite, nb::arg("advisor"),
         nb::sig("def current_site(advisor: Advisor) -> object"));
-  M.def(
-      "point",
-      [](const std::string &Name) {
-        const Point *Known = findPoint(Name);
-        if (!Known)
-          throw nb::value_error(
-              ("decision point: expected one of LLVM's, got " + Name).c_str());
-        const Point &P = *Known;
-        return std::make_tuple(rowsOf(P.Features), rowOf(P.Default),
-                               rowOf(P.Decision));
-      },
-      nb::arg("name"),
-      "The features of a decision point, its default and its advice.");
+  bindHookedPoint(M);
 }
 
 } // namespace passpilot

@@ -3,7 +3,8 @@
 #include "../llvm/interference.h"
 
 #include "../llvm/live_range.h"
-#include "live_range.h"
+#include "interpreter.h"
+#include "live_range_view.h"
 
 namespace passpilot {
 

@@ -11,7 +11,10 @@
 #ifndef PASSPILOT_BINDINGS_IR_H
 #define PASSPILOT_BINDINGS_IR_H
 
-#include "core.h"
+#include "../hosted/module.h"
+#include "compiling.h"
+#include "integer.h"
+#include "python_error.h"
 
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Function.h"
@@ -156,15 +159,6 @@ template <typename Range> nb::list handlesOf(const Owner &O, Range &&Values) {
 nb::str textOf(llvm::StringRef S);
 
 void bindIRModule(nb::class_<HostedModule> &C);
-void bindType(nb::module_ &M);
-void bindMetadata(nb::module_ &M);
-void bindValue(nb::module_ &M);
-void bindGlobal(nb::module_ &M);
-void bindFunction(nb::module_ &M);
-void bindBlock(nb::module_ &M);
-void bindInstruction(nb::module_ &M);
-void bindCall(nb::module_ &M);
-void bindLoop(nb::module_ &M);
 
 nb::list loopsOfFunction(const FunctionRef &R);
 nb::object loopOfBlock(const BlockRef &R);
@@ -172,8 +166,6 @@ void bindFunctionAnalyses(nb::class_<FunctionRef, GlobalRef> &C);
 void bindBlockAnalyses(nb::class_<BlockRef, ValueRef> &C);
 void bindInstructionAnalyses(nb::class_<InstructionRef, ValueRef> &C);
 void bindCallAnalyses(nb::class_<CallRef, InstructionRef> &C);
-void bindBuilder(nb::module_ &M);
-void bindIR2Vec(nb::module_ &M);
 
 void bindValueMutations(nb::class_<ValueRef> &C);
 void bindArgumentMutations(nb::class_<ArgumentRef, ValueRef> &C);

@@ -2,6 +2,7 @@
 //
 // What LLVM's analyses say about functions, blocks, instructions and calls.
 
+#include "core.h"
 #include "ir.h"
 
 #include "../hosted/analyses.h"

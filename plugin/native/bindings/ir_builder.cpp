@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "core.h"
 #include "ir.h"
 
 #include "../hosted/mutations.h"

@@ -2,6 +2,7 @@
 //
 // The methods of the IR's classes that change it.
 
+#include "interpreter.h"
 #include "ir.h"
 
 #include "../hosted/mutations.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "core.h"
 #include "ir.h"
 
 #include "llvm/IR/Instruction.h"
@@ -85,16 +86,6 @@ static nb::list operandsOf(const ConstantRef &R) {
   for (const llvm::Use &U : of(R).operands())
     L.append(valueOf(R.O, U.get()));
   return L;
-}
-
-nb::object integerOf(const llvm::Value &V) {
-  auto *C = llvm::dyn_cast<llvm::ConstantInt>(&V);
-  if (!C)
-    return nb::none();
-  llvm::SmallString<40> Digits;
-  C->getValue().toString(Digits, 10,
-                         /*Signed=*/C->getBitWidth() > 1); // i1 true is 1
-  return nb::steal(PyLong_FromString(Digits.c_str(), nullptr, 10));
 }
 
 static nb::object numberOf(const ConstantRef &R) {

@@ -5,6 +5,7 @@
 // are those of mlir-c/Support.h and mlir-c/IR.h.
 
 #include "core.h"
+#include "python_error.h"
 
 #include <dlfcn.h>
 #include <unordered_map>
@@ -39,7 +40,7 @@ struct Text {
 };
 
 /// The functions of the C API that are used, from one library.
-class Api {
+class MLIRApi {
   struct Symbol {
     void *Address;
     template <typename Function> operator Function *() const {
@@ -49,7 +50,7 @@ class Api {
   void *const Handle; // before those that are found in it
 
 public:
-  explicit Api(const std::string &Library)
+  explicit MLIRApi(const std::string &Library)
       : Handle(dlopen(Library.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
     if (!Handle)
       raiseError("InputError", Library + ": expected MLIR's C API, loaded");
@@ -101,7 +102,7 @@ public:
   /// callee.
   using Kinds = std::vector<std::pair<std::string, std::string>>;
 
-  Count(const Api &MLIR, const char *Capsule, const Kinds &Calling,
+  Count(const MLIRApi &MLIR, const char *Capsule, const Kinds &Calling,
         const std::vector<std::string> &Flat)
       : MLIR(MLIR), Capsule(Capsule), Calling(Calling), Flat(Flat) {}
 
@@ -132,7 +133,7 @@ private:
     std::optional<size_t> Kind;
   };
 
-  const Api &MLIR;
+  const MLIRApi &MLIR;
   const char *Capsule;
   const Kinds &Calling;
   const std::vector<std::string> &Flat;
@@ -243,11 +244,12 @@ private:
 } // namespace
 
 void bindMlirContents(nb::module_ &M) {
-  nb::class_<Api>(M, "MlirApi", "MLIR's C API, of the bindings at hand.")
+  nb::class_<MLIRApi>(M, "MlirApi", "MLIR's C API, of the bindings at hand.")
       .def(nb::init<const std::string &>(), nb::arg("library"))
       .def(
           "count",
-          [](const Api &MLIR, nb::handle Capsule, const Count::Kinds &Calling,
+          [](const MLIRApi &MLIR, nb::handle Capsule,
+             const Count::Kinds &Calling,
              const std::vector<std::string> &Flat) {
             const char *Name = PyCapsule_GetName(Capsule.ptr());
             void *Pointer = PyCapsule_GetPointer(Capsule.ptr(), Name);

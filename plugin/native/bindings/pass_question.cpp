@@ -3,8 +3,12 @@
 // Decisions of passes in Python: how their values get into the buffers, and
 // who is asked.
 
+#include "pass_question.h"
+
 #include "advice.h"
 #include "core.h"
+#include "interpreter.h"
+#include "python_error.h"
 
 #include <cmath>
 #include <cstring>
@@ -205,8 +209,13 @@ nb::object askAll(PyAdvisor &A, nb::list Rows, nb::list Sites,
 
 } // namespace
 
-static std::tuple<std::string, std::string, std::string, unsigned, unsigned>
-placeOf(PyAdvisor &A) {
+/// A DecisionPlace that outlives its question.
+struct PyPlace {
+  std::string Caller, Callee, File;
+  unsigned Line, Column;
+};
+
+static PyPlace placeOf(PyAdvisor &A) {
   Question *Q = A.Session->current();
   if (!Q)
     raiseError("StaleViewError", "obs.site: expected to be read within its "
@@ -218,6 +227,15 @@ placeOf(PyAdvisor &A) {
 
 nb::object passSiteOf(PyAdvisor &A) {
   return nb::borrow(static_cast<PassQuestion *>(A.Session->current())->Site);
+}
+
+void bindPlace(nb::module_ &M) {
+  nb::class_<PyPlace>(M, "DecisionPlace", "Where a decision is taken.")
+      .def_ro("caller", &PyPlace::Caller)
+      .def_ro("callee", &PyPlace::Callee)
+      .def_ro("file", &PyPlace::File)
+      .def_ro("line", &PyPlace::Line)
+      .def_ro("column", &PyPlace::Column);
 }
 
 void bindPassQuestion(nb::class_<PyAdvisor> &C) {
@@ -254,10 +272,9 @@ void bindPassQuestion(nb::class_<PyAdvisor> &C) {
           },
           "The address of the session, for another compiler in this process, "
           "which asks it between begin() and end().")
-      .def_prop_ro(
-          "place", &placeOf,
-          "Caller, callee, file, line and column of the current question, as "
-          "far as the compiler tells them.")
+      .def_prop_ro("place", &placeOf,
+                   "The place of the current question, as far as the compiler "
+                   "tells it.")
       .def("ask", &ask, nb::arg("values"), nb::arg("site").none(),
            nb::arg("context"), nb::arg("decide"),
            nb::sig("def ask(self, values: collections.abc.Mapping[str, "

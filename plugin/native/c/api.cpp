@@ -2,7 +2,7 @@
 //
 // The functions of passpilot.h: nothing is thrown past them.
 
-#include "runner.h"
+#include "c_runner.h"
 
 #include <stdexcept>
 

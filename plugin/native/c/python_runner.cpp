@@ -2,7 +2,7 @@
 
 #include "python_runner.h"
 
-#include "point.h"
+#include "c_point.h"
 
 #include <algorithm>
 

@@ -2,8 +2,6 @@
 
 #include "access.h"
 
-#include "module.h"
-
 using namespace llvm;
 
 namespace passpilot {

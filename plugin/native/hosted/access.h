@@ -6,24 +6,15 @@
 #ifndef PASSPILOT_HOSTED_ACCESS_H
 #define PASSPILOT_HOSTED_ACCESS_H
 
+#include "module.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
 #include "llvm/IR/Analysis.h"
 
 namespace passpilot {
 
-class HostedModule;
 class UserPasses;
 struct PassUnit;
-
-/// The managers of a module; see analyses.h.
-class OwnAnalyses;
-struct OwnAnalysesDeleter {
-  void operator()(OwnAnalyses *A) const;
-};
-
-/// How much of a function has changed.
-enum class Change { Instructions, ControlFlow };
 
 /// What the pass that runs now may change, and has changed. Lives on the stack
 /// of the compiling thread around the call into Python; the passes nest.

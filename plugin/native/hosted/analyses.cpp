@@ -2,8 +2,10 @@
 
 #include "analyses.h"
 
-#include "../llvm/options.h"
+#include "../llvm/llvm_options.h"
 #include "../llvm/user_pass.h"
+#include "access.h"
+#include "module.h"
 #include "target.h"
 
 #include "llvm/Analysis/AssumptionCache.h"

@@ -2,10 +2,11 @@
 //
 // Pipelines over a HostedModule, set up as opt does.
 
+#include "module.h"
 #include "target.h"
 
 #include "../llvm/compilation.h"
-#include "../llvm/options.h"
+#include "../llvm/llvm_options.h"
 #include "../llvm/register_allocation.h"
 #include "../llvm/user_pass.h"
 #include "llvm/Analysis/AliasAnalysis.h"
@@ -30,10 +31,10 @@ namespace {
 }
 
 /// The four analysis managers and the pass builder, wired as in opt.
-class Pipeline {
+class PipelineRun {
 public:
-  Pipeline(Module &M, TargetMachine *TM, UserPasses &Passes,
-           const PipelineOptions &O)
+  PipelineRun(Module &M, TargetMachine *TM, UserPasses &Passes,
+              const PipelineOptions &O)
       : Passes(Passes), TLII(M.getTargetTriple()),
         SI(M.getContext(), O.DebugPassManager), PB(TM, {}, std::nullopt, &PIC) {
     SI.registerCallbacks(PIC, &MAM);
@@ -110,36 +111,44 @@ void stopOn(PassInstrumentationCallbacks &PIC, Session *Inline,
       });
 }
 
-} // namespace
-
-std::vector<std::string> HostedModule::optimize(const std::string &Text,
-                                                Session *Inline,
-                                                UserPasses *Given,
-                                                const PipelineOptions &O,
-                                                const StopPoll &Poll) {
-  std::vector<std::string> Warnings;
-  UserPasses None;
-  UserPasses &Passes = Given ? *Given : None;
-  const Triple &T = M->getTargetTriple();
-  std::unique_ptr<TargetMachine> TM;
+/// The machine that the passes ask about \p T; null where there is none. A
+/// target that LLVM was built without is a warning, as in opt.
+std::unique_ptr<TargetMachine> machineFor(const Triple &T,
+                                          const passpilot::TargetOptions &O,
+                                          std::vector<std::string> &Warnings) {
   if (T.getArch() != Triple::UnknownArch) {
-    auto Made = makeTarget(T, cpuOf(O.Target), featuresOf(O.Target),
-                           flagOptions(T), CodeGenOptLevel::None, {});
+    auto Made = makeTarget(T, cpuOf(O), featuresOf(O), flagOptions(T),
+                           CodeGenOptLevel::None, {});
     if (Made)
-      TM = std::move(*Made);
-    else
-      Warnings.push_back("failed to create target machine for '" + T.str() +
-                         "': " + toString(Made.takeError()));
+      return std::move(*Made);
+    Warnings.push_back("failed to create target machine for '" + T.str() +
+                       "': " + toString(Made.takeError()));
   } else if (!T.getArchName().empty() && T.getArchName() != "unknown") {
     throw InputError("triple " + T.str() +
                      ": expected an architecture that LLVM knows, got '" +
                      T.getArchName().str() + "'; use -mtriple");
   }
+  return nullptr;
+}
+
+} // namespace
+
+std::vector<std::string> HostedModule::optimize(const std::string &Text,
+                                                const Sessions &Asked,
+                                                UserPasses *Given,
+                                                const PipelineOptions &O,
+                                                const StopPoll &Poll) {
+  std::vector<std::string> Warnings;
+  Session *const Inline = sessionAt(Asked, "inline");
+  UserPasses None;
+  UserPasses &Passes = Given ? *Given : None;
+  const std::unique_ptr<TargetMachine> TM =
+      machineFor(M->getTargetTriple(), O.Target, Warnings);
   codegen::setFunctionAttributes(cpuOf(O.Target), featuresOf(O.Target), *M);
   LLVMRemarkFileHandle Remarks = openRemarks(*Context, O.Remarks);
   bool Interrupted = false;
   {
-    Pipeline P(*M, TM.get(), Passes, O);
+    PipelineRun P(*M, TM.get(), Passes, O);
     std::optional<Compilation> Advised;
     if (Inline) {
       liftGrowthLimit();

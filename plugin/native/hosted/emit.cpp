@@ -2,9 +2,10 @@
 //
 // Code generation over a HostedModule, set up as llc does.
 
+#include "module.h"
 #include "target.h"
 
-#include "../llvm/options.h"
+#include "../llvm/llvm_options.h"
 #include "../llvm/register_allocation.h"
 #include "llvm/ADT/Statistic.h"
 #include "llvm/Analysis/RuntimeLibcallInfo.h"
@@ -113,12 +114,11 @@ private:
 };
 
 /// Whether the user wants an end, of which the sessions learn.
-bool interrupted(const StopPoll &Poll, std::initializer_list<Session *> All) {
+bool interrupted(const StopPoll &Poll, const Sessions &Asked) {
   if (!Poll || !Poll())
     return false;
-  for (Session *S : All)
-    if (S)
-      S->interrupt();
+  for (const auto &[Point, S] : Asked)
+    S->interrupt();
   return true;
 }
 
@@ -263,8 +263,8 @@ std::unique_ptr<TargetMachine> HostedModule::emitTarget(const EmitOptions &O) {
   return std::move(*Made);
 }
 
-Emitted HostedModule::emit(const EmitOptions &O, Session *Evict,
-                           Session *Priority, const StopPoll &Poll) {
+Emitted HostedModule::emit(const EmitOptions &O, const Sessions &Asked,
+                           const StopPoll &Poll) {
   if (std::string Errors = O.Verify ? verify() : ""; !Errors.empty())
     throw InputError(M->getModuleIdentifier() +
                      ": expected a module that verifies, got: " + Errors);
@@ -280,9 +280,10 @@ Emitted HostedModule::emit(const EmitOptions &O, Session *Evict,
     std::optional<RegisterAllocation> Advised; // outlives the passes
     legacy::PassManager PM;
     addLibraries(PM, *M, *TM, O);
-    if (Evict || Priority || O.Costs) {
+    if (!Asked.empty() || O.Costs) {
       liftEvictionLimit();
-      Advised.emplace(*Context, Evict, Priority);
+      Advised.emplace(*Context, sessionAt(Asked, "evict"),
+                      sessionAt(Asked, "priority"));
       Advised->Costs = O.Costs ? &Out.Costs : nullptr;
       Advised->install(PM);
     }
@@ -290,8 +291,7 @@ Emitted HostedModule::emit(const EmitOptions &O, Session *Evict,
     addCodeGen(Codegen, *TM, O, Code, SplitDwarf);
     cl::PrintOptionValues();
     QueryGuard Polling(OnQuery, [&] {
-      if (interrupted(Poll, {Evict, Priority}) ||
-          (Advised && Advised->stopped()))
+      if (interrupted(Poll, Asked) || (Advised && Advised->stopped()))
         Stop.stop();
     });
     PM.run(*M);

@@ -47,7 +47,9 @@ std::vector<std::pair<std::string, std::string>> ir2vecEntities() {
   std::vector<std::pair<std::string, std::string>> All;
   for (const Section &S : sections())
     for (unsigned I = 0; I < S.Size; ++I)
-      All.emplace_back(S.Name, Entities::getStringKey(All.size()).str());
+      All.emplace_back(
+          S.Name,
+          Entities::getStringKey(static_cast<unsigned>(All.size())).str());
   return All;
 }
 

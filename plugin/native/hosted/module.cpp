@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "module.h"
+
 #include "target.h"
 
 #include "llvm/Bitcode/BitcodeWriter.h"

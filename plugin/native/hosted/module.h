@@ -9,7 +9,8 @@
 
 #include "../llvm/allocation_cost.h"
 #include "../llvm/block_frequencies.h"
-#include "access.h"
+#include "compile_options.h"
+#include "errors.h"
 #include "handles.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/LLVMContext.h"
@@ -17,78 +18,33 @@
 #include "llvm/Target/TargetMachine.h"
 
 #include <functional>
+#include <map>
 #include <memory>
-#include <optional>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 namespace passpilot {
 
+class PassAccess;
 class Session;
+/// Who is asked at the decision points, by name.
+using Sessions = std::map<std::string, Session *>;
+/// The one at the point of this name; null if nobody is asked there.
+inline Session *sessionAt(const Sessions &Asked, const std::string &Point) {
+  const auto Found = Asked.find(Point);
+  return Found == Asked.end() ? nullptr : Found->second;
+}
 class UserPasses;
 
-/// The input (module, pipeline text, option) cannot be used.
-struct InputError : std::runtime_error {
-  using runtime_error::runtime_error;
-};
-/// The IR cannot be changed in the way that is asked for.
-struct IRError : std::runtime_error {
-  using runtime_error::runtime_error;
-};
-/// LLVM reported an error while it compiled.
-struct CompilationError : std::runtime_error {
-  using runtime_error::runtime_error;
+/// The managers of a module; see analyses.cpp.
+class OwnAnalyses;
+struct OwnAnalysesDeleter {
+  void operator()(OwnAnalyses *A) const;
 };
 
-struct ParseOptions {
-  std::string Triple;     ///< overrides the module's; empty: the module's
-  std::string DataLayout; ///< likewise
-  bool Verify = true;
-  bool StripDebug = false;
-  bool DiscardNames = false; ///< of values that are not global
-  bool ForCodeGen = false;   ///< as llc reads: with the target's data layout
-};
-
-struct TargetOptions {
-  std::string CPU, Features; ///< empty: as LLVM's -mcpu and -mattr say
-};
-
-struct RemarkOptions {
-  std::string File, Filter, Format = "yaml"; ///< no file: no remarks written
-  bool WithHotness = false;
-};
-
-struct PipelineOptions {
-  TargetOptions Target;
-  RemarkOptions Remarks;
-  std::string AAPipeline = "default";
-  bool Verify = true, VerifyEach = false, DebugPassManager = false;
-  std::vector<std::string> PassPlugins;
-  /// Extension points of LLVM's, each with a pipeline text to run there.
-  std::vector<std::pair<std::string, std::string>> At;
-};
-
-/// What llc has beside the options that LLVM itself parses.
-struct EmitOptions {
-  TargetOptions Target;
-  RemarkOptions Remarks;
-  llvm::CodeGenFileType FileType = llvm::CodeGenFileType::ObjectFile;
-  unsigned OptLevel = 2;
-  std::string RelocationModel; ///< "static", "pic", ...; empty: the target's
-  bool Verify = true, SimplifyLibCalls = true;
-  bool AsmVerbose = true, PreserveAsmComments = true, ShowEncoding = false;
-  std::optional<bool> DwarfDirectory;
-  std::optional<unsigned> AsmVariant;
-  std::vector<std::string> IncludePaths, PrinterOptions;
-  std::string BinutilsVersion;
-  std::string OutputName;        ///< the object's, for CodeView
-  std::string SplitDwarfFile;    ///< the .dwo's name, for the DWARF
-  bool SplitDwarfOutput = false; ///< write the .dwo apart
-  bool Costs = false;            ///< measure what register allocation costs
-  bool Frequencies = false;      ///< tell how often each block runs
-};
+/// How much of a function has changed.
+enum class Change { Instructions, ControlFlow };
 
 /// What code generation gives: the object or assembly, the .dwo, and what was
 /// to be measured.
@@ -130,13 +86,13 @@ public:
   /// Throws InputError or CompilationError; a failure of a session or a pass of
   /// the user's is left in it.
   std::vector<std::string> optimize(const std::string &Pipeline,
-                                    Session *Inline, UserPasses *Passes,
+                                    const Sessions &Asked, UserPasses *Passes,
                                     const PipelineOptions &O,
                                     const StopPoll &Poll);
   /// Generates code; each session advises its point, or is null. Lowers the
   /// module in place. Throws as optimize(). Once it is to stop, by \p Poll or a
   /// session, what it gives is empty.
-  Emitted emit(const EmitOptions &O, Session *Evict, Session *Priority,
+  Emitted emit(const EmitOptions &O, const Sessions &Asked,
                const StopPoll &Poll);
 
   /// The thread that compiles the module now; none between compilations. The
@@ -181,27 +137,6 @@ private:
   std::string Diagnosed;
   std::function<void()> OnQuery; ///< see DiagnosticHandler's remark queries
 };
-
-/// Registers targets and passes, and the handler of LLVM's fatal errors; once.
-void initializeLLVM();
-
-/// Parses LLVM's own options ("-inline-threshold=50"); process-wide. Throws
-/// InputError.
-void parseOptions(const std::vector<std::string> &Arguments);
-/// Whether \p Name is an option of LLVM's, and whether its value may be the
-/// next argument.
-enum class OptionKind { Unknown, Flag, TakesValue };
-OptionKind optionKind(const std::string &Name);
-/// The report of -stats, if it is on.
-std::string statistics();
-/// Whether -print-pipeline-passes is set: opt then prints the pipeline and
-/// stops.
-bool printsPipeline();
-std::string passNames();
-/// Whether -mcpu=help or -mattr=help is set; LLVM has then printed the lists of
-/// \p Triple's target. Throws InputError.
-bool targetHelp(const std::string &Triple);
-std::string versionText();
 
 } // namespace passpilot
 

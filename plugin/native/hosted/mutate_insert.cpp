@@ -201,11 +201,11 @@ Instruction &insertCall(HostedModule &H, Instruction &Pos, Function &Callee,
                         const std::string &Name) {
   Insertion In(H, Pos, "call", Arguments);
   const FunctionType &T = *Callee.getFunctionType();
-  const size_t Fixed = T.getNumParams();
+  const unsigned Fixed = T.getNumParams();
   if (Arguments.size() < Fixed || (Arguments.size() > Fixed && !T.isVarArg()))
     In.fail(std::to_string(Fixed) + " arguments for @" + Callee.getName().str(),
             std::to_string(Arguments.size()));
-  for (size_t I = 0; I < Fixed; ++I)
+  for (unsigned I = 0; I < Fixed; ++I)
     if (Arguments[I]->getType() != T.getParamType(I) || !canPass(Callee, I))
       In.fail("a value of type " + printedType(*T.getParamType(I)) +
                   " that a plain call can pass",

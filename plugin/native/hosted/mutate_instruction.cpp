@@ -3,6 +3,7 @@
 #include "mutations.h"
 
 #include "../llvm/call_site.h"
+#include "access.h"
 #include "analyses.h"
 
 #include "llvm/IR/Dominators.h"

@@ -5,6 +5,7 @@
 #include "mutations.h"
 
 #include "../llvm/user_pass.h"
+#include "access.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 using namespace llvm;

@@ -2,9 +2,10 @@
 //
 // What concerns the whole process: LLVM's registries, options, fatal errors.
 
-#include "module.h"
+#include "setup.h"
 
 #include "../llvm/tool.h"
+#include "errors.h"
 
 #include "llvm/ADT/Statistic.h"
 #include "llvm/ADT/StringExtras.h"

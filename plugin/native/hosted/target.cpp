@@ -2,7 +2,9 @@
 
 #include "target.h"
 
-#include "../llvm/options.h"
+#include "../llvm/llvm_options.h"
+#include "errors.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/CodeGen/CommandFlags.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"

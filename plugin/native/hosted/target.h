@@ -6,9 +6,14 @@
 #define PASSPILOT_HOSTED_TARGET_H
 
 #include "../llvm/host_features.h"
-#include "module.h"
-
+#include "compile_options.h"
 #include "llvm/IR/LLVMRemarkStreamer.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace passpilot {
 
@@ -36,6 +41,10 @@ llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 makeTarget(llvm::Triple T, llvm::StringRef CPU, llvm::StringRef Features,
            const llvm::TargetOptions &Flags, llvm::CodeGenOptLevel Level,
            std::optional<llvm::Reloc::Model> Relocation);
+
+/// Whether -mcpu=help or -mattr=help is set; LLVM has then printed the lists of
+/// \p Triple's target. Throws InputError.
+bool targetHelp(const std::string &Triple);
 
 /// Opens the file of -pass-remarks-output, if there is one. Throws InputError.
 llvm::LLVMRemarkFileHandle openRemarks(llvm::LLVMContext &Context,

@@ -3,7 +3,6 @@
 #include "allocation_cost.h"
 
 #include "live_range.h"
-#include "register_allocation.h"
 #include "llvm/CodeGen/MachineFrameInfo.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/PseudoSourceValue.h"

@@ -2,7 +2,7 @@
 
 #include "default_decision.h"
 
-#include "options.h"
+#include "llvm_options.h"
 #include "llvm/Analysis/AssumptionCache.h"
 #include "llvm/Analysis/BlockFrequencyInfo.h"
 #include "llvm/Analysis/EphemeralValuesCache.h"

@@ -3,9 +3,9 @@
 #include "inline_advisor.h"
 
 #include "call_site.h"
+#include "compat.h"
 #include "compilation.h"
 #include "points.h"
-#include "private_members.h"
 #include "llvm/Analysis/BlockFrequencyInfo.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Dominators.h"
@@ -169,8 +169,8 @@ InlineAdvisor::getAdviceFromModel(CallBase &CB,
 
 bool InlineAdvisor::overBudget() {
   const double Limit = Session.Limit;
-  return Limit > 0 && privateMember(*this, CurrentIRSizeTag()) >
-                          Limit * privateMember(*this, InitialIRSizeTag());
+  const InlineBooks Books = booksOf(*this);
+  return Limit > 0 && Books.CurrentIRSize > Limit * Books.InitialIRSize;
 }
 
 void InlineAdvisor::onUnaskedInlining(Function &Caller, Function &Callee,
@@ -183,18 +183,18 @@ void InlineAdvisor::onUnaskedInlining(Function &Caller, Function &Callee,
   PA.abandon<LoopAnalysis>();
   FAM.invalidate(Caller, PA);
   getCachedFPI(Caller) = FAM.getResult<FunctionPropertiesAnalysis>(Caller);
+  const InlineBooks Books = booksOf(*this);
   int64_t Edges = getLocalCalls(Caller), Size = getIRSize(Caller);
   if (CalleeWasDeleted) {
-    --privateMember(*this, NodeCountTag());
-    privateMember(*this, NodesInLastSCCTag()).erase(CG.lookup(Callee));
-    privateMember(*this, DeadFunctionsTag()).insert(&Callee);
+    --Books.NodeCount;
+    Books.NodesInLastSCC.erase(CG.lookup(Callee));
+    Books.DeadFunctions.insert(&Callee);
   } else if (&Callee != &Caller) {
     Edges += getLocalCalls(Callee);
     Size += getIRSize(Callee);
   }
-  privateMember(*this, EdgeCountTag()) += Edges - EdgesBefore;
-  privateMember(*this, CurrentIRSizeTag()) +=
-      static_cast<int32_t>(Size - SizeBefore);
+  Books.EdgeCount += Edges - EdgesBefore;
+  Books.CurrentIRSize += static_cast<int32_t>(Size - SizeBefore);
 }
 
 //===-- Compilation -------------------------------------------------------===//

@@ -2,7 +2,7 @@
 
 #include "interference.h"
 
-#include "private_members.h"
+#include "compat.h"
 #include "llvm/CodeGen/LiveInterval.h"
 #include "llvm/CodeGen/LiveIntervals.h"
 #include "llvm/CodeGen/RegisterClassInfo.h"
@@ -240,7 +240,7 @@ InterferenceChanges comparedByPairs(const FunctionAllocation &F) {
 InterferenceTracker::InterferenceTracker(FunctionAllocation &F,
                                          ArrayRef<QueueEntry> Queued)
     : F(F), MF(const_cast<MachineFunction &>(F.MF)), // to hear of its changes
-      Before(privateMember(MF, FunctionDelegateTag())), Graph(F) {
+      Before(delegateOf(MF)), Graph(F) {
   for (const QueueEntry &E : Queued)
     queued(E);
   F.MRI.addDelegate(this);
@@ -402,8 +402,7 @@ void FunctionAllocation::evicting(const LiveInterval &LI, MCRegister Reg) {
 bool FunctionAllocation::nested(const LiveInterval &LI) const {
   // An edit observes new registers; what is assigned is queued for recolouring.
   const size_t Known = Observers + (Interference ? 1 : 0);
-  return privateMember(MRI, RegisterDelegatesTag()).size() > Known ||
-         VRM.hasPhys(LI.reg());
+  return delegateCount(MRI) > Known || VRM.hasPhys(LI.reg());
 }
 
 } // namespace passpilot

@@ -9,7 +9,7 @@
 #ifndef PASSPILOT_LLVM_INTERFERENCE_H
 #define PASSPILOT_LLVM_INTERFERENCE_H
 
-#include "register_allocation.h"
+#include "live_range_question.h"
 #include "segment_index.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/DenseMap.h"

@@ -7,7 +7,7 @@
 #ifndef PASSPILOT_LLVM_LIVE_RANGE_H
 #define PASSPILOT_LLVM_LIVE_RANGE_H
 
-#include "register_allocation.h"
+#include "function_allocation.h"
 #include "llvm/CodeGen/LiveInterval.h"
 #include "llvm/CodeGen/MachineInstr.h"
 

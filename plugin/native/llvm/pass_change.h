@@ -7,7 +7,9 @@
 #ifndef PASSPILOT_LLVM_PASS_CHANGE_H
 #define PASSPILOT_LLVM_PASS_CHANGE_H
 
-#include "user_pass.h"
+#include "pass_unit.h"
+
+#include <optional>
 
 namespace passpilot {
 

@@ -32,7 +32,7 @@ const Point &inlinePoint() {
   return P;
 }
 
-const Point &evictPoint() {
+static const Point &evictPoint() {
   static const Point P = [] {
     LLVMContext Context;
     Domain D;
@@ -46,7 +46,7 @@ const Point &evictPoint() {
   return P;
 }
 
-const Point &priorityPoint() {
+static const Point &priorityPoint() {
   static const Point P = [] {
     Domain D;
     D.Kind = DomainKind::Number;
@@ -58,13 +58,42 @@ const Point &priorityPoint() {
   return P;
 }
 
-const Point *findPoint(const std::string &Name) {
-  if (Name == "inline")
-    return &inlinePoint();
-  if (Name == "evict")
-    return &evictPoint();
-  if (Name == "priority")
-    return &priorityPoint();
+static const char InlinerAsksNobody[] =
+    "the pipeline has no inliner that asks (as default<O2> and inliner-wrapper "
+    "do; a bare inline does not)";
+static const char AllocatorAsksNobody[] =
+    "the register allocator asks nobody (as at -O0 or with -regalloc=fast)";
+
+static const HookedPoint Hooked[] = {
+    {"inline",
+     "optimize",
+     "about each call site",
+     InlinerAsksNobody,
+     {"size-budget", "FACTOR",
+      "let the default decide once the module is FACTOR times its size", 4,
+      false},
+     inlinePoint},
+    {"evict",
+     "emit",
+     "which live range to evict when registers run out",
+     AllocatorAsksNobody,
+     {"eviction-limit", "COUNT", "how often a live range may be evicted", 100,
+      true},
+     evictPoint},
+    {"priority",
+     "emit",
+     "how early to allocate each live range",
+     AllocatorAsksNobody,
+     {nullptr, nullptr, nullptr, 0, false},
+     priorityPoint},
+};
+
+ArrayRef<HookedPoint> hookedPoints() { return Hooked; }
+
+const HookedPoint *findHooked(StringRef Name) {
+  for (const HookedPoint &P : Hooked)
+    if (P.Name == Name)
+      return &P;
   return nullptr;
 }
 

@@ -2,12 +2,9 @@
 
 #include "register_allocation.h"
 
-#include "interference.h"
-#include "live_range.h"
-#include "private_members.h"
+#include "compat.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/LiveInterval.h"
-#include "llvm/CodeGen/LiveIntervalUnion.h"
 #include "llvm/CodeGen/LiveIntervals.h"
 #include "llvm/CodeGen/LiveRegMatrix.h"
 #include "llvm/CodeGen/MachineFunction.h"
@@ -23,68 +20,6 @@ using namespace llvm;
 
 namespace passpilot {
 
-//===-- Questions ---------------------------------------------------------===//
-
-DecisionPlace LiveRangeQuestion::place() {
-  Name = rangeName(Range.reg());
-  DecisionPlace P;
-  P.Register = Name;
-  return P;
-}
-
-Advice EvictQuestion::defaultAdvice() { return Advice{column(Default())}; }
-
-int64_t EvictQuestion::column(MCRegister Register) const {
-  const auto *Found = find(Registers, Register);
-  return Register.isValid() && Found != Registers.end()
-             ? Found - Registers.begin()
-             : DoNotEvict;
-}
-
-std::string EvictQuestion::forbidden(Advice A) {
-  const size_t Column = static_cast<size_t>(A.Integer);
-  std::string Got = "column " + std::to_string(Column);
-  if (Column == DoNotEvict)
-    Got += " (do not evict)";
-  else if (Column < Registers.size())
-    Got += " (" + physicalName(Function, Registers[Column]) + ")";
-  std::string Legal;
-  for (int64_t I = 0; I < EvictColumns; ++I)
-    if (Mask[I])
-      Legal += (Legal.empty() ? "" : ", ") + std::to_string(I);
-  return "expected a column that the mask allows (" + Legal + "), got " + Got;
-}
-
-SmallVector<Ranges, 4> EvictQuestion::unitInterferences(size_t Column) const {
-  if (Column >= Registers.size())
-    return {};
-  return Function.inTheWay(Range, Registers[Column]);
-}
-
-Ranges EvictQuestion::interferences(size_t Column) const {
-  Ranges All;
-  for (const Ranges &Unit : unitInterferences(Column))
-    for (const LiveInterval *LI : Unit)
-      if (!is_contained(All, LI))
-        All.push_back(LI);
-  return All;
-}
-
-bool PriorityQuestion::nested() const { return Function.nested(Range); }
-
-SmallVector<Ranges, 4> FunctionAllocation::inTheWay(const LiveInterval &LI,
-                                                    MCRegister Reg) const {
-  SmallVector<Ranges, 4> Units;
-  // Queries of our own: LLVM's keep what they found for its later use.
-  LiveIntervalUnion *Unions = Matrix.getLiveUnions();
-  for (MCRegUnit Unit : TRI.regunits(Reg)) {
-    LiveIntervalUnion::Query Q(LI, Unions[static_cast<unsigned>(Unit)]);
-    const auto &Found = Q.interferingVRegs();
-    Units.emplace_back(Found.begin(), Found.end());
-  }
-  return Units;
-}
-
 //===-- Eviction ----------------------------------------------------------===//
 
 namespace {
@@ -98,9 +33,9 @@ public:
                   MachineLoopInfo *Loops)
       : RegAllocEvictionAdvisor(MF, RA), All(All), Release(std::move(Release)),
         Default(std::make_unique<DefaultEvictionAdvisor>(MF, RA)) {
-    All.Current.reset(new FunctionAllocation{
-        MF, *LIS, *VRM, *Matrix, *MRI, *TRI, RegClassInfo, Frequencies, Loops,
-        privateMember(*MRI, RegisterDelegatesTag()).size()});
+    All.Current.reset(new FunctionAllocation{MF, *LIS, *VRM, *Matrix, *MRI,
+                                             *TRI, RegClassInfo, Frequencies,
+                                             Loops, delegateCount(*MRI)});
   }
   /// The end of the function's allocation.
   ~EvictionAdvisor() override {

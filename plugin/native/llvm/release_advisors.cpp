@@ -2,16 +2,12 @@
 
 #include "release_advisors.h"
 
+#include "compat.h"
+#include "version.h"
 #include "llvm/ADT/StringRef.h"
-#include "llvm/Config/llvm-config.h"
 
 #include <string>
 #include <typeinfo>
-
-#if LLVM_VERSION_MAJOR != 22
-#error                                                                         \
-    "passpilot is written for LLVM 22; check the members below against this version"
-#endif
 
 using namespace llvm;
 
@@ -19,23 +15,14 @@ namespace passpilot {
 
 namespace {
 
-// The members of LLVM's two providers, as in MLRegAllocEvictAdvisor.cpp and
-// MLRegAllocPriorityAdvisor.cpp.
-struct EvictionMembers : RegAllocEvictionAdvisorProvider {
-  std::vector<llvm::TensorSpec> InputFeatures;
-  std::unique_ptr<MLModelRunner> Runner;
-};
-struct PriorityMembers : RegAllocPriorityAdvisorProvider {
-  std::unique_ptr<MLModelRunner> Runner;
-};
-
 template <typename Members, typename Provider>
 Members &membersOf(Provider &P, StringRef Class) {
   auto &M = static_cast<Members &>(P);
   if (!StringRef(typeid(P).name()).contains(Class) || M.Runner)
-    throw WrongLLVM("register allocation: expected LLVM's " + Class.str() +
-                    " of version 22 without a model, got " + typeid(P).name() +
-                    "; use the LLVM that passpilot was built with");
+    throw WrongLLVM(
+        "register allocation: expected LLVM's " + Class.str() +
+        " of version " PASSPILOT_LLVM_MAJOR_TEXT " without a model, got " +
+        typeid(P).name() + "; use the LLVM that passpilot was built with");
   return M;
 }
 

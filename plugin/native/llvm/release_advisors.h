@@ -2,9 +2,8 @@
 //
 // LLVM's own ML advisors of the register allocator, made to write their tensors
 // into our buffers. They keep a model runner in a private member; it is put
-// there before LLVM would make one. With private_members.h this is all that
-// depends on the inside of one LLVM version (22): the members are declared
-// again below, and what can be checked of them is, each time.
+// there before LLVM would make one. compat.h declares those members again, and
+// what can be checked of them is checked each time.
 
 #ifndef PASSPILOT_LLVM_RELEASE_ADVISORS_H
 #define PASSPILOT_LLVM_RELEASE_ADVISORS_H
@@ -27,7 +26,7 @@ namespace passpilot {
 constexpr int64_t EvictColumns = 33;
 constexpr int64_t DoNotEvict = 32;
 
-/// This LLVM is not the one that the members below belong to.
+/// This LLVM is not the one that the members in compat.h belong to.
 struct WrongLLVM : std::runtime_error {
   using runtime_error::runtime_error;
 };

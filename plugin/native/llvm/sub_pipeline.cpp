@@ -7,6 +7,7 @@
 // around a pass is told here.
 
 #include "pass_change.h"
+#include "user_pass.h"
 
 #include "llvm/Support/SaveAndRestore.h"
 

@@ -10,8 +10,7 @@
 #ifndef PASSPILOT_LLVM_USER_PASS_H
 #define PASSPILOT_LLVM_USER_PASS_H
 
-#include "llvm/Analysis/CGSCCPassManager.h"
-#include "llvm/Analysis/LoopAnalysisManager.h"
+#include "pass_unit.h"
 #include "llvm/IR/PassInstrumentation.h"
 #include "llvm/Passes/PassBuilder.h"
 
@@ -22,36 +21,6 @@
 #include <vector>
 
 namespace passpilot {
-
-enum class PassLevel { Module, CGSCC, Function, Loop };
-
-/// "module", "cgscc", "function", "loop".
-const char *levelName(PassLevel Level);
-
-/// LLVM's analysis managers of one compilation.
-struct AnalysisManagers {
-  llvm::LoopAnalysisManager *Loop = nullptr;
-  llvm::FunctionAnalysisManager *Function = nullptr;
-  llvm::CGSCCAnalysisManager *CGSCC = nullptr;
-  llvm::ModuleAnalysisManager *Module = nullptr;
-};
-
-/// What a pass runs on: the object of its level, and what contains it.
-struct PassUnit {
-  PassLevel Level = PassLevel::Module;
-  llvm::Module *Module = nullptr;
-  llvm::LazyCallGraph::SCC *SCC = nullptr; ///< of a CGSCC pass
-  llvm::Function *Function = nullptr;      ///< of a function or loop pass
-  llvm::Loop *Loop = nullptr;              ///< of a loop pass
-  llvm::CGSCCUpdateResult *CGSCCUpdate = nullptr;
-  llvm::LoopStandardAnalysisResults *LoopResults = nullptr;
-  AnalysisManagers Managers;
-  /// The call graph that LLVM walks at present; null outside such a walk.
-  llvm::LazyCallGraph *Walked = nullptr;
-
-  /// "function f", "loop body in function f".
-  std::string text() const;
-};
 
 /// What a body did: nothing, if all analyses are preserved.
 struct PassResult {

@@ -6,7 +6,7 @@
 
 #include "inline_point.h"
 #include "legality.h"
-#include "passes.h"
+#include "mlir_passes.h"
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
@@ -34,7 +34,7 @@ public:
       return false;
     Summary.reached(*Caller, *Callee);
     Summary.contents(*Callee);
-    CallSite Site{Call.call, *Caller, *Callee};
+    MLIRCallSite Site{Call.call, *Caller, *Callee};
     if (!Legal.allows(Site))
       return false;
     observe(Site, Summary, S);

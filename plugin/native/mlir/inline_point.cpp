@@ -54,7 +54,7 @@ private:
 
 } // namespace
 
-void observe(const CallSite &Site, CallGraphSummary &Graph, Session &S) {
+void observe(const MLIRCallSite &Site, CallGraphSummary &Graph, Session &S) {
   Operation *Call = Site.Call;
   int64_t Constants = 0, Loops = 0, Depth = 1;
   for (Value Operand : Call->getOperands())

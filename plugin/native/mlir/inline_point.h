@@ -15,23 +15,23 @@ namespace passpilot {
 const Point &mlirInlinePoint();
 
 /// A call that may be inlined.
-struct CallSite {
+struct MLIRCallSite {
   mlir::CallOpInterface Call;
   FunctionSummary &Caller, &Callee;
 };
 
 /// Writes the features into the session's buffers.
-void observe(const CallSite &Site, CallGraphSummary &Graph, Session &S);
+void observe(const MLIRCallSite &Site, CallGraphSummary &Graph, Session &S);
 
 /// The question whether to inline a call; MLIR itself inlines all it may.
 class InlineQuestion final : public Question {
 public:
-  explicit InlineQuestion(const CallSite &Site) : Site(Site) {}
+  explicit InlineQuestion(const MLIRCallSite &Site) : Site(Site) {}
   Advice defaultAdvice() override { return {1}; }
   DecisionPlace place() override;
 
 private:
-  const CallSite &Site;
+  const MLIRCallSite &Site;
 };
 
 } // namespace passpilot

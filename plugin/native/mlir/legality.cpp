@@ -14,7 +14,7 @@ static bool isAffine(const Contents &Body, Operation *Around) {
          Around->getName().getDialectNamespace() == passpilot::Dialects[0];
 }
 
-bool Legality::allows(CallSite &Site) {
+bool Legality::allows(MLIRCallSite &Site) {
   Operation *Call = Site.Call;
   if (!Dialects.isLegalToInline(Call, Site.Callee.Function,
                                 /*wouldBeCloned=*/true))

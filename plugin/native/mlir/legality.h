@@ -16,7 +16,7 @@ class Legality {
 public:
   explicit Legality(mlir::MLIRContext *Context) : Dialects(Context) {}
 
-  bool allows(CallSite &Site);
+  bool allows(MLIRCallSite &Site);
 
 private:
   mlir::InlinerInterface Dialects;

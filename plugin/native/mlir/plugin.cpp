@@ -2,7 +2,8 @@
 //
 // What a stock tool of MLIR's loads: `mlir-opt --load-pass-plugin=`.
 
-#include "passes.h"
+#include "mlir_passes.h"
+#include "version.h"
 
 #include "mlir/Tools/Plugins/PassPlugin.h"
 #include "llvm/Support/CommandLine.h"
@@ -32,7 +33,7 @@ bool sharesMLIR() {
         Order &L = *static_cast<Order *>(Data);
         const llvm::StringRef Name(Info->dlpi_name);
         ++L.Next;
-        if (Name.contains("/libMLIR.so." PASSPILOT_MLIR_VERSION))
+        if (Name.contains("/libMLIR.so." PASSPILOT_LLVM_VERSION_TEXT))
           L.MLIR = L.Next;
         if (Name.contains("/libpasspilot_mlir.so"))
           L.Ours = L.Next;
@@ -60,13 +61,14 @@ llvm::cl::list<std::string>
 extern "C" mlir::PassPluginLibraryInfo mlirGetPassPluginInfo() {
   using namespace passpilot;
   if (!sharesMLIR())
-    refuse("passpilot: expected a tool with libMLIR.so." PASSPILOT_MLIR_VERSION
-           ", such as mlir-opt-22, got " +
+    refuse("passpilot: expected a tool with "
+           "libMLIR.so." PASSPILOT_LLVM_VERSION_TEXT
+           ", such as mlir-opt-" PASSPILOT_LLVM_MAJOR_TEXT ", got " +
            llvm::sys::fs::getMainExecutable(nullptr, nullptr));
-  return {MLIR_PLUGIN_API_VERSION, "passpilot", PASSPILOT_MLIR_VERSION, [] {
-            registerAdvisedInline();
-            if (const char *Files = std::getenv("PASSPILOT_LOAD");
-                Files && *Files)
-              load(Files);
-          }};
+  return {
+      MLIR_PLUGIN_API_VERSION, "passpilot", PASSPILOT_LLVM_VERSION_TEXT, [] {
+        registerAdvisedInline();
+        if (const char *Files = std::getenv("PASSPILOT_LOAD"); Files && *Files)
+          load(Files);
+      }};
 }

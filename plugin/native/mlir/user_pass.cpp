@@ -7,7 +7,7 @@
 
 #include "exchange.h"
 #include "mlir_calls.h"
-#include "passes.h"
+#include "mlir_passes.h"
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -24,12 +24,12 @@ struct Definition {
   std::string Name, Anchor, Doc;
 };
 
-class UserPass final : public Pass {
+class MLIRUserPass final : public Pass {
 public:
-  explicit UserPass(const Definition &D)
-      : Pass(TypeID::get<UserPass>(), D.Anchor.empty()
-                                          ? std::nullopt
-                                          : std::optional<StringRef>(D.Anchor)),
+  explicit MLIRUserPass(const Definition &D)
+      : Pass(TypeID::get<MLIRUserPass>(),
+             D.Anchor.empty() ? std::nullopt
+                              : std::optional<StringRef>(D.Anchor)),
         D(D) {}
 
   StringRef getName() const override { return D.Name; }
@@ -39,7 +39,7 @@ public:
     return D.Anchor.empty() || Name.getStringRef() == D.Anchor;
   }
   std::unique_ptr<Pass> clonePass() const override {
-    return std::make_unique<UserPass>(*this);
+    return std::make_unique<MLIRUserPass>(*this);
   }
   LogicalResult
   initializeOptions(StringRef Text,
@@ -52,9 +52,8 @@ private:
   std::string Options;
 };
 
-LogicalResult
-UserPass::initializeOptions(StringRef Text,
-                            function_ref<LogicalResult(const Twine &)> Refuse) {
+LogicalResult MLIRUserPass::initializeOptions(
+    StringRef Text, function_ref<LogicalResult(const Twine &)> Refuse) {
   Options = Text.str();
   Messages Told;
   if (const auto *Calls = python<MLIRCalls>(Told))
@@ -67,12 +66,12 @@ UserPass::initializeOptions(StringRef Text,
 
 /// The pass may add operations of any dialect, and none may be loaded any more
 /// once passes run.
-LogicalResult UserPass::initialize(MLIRContext *Context) {
+LogicalResult MLIRUserPass::initialize(MLIRContext *Context) {
   Context->loadAllAvailableDialects();
   return success();
 }
 
-void UserPass::runOnOperation() {
+void MLIRUserPass::runOnOperation() {
   Operation *Op = getOperation();
   auto Refuse = [&](const Twine &Text) {
     emitError(Op->getLoc()) << "pass " << D.Name << ": expected " << Text;
@@ -134,7 +133,7 @@ bool registerUserPasses(const std::string &Files, Messages &Told) {
     }
     const Definition &D = Definitions.emplace_back(
         Definition{Name.str(), Anchor.str(), Doc.str()});
-    registerPass([&D] { return std::make_unique<UserPass>(D); });
+    registerPass([&D] { return std::make_unique<MLIRUserPass>(D); });
   }
   return true;
 }

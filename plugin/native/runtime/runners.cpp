@@ -81,7 +81,8 @@ public:
       A.Integer = legal(static_cast<const int64_t *>(In[0]), X >> 32);
       break;
     case DomainKind::Number:
-      A.Number = D.Low + (X >> 32) * ((D.High - D.Low) / UINT32_MAX);
+      A.Number = D.Low +
+                 static_cast<double>(X >> 32) * ((D.High - D.Low) / UINT32_MAX);
     }
     std::memcpy(Out, &A, sizeof A);
     return true;

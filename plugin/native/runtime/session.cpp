@@ -171,6 +171,7 @@ std::vector<Advice> Session::foresee(const char *Features, size_t Count) {
     return {};
   Stopwatch Watch;
   std::vector<const void *> In;
+  In.reserve(RunnerInputs.size());
   for (const void *Input : RunnerInputs)
     In.push_back(Features +
                  (static_cast<const char *>(Input) - Block->begin()));

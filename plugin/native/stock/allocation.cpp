@@ -5,11 +5,11 @@
 
 #include "allocation.h"
 
-#include "../llvm/options.h"
+#include "../llvm/llvm_options.h"
 #include "../llvm/points.h"
 #include "../llvm/register_allocation.h"
+#include "flags.h"
 #include "host.h"
-#include "options.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/CodeGen/GCMetadata.h"
 #include "llvm/CodeGen/RegAllocEvictionAdvisor.h"
@@ -18,20 +18,34 @@
 #include "llvm/PassInfo.h"
 #include "llvm/PassRegistry.h"
 
+#include <map>
+#include <string>
+
 using namespace llvm;
 
 namespace passpilot {
 
 namespace {
 
+/// LLVM's decision points in code generation.
+std::vector<const HookedPoint *> points() {
+  std::vector<const HookedPoint *> Ours;
+  for (const HookedPoint &P : hookedPoints())
+    if (StringRef(P.Function) == "emit")
+      Ours.push_back(&P);
+  return Ours;
+}
+
 /// The advisors of one module's code generation.
 class CodeGeneration {
 public:
   explicit CodeGeneration(Module &M) : M(M) {
-    Session *Sessions[] = {begin(Evict, "evict", evictPoint()),
-                           begin(Priority, "priority", priorityPoint())};
+    std::map<std::string, Session *> Sessions;
+    for (const HookedPoint *P : points())
+      if (advised(P->Name))
+        Sessions[P->Name] = begin(Asked[P->Name], *P);
     liftEvictionLimit();
-    Allocation.emplace(M.getContext(), Sessions[0], Sessions[1]);
+    Allocation.emplace(M.getContext(), Sessions["evict"], Sessions["priority"]);
   }
   CodeGeneration(const CodeGeneration &) = delete;
   /// To be called before LLVM's output counts as good. Who generates code from
@@ -40,9 +54,9 @@ public:
     All.erase(&M);
     Messages Told;
     const bool Good = !Failed;
-    for (Asked *A : {&Evict, &Priority})
-      if (A->Advisor && !A->Finished)
-        finish(*A, Good, Told);
+    for (auto &[Point, A] : Asked)
+      if (A.Advisor && !A.Finished)
+        finish(A, Good, Told);
     tell(M.getContext(), Told);
   }
 
@@ -52,22 +66,20 @@ public:
   static thread_local DenseMap<Module *, std::weak_ptr<CodeGeneration>> All;
 
 private:
-  struct Asked {
+  struct AskedPoint {
     std::unique_ptr<passpilot::Advisor> Advisor;
     AdvisorOptions Options;
     bool Finished = false;
   };
   Module &M;
-  Asked Evict, Priority;
+  std::map<std::string, AskedPoint> Asked;
   std::optional<RegisterAllocation> Allocation;
   bool Failed = false;
 
-  Session *begin(Asked &A, const char *Name, const Point &P) {
-    if (!advised(Name))
-      return nullptr;
+  Session *begin(AskedPoint &A, const HookedPoint &P) {
     Messages Told;
-    if (advisorOptions(Name, M, A.Options, Told))
-      A.Advisor = makeAdvisor(A.Options, P, Told);
+    if (advisorOptions(P.Name, M, A.Options, Told))
+      A.Advisor = makeAdvisor(A.Options, P.Table(), Told);
     Failed |= !A.Advisor;
     tell(M.getContext(), Told);
     if (!A.Advisor)
@@ -77,7 +89,7 @@ private:
     return &S;
   }
 
-  void fail(Asked &A) {
+  void fail(AskedPoint &A) {
     Failed = true;
     A.Advisor->session().OnFailure = nullptr;
     Messages Told;
@@ -85,7 +97,7 @@ private:
     tell(M.getContext(), Told);
   }
 
-  void finish(Asked &A, bool Good, Messages &Told) {
+  void finish(AskedPoint &A, bool Good, Messages &Told) {
     A.Finished = true;
     A.Advisor->finish(Good, Told);
     if (statsWanted() && Good && !Failed)
@@ -112,7 +124,10 @@ std::shared_ptr<CodeGeneration> generationOf(Module &M) {
   return Mine;
 }
 
-bool wanted() { return advised("evict") || advised("priority"); }
+bool wanted() {
+  return any_of(points(),
+                [](const HookedPoint *P) { return advised(P->Name); });
+}
 
 /// One of LLVM's analyses, with a hold on the module's advisors.
 template <Pass *(*Create)(AllocationHost)> Pass *createAnalysis() {
@@ -139,9 +154,9 @@ void replaceConstructor() {
 /// no use for advisors.
 class EveryCodeGeneration final : public GCModuleInfo {
   bool doFinalization(Module &M) override {
-    for (const char *Point : {"evict", "priority"})
-      if (advised(Point) && !Begun.contains(&M))
-        warn(M, Point);
+    for (const HookedPoint *P : points())
+      if (advised(P->Name) && !Begun.contains(&M))
+        warn(M, P->Name);
     Begun.erase(&M);
     return GCModuleInfo::doFinalization(M);
   }

@@ -2,9 +2,12 @@
 
 #include "host.h"
 
+#include "version.h"
 #include "llvm/ADT/StringRef.h"
-#include "llvm/Config/llvm-config.h"
+#include "llvm/Analysis/LazyCallGraph.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/Module.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Signals.h"
@@ -21,10 +24,7 @@ namespace passpilot {
 
 namespace {
 
-#define PASSPILOT_TEXT_OF(X) #X
-#define PASSPILOT_TEXT(X) PASSPILOT_TEXT_OF(X)
-const StringRef LibraryName = "/libLLVM.so." PASSPILOT_TEXT(
-    LLVM_VERSION_MAJOR) "." PASSPILOT_TEXT(LLVM_VERSION_MINOR);
+const StringRef LibraryName = "/libLLVM.so." PASSPILOT_LLVM_VERSION_TEXT;
 
 /// In which order the process has loaded libraries; 0 for those it has not.
 struct Loaded {
@@ -38,16 +38,16 @@ Loaded libraries() {
   dladdr(reinterpret_cast<void *>(&checkTool), &Info);
   L.Here = reinterpret_cast<ElfW(Addr)>(Info.dli_fbase);
   dl_iterate_phdr(
-      [](dl_phdr_info *Info, size_t, void *Data) {
-        Loaded &L = *static_cast<Loaded *>(Data);
-        const StringRef Name(Info->dlpi_name);
-        ++L.Next;
+      [](dl_phdr_info *Each, size_t, void *Data) {
+        Loaded &All = *static_cast<Loaded *>(Data);
+        const StringRef Name(Each->dlpi_name);
+        ++All.Next;
         if (Name.contains(LibraryName))
-          L.LLVM = L.Next;
+          All.LLVM = All.Next;
         else if (Name.contains("/libLLVM"))
-          L.Another = L.Next;
-        if (Info->dlpi_addr == L.Here)
-          L.Ours = L.Next;
+          All.Another = All.Next;
+        if (Each->dlpi_addr == All.Here)
+          All.Ours = All.Next;
         return 0;
       },
       &L);
@@ -81,7 +81,9 @@ void checkTool(bool Strict) {
   if (L.LLVM < L.Ours || (!Strict && (!L.Another || L.Another > L.Ours)))
     return;
   refuse("passpilot: expected a tool with " + LibraryName.drop_front().str() +
-         ", such as opt-22, clang-22 or llc-22, got " +
+         ", such as opt-" PASSPILOT_LLVM_MAJOR_TEXT
+         ", clang-" PASSPILOT_LLVM_MAJOR_TEXT
+         " or llc-" PASSPILOT_LLVM_MAJOR_TEXT ", got " +
          sys::fs::getMainExecutable(nullptr, nullptr));
 }
 
@@ -98,10 +100,34 @@ void tell(LLVMContext &C, const Messages &Told) {
   }
 }
 
+const Module *moduleOf(const Any &IR) {
+  if (auto *M = any_cast<const Module *>(&IR))
+    return *M;
+  if (auto *F = any_cast<const Function *>(&IR))
+    return (*F)->getParent();
+  if (auto *L = any_cast<const Loop *>(&IR))
+    return (*L)->getHeader()->getModule();
+  if (auto *C = any_cast<const LazyCallGraph::SCC *>(&IR))
+    return (*C)->begin()->getFunction().getParent();
+  return nullptr;
+}
+
 void refuse(const std::string &Text) {
   WithColor::error() << Text << "\n";
   removeOutputs();
   std::exit(1);
+}
+
+void refusePipeline(PassBuilder &PB, const std::string &Text) {
+  auto *PIC = PB.getPassInstrumentationCallbacks();
+  if (!isLinker() || !PIC)
+    refuse(Text);
+  PIC->registerBeforeNonSkippedPassCallback(
+      [Text, Done = false](StringRef, Any IR) mutable {
+        const Module *M = moduleOf(IR);
+        if (M && !std::exchange(Done, true))
+          tell(M->getContext(), {{"error", Text}});
+      });
 }
 
 } // namespace passpilot

@@ -7,6 +7,7 @@
 
 #include "../loaded/message.h"
 #include "llvm/IR/LLVMContext.h"
+#include "llvm/Passes/PassBuilder.h"
 
 namespace passpilot {
 
@@ -23,6 +24,13 @@ void tell(llvm::LLVMContext &C, const Messages &Told);
 
 /// Reports an error where there is no compilation yet, and ends the tool.
 [[noreturn]] void refuse(const std::string &Text);
+
+/// The module that \p IR, as LLVM shows it to pass instrumentation, belongs to.
+const llvm::Module *moduleOf(const llvm::Any &IR);
+
+/// Reports an error where there is no compilation yet: ends the tool, or, where
+/// that runs several at a time, each of them.
+void refusePipeline(llvm::PassBuilder &PB, const std::string &Text);
 
 } // namespace passpilot
 

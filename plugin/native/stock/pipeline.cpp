@@ -4,13 +4,11 @@
 
 #include "../llvm/compilation.h"
 #include "../llvm/inline_advisor.h"
-#include "../llvm/options.h"
+#include "../llvm/llvm_options.h"
 #include "../llvm/points.h"
+#include "flags.h"
 #include "host.h"
-#include "options.h"
-#include "passes.h"
-#include "llvm/Analysis/LazyCallGraph.h"
-#include "llvm/Analysis/LoopInfo.h"
+#include "stock_passes.h"
 #include "llvm/IR/Module.h"
 
 using namespace llvm;
@@ -19,24 +17,12 @@ namespace passpilot {
 
 namespace {
 
-const Module *moduleOf(const Any &IR) {
-  if (auto *M = any_cast<const Module *>(&IR))
-    return *M;
-  if (auto *F = any_cast<const Function *>(&IR))
-    return (*F)->getParent();
-  if (auto *L = any_cast<const Loop *>(&IR))
-    return (*L)->getHeader()->getModule();
-  if (auto *C = any_cast<const LazyCallGraph::SCC *>(&IR))
-    return (*C)->begin()->getFunction().getParent();
-  return nullptr;
-}
-
-class Pipeline;
+class StockPipeline;
 
 /// Keeps the pipeline alive as long as the managers, which forget its results
 /// with all that they know of a module.
 struct Anchor : AnalysisInfoMixin<Anchor> {
-  explicit Anchor(std::shared_ptr<Pipeline> P) : P(std::move(P)) {}
+  explicit Anchor(std::shared_ptr<StockPipeline> P) : P(std::move(P)) {}
   struct Result {
     std::shared_ptr<void> Lifetime;
     bool invalidate(Module &, const PreservedAnalyses &,
@@ -48,17 +34,17 @@ struct Anchor : AnalysisInfoMixin<Anchor> {
   static inline AnalysisKey Key;
 
 private:
-  std::shared_ptr<Pipeline> P;
+  std::shared_ptr<StockPipeline> P;
 };
 
 /// What one set of analysis managers is used for. They own it: what LLVM keeps
 /// in them (its inline advisors) refers to the session.
-class Pipeline {
+class StockPipeline {
 public:
-  Pipeline(ModuleAnalysisManager &MAM, StockPasses &Passes)
+  StockPipeline(ModuleAnalysisManager &MAM, StockPasses &Passes)
       : MAM(MAM), Passes(Passes) {}
-  ~Pipeline() { end(); }
-  Pipeline(const Pipeline &) = delete;
+  ~StockPipeline() { end(); }
+  StockPipeline(const StockPipeline &) = delete;
 
   /// Called for each pass; the first begins the compilation.
   void begin(Module &M) {
@@ -169,7 +155,7 @@ Anchor::Result Anchor::run(Module &M, ModuleAnalysisManager &) {
 /// The analysis that LLVM's inliners ask for their advisor, by its own key.
 class AdvisorAnalysis : public PluginInlineAdvisorAnalysis {
 public:
-  explicit AdvisorAnalysis(std::shared_ptr<Pipeline> P)
+  explicit AdvisorAnalysis(std::shared_ptr<StockPipeline> P)
       : PluginInlineAdvisorAnalysis(advisor), P(std::move(P)) {}
   Result run(Module &M, ModuleAnalysisManager &MAM) {
     P->begin(M); // where there is no instrumentation that has done so
@@ -178,7 +164,7 @@ public:
   }
 
 private:
-  std::shared_ptr<Pipeline> P;
+  std::shared_ptr<StockPipeline> P;
 
   /// After an error the default decides; the compilation ends all the same.
   static llvm::InlineAdvisor *advisor(Module &M, FunctionAnalysisManager &FAM,
@@ -196,7 +182,7 @@ bool writes(StringRef Pass) {
 }
 
 void watch(PassInstrumentationCallbacks &PIC,
-           std::shared_ptr<std::weak_ptr<Pipeline>> Current) {
+           std::shared_ptr<std::weak_ptr<StockPipeline>> Current) {
   PIC.registerBeforeNonSkippedPassCallback([Current](StringRef Pass, Any IR) {
     const auto P = Current->lock();
     const Module *M = moduleOf(IR);
@@ -214,27 +200,15 @@ void watch(PassInstrumentationCallbacks &PIC,
 
 } // namespace
 
-void refusePipeline(PassBuilder &PB, const std::string &Text) {
-  auto *PIC = PB.getPassInstrumentationCallbacks();
-  if (!isLinker() || !PIC)
-    refuse(Text);
-  PIC->registerBeforeNonSkippedPassCallback(
-      [Text, Done = false](StringRef, Any IR) mutable {
-        const Module *M = moduleOf(IR);
-        if (M && !std::exchange(Done, true))
-          tell(M->getContext(), {{"error", Text}});
-      });
-}
-
 Error registerPipeline(PassBuilder &PB) {
   auto Registered = StockPasses::registerWith(PB);
   if (!Registered)
     return Registered.takeError();
   StockPasses &Passes = **Registered;
-  auto Current = std::make_shared<std::weak_ptr<Pipeline>>();
+  auto Current = std::make_shared<std::weak_ptr<StockPipeline>>();
   PB.registerAnalysisRegistrationCallback(
       [Current, &Passes](ModuleAnalysisManager &MAM) {
-        auto P = std::make_shared<Pipeline>(MAM, Passes);
+        auto P = std::make_shared<StockPipeline>(MAM, Passes);
         *Current = P;
         MAM.registerPass([&] { return Anchor(P); });
         if (advised("inline"))

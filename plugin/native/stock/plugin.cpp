@@ -6,8 +6,9 @@
 #include "../include/passpilot/llvm.h"
 #include "../llvm/tool.h"
 #include "allocation.h"
+#include "flags.h"
 #include "host.h"
-#include "options.h"
+#include "llvm_calls.h"
 #include "pipeline.h"
 
 #include "llvm/Config/llvm-config.h"

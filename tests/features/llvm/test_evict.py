@@ -2,14 +2,15 @@
 from passpilot.features.llvm import evict
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin import _core
+from passpilot.runners.native import spec_of
 
 
 def test_table_is_that_of_the_core() -> None:
     """The core has it from LLVM itself."""
-    features, default, advice = _core.point("evict")
-    assert features == [(row.spec.name, row.spec.dtype, list(row.spec.shape)) for row in evict.FEATURES]
-    assert default == ("evict_default", "int64", [1])
-    assert advice == ("index_to_evict", "int64", [1])
+    point = _core.point("evict")
+    assert [spec_of(spec) for spec in point.features] == [row.spec for row in evict.FEATURES]
+    assert spec_of(point.default) == TensorSpec("evict_default", "int64", (1,))
+    assert spec_of(point.advice) == TensorSpec("index_to_evict", "int64", (1,))
 
 
 def test_size_is_that_of_an_observation_in_llvm() -> None:

@@ -8,6 +8,7 @@ import pytest
 from passpilot.features.llvm import inline
 from passpilot.features.spec import DTYPES, TensorSpec
 from passpilot.plugin import _core
+from passpilot.runners.native import spec_of
 
 ROW = re.compile(r"M\(\s*(\w+)\s*,\s*\{([\d,\s]*)\}\s*,\s*(\w+)\s*,")
 
@@ -68,7 +69,7 @@ def test_point_offers_the_table_and_then_the_default() -> None:
 
 
 def test_table_is_that_of_the_core() -> None:
-    features, default, advice = _core.point("inline")
-    assert features == [(row.spec.name, row.spec.dtype, list(row.spec.shape)) for row in inline.FEATURES]
-    assert default == (inline.DEFAULT.name, "int64", [1])
-    assert advice == (inline.DECISION.name, "int64", [1])
+    point = _core.point("inline")
+    assert [spec_of(spec) for spec in point.features] == [row.spec for row in inline.FEATURES]
+    assert spec_of(point.default) == TensorSpec(inline.DEFAULT.name, "int64", (1,))
+    assert spec_of(point.advice) == TensorSpec(inline.DECISION.name, "int64", (1,))

@@ -2,13 +2,14 @@
 from passpilot.features.llvm import priority
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin import _core
+from passpilot.runners.native import spec_of
 
 
 def test_table_is_that_of_the_core() -> None:
-    features, default, advice = _core.point("priority")
-    assert features == [(row.spec.name, row.spec.dtype, list(row.spec.shape)) for row in priority.FEATURES]
-    assert default == ("priority_default", "float64", [1])
-    assert advice == ("priority", "float64", [1])
+    point = _core.point("priority")
+    assert [spec_of(spec) for spec in point.features] == [row.spec for row in priority.FEATURES]
+    assert spec_of(point.default) == TensorSpec("priority_default", "float64", (1,))
+    assert spec_of(point.advice) == TensorSpec("priority", "float64", (1,))
 
 
 def test_every_row_is_documented() -> None:

@@ -199,21 +199,17 @@ def test_ten_thousand_sequences_under_the_address_sanitiser(
 def sanitised(folder: Path) -> Path:
     """A folder to import passpilot from, with a core that the address sanitiser watches."""
     build, site = folder / "build", folder / "site"
-    nanobind = subprocess.check_output([sys.executable, "-m", "nanobind", "--cmake_dir"], text=True).strip()
-    flags = "-fsanitize=address -O1 -g1 -fno-omit-frame-pointer"
-    options = ("-DCMAKE_BUILD_TYPE=None", f"-DCMAKE_CXX_FLAGS={flags}", f"-Dnanobind_ROOT={nanobind}")
-    source = ("-S", ROOT / "plugin", "-B", build, "-G", "Ninja", f"-DPython_EXECUTABLE={sys.executable}")
-    configure = [str(each) for each in ("cmake", *source, *options)]
-    bin_ = Path(sys.executable).parent
-    environment = {**os.environ, "PATH": f"{bin_}:{os.environ['PATH']}"}
-    subprocess.run(configure, check=True, env=environment)
-    subprocess.run(["cmake", "--build", build], check=True, env=environment)
+    options = ("-DPASSPILOT_SANITIZE=address", f"-DPython_EXECUTABLE={sys.executable}")
+    configure = ("cmake", "-S", ROOT / "plugin", "-B", build, "-G", "Ninja", *options)
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    for command in (configure, ("cmake", "--build", build, "-t", "_core")):
+        subprocess.run([str(each) for each in command], check=True, env=environment)
     package = site / "passpilot"
     (package / "plugin").mkdir(parents=True)
     for layer in ("features", "runners", "passes"):
         (package / layer).symlink_to(ROOT / layer)
     (package / "__init__.py").write_text((ROOT / "plugin/root.py.in").read_text())
-    for each in (ROOT / "plugin").glob("*.py"):
+    for each in (*(ROOT / "plugin").glob("*.py"), ROOT / "plugin" / "mlir", build / "version.py"):
         (package / "plugin" / each.name).symlink_to(each)
     for core in (*build.glob("_core*.so"), build / "libpasspilot_llvm.so"):
         (package / "plugin" / core.name).symlink_to(core)

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What concerns LLVM in this process, not one module: options, targets, names.
+
+#include "core.h"
+#include "nanobind_all.h"
+
+#include "../hosted/setup.h"
+#include "../hosted/target.h"
+#include "llvm/TargetParser/Host.h"
+
+namespace passpilot {
+
+void bindLLVM(nb::module_ &M) {
+  nb::enum_<OptionKind>(M, "OptionKind")
+      .value("UNKNOWN", OptionKind::Unknown)
+      .value("FLAG", OptionKind::Flag)
+      .value("TAKES_VALUE", OptionKind::TakesValue);
+  M.def("option_kind", &optionKind, nb::arg("name"));
+  M.def("parse_options", &parseOptions, nb::arg("arguments"));
+  M.def("statistics", &statistics);
+  M.def("prints_pipeline", &printsPipeline);
+  M.def("pass_names", &passNames);
+  M.def(
+      "processor",
+      [](const std::string &Name) {
+        const Processor P = processorOf(Name);
+        return std::make_tuple(llvm::sys::getDefaultTargetTriple(), P.Name,
+                               P.Attributes, P.Features);
+      },
+      nb::arg("name"));
+  M.def("target_help", &targetHelp, nb::arg("triple"));
+  M.def("version_text", &versionText);
+}
+
+} // namespace passpilot

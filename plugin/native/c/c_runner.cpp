@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "c_runner.h"
+
+#include "../runtime/runner_spec.h"
+
+#include "processor.h"
+
+#include <cstdio>
+#include <stdexcept>
+
+using namespace passpilot;
+
+namespace passpilot {
+
+static std::string textOf(const char *Text) { return Text ? Text : ""; }
+
+void CallerQuestion::setPlace(const passpilot_place *To) {
+  const passpilot_place P = To ? *To : passpilot_place();
+  Caller = textOf(P.caller);
+  Callee = textOf(P.callee);
+  File = textOf(P.file);
+  Place = {Caller, Callee, File, {}, P.line, P.column};
+}
+
+std::string CallerQuestion::forbidden(Advice A) {
+  std::string Legal;
+  int64_t Count = 0;
+  for (int64_t I = 0; I < P.Domain.Count; ++I)
+    if (Mask[I] && ++Count <= 10)
+      Legal += (Legal.empty() ? "" : ", ") + std::to_string(I);
+  if (Count > 10)
+    Legal += " and " + std::to_string(Count - 10) + " more";
+  return "expected one that '" + P.Domain.Mask + "' allows (" +
+         (Legal.empty() ? "none" : Legal) + "), got " +
+         std::to_string(A.Integer);
+}
+
+} // namespace passpilot
+
+namespace {
+
+const double LongestTimeout = 1e6; // that of runners/spec.py
+
+[[noreturn]] void fail(const Messages &Told) {
+  for (const Message &M : Told)
+    if (M.isError())
+      throw std::runtime_error(M.Text);
+  throw std::runtime_error("passpilot: Python has failed");
+}
+
+const passpilot_options &checked(const passpilot_options &O) {
+  if (O.size != sizeof(passpilot_options))
+    throw std::invalid_argument("options: expected size " +
+                                std::to_string(sizeof(passpilot_options)) +
+                                ", got " + std::to_string(O.size) +
+                                "; start from PASSPILOT_OPTIONS_INIT");
+  if (!(O.timeout > 0 && O.timeout <= LongestTimeout))
+    throw std::invalid_argument(
+        "options: expected a timeout of more than 0 seconds, at most a "
+        "million, got " +
+        std::to_string(O.timeout));
+  return O;
+}
+
+std::string checked(const char *Spec) {
+  if (!Spec)
+    throw std::invalid_argument(
+        "runner: expected a spec such as onnx:model.onnx, got none");
+  return Spec;
+}
+
+} // namespace
+
+passpilot_runner::passpilot_runner(const char *S, const passpilot_point &P,
+                                   const passpilot_options &O)
+    : Point(readPoint(P)), Memory(std::make_shared<SharedMemory>()),
+      Question(Point, *Memory), Spec(checked(S)), Options(checked(O)) {
+  Messages Told;
+  if (O.load && !loadFiles(O.load, Told))
+    fail(Told);
+  Session = std::make_unique<passpilot::Session>(
+      Point, make(), std::vector<CustomFeature>(), O.default_on_error != 0,
+      O.log != nullptr);
+  Memory->Block = Session->block();
+  if (int64_t *Mask = Session->mask())
+    std::fill_n(Mask, Point.Domain.Count, 1);
+  Question.Mask = Session->mask();
+  if (InPython && !InPython->bind(*Session, Memory, Told))
+    fail(Told);
+  if (O.log) {
+    Log.open(O.log, Session->logSpecs());
+    Session->setLog(Log.log());
+  }
+}
+
+/// Asks Python for all runners that are not native, and for what is wrong with
+/// a spec.
+std::shared_ptr<Runner> passpilot_runner::make() {
+  std::string Error;
+  std::shared_ptr<Runner> R = makeNativeRunner(
+      Spec, Point, {onnxLibrary(), processorFeatures()}, Error);
+  if (!Error.empty())
+    throw std::runtime_error(Error);
+  if (R)
+    return R;
+  Messages Told;
+  auto Made = makePythonRunner(Spec, Point, Options.timeout,
+                               Options.default_on_error != 0, Told);
+  if (!Made)
+    fail(Told);
+  warn(Told);
+  InPython = Made.get();
+  return Made;
+}
+
+void *passpilot_runner::input(const char *Name) {
+  for (size_t I = 0; I < Point.Features.size(); ++I)
+    if (Name && Point.Features[I].Name == Name)
+      return Session->feature(I);
+  throw std::invalid_argument("decision point " + Point.Name +
+                              ": expected one of its features, got " +
+                              (Name ? "'" + std::string(Name) + "'" : "none"));
+}
+
+bool passpilot_runner::reads(const char *Name) const {
+  for (const TensorSpec &S : Session->runner().inputs())
+    if (Name && S.Name == Name)
+      return true;
+  return Options.log != nullptr;
+}
+
+void passpilot_runner::evaluate(passpilot_advice &Answer) {
+  if (Closed)
+    throw std::logic_error(Point.Name +
+                           " advisor: expected an open runner, got a closed "
+                           "one");
+  const uint64_t Before = Session->Counts.Fallbacks;
+  const std::optional<Advice> Given = Session->ask(Question);
+  if (!Given) {
+    const Failure F = Session->failure();
+    if (!F.Fatal && F.Kind != FailureKind::Log)
+      Session->restart(); // the next decision may be asked for
+    throw std::runtime_error(told(F));
+  }
+  if (Session->Counts.Fallbacks != Before) {
+    checkDefault();
+    if (!Before)
+      warn(told(Session->firstFallback()) +
+           "; the default decides here, and wherever else the runner fails");
+  }
+  Answer.integer = Given->Integer; // all eight bytes
+}
+
+/// It is the caller's, but no more than the runner's answers to be relied on.
+void passpilot_runner::checkDefault() const {
+  const Domain &D = Point.Domain;
+  if (!D.allows(Memory->Default, Session->mask()))
+    throw std::runtime_error(Point.Name +
+                             " advisor: expected a legal default decision, " +
+                             D.expected() + ", got " + D.text(Memory->Default));
+}
+
+void passpilot_runner::close(bool Keep) {
+  if (Closed)
+    return;
+  Closed = true;
+  Messages Told;
+  if (InPython)
+    InPython->close(Told);
+  for (const Message &M : Told)
+    if (M.isError()) {
+      Log.drop();
+      fail(Told);
+    }
+  warn(Told);
+  Keep ? Log.keep() : Log.drop();
+}
+
+void passpilot_runner::warn(const std::string &Text) const {
+  if (Options.warn)
+    Options.warn(Options.warn_data, Text.c_str());
+  else
+    std::fprintf(stderr, "passpilot: warning: %s\n", Text.c_str());
+}
+
+void passpilot_runner::warn(const Messages &Told) const {
+  for (const Message &M : Told)
+    if (M.Kind == "warning")
+      warn(M.Text);
+}
+
+std::string passpilot_runner::told(const Failure &F) const {
+  return Point.Name + " advisor at " + F.Where + ": " + F.Text;
+}

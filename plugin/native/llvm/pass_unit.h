@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a pass runs on.
+
+#ifndef PASSPILOT_LLVM_PASS_UNIT_H
+#define PASSPILOT_LLVM_PASS_UNIT_H
+
+#include "llvm/Analysis/CGSCCPassManager.h"
+#include "llvm/Analysis/LoopAnalysisManager.h"
+
+#include <string>
+
+namespace passpilot {
+
+enum class PassLevel { Module, CGSCC, Function, Loop };
+
+/// "module", "cgscc", "function", "loop".
+const char *levelName(PassLevel Level);
+
+/// LLVM's analysis managers of one compilation.
+struct AnalysisManagers {
+  llvm::LoopAnalysisManager *Loop = nullptr;
+  llvm::FunctionAnalysisManager *Function = nullptr;
+  llvm::CGSCCAnalysisManager *CGSCC = nullptr;
+  llvm::ModuleAnalysisManager *Module = nullptr;
+};
+
+/// What a pass runs on: the object of its level, and what contains it.
+struct PassUnit {
+  PassLevel Level = PassLevel::Module;
+  llvm::Module *Module = nullptr;
+  llvm::LazyCallGraph::SCC *SCC = nullptr; ///< of a CGSCC pass
+  llvm::Function *Function = nullptr;      ///< of a function or loop pass
+  llvm::Loop *Loop = nullptr;              ///< of a loop pass
+  llvm::CGSCCUpdateResult *CGSCCUpdate = nullptr;
+  llvm::LoopStandardAnalysisResults *LoopResults = nullptr;
+  AnalysisManagers Managers;
+  /// The call graph that LLVM walks at present; null outside such a walk.
+  llvm::LazyCallGraph *Walked = nullptr;
+
+  /// "function f", "loop body in function f".
+  std::string text() const;
+};
+
+} // namespace passpilot
+
+#endif

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "stock_passes.h"
+
+#include "../llvm/compat.h"
+#include "flags.h"
+#include "host.h"
+#include "llvm_calls.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/WithColor.h"
+
+#include <mutex>
+
+using namespace llvm;
+
+namespace passpilot {
+
+/// Of a process that has passes in Python, and so an interpreter.
+static const LLVMCalls &calls() {
+  Messages Told;
+  return *python<LLVMCalls>(Told);
+}
+
+namespace {
+
+/// The first error among what was told.
+Error errorOf(const Messages &Told) {
+  for (const Message &M : Told)
+    if (M.isError())
+      return createStringError(M.Text);
+  return Error::success();
+}
+
+/// The names of LLVM's passes and analyses, and what its grammar means by
+/// itself.
+bool isLLVMs(StringRef Name) {
+  static const StringSet<> Names = [] {
+    StringSet<> All;
+    std::string Text;
+    raw_string_ostream OS(Text);
+    PassBuilder().printPassNames(OS);
+    SmallVector<StringRef> Lines;
+    StringRef(Text).split(Lines, '\n');
+    for (StringRef Line : Lines)
+      if (Line.consume_front("  "))
+        All.insert(Line.split('<').first);
+    for (const char *Word : {"module", "cgscc", "function", "loop", "loop-mssa",
+                             "machine-function", "coro-cond", "repeat",
+                             "devirt", "require", "invalidate"})
+      All.insert(Word);
+    return All;
+  }();
+  const StringRef Plain = Name.split('<').first;
+  return Names.contains(Plain) || Plain == "default" ||
+         Plain.starts_with("thinlto") || Plain.starts_with("lto") ||
+         Plain.starts_with("fatlto");
+}
+
+/// Whether \p Name can be that of a pass in Python: kebab-case.
+bool isKebab(StringRef Name) {
+  return !Name.empty() && all_of(Name, [](char C) {
+    return isLower(C) || isDigit(C) || C == '-';
+  }) && isLower(Name.front());
+}
+
+/// What the tool's pipeline text begins with, where it has one.
+std::string firstElement() {
+  for (const char *Name : {"passes", "lto-newpm-passes"}) {
+    auto *O = static_cast<cl::opt<std::string> *>(
+        cl::getRegisteredOptions().lookup(Name));
+    if (O && O->getNumOccurrences())
+      return StringRef(*O)
+          .take_until([](char C) { return StringRef(",()").contains(C); })
+          .str();
+  }
+  return "";
+}
+
+/// Loads the user's files, each list once, however many pipelines there are.
+Error loadFiles() {
+  static std::mutex Mutex;
+  static StringSet<> Loaded;
+  std::lock_guard<std::mutex> Lock(Mutex);
+  const std::string Files = filesToLoad();
+  if (Files.empty() || Loaded.contains(Files))
+    return Error::success();
+  Messages Told;
+  if (const auto *Calls = python<LLVMCalls>(Told))
+    Calls->Load(&Told, Files.c_str());
+  Error E = errorOf(Told);
+  if (!E)
+    Loaded.insert(Files);
+  return E;
+}
+
+} // namespace
+
+Expected<StockPasses *> StockPasses::registerWith(PassBuilder &PB) {
+  if (Error E = checkOptions())
+    return E;
+  if (Error E = loadFiles())
+    return E;
+  auto *S = new StockPasses;
+  S->Passes.First = firstElement();
+  S->Passes.Resolve = [S](StringRef Element) { S->find(Element); };
+  S->Passes.OnFailure = [S] { S->fail(); };
+  // Compilers may do without; what we do begins and ends with the passes.
+  if (!PB.getPassInstrumentationCallbacks())
+    instrumentationOf(PB) = &S->Watch;
+  S->Passes.registerWith(PB);
+  if (Error E = S->place(PB))
+    return E;
+  return S;
+}
+
+/// Adds the pass in Python that \p Element names, if it does. LLVM asks several
+/// times, and says itself that it knows no such pass.
+void StockPasses::find(StringRef Element) {
+  const StringRef Name = Element.split('{').first;
+  if (isLLVMs(Name) || !isKebab(Name) || Refused.contains(Element))
+    return;
+  Messages Told;
+  if (const auto *Calls = python<LLVMCalls>(Told))
+    Calls->Find(&Told, address(), Element.str().c_str());
+  for (const Message &M : Told)
+    WithColor::error() << M.Text << "\n";
+  if (!Told.empty())
+    Refused.insert(Element);
+  Used |= !Passes.empty();
+}
+
+Error StockPasses::place(PassBuilder &PB) {
+  for (const auto &[Point, Text] : textsAt())
+    if (Error E = Passes.at(PB, Point, Text))
+      return createStringError("-passpilot-at=" + Point + ": " +
+                               toString(std::move(E)));
+  return Error::success();
+}
+
+void StockPasses::begin(Module &Begun) {
+  M = &Begun;
+  Passes.forgetFailure();
+  if (Used)
+    advise();
+}
+
+void StockPasses::advise() {
+  for (const auto &[Point, Runner] : passPoints()) {
+    Messages Told;
+    AdvisorOptions O;
+    if (advisorOptions(Point, *M, O, Told))
+      calls().Advise(&Told, address(), Point.c_str(), Runner.c_str(),
+                     O.Log.c_str(), O.OnError.c_str(), O.Timeout);
+    tell(M->getContext(), Told);
+  }
+}
+
+void StockPasses::fail() {
+  Messages Told;
+  calls().Explain(&Told, address());
+  tell(M->getContext(), Told);
+}
+
+void StockPasses::end(bool Good, Messages &Told) {
+  for (const std::string &Point : Passes.unreached())
+    Told.push_back({"warning", "-passpilot-at=" + Point +
+                                   ": the pipeline has no such point"});
+  if (!Used)
+    for (const auto &[Point, Runner] : passPoints())
+      Told.push_back({"warning", "-passpilot-advise=" + Point +
+                                     ": the pipeline has no pass in Python "
+                                     "that could ask " +
+                                     Runner});
+  if (Used)
+    calls().EndPasses(&Told, address(), Good, statsWanted());
+  M = nullptr;
+}
+
+} // namespace passpilot
