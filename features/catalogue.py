@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The catalogue of decision points: one row for each point that comes with passpilot.
 
-Commands, `cc`, `attach`, `log`, the tables of features and the doors for stock compilers derive from these
-rows what they know of a point. `passpilot cc` reads them in every compilation, so this imports nothing.
+The commands, the feature tables and the plugins for stock compilers derive their flags and texts from these
+rows. `passpilot cc` reads them in every compilation, so this module imports nothing.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # the name that type checkers take for true
+TYPE_CHECKING = False  # type checkers treat this name as true
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Final, Literal, NoReturn
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Row:
-    """A row of the catalogue, which never changes."""
+    """Base of the catalogue's immutable rows."""
 
     __slots__ = ()
 
@@ -30,24 +30,24 @@ class _Row:
 
 
 class Limit(_Row):
-    """An option that bounds what a runner may do at a point."""
+    """The option that limits what a runner may do at a point."""
 
     __slots__ = ("default", "help", "option", "value", "whole")
     option: str
-    """Its name on the command line; `keyword` is that of Python."""
+    """The name on the command line, without dashes; `keyword` is the name in Python."""
     value: str
-    """What help texts call its value."""
+    """The name of its value in help texts, such as ``FACTOR``."""
     help: str
     default: float
     whole: bool
-    """Whether it is an integer."""
+    """Whether the value must be an integer."""
 
     def __init__(self, option: str, value: str, help_: str, default: float, *, whole: bool = False) -> None:
         self._fill(option=option, value=value, help=help_, default=default, whole=whole)
 
     @property
     def keyword(self) -> str:
-        """What the advisor calls it."""
+        """The advisor's keyword argument, such as ``size_budget``."""
         return self.option.replace("-", "_")
 
 
@@ -56,13 +56,13 @@ class LogStyle(_Row):
 
     __slots__ = ("done", "idle", "width", "words")
     words: Mapping[int, str]
-    """Words that stand for some of the advice."""
+    """Words shown in place of some advice values."""
     idle: str
-    """The word for doing nothing."""
+    """The word of the advice that does nothing."""
     done: str
-    """What the summary says of all other decisions; empty: nothing."""
+    """The word of the summary for all other decisions; if empty, the summary does not count them."""
     width: int
-    """Columns that an advice takes."""
+    """The width of the advice column in characters."""
 
     def __init__(
         self, words: Mapping[int, str] | None = None, *, idle: str = "", done: str = "", width: int = 8
@@ -71,36 +71,36 @@ class LogStyle(_Row):
 
 
 class Interactive(_Row):
-    """The flags by which an unmodified compiler asks at a point."""
+    """The flags that make an unmodified compiler ask over LLVM's interactive channel."""
 
     __slots__ = ("default", "flags", "lifted")
     flags: tuple[str, ...]
-    """They make it ask; {} stands for the base of the FIFOs."""
+    """They switch asking on; ``{}`` stands for the base path of the FIFOs."""
     default: str
-    """It makes LLVM send its own decision, too; empty where LLVM has no such flag."""
+    """The flag that makes LLVM send its own decision, too; empty if LLVM has none."""
     lifted: str
-    """A limit of LLVM's own, which is lifted unless the user names it."""
+    """The flag that lifts a limit of LLVM's own; added unless the user sets it."""
 
     def __init__(self, *flags: str, default: str = "", lifted: str = "") -> None:
         self._fill(flags=flags, default=default, lifted=lifted)
 
 
 class HookedPoint(_Row):
-    """A decision of LLVM's own, at which a hook in C++ asks.
+    """A decision inside LLVM, where a hook in C++ asks.
 
-    The point gives its files: features/llvm/NAME.py has its table, passes/NAME.py its advisor.
+    The name gives the files: features/llvm/NAME.py has the table, passes/NAME.py the advisor.
     """
 
     __slots__ = ("advisor", "function", "interactive", "limit", "log", "name", "question", "site")
     name: str
     question: str
-    """What RUNNER is asked."""
+    """What the runner is asked, as help texts say it."""
     function: Function
-    """Which function of passpilot's reaches it."""
+    """The function of passpilot that reaches the point."""
     advisor: str
-    """The class of its advisors."""
+    """The name of the advisor class."""
     site: Site
-    """What a decision is about."""
+    """The kind of object that a decision is about."""
     interactive: Interactive
     log: LogStyle
     limit: Limit | None
@@ -122,17 +122,17 @@ class HookedPoint(_Row):
 
     @property
     def file(self) -> str:
-        """The stem of its files."""
+        """The stem of its two files."""
         return self.name.replace("-", "_")
 
     @property
     def command(self) -> str:
-        """The command of passpilot's that reaches it."""
+        """The passpilot command that reaches the point."""
         return COMMANDS[self.function]
 
     @property
     def keywords(self) -> tuple[str, ...]:
-        """What its advisor takes beside a log: keywords, each of which is a flag."""
+        """The advisor's keyword arguments that have a flag of the same name, without ``log``."""
         return (*COMMON, self.limit.keyword) if self.limit else COMMON
 
 
@@ -145,7 +145,7 @@ TOOLS: Final[Mapping[str, tuple[Function, ...]]] = {
     "clang": ("optimize", "emit"),
     "ld.lld": ("optimize", "emit"),
 }
-"""What each of LLVM's tools does of what the functions do."""
+"""The functions whose work each LLVM tool does."""
 
 COMMON: Final = ("on_error", "timeout")
 """The keywords that all advisors take."""
@@ -206,13 +206,14 @@ PASS_POINTS: Final[Mapping[str, str]] = {
     "mlir-inline": "mlir.inline:TABLE",
     "mlir-tile": "mlir.tile:TABLE",
 }
-"""The decision points of the passes that come along, by name, with the place of each table in this folder.
+"""The decision points of the shipped passes, each with the place of its table in this folder.
 
-A point has the name of the pass that asks it. MLIR's two do not: `advised-inline` could mean LLVM's inliner.
+A point has the name of the pass that asks it. MLIR's two points do not, since `advised-inline` could mean
+LLVM's inliner.
 """
 
 RENAMED: Final[Mapping[str, str]] = {"size": "advised-size", "unroll": "advised-unroll"}
-"""The present name of a point by one that it had before."""
+"""The present names of points by their old names."""
 
 
 def hooked(function: Function) -> tuple[str, ...]:

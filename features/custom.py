@@ -9,8 +9,8 @@
     def holes(site):
         return len(site.candidate.segments) - 1
 
-A registered feature is offered by its decision point after LLVM's own, and computed only when a runner or a
-log binds it. What does not fit is refused at registration; what a function returns is checked each time.
+The decision point offers registered features after LLVM's own, and computes one only if a runner or a log
+binds it. Registration checks the spec, the name and the signature; every value is checked when computed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CustomFeature:
-    """A registered feature: its spec, its function of the view, and the place where it was registered."""
+    """A registered feature: its spec, the function that computes it, and where it was registered."""
 
     spec: TensorSpec
     function: Callable[..., object]
@@ -55,9 +55,9 @@ class CustomFeature:
     def store(self, view: object, out: NDArray[np.generic]) -> None:
         """Compute the value for `view` and write it into `out`, the buffer of this tensor.
 
-        A bool counts as 0 or 1. An integer tensor takes integers within its range, a float tensor any number
-        that its type can hold, NaN and infinity included. A tensor of one element takes a scalar, any other
-        one an array (or nested lists) of its very shape. What the function raises passes through.
+        A bool counts as 0 or 1. An integer tensor takes integers within its range; a float tensor takes any
+        number that its type can hold, NaN and infinity included. A tensor of one element takes a scalar; any
+        other tensor takes an array or nested lists of exactly its shape. The function's exceptions propagate.
 
         Raises:
             FeatureError: the value does not fit; the buffer is unchanged.
@@ -71,7 +71,7 @@ class CustomFeature:
 
 
 def feature(spec: str, *, point: str = "inline", name: str | None = None) -> Callable[[Function], Function]:
-    """Register the decorated function of one view as a feature of `point`, under its own name or `name`.
+    """Register the decorated function as a feature of `point`; `name` defaults to the function's name.
 
     Raises:
         FeatureError: the spec or the name is not valid, the function does not take one positional argument,
@@ -97,7 +97,7 @@ def custom_rows(point: str) -> tuple[Feature, ...]:
 
 
 def unregister(name: str, *, point: str = "inline") -> None:
-    """Take a custom feature back, so that its name is free again; for notebooks and tests.
+    """Remove a custom feature and free its name; for notebooks and tests.
 
     Raises:
         FeatureError: the decision point has no custom feature of this name.
@@ -147,7 +147,7 @@ def _register(function: Callable[..., object], text: str, point: str, name: str 
 
 
 def _check_text(spec: object) -> None:
-    """Catches ``@feature`` without parentheses, which would register nothing."""
+    """Refuses ``@feature`` without parentheses, which would register nothing."""
     if not isinstance(spec, str):
         msg = f'feature: expected a spec text, got {spec!r}; write @feature("int64[1]")'
         raise FeatureError(msg)
@@ -161,7 +161,7 @@ def _check_callable(function: object, name: str, origin: str) -> None:
         raise FeatureError(msg)
     try:
         signature = inspect.signature(function)
-    except ValueError:  # some built-in functions have none
+    except ValueError:  # some built-in functions have no signature
         return
     try:
         signature.bind(None)
@@ -171,12 +171,12 @@ def _check_callable(function: object, name: str, origin: str) -> None:
 
 
 def _plain(value: object) -> object:
-    """A numpy scalar as the Python number that it holds, anything else as it is."""
+    """Unwraps a numpy scalar; returns anything else unchanged."""
     return cast("np.generic", value).item() if getattr(value, "ndim", None) == 0 else value
 
 
 def _range(dtype: str) -> tuple[float, float]:
-    """The least and the largest finite number that surely fits the type."""
+    """The least and the largest finite number of the type."""
     if dtype.startswith("float"):
         largest = sys.float_info.max if dtype == "float64" else (2 - 2**-23) * 2.0**127
         return -largest, largest
@@ -200,7 +200,7 @@ def _store_array(owner: CustomFeature, value: object, out: NDArray[np.generic]) 
 
 
 def _fits(array: NDArray[np.generic], owner: CustomFeature) -> bool:
-    """Whether each element can be stored in the tensor without changing its meaning."""
+    """Whether the tensor's type can hold every element; floats may be rounded, but not become infinite."""
     import numpy as np
 
     if array.dtype.kind == "b" or array.dtype == owner.spec.numpy_dtype:

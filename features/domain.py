@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Flag`, `Choice`, `Number`: the domains of advice, and what each accepts from Python."""
+"""`Flag`, `Choice`, `Number`: the domains of advice; `accept` checks and converts an answer from Python."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The advice domain of a choice among `count` columns; the tensor `mask` tells which are legal."""
+    """The advice domain of a choice among `count` columns; the tensor `mask` marks the legal ones."""
 
     count: int
     mask: str = "mask"
@@ -56,9 +56,9 @@ class Choice:
         return f"an integer of 0 to {self.count - 1}"
 
     def accept(self, answer: object, tensors: Tensors | None = None) -> int:
-        """The answer as the number of a column, a legal one if `tensors` have the mask.
+        """The answer as a column number; must be legal by the mask if `tensors` contain it.
 
-        Takes int, numpy's integer scalars, and arrays of one integer; no bool, which names no column.
+        Takes int, numpy's integer scalars, and arrays of one integer; no bool.
 
         Raises:
             AdviceError: anything else.
@@ -90,7 +90,7 @@ class Number:
     def accept(self, answer: object, tensors: Tensors | None = None) -> float:  # noqa: ARG002
         """The answer as a float.
 
-        Takes int, float, numpy's scalars of such, and arrays of one number; no bool.
+        Takes int, float, numpy's integer and float scalars, and arrays of one number; no bool.
 
         Raises:
             AdviceError: anything else.
@@ -98,7 +98,7 @@ class Number:
         plain = _plain(answer)
         if not isinstance(plain, (int, float)) or isinstance(plain, bool):
             raise _refused(self.expected, answer, "return the number itself")
-        if not self.low <= plain <= self.high:  # NaN is not
+        if not self.low <= plain <= self.high:  # also refuses NaN
             raise _refused(self.expected, answer, "return the number itself")
         return float(plain)
 
@@ -107,7 +107,7 @@ Domain: TypeAlias = Flag | Choice | Number
 
 
 def _plain(answer: object) -> object:
-    """A numpy scalar or array of one element as the plain Python value it holds, anything else as it is."""
+    """Unwraps a numpy scalar or array of one element; returns anything else unchanged."""
     if type(answer) in _PLAIN:
         return answer
     item = getattr(answer, "item", None)
@@ -119,7 +119,7 @@ def _plain(answer: object) -> object:
 def _refused(expected: str, answer: object, hint: str) -> AdviceError:
     try:
         text = repr(answer)
-    except Exception:  # noqa: BLE001  (an answer that cannot be shown is still a wrong one)
+    except Exception:  # noqa: BLE001  (an answer whose repr() fails is still refused)
         text = "that cannot be shown"
     text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
     return AdviceError(f"advice: expected {expected}, got {type(answer).__name__} {text}; {hint}")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Point`: what a decision point offers to a runner.
+"""`Point`: what a decision point offers to a runner; `find_point` finds one by name.
 
-Each of LLVM's decision points has a module in `passpilot.features.llvm`, whose `table()` gives its rows and
-whose `point()` gives the `Point`. A point of a pass has an object with the same two: a `PointTable` that the
-catalogue names, or what a user declares.
+Each of LLVM's decision points has a module in `passpilot.features.llvm` with the functions `table()`, its
+rows, and `point()`, the `Point`. The point of a pass is an object with the same two methods: a `PointTable`
+that the catalogue names, or a `DecisionPoint` that a user declares.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def row(name: str, doc: str, dtype: str = "int64", shape: tuple[int, ...] = (1,)
 
 
 class Site(ABC):
-    """What a decision is about, for those that tell themselves where they are."""
+    """Base of `obs.site` objects that know their own function and source place."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
     def context(self) -> str:
-        """The name of the function around it."""
+        """The name of the enclosing function."""
 
     @property
     @abstractmethod
@@ -62,10 +62,10 @@ class Point:
 
     name: str
     features: tuple[TensorSpec, ...]
-    """Its own table, the default decision, and the custom features."""
+    """The features of its table, the default decision, and the custom features."""
     advice: TensorSpec
     default: TensorSpec
-    """The compiler's own decision."""
+    """The tensor of the compiler's own decision."""
     domain: Domain
 
     def find(self, name: str) -> TensorSpec | None:
@@ -76,7 +76,7 @@ class Point:
         """The offered tensors of these names, in the order of the names.
 
         Raises:
-            SpecMismatchError: names all that are not offered.
+            SpecMismatchError: some are not offered; lists them all.
         """
         wanted = tuple(names)
         unknown = [name for name in wanted if self.find(name) is None]
@@ -89,9 +89,10 @@ class Point:
         return tuple(spec for name in wanted if (spec := self.find(name)) is not None)
 
     def column(self) -> Point:
-        """What a scorer sees of a choice: of the tensors with an element per column the one of its column.
+        """The point as a scorer of single columns sees it.
 
-        Its advice is a score; the column with the largest is the choice.
+        A tensor with one element per column is reduced to one element. The advice is a score; the column
+        with the largest score is the choice.
 
         Raises:
             UsageError: the advice is not a choice.
@@ -104,10 +105,10 @@ class Point:
         return replace(self, features=tuple(rows), advice=_SCORE, domain=Number(-math.inf, math.inf))
 
     def check(self, wanted: Iterable[TensorSpec]) -> None:
-        """Make sure that every wanted tensor is offered with the same scalar type and shape.
+        """Check that every wanted tensor is offered with the same scalar type and shape.
 
         Raises:
-            SpecMismatchError: names each one that is not, with both specs.
+            SpecMismatchError: some are not; lists them all with both specs.
         """
         wrong = [
             f"{spec.name} is wanted as {spec} and {f'offered as {offered}' if offered else 'not offered'}"
@@ -120,17 +121,17 @@ class Point:
 
 
 class Definition(Protocol):
-    """What is known of one decision point: a module or a `PointTable`, or what a user has declared."""
+    """The interface of a point's definition: a module, a `PointTable`, or a user's `DecisionPoint`."""
 
     def table(self) -> tuple[Feature, ...]:
-        """The rows of what it offers now, the default decision and custom ones last."""
+        """All offered features: the rows, the default decision, then the custom features."""
 
     def point(self) -> Point:
-        """The point, with the custom features registered until now."""
+        """The point, with the custom features registered so far."""
 
 
 class Declared(Definition, Protocol):
-    """A decision point of a user's."""
+    """A decision point that a user has declared."""
 
     name: str
     origin: str
@@ -144,21 +145,21 @@ POINTS: Final = Registry[Declared](
         **{name: f"passpilot.features.{place}" for name, place in PASS_POINTS.items()},
     },
 )
-"""The decision points that users have declared; its `own` are those of the catalogue."""
+"""The decision points that users have declared; `POINTS.own` are those of the catalogue."""
 
 
 def is_known(name: str) -> bool:
-    """Whether there is a decision point of this name now. Nothing is imported to find out."""
+    """Whether a decision point of this name exists; imports nothing."""
     return name in POINTS or name in POINTS.own
 
 
 def point_names() -> tuple[str, ...]:
-    """The names of all decision points that there are now."""
+    """The names of the catalogue's decision points, then those declared so far."""
     return *POINTS.own, *POINTS
 
 
 def current_name(name: str) -> str:
-    """The name that a decision point has now; warns of one that it had before."""
+    """The present name of a decision point; warns if `name` is an old one."""
     if is_known(name) or name not in RENAMED:
         return name
     warn_user(f"decision point {name!r} is called {RENAMED[name]!r} now")
@@ -166,19 +167,19 @@ def current_name(name: str) -> str:
 
 
 def find_point(name: str) -> Point:
-    """The decision point of this name, with the custom features registered until now.
+    """The decision point of this name, with the custom features registered so far.
 
     Raises:
-        UsageError: there is none of this name.
+        UsageError: no decision point has this name.
     """
     return _definition(current_name(name)).point()
 
 
 def find_table(name: str) -> tuple[Feature, ...]:
-    """The rows of what the decision point of this name offers now, the default decision and custom ones last.
+    """All features that the decision point of this name offers; the default decision and custom ones last.
 
     Raises:
-        UsageError: there is none of this name.
+        UsageError: no decision point has this name.
     """
     return _definition(current_name(name)).table()
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A decision point in Protocol Buffers' language, for peers that generate their end from it.
+"""Writes the .proto file of a decision point, from which peers generate their code.
 
-Every tensor is a packed repeated field that has its name and, as its number, its position in the table of the
-point, from 1. Integers of 8 and 16 bits travel as 32.
+Wire format: every tensor is a packed repeated field with the tensor's name; the field number is its position
+in the point's table, from 1. Integers of 8 and 16 bits travel as 32 bits.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ TYPES: Final = {
     "int64": "int64",
     "uint64": "uint64",
 }
-"""The type of a field by the scalar type of its tensor."""
+"""The protobuf type of each scalar type."""
 
 
 def message_stem(point: Point) -> str:
-    """What the names of the point's messages and service begin with: `Inline` of InlineObservation."""
+    """The prefix of the point's message and service names, such as `Inline` in `InlineObservation`."""
     return "".join(part.capitalize() for part in point.name.split("-"))
 
 
 def proto_text(point: Point) -> str:
-    """The .proto file of a decision point: its observation, its advice, and the service that gives it."""
+    """The .proto file of a decision point: observation, advice, and the service that answers."""
     stem = message_stem(point)
     return "\n".join(
         (

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`TensorSpec`: the name, scalar type and shape of one tensor that a model reads or answers.
 
-In our own texts a spec reads ``int64[1]`` or ``float32[1,33]``. In the JSON of log headers and handshakes it
-reads as LLVM writes it: ``{"name": "callee_users", "type": "int64_t", "port": 0, "shape": [1]}``.
+Wire formats: our own texts write a spec as ``int64[1]`` or ``float32[1,33]``; the JSON of log headers and
+handshakes writes it as LLVM does: ``{"name": "callee_users", "type": "int64_t", "port": 0, "shape": [1]}``.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 ALIGNMENT: Final = 8
 MAX_BYTES: Final = 1 << 30
-"""No tensor is larger, nor a table in all: a header with a wild shape must not ask for all of the memory."""
+"""The limit for one tensor and for a whole table, so that a malformed header cannot exhaust the memory."""
 
 _MOST_DIMENSIONS: Final = 32
-"""What every numpy can take."""
+"""The most dimensions that every version of numpy supports."""
 _LONGEST: Final = 120
 
 
@@ -57,7 +57,7 @@ class TensorSpec:
     """The name, scalar type and row-major shape of a tensor; `port` is LLVM's output index, 0 elsewhere.
 
     Raises:
-        FeatureError: the name is empty, the type unknown, or the shape not one of positive integers.
+        FeatureError: the name is empty, the type unknown, or a dimension of the shape not a positive integer.
     """
 
     name: str
@@ -87,22 +87,22 @@ class TensorSpec:
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes of its values."""
+        """The size of the values in bytes."""
         return self.size * _SCALARS[self.dtype].bytes
 
     @property
     def struct_code(self) -> str:
-        """The letter of its scalar type for the module `struct`."""
+        """The format character of the scalar type in Python's `struct` module."""
         return _SCALARS[self.dtype].code
 
     @property
     def type_index(self) -> int:
-        """The number of its scalar type in LLVM's ``TensorType``: float is 1, uint64_t is 10."""
+        """The number of the scalar type in LLVM's ``TensorType``: float is 1, uint64_t is 10."""
         return DTYPES.index(self.dtype) + 1
 
     @property
     def numpy_dtype(self) -> np.dtype[np.generic]:
-        """The scalar type for numpy, which is imported only here."""
+        """The scalar type as a numpy dtype; numpy is imported here to keep start-up light."""
         import numpy as np
 
         return np.dtype(self.dtype)
@@ -112,7 +112,7 @@ class TensorSpec:
         """The spec of the tensor `name` that `text` describes, such as ``int64[1]`` or ``float32[1,33]``.
 
         Raises:
-            FeatureError: the text is not of this form.
+            FeatureError: the text does not have this form.
         """
         match = _TEXT.fullmatch(text)
         if match is None:
@@ -149,8 +149,8 @@ class TensorSpec:
 def layout(specs: Iterable[TensorSpec]) -> tuple[tuple[int, ...], int]:
     """The offset of each tensor in one contiguous block, and the size of the block, in bytes.
 
-    Every tensor starts at a multiple of 8, and the block ends at one. The buffers of the core and the frames
-    of a pipe are laid out like this; the records of a log are packed instead.
+    Every offset and the size are multiples of 8. The core's buffers and the frames of a pipe have this
+    layout; the records of a log are packed instead.
     """
     offsets = []
     total = 0
@@ -161,10 +161,10 @@ def layout(specs: Iterable[TensorSpec]) -> tuple[tuple[int, ...], int]:
 
 
 def packed_runs(specs: Iterable[TensorSpec]) -> tuple[tuple[int, int, int], ...]:
-    """The way from a packed block, where tensors follow each other without gaps, to a block of `layout`.
+    """The copies that turn a packed block, in which tensors follow without gaps, into a block of `layout`.
 
-    Each run is an offset in the packed block, one in the other, and a number of bytes; a run ends where the
-    other block has a gap. The 38 features of `inline` are one run.
+    A run is (offset in the packed block, offset in the aligned block, bytes); it ends where the aligned
+    block has a gap. The 38 features of `inline` are one run.
     """
     specs = tuple(specs)
     runs: list[tuple[int, int, int]] = []
@@ -182,7 +182,7 @@ def parse_table(rows: Iterable[object]) -> tuple[TensorSpec, ...]:
     """The specs that the JSON objects of one header or handshake describe.
 
     Raises:
-        FeatureError: one is not well-formed, two share a name, or they are too large in all.
+        FeatureError: a spec is malformed, two share a name, or their total size is over `MAX_BYTES`.
     """
     specs = tuple(by_name(map(TensorSpec.from_json, rows)).values())
     if (total := layout(specs)[1]) > MAX_BYTES:
@@ -191,7 +191,7 @@ def parse_table(rows: Iterable[object]) -> tuple[TensorSpec, ...]:
 
 
 def by_name(specs: Iterable[TensorSpec]) -> Mapping[str, TensorSpec]:
-    """The specs by their names, in the same order.
+    """The specs by name, in the same order.
 
     Raises:
         FeatureError: two of them share a name.

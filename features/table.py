@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`PointTable`: the table of a decision point that passes in Python ask."""
+"""`PointTable`: the feature table, advice and domain of a decision point of a Python pass."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PointTable:
-    """What a pass tells of each decision, and the answers that it takes."""
+    """The features that a pass passes to its runner, and the advice that it accepts."""
 
     name: str
     rows: tuple[Feature, ...]
@@ -25,15 +25,15 @@ class PointTable:
 
     @property
     def default(self) -> TensorSpec:
-        """The pass's own decision."""
+        """The tensor of the pass's own decision."""
         return TensorSpec(f"{self.advice.name}_default", self.advice.dtype, self.advice.shape)
 
     def table(self) -> tuple[Feature, ...]:
-        """What the point offers: its rows, then the default decision, then the custom features of now."""
+        """All offered features: the rows, the default decision, then the custom features."""
         doc = "what its default decides; computed only if asked for"
         return (*self.rows, Feature(self.default, doc), *custom_rows(self.name))
 
     def point(self) -> Point:
-        """What runners know of the point."""
+        """The point as runners see it."""
         specs = tuple(row.spec for row in self.table())
         return Point(self.name, specs, self.advice, self.default, self.domain)

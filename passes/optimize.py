@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`optimize`: what opt does, in this process, with advisors and with passes in Python."""
+"""`optimize`: opt in this process, with advisors and passes in Python."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ def optimize(
 ) -> None:
     """Run a textual pipeline of LLVM's new pass manager on `module`, in place, as opt would.
 
-    After an error the module is still valid IR, but only partly optimized. A module that a pass in Python has
-    made invalid cannot be used any more.
+    After an error the module is valid IR, but only partly optimized. If a pass in Python has made the module
+    invalid, the module cannot be used any more.
 
     Args:
-        module: what to optimize.
-        pipeline: the passes; it may name passes in Python, see `passpilot.llvm`.
-        advisors: who takes decisions, at most one per decision point.
-        at: more such texts, by LLVM's extension points: ``{"vectorizer-start": "my-pass"}``.
-        mcpu: the processor; empty for what `llvm_options` has set.
-        mattr: target features, as ``+avx2,-sse4a``; empty likewise.
-        verify: refuse a module that the verifier refuses, before and after.
+        module: the module to optimize.
+        pipeline: the pipeline text; it may name passes in Python, see `passpilot.llvm`.
+        advisors: the advisors that take decisions, at most one per decision point.
+        at: pipelines at LLVM's extension points: ``{"vectorizer-start": "my-pass"}``.
+        mcpu: the processor; empty for the one that `llvm_options` has set.
+        mattr: target features, as ``+avx2,-sse4a``; empty for those that `llvm_options` has set.
+        verify: run LLVM's verifier before and after the pipeline, and refuse an invalid module.
         options: the rarer flags of opt.
         remarks: the file for the remarks of LLVM's passes.
 
     Raises:
         InputError: the pipeline, a file or an option is wrong.
         CompilationError: LLVM reported an error.
-        PassError: a pass in Python raised, or left IR that is not valid.
+        PassError: a pass in Python raised, or left invalid IR.
         Error: an advisor failed and its `on_error` is ``fail``.
     """
     utf8("optimize: pipeline", pipeline)

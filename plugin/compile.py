@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What opt and llc do, in this process and with advisors; `passpilot.optimize` adds passes in Python.
+"""`run_pipeline` and `emit`: opt and llc in this process, with advisors.
 
-What only some compilations need stands in a dataclass: `PipelineOptions` for opt's rarer flags, `Remarks` for
-the file of remarks that both may write.
+`passpilot.optimize` adds passes in Python. Rarely used options are in dataclasses: `PipelineOptions` for
+opt's rarer flags, `Remarks` for the file of remarks that both may write.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ class Remarks:
     output: str = ""
     """The path; empty for no file."""
     filter: str = ""
-    """Only the remarks of passes whose names match this regular expression; empty for all."""
+    """A regular expression: only remarks of passes with matching names; empty for all remarks."""
     format: str = "yaml"
     """``yaml`` or ``bitstream``."""
     with_hotness: bool = False
-    """Whether the remarks have profile counts, those that ``-pass-remarks`` prints as well."""
+    """Whether remarks have profile counts, including those that ``-pass-remarks`` prints."""
 
     @property
     def core(self) -> _core.RemarkOptions:
-        """The same for the core."""
+        """The options as the core takes them."""
         made = _core.RemarkOptions()
         made.file, made.filter = self.output, self.filter
         made.format, made.with_hotness = self.format, self.with_hotness
@@ -52,13 +52,13 @@ class PipelineOptions:
     """The rarer flags of opt, under opt's names."""
 
     aa_pipeline: str = "default"
-    """The alias analyses, as text."""
+    """The alias analyses, as pipeline text."""
     verify_each: bool = False
     """Whether the verifier runs after every pass."""
     debug_pass_manager: bool = False
-    """Whether the pass manager prints what it runs."""
+    """Whether the pass manager prints the passes that it runs."""
     pass_plugins: Sequence[str] = ()
-    """Paths of plugins for opt to load first."""
+    """Paths of LLVM pass plugins to load first."""
 
 
 PLAIN: Final = PipelineOptions()
@@ -73,15 +73,15 @@ def run_pipeline(
     passes: _core.Passes | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run a pipeline text on `module`, in place; `passpilot.optimize` is for users.
+    """Run a pipeline on `module`, in place; users call `passpilot.optimize`.
 
     Args:
-        module: what to optimize.
-        pipeline: the text.
+        module: the module to optimize.
+        pipeline: the pipeline text.
         options: the flags of opt.
-        advisors: who takes decisions.
+        advisors: the advisors that take decisions.
         passes: the passes in Python that the text names.
-        check: raises what a pass in Python has raised.
+        check: raises the exception of a pass in Python, if there was one.
 
     Raises:
         Error: as `passpilot.optimize`.
@@ -111,18 +111,17 @@ def emit(
 ) -> bytes:
     """Generate code for `module`, as llc would: an object file or assembly.
 
-    The advisors take the decisions of the points evict and priority, at most one for each. Code generation
-    lowers the module in place: `copy` it, or write its IR, first if you want it.
+    Code generation lowers the module in place: to keep the module, `copy` it or write its IR first.
 
     Args:
-        module: what to compile; without a target triple it is compiled for the host.
+        module: the module to compile; without a target triple, it is compiled for the host.
         filetype: ``obj``, ``asm``, or ``null`` to generate code and drop it.
-        advisors: who is asked while registers are allocated.
-        mcpu: the processor; empty as in `optimize`.
-        mattr: target features, as ``+avx2,-sse4a``.
+        advisors: the advisors of the points evict and priority, at most one for a point.
+        mcpu: the processor; empty for the one that `llvm_options` has set.
+        mattr: target features, as ``+avx2,-sse4a``; empty for those that `llvm_options` has set.
         opt_level: 0 to 3.
         relocation_model: ``pic``, ``static``, ...; empty for the target's default.
-        verify: refuse a module that the verifier refuses.
+        verify: run LLVM's verifier, and refuse an invalid module.
         remarks: the file for the remarks of LLVM's passes.
 
     Raises:
@@ -139,10 +138,10 @@ def emit(
 
 
 def file_type(name: str) -> _core.FileType:
-    """The core's word for what llc's flag -filetype calls `name`.
+    """The core's file type for a value of llc's flag -filetype.
 
     Raises:
-        InputError: it is none.
+        InputError: there is no such file type.
     """
     if name not in get_args(FileType):
         known = " or ".join(map(repr, get_args(FileType)))
@@ -151,7 +150,7 @@ def file_type(name: str) -> _core.FileType:
 
 
 def generate(module: Module, options: _core.EmitOptions, advisors: Sequence[AdvisorLike]) -> _core.Emitted:
-    """Generate code with all of llc's options: the object or assembly, the .dwo, and what is to be measured.
+    """Generate code with all options of llc; returns the object or assembly, the .dwo, and the costs.
 
     Raises:
         Error: as `emit`.
@@ -161,11 +160,11 @@ def generate(module: Module, options: _core.EmitOptions, advisors: Sequence[Advi
 
 
 def llvm_options(arguments: Sequence[str]) -> None:
-    """Set options of LLVM's own, such as ``-inline-threshold=50``, for this process.
+    """Set LLVM's own options, such as ``-inline-threshold=50``, for this process.
 
-    Each call starts from LLVM's defaults for what it names; options named before keep their values.
+    A call first resets the options that it names to LLVM's defaults; other options keep their values.
 
     Raises:
-        InputError: LLVM does not take them.
+        InputError: LLVM refuses an option.
     """
     _core.parse_options([utf8("LLVM option", each) for each in arguments])

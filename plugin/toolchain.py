@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where the built libraries and headers are, found without loading any of them.
+"""Finds the built libraries and headers without loading them.
 
-`passpilot cc` runs for every file of a build, so that this imports nothing that takes time.
+`passpilot cc` runs for every file of a build, so this module imports nothing slow.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Final, NoReturn
 
 COMPILERS: Final = ("clang", "clang++", "cc", "c++", "gcc", "g++")
-"""What the name of a compiler ends in, but for its version."""
+"""The ends of compilers' names, without their versions."""
 
 INSTALL: Final = f"sudo apt-get install {{}}-{MAJOR}"
 

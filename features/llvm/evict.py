@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a model sees of an eviction: the 21 features of LLVM 22's greedy register allocator, in LLVM's order.
 
-A live range, the candidate, has found no free register. Each of the columns 0 to 31 is a physical register
-that it could take, in the order in which LLVM tries them: those that copies hint at, then the others of its
-class. Column 32 is the candidate itself: `DO_NOT_EVICT`, so that it is split or spilled.
+LLVM asks when a live range, the candidate, finds no free register. Columns 0 to 31 are the physical registers
+that it could take, in the order in which LLVM tries them: first those that copies hint at, then the others of
+its class. Column 32, `DO_NOT_EVICT`, is the candidate itself, which LLVM then splits or spills.
 
-The values come from LLVM itself. A value of column 0 to 31 is a sum or count over the live ranges that would
-be evicted from that register, one of column 32 is over the candidate alone; columns that the mask forbids
-are 0. Frequencies are relative to the entry of the function. Where a row says "scaled", the 33 values have
-been divided by the largest, so that this one is 1. LLVM computes the scaled sums of a live range once, and
-keeps them when the live range is split later.
+LLVM itself computes the values. A value of columns 0 to 31 sums or counts over the live ranges that would be
+evicted from that register; a value of column 32 covers the candidate alone; columns that the mask forbids are
+0. Frequencies are relative to the function's entry. "Scaled" means that the 33 values are divided by the
+largest, which becomes 1. LLVM computes the scaled sums of a live range once and keeps them when it splits the
+live range later.
 
-Source: llvm/lib/CodeGen/MLRegAllocEvictAdvisor.cpp and .h, which are not installed: an advisor compares
-names, types and order with what LLVM registers, and a test compares the tensors with those of stock llc.
+Source: llvm/lib/CodeGen/MLRegAllocEvictAdvisor.cpp and .h, which are not installed: an advisor
+compares names, types and order with LLVM's table, and a test compares the tensors with those of stock llc.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from passpilot.features.point import Feature, Point, row
 from passpilot.features.spec import TensorSpec
 
 COLUMNS: Final = 33
-"""32 registers, and the candidate itself."""
+"""32 registers and the candidate itself."""
 
 DO_NOT_EVICT: Final = 32
 """The column that evicts nothing."""
 
 STAGES: Final = "0 new, 1 assign or evict, 2 split, 3 split to the end, 4 spill, 5 nothing left to do"
-"""How far LLVM has come with a live range, by what it may still do."""
+"""The stages of a live range in the allocator, named by what LLVM may still do with it."""
 
 
 def _count(name: str, doc: str) -> Feature:
@@ -70,7 +70,7 @@ FEATURES: Final = (
 )
 
 DECISION: Final = TensorSpec("index_to_evict", "int64", (1,))
-"""The advice: the column whose live ranges are to be evicted, or `DO_NOT_EVICT`."""
+"""The advice: the column whose live ranges LLVM evicts, or `DO_NOT_EVICT`."""
 
 DEFAULT: Final = TensorSpec("evict_default", "int64", (1,))
 """The decision of LLVM's own heuristic."""
@@ -79,7 +79,7 @@ DOMAIN: Final = Choice(COLUMNS, mask="mask")
 
 
 def table() -> tuple[Feature, ...]:
-    """What `evict` offers: the 21 rows, then the default decision, then the custom features of now."""
+    """All features of `evict`: the 21 rows, the default decision, then the custom features."""
     doc = f"column that LLVM's own heuristic chooses, {DO_NOT_EVICT} for none; computed only if asked for"
     return (*FEATURES, Feature(DEFAULT, doc), *custom_rows("evict"))
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`call_graph` and `control_flow_graph`: the IR's graphs, as networkx has them.
+"""`call_graph` and `control_flow_graph`: graphs of LLVM IR as networkx graphs.
 
-Each call makes a new graph of the IR as it is then; it is yours.
+Every call builds a new graph of the present IR, which the caller may change.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def call_graph(module: ModuleIR) -> CallGraph:
-    """Who calls whom directly in a module; calls through pointers are not in it.
+    """The direct calls between the functions of a module; calls through pointers are left out.
 
-    A node is a `Function`, intrinsics apart, with the attributes ``name``, ``is_declaration`` and
-    ``instruction_count``. An edge's ``calls`` says how many call sites there are.
+    A node is a `Function` that is no intrinsic, with the attributes ``name``, ``is_declaration`` and
+    ``instruction_count``. An edge's ``calls`` is the number of call sites.
     """
     graph: CallGraph = networkx.DiGraph(module=module)
-    functions = [each for each in module.functions if not each.is_intrinsic]
+    functions = [function for function in module.functions if not function.is_intrinsic]
     for function in functions:
         graph.add_node(
             function,
@@ -50,19 +50,20 @@ def control_flow_graph(function: Function, *, frequencies: bool = False) -> Cont
     `BasicBlock`), ``name`` and ``instruction_count``.
 
     Args:
-        function: one with a body.
-        frequencies: give each node a ``frequency``, executions per call, and each edge a ``probability``,
-            both as LLVM estimates them.
+        function: a function with a body.
+        frequencies: add LLVM's estimates: a ``frequency``, in executions per call, to each node, and a
+            ``probability`` to each edge.
     """
     graph: ControlFlowGraph = networkx.DiGraph(function=function)
     numbers = {block: number for number, block in enumerate(function.blocks)}
     for block, number in numbers.items():
         graph.add_node(number, block=block, name=block.name, instruction_count=len(block.instructions))
     for block, number in numbers.items():
-        graph.add_edges_from((number, numbers[each]) for each in block.successors)
+        graph.add_edges_from((number, numbers[successor]) for successor in block.successors)
     if frequencies:
         for block, number in numbers.items():
             graph.nodes[number]["frequency"] = block.frequency
-            for each in block.successors:
-                graph.edges[number, numbers[each]]["probability"] = block.probability_to(each)
+            for successor in block.successors:
+                edge = graph.edges[number, numbers[successor]]
+                edge["probability"] = block.probability_to(successor)
     return graph

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a model sees of a call site: the 38 features of LLVM 22's inliner, in LLVM's order.
 
-The values come from LLVM itself. Costs are in its inline cost units: an instruction is 5, a call 25. The
-first 25 rows are summed up while LLVM walks the callee with the call site's constant arguments bound, so code
-that these arguments make dead is not counted. The rest describe the two functions and the call graph.
+LLVM itself computes the values. Costs are in LLVM's inline cost units: an instruction is 5, a call 25. LLVM
+sums up the first 25 rows while it walks the callee with the call site's constant arguments bound; code that
+these arguments make dead is not counted. The other rows describe the two functions and the call graph.
 
 Source: llvm/Analysis/InlineModelFeatureMaps.h for names, types and order (a test compares them with the
 installed header), InlineCost.cpp, MLInlineAdvisor.cpp and FunctionPropertiesAnalysis.cpp for the values.
@@ -67,7 +67,7 @@ DEFAULT: Final = TensorSpec("inlining_default", "int64", (1,))
 
 
 def table() -> tuple[Feature, ...]:
-    """What `inline` offers: the 38 rows, then the default decision, then the custom features of now."""
+    """All features of `inline`: the 38 rows, the default decision, then the custom features."""
     default = Feature(DEFAULT, "1 if LLVM's own heuristic would inline; computed only if asked for")
     return (*FEATURES, default, *custom_rows("inline"))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`interference_graph`: the interference graph of a function during register allocation, as networkx has it.
+"""`interference_graph`: the interference graph of a function during register allocation, in networkx.
 
-For policies that want the whole picture rather than one live range's features. The core follows what LLVM
-does to the live ranges; each call applies to the same graph what has changed since the call before.
+For policies that need more than one live range's features. The core tracks LLVM's changes to the live
+ranges; every call applies the changes since the last call to the same graph.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class _Kept:
-    """A function's graph, and the version of the core's that it has reached."""
+    """A function's graph, and the version of the core's graph that it mirrors."""
 
     def __init__(self, function: _core.MachineFunction) -> None:
         self.graph: Graph = networkx.Graph(function=function.name, triple=function.triple)
         self.version = 0
 
     def update(self, function: _core.MachineFunction) -> None:
-        # Applying the same changes twice does no harm: if a call is interrupted, the next makes it good.
+        # Applying the same changes twice is harmless, so the next call repairs an interrupted one.
         version, removed, nodes, unlinked, linked = function.interference(self.version)
         graph = self.graph
         if removed:
@@ -43,31 +43,31 @@ class _Kept:
 
 
 def interference_graph(function: object) -> Graph:
-    """The interference graph of the function whose registers are being allocated, as it is now.
+    """The present interference graph of the function whose registers are being allocated.
 
     A node is the number of a virtual register with a live range. Its attributes:
 
     - ``register``: ``"%12"``, as in LLVM's output; ``register_class``: ``"gr64"``
-    - ``weight``: LLVM's spill weight, the cost of a spill by size; infinite if it cannot be spilled
-    - ``size``: length of the segments, 16 per instruction, as LLVM counts it at this moment
-    - ``spill_cost``: ``weight * (size + 400)``. LLVM divides its estimate of the cost (frequency of
-      definitions and uses) by that when it computes the weight; the size may change a little afterwards
+    - ``weight``: LLVM's spill weight, the spill cost divided by the size; infinite if it cannot be spilled
+    - ``size``: present length of the segments, 16 per instruction
+    - ``spill_cost``: ``weight * (size + 400)``, about LLVM's estimate of the cost (frequency of definitions
+      and uses): LLVM divides that by ``size + 400`` to get the weight, and the size may change a little later
     - ``hint``: LLVM's first hint, ``"rdi"`` or another virtual register ``"%7"``, or None
-    - ``assigned``: the physical register that it has, ``"rax"``, or None
+    - ``assigned``: its physical register, ``"rax"``, or None
     - ``is_spillable``: False for the short ranges that spilling leaves behind
 
-    An edge joins two live ranges that overlap and whose classes have a register unit in common that may be
-    allocated. ``graph.graph`` has ``function`` and ``triple``.
+    An edge joins two live ranges that overlap and whose register classes share an allocatable register
+    unit. ``graph.graph`` has ``function`` and ``triple``.
 
-    All calls in one function's allocation, from whichever advisor, give the same graph object and update it
-    in place, at a cost that follows what has changed. Attributes of your own may be added to it; its nodes
-    and edges are not to be changed. After the function it changes no more, and is yours.
+    All calls during one function's allocation, from any advisor, return the same graph object and update it
+    in place; the cost is proportional to the changes. You may add attributes, but must not change nodes or
+    edges until the function's allocation has ended.
 
     Args:
         function: ``obs.site.function`` at a decision of ``evict`` or ``priority``.
 
     Raises:
-        UsageError: it is something else.
+        UsageError: `function` is something else.
         StaleViewError: the decision is over.
     """
     if not isinstance(function, _core.MachineFunction):

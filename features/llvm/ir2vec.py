@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`Vocabulary`: LLVM's own IR2Vec embeddings of functions and modules, as feature tensors.
 
-A vocabulary is a JSON file as LLVM's ``-ir2vec-vocab-path`` takes it: the sections ``Opcodes``, ``Types`` and
-``Arguments``, each an object of entities, ``"Add": [0.1, ...]``, all of one length. As in LLVM, what the file
-does not have counts as zero, and ``-ir2vec-opc-weight``, ``-type-weight`` and ``-arg-weight`` weigh the
+File format: the JSON file of LLVM's ``-ir2vec-vocab-path``, with the sections ``Opcodes``, ``Types`` and
+``Arguments``. A section maps entities to vectors, ``"Add": [0.1, ...]``, all of one length. As in LLVM,
+missing entities count as zero, and ``-ir2vec-opc-weight``, ``-ir2vec-type-weight`` and ``-ir2vec-arg-weight``
+weigh the
 sections. Source: LLVM's IR2Vec, after VenkataKeerthy et al., ACM TACO 17(4), 2020.
 """
 
@@ -32,7 +33,7 @@ SECTIONS: Final = ("Opcodes", "Types", "Arguments")
 
 
 class Vocabulary:
-    """The vectors of LLVM's entities; `Vocabulary.read` makes it. May be shared by threads."""
+    """A vector for each of LLVM's entities; create it with `Vocabulary.read`. Threads may share it."""
 
     def __init__(self, rows: NDArray[np.float64]) -> None:
         self.dimension = rows.shape[1]
@@ -44,7 +45,7 @@ class Vocabulary:
         """Read a vocabulary file.
 
         Raises:
-            InputError: it cannot be read, or is no such file; names the entity.
+            InputError: the file cannot be read or is malformed; names the wrong entity.
         """
         who = f"IR2Vec vocabulary {os.fspath(path)}"
         try:
@@ -56,19 +57,19 @@ class Vocabulary:
         return cls(_rows(who, _checked(who, found)))
 
     def spec(self, name: str = "embedding") -> TensorSpec:
-        """The spec of an embedding, as a feature of a decision point."""
+        """The spec ``float32[dimension]`` of an embedding, for a decision point's features."""
         return TensorSpec(name, "float32", (self.dimension,))
 
     def embed(self, unit: Function | ModuleIR, kind: Kind = "symbolic") -> NDArray[np.float32]:
-        """The embedding of a function with a body, or of a module, the sum of those: ``float32[dimension]``.
+        """The embedding of a function, or of a module, the sum over its functions: ``float32[dimension]``.
 
         Args:
-            unit: what to embed, as it is now.
+            unit: a module, or a function with a body.
             kind: LLVM's ``-ir2vec-kind``: with ``flow-aware``, operands stand for what computes them.
 
         Raises:
-            InputError: the function has no body, or LLVM cannot embed it so.
-            UsageError: there is no such kind.
+            InputError: the function has no body, or LLVM cannot embed it with this kind.
+            UsageError: `kind` is unknown.
         """
         if kind not in get_args(Kind):
             raise UsageError(f"IR2Vec: expected kind {' or '.join(map(repr, get_args(Kind)))}, got {kind!r}")
@@ -81,10 +82,10 @@ class Vocabulary:
 
 
 def _checked(who: str, found: object) -> Sections:
-    """The sections of a file.
+    """The checked sections of a file.
 
     Raises:
-        InputError: they are not what LLVM takes.
+        InputError: they do not have LLVM's format.
     """
     if not isinstance(found, dict) or any(not isinstance(found.get(name), dict) for name in SECTIONS):
         raise InputError(f"{who}: expected an object with the sections {', '.join(SECTIONS)}, got another")
@@ -106,7 +107,7 @@ def _checked(who: str, found: object) -> Sections:
 
 def _is_number(value: object) -> bool:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return number and abs(cast("float", value)) <= sys.float_info.max  # an integer may be beyond all floats
+    return number and abs(cast("float", value)) <= sys.float_info.max  # integers may exceed all floats
 
 
 def _rows(who: str, sections: Sections) -> NDArray[np.float64]:

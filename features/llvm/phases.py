@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a model sees of a module, or of a function, whose next pipeline is chosen.
+"""What a model sees of a module or function when it chooses the pipeline to run next.
 
-The pipelines make code smaller after LLVM's own. Some of their passes are LLVM's, but no part of its -Oz.
+The pipelines make code smaller after LLVM's -Oz. Some use passes of LLVM that are not part of -Oz.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FUNCTION_PIPELINES: Final = (
     "simplifycfg<no-switch-to-lookup;sink-common-insts;hoist-common-insts>,instcombine",
     "mldst-motion,sink,tailcallelim,simplifycfg",
 )
-"""Those of functions; choice 1 is the first."""
+"""The pipelines for functions; choice 1 is the first."""
 
 MODULE_PIPELINES: Final = (
     *(f"function({text})" for text in FUNCTION_PIPELINES),
@@ -41,7 +41,7 @@ MODULE_PIPELINES: Final = (
     "globalopt,ipsccp,deadargelim,cgscc(argpromotion),globaldce,constmerge",
     "inliner-wrapper,function(sroa,early-cse,instcombine,simplifycfg),globaldce",
 )
-"""Those of modules."""
+"""The pipelines for modules; choice 1 is the first."""
 
 # fmt: off
 OPCODES: Final = (
@@ -51,11 +51,11 @@ OPCODES: Final = (
     "call", "select",
 )
 # fmt: on
-"""What the embedding counts, one after the other; all other instructions are counted in its last element."""
+"""The opcodes that the embedding counts, in its order; its last element counts all other instructions."""
 
 
 def count_opcodes(unit: Unit) -> list[float]:
-    """How many instructions of each of `OPCODES` the unit has, and of others."""
+    """The unit's instructions per opcode of `OPCODES`, then the count of all others."""
     from passpilot.plugin.ir import Function
 
     counts = dict.fromkeys((*OPCODES, ""), 0)
@@ -70,7 +70,7 @@ EMBEDDING: Final = TensorSpec("opcode_counts", "float32", (len(OPCODES) + 1,))
 
 
 def phase_table(name: str, embedding: TensorSpec, pipelines: int) -> PointTable:
-    """The table of a point that chooses among so many pipelines by an embedding; choice 0 is to stop."""
+    """The table of a point that sees `embedding` and chooses one of `pipelines` pipelines; choice 0 stops."""
     rows = (
         Feature(embedding, "the unit as it is now"),
         row("size", "instructions that it has now"),

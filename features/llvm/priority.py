@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a model sees of a live range that waits for a register: the 3 features of LLVM 22, in LLVM's order.
 
-The greedy register allocator takes live ranges from a queue, the one of the largest priority first. The
-advice is that number: from 0 to 2^32 - 1, of which LLVM drops the fraction. It is a float64, because LLVM's
-own priorities are integers of 32 bits, which a float32 cannot hold.
+The greedy register allocator takes live ranges from a queue, the largest priority first. The advice is the
+priority: a number from 0 to 2^32 - 1, whose fraction LLVM drops. It is a float64, because a float32 cannot
+hold all of LLVM's 32-bit priorities.
 
-Source: llvm/lib/CodeGen/MLRegAllocPriorityAdvisor.cpp, where LLVM's own answer is a float32; a test compares
-the table with the core and with stock llc.
+Source: llvm/lib/CodeGen/MLRegAllocPriorityAdvisor.cpp, where the answer is a float32; a test compares the
+table with the core and with stock llc.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ FEATURES: Final = (
 )
 
 DECISION: Final = TensorSpec("priority", "float64", (1,))
-"""The advice: the larger, the earlier it gets a register."""
+"""The advice: the larger it is, the earlier the live range gets a register."""
 
 DEFAULT: Final = TensorSpec("priority_default", "float64", (1,))
-"""The priority that LLVM's own heuristic gives it."""
+"""The priority that LLVM's own heuristic gives."""
 
 DOMAIN: Final = Number(0.0, 4294967295.0)
 
 
 def table() -> tuple[Feature, ...]:
-    """What `priority` offers: the 3 rows, then the default decision, then the custom features of now."""
+    """All features of `priority`: the 3 rows, the default decision, then the custom features."""
     doc = "priority that LLVM's own heuristic gives it; computed only if asked for"
     return (*FEATURES, Feature(DEFAULT, doc), *custom_rows("priority"))
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a model sees of a function that may be compiled for size: its body, its place in the call graph.
+"""What a model sees of a function that may be compiled for size: its body and its callers.
 
-Frequencies are those of LLVM's block frequencies, per call of the function that the block is in.
+Frequencies are LLVM's block frequencies, in executions per call of the block's function.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from passpilot.plugin._core import CallBase, Function
 
 GOALS: Final = ("", "optsize", "minsize")
-"""The attribute of each choice: none leaves the function as it is."""
+"""The function attribute of each choice; the empty one leaves the function unchanged."""
 
 _FREQUENCY_LIMIT: Final = 1e30
 
@@ -43,11 +43,11 @@ FEATURES: Final = (
 TABLE: Final = PointTable(
     "advised-size", FEATURES, TensorSpec("size_choice", "int64", (1,)), Choice(len(GOALS), "mask")
 )
-"""The answer is one of `GOALS`, by its place."""
+"""The answer is an index into `GOALS`."""
 
 
 def calls_by_callee(functions: Iterable[Function]) -> Mapping[Function, list[CallBase]]:
-    """The direct calls of each function, which need not have a name."""
+    """The direct calls of each callee, intrinsics excluded."""
     calls: dict[Function, list[CallBase]] = {}
     for function in functions:
         for call in function.call_sites:
@@ -57,7 +57,7 @@ def calls_by_callee(functions: Iterable[Function]) -> Mapping[Function, list[Cal
 
 
 def observe(function: Function, calls: Sequence[CallBase]) -> Mapping[str, object]:
-    """The values of the features for a function with a body and its direct calls, in a module pass."""
+    """The feature values of a function with a body; `calls` are the direct calls of it. For module passes."""
     attributes = function.attributes
     return {
         **_body(function),

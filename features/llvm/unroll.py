@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a model sees of an innermost loop that may be unrolled: its trip count, its body, its place.
+"""What a model sees of an innermost loop that may be unrolled: its trip count, body and surroundings.
 
-Trip counts are scalar evolution's, costs the target's, frequencies those of LLVM's block frequencies.
+Trip counts come from LLVM's scalar evolution, costs from the target's cost model, and frequencies from LLVM's
+block frequencies.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
     from passpilot.plugin._core import Instruction, Loop
 
 FACTORS: Final = (0, 1, 2, 4, 8)
-"""The factor of each choice: 0 leaves the loop to LLVM, 1 forbids to unroll it."""
+"""The unroll factor of each choice: 0 leaves the loop to LLVM, 1 forbids unrolling."""
 
 LARGEST: Final = 1024
-"""No loop is unrolled to more than this size, in the units of ``size``."""
+"""The largest size of an unrolled body, in the units of ``size``."""
 
 _FREQUENCY_LIMIT: Final = 1e30
 
@@ -58,15 +59,15 @@ FEATURES: Final = (
 TABLE: Final = PointTable(
     "advised-unroll", FEATURES, TensorSpec("unroll_choice", "int64", (1,)), Choice(len(FACTORS), "mask")
 )
-"""The answer is one of `FACTORS`, by its place."""
+"""The answer is an index into `FACTORS`."""
 
 _DIVISIONS: Final = ("sdiv", "udiv", "srem", "urem", "fdiv", "frem")
 _FLOATING: Final = ("fadd", "fsub", "fmul", "fdiv", "frem", "fneg", "fcmp")
 
 
 def observe(loop: Loop) -> Mapping[str, object]:
-    """The values of the features for an innermost loop, in a function pass."""
-    body = [each for block in loop.blocks for each in block.instructions if each.opcode != "phi"]
+    """The feature values of an innermost loop. For function passes."""
+    body = [inst for block in loop.blocks for inst in block.instructions if inst.opcode != "phi"]
     size = _cost(body, "code-size")
     count, most = loop.trip_count or 0, loop.max_trip_count or 0
     return {
@@ -84,7 +85,7 @@ def observe(loop: Loop) -> Mapping[str, object]:
 
 
 def _is_allowed(factor: int, size: int, most: int) -> bool:
-    """Whether the factor makes sense: more copies than iterations do not, nor a body beyond all caches."""
+    """Whether the factor is at most the trip count, and the unrolled body at most `LARGEST`."""
     return factor <= 1 or ((most == 0 or factor <= most) and factor * size <= LARGEST)
 
 
@@ -96,19 +97,19 @@ def _shape(loop: Loop) -> Mapping[str, object]:
         "blocks": len(loop.blocks),
         "exits": len(exiting),
         "latch_exits": any(latch in exiting for latch in loop.latches),
-        "phis": sum(each.opcode == "phi" for each in loop.header.instructions),
+        "phis": sum(inst.opcode == "phi" for inst in loop.header.instructions),
     }
 
 
 def _mix(body: Iterable[Instruction]) -> Mapping[str, object]:
-    """How many instructions there are of what kind."""
-    counts = Counter(each.opcode for each in body)
-    forks = sum(each.opcode in ("br", "switch") and len(each.operands) > 1 for each in body)
+    """The number of instructions of each kind."""
+    counts = Counter(inst.opcode for inst in body)
+    forks = sum(inst.opcode in ("br", "switch") and len(inst.operands) > 1 for inst in body)
     return {
         "instructions": counts.total(),
         "loads": counts["load"],
         "stores": counts["store"],
-        "calls": sum(_is_call(each) for each in body),
+        "calls": sum(map(_is_call, body)),
         "branches": forks,
         "floating_point": sum(counts[opcode] for opcode in _FLOATING),
         "divisions": sum(counts[opcode] for opcode in _DIVISIONS),
@@ -136,5 +137,5 @@ def _place(loop: Loop) -> Mapping[str, object]:
 
 
 def _cost(body: Iterable[Instruction], kind: str) -> int:
-    """The sum over the instructions that the target has a cost for."""
-    return sum(each.cost(kind) or 0 for each in body)
+    """The total cost of the instructions; those without a known cost count as 0."""
+    return sum(inst.cost(kind) or 0 for inst in body)

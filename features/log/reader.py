@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reads decision logs: the files of LLVM's TrainingLogger, ours and MLGO's alike, as numpy arrays.
+"""Reads decision logs, passpilot's or MLGO's, as numpy arrays.
 
-The last feature of our own logs is the advice; the one before it is LLVM's own decision (`inlining_default`,
-`evict_default`, `priority_default`). The docstring of `stream.py` describes the format.
+In passpilot's logs the last feature is the advice, and the one before it LLVM's own decision
+(`inlining_default`, `evict_default`, `priority_default`). The docstring of `stream.py` describes the format.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def read_log(path: str | os.PathLike[str]) -> LogReader:
     """The reader of the decision log at `path`.
 
     Raises:
-        LogError: the file cannot be read, or does not start like a decision log.
+        LogError: the file cannot be read, or its header is not that of a decision log.
     """
     return LogReader(path)
 
 
 class Tensors(Mapping[str, "NDArray[np.generic]"]):
-    """The tensors of one decision by name: read-only arrays, made when they are asked for."""
+    """The tensors of one decision by name: read-only arrays, created on access."""
 
     __slots__ = ("_record", "_table")
 
@@ -58,12 +58,12 @@ class Tensors(Mapping[str, "NDArray[np.generic]"]):
         return len(self._table.specs)
 
 
-@dataclass(slots=True, eq=False)  # not frozen: that would double the cost of reading
+@dataclass(slots=True, eq=False)  # frozen would double the cost of reading
 class LoggedDecision:
-    """One decision of a log; the texts are empty where the log does not name them.
+    """One decision of a log; texts that the log does not have are empty.
 
-    Of `inline`, the log names caller, callee and location; where registers are allocated, the function is the
-    context, and `register` the candidate.
+    Logs of `inline` have `caller`, `callee` and `location`; logs of `evict` and `priority` have the function
+    as `context` and the live range as `register`.
     """
 
     context: str
@@ -77,10 +77,10 @@ class LoggedDecision:
 
 
 class LogReader:
-    """A decision log: `features` and `score` from its header, and the decisions, streamed at each iteration.
+    """A decision log: `features` and `score` from its header; iterating yields the decisions.
 
-    Iterating holds one decision in memory. It raises `LogError`, naming file and offset, where the log is cut
-    off or is not one.
+    Iterating holds one decision in memory. It raises `LogError`, naming file and offset, where the log is
+    truncated or malformed.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -108,10 +108,10 @@ class LogReader:
             )
 
     def to_arrays(self, names: Iterable[str] | None = None) -> dict[str, NDArray[np.generic]]:
-        """The named tensors of all decisions, each as one array of N x shape; None means all and the score.
+        """The named tensors of all N decisions as arrays of shape [N, ...]; None means all and the score.
 
         Raises:
-            LogError: the log has no tensor of one of the names, is cut off, or is not one.
+            LogError: the log lacks one of the tensors, is truncated, or is malformed.
         """
         import numpy as np
 
@@ -158,7 +158,7 @@ class _Record(NamedTuple):
 
 
 class _Table:
-    """Where each tensor lies in a packed record."""
+    """The offsets of the tensors in a packed record."""
 
     def __init__(self, specs: Iterable[TensorSpec]) -> None:
         import numpy as np

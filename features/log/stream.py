@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-r"""The framing of a decision log: lines of JSON, and blocks of tensors between them.
+r"""Reads the framing of a decision log: lines of JSON with blocks of tensors between them.
 
     {"features":[{"name":"callee_users","type":"int64_t","port":0,"shape":[1]},...],"score":{...}}\n
-    {"context":"..."}\n                                whenever it changes
+    {"context":"..."}\n                                whenever the context changes
     {"observation":0,"caller":"f","callee":"g","location":"a.c:3:7"}\n
     <the tensors in the header's order, packed, in the writer's byte order>\n
     {"outcome":0}\n
-    <the score>\n                                      this and the outcome only if the header has a score
+    <the score>\n                                      outcome and score only if the header has a score
 
-`caller`, `callee` and `location` are ours, each left out where unknown; where registers are allocated,
-`"register":"%12"` stands for them, and the context is the function. MLGO's readers look only at
-`observation`. Our writer escapes bytes above ASCII one by one, as names in LLVM need not be UTF-8; here they
-become UTF-8 again.
+passpilot adds `caller`, `callee` and `location` to LLVM's format and leaves out what is unknown. Logs of
+register allocation have `"register":"%12"` instead, and the function as context. MLGO's readers look only at
+`observation`. Names in LLVM need not be UTF-8, so the writer escapes each byte above ASCII; this reader turns
+such escapes back into UTF-8.
 
 Source: llvm/Analysis/Utils/TrainingLogger.h.
 """
@@ -34,7 +34,7 @@ _OBSERVATION: Final = re.compile(rb'\{"observation": ?\d+[,}]')
 
 
 class Event:
-    """One line of JSON, decoded only when a field of it is asked for."""
+    """One line of JSON, decoded on the first access to a field."""
 
     __slots__ = ("_fields", "line", "offset", "path")
 
@@ -51,7 +51,7 @@ class Event:
 
     @property
     def fields(self) -> dict[str, object]:
-        """What the line says."""
+        """The decoded JSON object."""
         if self._fields is None:
             self._fields = self._decoded()
         return self._fields
@@ -64,14 +64,14 @@ class Event:
         return value
 
     def text(self, key: str, default: str | None = "") -> str:
-        """The text field `key`; None as the default makes it mandatory."""
+        """The text field `key`; with None as `default`, the field is mandatory."""
         value = self.fields.get(key, default)
         if not isinstance(value, str):
             raise self.error(f"a line with {key!r} and its text")
         return value if value.isascii() else _as_utf8(value)
 
     def error(self, expected: str) -> LogError:
-        """The error that this line was expected to be something else."""
+        """An error at this line."""
         return _malformed(self.path, self.offset, expected, repr(self.line[:60]))
 
     def _decoded(self) -> dict[str, object]:
@@ -82,7 +82,7 @@ class Event:
 
 
 class LogStream:
-    """The log file from its start, with the offset for messages; every short read is an error."""
+    """Reads a log file and tracks the offset for error messages; every short read is an error."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -118,7 +118,7 @@ class LogStream:
         return block
 
     def cut(self, got: int = 0) -> LogError:
-        """The error that the file ends `got` bytes from here."""
+        """The error that the file ends `got` bytes after the present offset."""
         where = self._offset + got
         return _malformed(self._path, where, "more of the log", "its end; was the writer interrupted?")
 
@@ -138,7 +138,7 @@ def read_header(stream: LogStream) -> tuple[tuple[TensorSpec, ...], TensorSpec |
     """The features and the score, if any, that the first line declares.
 
     Raises:
-        LogError: it declares none, or the file is empty.
+        LogError: the line declares no features, or the file is empty.
     """
     event = stream.event()
     if event is None:
@@ -155,7 +155,7 @@ def parse_line(line: bytes) -> dict[str, object]:
     """The JSON object of a line.
 
     Raises:
-        FeatureError: what was expected instead.
+        FeatureError: the line is not a JSON object; its text says what was expected.
     """
     try:
         fields: object = json.loads(line.decode(errors="replace"))
@@ -167,10 +167,10 @@ def parse_line(line: bytes) -> dict[str, object]:
 
 
 def parse_specs(header: dict[str, object], other: str) -> tuple[tuple[TensorSpec, ...], TensorSpec | None]:
-    """The features of a header, and the `other` tensor that it declares, if it does: score or advice.
+    """The features of a header, and its optional tensor `other`: ``score`` or ``advice``.
 
     Raises:
-        FeatureError: they are not well-formed, share a name, or are too large.
+        FeatureError: a spec is malformed, two share a name, or they are too large.
     """
     features = header.get("features")
     if not isinstance(features, list) or not features:
@@ -183,7 +183,7 @@ def parse_specs(header: dict[str, object], other: str) -> tuple[tuple[TensorSpec
 
 
 def _as_utf8(text: str) -> str:
-    """Undo the escapes of single bytes that our writer makes; other text stays as it is."""
+    """Undoes the writer's escapes of single bytes; other text stays unchanged."""
     try:
         return text.encode("latin-1").decode()
     except UnicodeError:

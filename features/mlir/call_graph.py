@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The call graph of an MLIR module, with what has been counted in its functions.
+"""The call graph of an MLIR module, with the counted contents of its functions.
 
-Which functions can be dropped once nobody uses them, and the order of functions, callees first, are those of
-MLIR's own inliner. The graph only reads: `passes/mlir/inlining/graph.py` changes the module and the graph.
+As in MLIR's own inliner, functions are ordered callees first, and some can be dropped once nothing uses them.
+The graph only reads: `passes/mlir/inlining/graph.py` changes the module and the graph.
 
-Source: mlir/lib/Analysis/CallGraph.cpp and mlir/lib/Transforms/Utils/Inliner.cpp for both.
+Source: mlir/lib/Analysis/CallGraph.cpp and mlir/lib/Transforms/Utils/Inliner.cpp.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class CallGraphNode:
-    """A function: `name`, `operation`, who it calls, and what is in it."""
+    """A function: its `name`, `operation`, callees and contents."""
 
     __slots__ = (
         "_contents",
@@ -52,28 +52,28 @@ class CallGraphNode:
         self.name = operation.attributes["sym_name"].value
         self.discardable = discardable
         self.refuses = NO_INLINE in operation.attributes
-        """Whether it is not to be inlined."""
+        """Whether the function must not be inlined."""
         self.erased = False
         self.grown = False
-        """Whether bodies have come into it since it was counted."""
+        """Whether bodies have been inlined into it since it was counted."""
         self.uses = 0
-        """How often its symbol is mentioned in functions."""
+        """How often functions mention its symbol."""
         self.targets: dict[CallGraphNode, None] = {}
-        """Who it calls, when the graph is built."""
+        """Its callees when the graph was built."""
         self.height = 0
         self.component_size = 1
         self.operations = 0
-        """How many there are now; after an inlined call, by what was counted in the callee."""
+        """The present number of operations; each inlined call adds the count of the callee."""
         self.blocks = 0
         self.calls = 0
         self.is_flat = False
-        """Whether its calls are known to be in no region but its own."""
+        """Whether all its calls are known to be directly in its body region."""
         self._contents: Contents | None = None
         self._references = Counter[str]()
 
     @property
     def contents(self) -> Contents:
-        """What is in it, counted again where that has changed."""
+        """The contents of the function; counted again after `changed`."""
         if self._contents is None:
             self._contents = contents_of(self.operation)
             self._contents.is_straight &= self.kind.terminator in self._contents.names
@@ -85,29 +85,29 @@ class CallGraphNode:
 
     @property
     def is_straight(self) -> bool:
-        """Whether its body is one block, which returns."""
+        """Whether its body is a single block that returns."""
         return (self._contents or self.contents).is_straight
 
     @property
     def is_dead(self) -> bool:
-        """Whether nobody uses it, nor can from elsewhere."""
+        """Whether nothing uses it and nothing outside can."""
         return self.discardable and self.uses == 0 and not self.erased
 
     @property
     def mentions(self) -> bool:
-        """Whether it uses any symbol; what does not never will."""
+        """Whether it mentions any symbol; if not, inlining cannot make it do so."""
         return any(self._references.values())
 
     def changed(self) -> None:
-        """Forget what has been counted."""
+        """Discard the counts after the function has changed."""
         self._contents = None
         self.grown = False
 
 
 class CallGraph:
-    """The functions of a module that have a body, by name, and whom each calls.
+    """The functions of a module that have a body, by name, with their callees.
 
-    Functions of nested modules have graphs of their own: see `call_graphs`.
+    A nested module has its own graph: see `call_graphs`.
     """
 
     def __init__(self, container: Operation, *, all_uses_visible: bool) -> None:
@@ -138,7 +138,7 @@ class CallGraph:
                 target.discardable = False
 
     def _used_elsewhere(self, others: Iterable[Operation]) -> Counter[str]:
-        """The symbols that are mentioned outside of the bodies of functions."""
+        """The symbols that are mentioned outside the bodies of functions."""
         elsewhere = Counter[str]()
         for other in others:
             elsewhere += contents_of(other).references
@@ -148,17 +148,17 @@ class CallGraph:
         return elsewhere
 
     def target(self, call: Call) -> CallGraphNode | None:
-        """The function that a call means; None if it has no body here."""
+        """The callee of a call; None if it has no body in this graph."""
         node = self.nodes.get(call.symbol) if call.symbol is not None else None
         return node if node is not None and node.kind.function == call.kind.function else None
 
     def components(self) -> Iterator[list[CallGraphNode]]:
-        """The functions that call each other, together; callees before their callers."""
+        """The strongly connected components, callees before callers."""
         yield from self._components
 
 
 def call_graphs(root: Operation) -> Iterator[CallGraph]:
-    """A graph of each operation in and below `root` that has functions with a body directly in it."""
+    """A graph for each operation in and below `root` that directly contains functions; inner ones first."""
     functions = {kind.function for kind in call_kinds()}
     inner = list(_children(root))
     for operation in inner:
@@ -171,8 +171,8 @@ def call_graphs(root: Operation) -> Iterator[CallGraph]:
 def _children(operation: Operation) -> Iterator[Operation]:
     for region in operation.regions:
         for block in region:
-            for each in block.operations:
-                yield each.operation
+            for view in block.operations:
+                yield view.operation
 
 
 def _visibility(operation: Operation) -> str:
@@ -213,7 +213,7 @@ def _components(nodes: Iterable[CallGraphNode]) -> Iterator[list[CallGraphNode]]
 def _component(
     first: CallGraphNode, pending: list[CallGraphNode], done: set[CallGraphNode]
 ) -> list[CallGraphNode]:
-    """The component that begins with `first`, last come first."""
+    """Pops the component whose first visited function is `first`, last visited first."""
     component = [pending.pop()]
     while component[-1] is not first:
         component.append(pending.pop())

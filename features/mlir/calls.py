@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The kinds of calls that `mlir-inline` decides on: upstream's, and those that `register_call` adds."""
+"""The kinds of calls that `mlir-inline` decides on: upstream's and those that `register_call` adds."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from passpilot.plugin.origin import definition_origin
 from passpilot.plugin.registry import Registry
 
 NO_INLINE: Final = "no_inline"
-"""The attribute by which functions and calls of upstream's dialects refuse to be inlined."""
+"""The attribute of functions and calls in upstream dialects that forbids inlining."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallKind:
-    """The operations of one dialect that call, that are called, and that end what is called."""
+    """The names of one dialect's operations for calls, functions and returns."""
 
     call: str
     callee: str
-    """The attribute of the call that has the callee's symbol."""
+    """The attribute of the call that holds the callee's symbol."""
     function: str
     terminator: str
     upstream: bool = False
-    """Whether MLIR's own inliner knows them, and says what is legal; else registration is the word for it."""
+    """Whether MLIR's inliner knows the dialect and decides what is legal; registered calls count as legal."""
     by_mlir: bool = False
-    """Whether inlining is more than putting the body in the place of the call, and so left to MLIR."""
+    """Whether inlining takes more than replacing the call by the body, so that MLIR must do it."""
     origin: str = "passpilot itself"
     """Where it was registered."""
 
@@ -36,11 +36,11 @@ _UPSTREAM: Final = {
 }
 
 CALLS: Final = Registry[CallKind]("call", own=dict.fromkeys(_UPSTREAM, __name__))
-"""The kinds of other dialects."""
+"""The registered kinds, by calling operation."""
 
 
 def call_kinds() -> tuple[CallKind, ...]:
-    """All kinds that there are now."""
+    """The upstream kinds, then those registered so far."""
     return *_UPSTREAM.values(), *CALLS.values()
 
 
@@ -49,12 +49,12 @@ def register_call(call: str, *, function: str, terminator: str, callee: str = "c
 
     Args:
         call: the operation that calls; its operands are the arguments.
-        function: the operation with one region that is called, with a ``sym_name``.
-        terminator: the operation that ends a block of it; its operands are the results of the call.
-        callee: the attribute of the call that has the symbol.
+        function: the operation that is called; it has one region and a ``sym_name``.
+        terminator: the operation that returns from the function; its operands are the results of the call.
+        callee: the attribute of the call that holds the callee's symbol.
 
     Raises:
-        RegistrationError: the calling operation is known already.
+        RegistrationError: the calling operation is already known.
     """
     CALLS.add(call, CallKind(call, callee, function, terminator, origin=definition_origin()))
 
@@ -63,6 +63,6 @@ def unregister_call(call: str) -> None:
     """Remove a registered call; for notebooks and tests.
 
     Raises:
-        RegistrationError: it is not registered.
+        RegistrationError: the call is not registered.
     """
     CALLS.unregister(call)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`contents_of`: what there is in an MLIR operation, counted: operations, blocks, calls, and symbols.
+"""`contents_of`: counts the operations, blocks, calls and symbols in an MLIR operation.
 
-Calls are operations that name their callee by a symbol: ``func.call`` of a ``func.func``, ``llvm.call`` of an
-``llvm.func``, and those that `register_call` adds.
+Calls are operations that name their callee by a symbol: ``func.call``, ``llvm.call``, and those that
+`register_call` adds.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FLAT: Final = ("arith", "math", "cf", "complex", "index")
 
 
 class Call:
-    """A call, as it was when its function was counted."""
+    """A call, as found when its function was counted."""
 
     __slots__ = ("_capsule", "_operation", "kind", "refuses", "symbol")
 
@@ -40,10 +40,10 @@ class Call:
         self._capsule = capsule
         self._operation: Operation | None = None
         self.symbol = symbol
-        """The callee's; None for an indirect call."""
+        """The callee's symbol; None for an indirect call."""
         self.kind = kind
         self.refuses = refuses
-        """Whether it is not to be inlined."""
+        """Whether the call must not be inlined."""
 
     @property
     def operation(self) -> Operation:
@@ -55,34 +55,34 @@ class Call:
 
 @dataclass(slots=True)
 class Contents:
-    """What there is in the body of a function."""
+    """The counted contents of a function's body."""
 
     names: Counter[str] = field(default_factory=Counter)
-    """How many operations there are of each name."""
+    """The number of operations by name."""
     blocks: int = 0
     is_straight: bool = False
-    """Whether the body itself is one block, which returns."""
+    """Whether the body is a single block that returns."""
     depth: int = 1
-    """Of regions within each other."""
+    """The depth of nested regions; 1 for the body alone."""
     calls: list[Call] = field(default_factory=list)
-    """In the order of MLIR's inliner: last block first, regions after the block around."""
+    """The calls in the order of MLIR's inliner: last block first, nested regions after their block."""
     calls_in_text: list[Call] = field(default_factory=list)
-    """The same, in the order of the text."""
+    """The same calls in the order of the text."""
     references: Counter[str] = field(default_factory=Counter)
     """How often each symbol is mentioned, in calls and elsewhere."""
     places: dict[str, bool] = field(default_factory=dict)
-    """Whether MLIR puts the body into an operation of a name, where it has said so for good."""
+    """Cached answers: whether MLIR may inline the body into an operation of this name."""
     row: Mapping[str, object] | None = None
-    """The features that follow from it, once somebody has asked."""
+    """Cached feature values of the function as a callee."""
 
     @property
     def operations(self) -> int:
-        """How many operations there are."""
+        """The number of operations."""
         return self.names.total()
 
 
 def contents_of(operation: Operation) -> Contents:
-    """What there is in an operation."""
+    """Counts the contents of an operation."""
     kinds = call_kinds()
     calling = [(kind.call, kind.callee) for kind in kinds]
     counted = _api().count(operation._CAPIPtr, calling, _FLAT)
@@ -105,7 +105,7 @@ def _api() -> _core.MlirApi:
 
 
 def around(operation: Operation, function: Operation) -> Iterator[Operation]:
-    """The operations around one in a function, the innermost first, without the function."""
+    """The operations that enclose `operation` within `function`, innermost first, without the function."""
     parent = operation.parent
     while parent is not None and parent != function:
         yield parent
@@ -120,7 +120,7 @@ def count_symbols(attribute: Attribute, references: Counter[str]) -> None:
 
 @cache
 def _readers() -> Mapping[type, Callable[[Any, Counter[str]], None]]:
-    """How the attributes are read that may mention symbols."""
+    """A counting function for each attribute type that may mention symbols."""
     ir = bindings().ir
 
     def flat(attribute: Any, references: Counter[str]) -> None:
@@ -130,8 +130,8 @@ def _readers() -> Mapping[type, Callable[[Any, Counter[str]], None]]:
         references[attribute.value[0]] += 1
 
     def array(attribute: Any, references: Counter[str]) -> None:
-        for each in attribute:
-            count_symbols(each, references)
+        for element in attribute:
+            count_symbols(element, references)
 
     def dictionary(attribute: Any, references: Counter[str]) -> None:
         for named in attribute:

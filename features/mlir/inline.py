@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a model sees of a call in MLIR that may be inlined.
 
-The numbers of a function are those of the moment: they are counted again after each simplification, and grow
-by the callee's with each call that is inlined. Uses of a symbol are mentions of it in functions, of which
-those that were dropped as unused still count, as in MLIR's inliner. Heights and the sizes of components are
-of the call graph as it was before the first decision.
+A function's numbers are up to date: they are counted again after each simplification, and each inlined call
+adds the callee's numbers. Uses of a symbol are its mentions in functions; as in MLIR's inliner, mentions in
+dropped functions still count. Heights and component sizes are those of the call graph before the first
+decision.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ DIALECTS: Final = (
     "tensor",
     "vector",
 )
-"""The dialects whose operations are counted each for itself."""
+"""The dialects whose operations have a feature of their own."""
 
 
 FEATURES: Final = (
@@ -71,13 +71,13 @@ FEATURES: Final = (
 )
 
 TABLE: Final = PointTable("mlir-inline", FEATURES, TensorSpec("inlining_decision", "int64", (1,)), Flag())
-"""The answer is whether to inline the call."""
+"""The answer is 1 to inline the call."""
 
 
 class CallSite(Site):
     """A call that may be inlined, valid during its decision.
 
-    `call`, `caller` and `callee` are operations of MLIR's Python bindings: look at them, and keep none.
+    `call`, `caller` and `callee` are operations of MLIR's Python bindings. Do not change or keep them.
     """
 
     __slots__ = ("_call", "_callee", "_caller", "_over", "_settle")
@@ -98,7 +98,7 @@ class CallSite(Site):
 
     @property
     def call(self) -> Operation:
-        """The operation that calls.
+        """The calling operation.
 
         Raises:
             StaleViewError: the decision is over.
@@ -108,7 +108,7 @@ class CallSite(Site):
 
     @property
     def caller(self) -> Operation:
-        """The function that it is in.
+        """The function that contains the call.
 
         Raises:
             StaleViewError: the decision is over.
@@ -118,7 +118,7 @@ class CallSite(Site):
 
     @property
     def callee(self) -> Operation:
-        """The function that it calls.
+        """The function that is called.
 
         Raises:
             StaleViewError: the decision is over.
@@ -138,18 +138,18 @@ class CallSite(Site):
 
     @property
     def context(self) -> str:
-        """The symbol of the caller, which is the context of the decision."""
+        """The symbol of the caller."""
         return self._caller.name
 
     @property
     def place(self) -> tuple[str, int, int] | None:
-        """File, line and column of the call, if its location tells."""
+        """File, line and column of the call, if known."""
         self._check("place")
         place = place_of(self._call.operation.location)
         return place if place[1] else None
 
     def end(self) -> None:
-        """The decision is over."""
+        """Invalidate the site: the decision is over."""
         self._over = True
 
     def _check(self, what: str) -> None:
@@ -163,7 +163,7 @@ class CallSite(Site):
 def observe(
     call: Call, caller: CallGraphNode, callee: CallGraphNode, graph: CallGraph
 ) -> Mapping[str, object]:
-    """The values of the features for a call."""
+    """The feature values of a call."""
     operation = call.operation
     parents = [] if caller.is_flat else list(around(operation, caller.operation))
     operands = operation.operands
@@ -172,7 +172,7 @@ def observe(
         "arguments": len(operands),
         "constant_arguments": sum(map(_is_constant, operands)),
         "results": len(operation.results),
-        "loop_depth": sum(each.name in LOOPS for each in parents),
+        "loop_depth": sum(parent.name in LOOPS for parent in parents),
         "region_depth": len(parents) + 1,
         "callee_uses": callee.uses,
         "caller_operations": caller.operations,
@@ -186,7 +186,7 @@ def observe(
 
 
 def _callee_row(callee: CallGraphNode) -> Mapping[str, object]:
-    """What does not depend on the call; the same object until the function is counted again."""
+    """The values that depend on the callee alone; cached until the function is counted again."""
     contents = callee.contents
     if contents.row is None:
         dialects = Counter[str]()
@@ -209,6 +209,6 @@ def _callee_row(callee: CallGraphNode) -> Mapping[str, object]:
 
 
 def _is_constant(value: Value) -> bool:
-    """Whether a value is what an operation such as ``arith.constant`` or ``llvm.mlir.constant`` gives."""
+    """Whether an operation such as ``arith.constant`` or ``llvm.mlir.constant`` defines the value."""
     operation = getattr(value.owner, "operation", None)
     return operation is not None and operation.name.endswith(".constant")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Structured`: an operation of linalg as the loops that it stands for, if these can be tiled at all sizes.
+"""`Structured`: a linalg operation as the loop nest that it stands for, if it can be tiled with any size.
 
-MLIR's tiling takes the part of an operand that a tile needs to begin where the map of its indices puts the
-tile's first iteration. That holds for sums of loops with positive factors and not for others, such as
-``7 - i``: operations with these are not looked at. Several loops of a reduction run in another order if one
-is tiled: where that may be seen in more than the rounding, they are to stay.
+MLIR's tiling assumes that the first iteration of a tile reads the first element of the operand's part. That
+holds for indices that are sums of loops with positive factors, but not for others such as ``7 - i``;
+operations with such indices are left out. Tiling one of several reduction loops changes the order of the
+reduction; loops where that may change more than the rounding must not be tiled.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from passpilot.plugin.mlir.protocols import Operation
 
 MOST_LOOPS: Final = 12
-"""Operations of more loops are not looked at."""
+"""Operations with more loops are left out."""
 
 _MEMO: Final = "linalg.memoized_indexing_maps"
-"""What MLIR keeps in an operation that it has been asked about."""
+"""The attribute in which MLIR caches the indexing maps of an operation."""
 
 _REORDERABLE: Final = frozenset(
     f"arith.{name}"
@@ -35,18 +35,18 @@ _REORDERABLE: Final = frozenset(
         *("maxsi", "maxui", "maximumf", "maxnumf", "minsi", "minui", "minimumf", "minnumf"),
     )
 )
-"""Operations that give the same, but for rounding, in whatever order values are combined by them."""
+"""Operations whose result does not depend on the order of combination, except for rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class IterationLoop:
-    """One of the loops; `extent` is 0 if it is known at run time only."""
+    """One of the loops; `extent` is 0 if known at run time only."""
 
     extent: int
     is_dynamic: bool
     is_reduction: bool
     is_fixed: bool
-    """Whether it must not be tiled."""
+    """Whether the loop must not be tiled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +54,21 @@ class Operand:
     """One of the operands, inputs before outputs; a scalar has no shape."""
 
     shape: tuple[int, ...]
-    """0 for a size that is known at run time only."""
+    """The sizes; 0 for a size known at run time only."""
     loops: tuple[frozenset[int], ...]
-    """For each dimension the loops that it is indexed by."""
+    """The loops that index each dimension."""
     bits: int
     is_float: bool
 
     @property
     def bytes(self) -> int:
-        """The memory that it takes; 0 if that is known at run time only."""
+        """The size in bytes; 0 for a scalar, or if known at run time only."""
         return prod(self.shape) * -(-self.bits // 8) if self.shape else 0
 
 
 @dataclass(frozen=True)
 class Structured:
-    """An operation of linalg: its loops, its operands, and what it computes in each iteration."""
+    """A linalg operation: its loops, its operands, and the operations of its body."""
 
     operation: Operation
     loops: tuple[IterationLoop, ...]
@@ -80,26 +80,26 @@ class Structured:
 
     @property
     def iterations(self) -> int:
-        """How often the body runs; 0 if that is known at run time only."""
+        """How often the body runs; 0 if known at run time only."""
         return prod(loop.extent for loop in self.loops)
 
     @property
     def bytes(self) -> int:
-        """The memory of all operands; 0 if that is known at run time only."""
+        """The size of all operands in bytes; 0 if known at run time only."""
         if any(0 in operand.shape for operand in self.operands):
             return 0
         return sum(operand.bytes for operand in self.operands)
 
     @cached_property
     def body(self) -> Counter[str]:
-        """How many operations of which name its body has, without the one that ends it."""
-        names = Counter(each.operation.name for each in _body(self.operation).operations)
+        """The number of operations of the body by name, without the terminator."""
+        names = Counter(view.operation.name for view in _body(self.operation).operations)
         del names["linalg.yield"]
         return names
 
 
 def structured(operation: Operation) -> Structured | None:
-    """An operation as loops; None if it is none of linalg's with loops, or they cannot be tiled safely."""
+    """An operation as loops; None if it is no linalg operation with loops, or cannot be tiled safely."""
     if not operation.name.startswith("linalg."):
         return None
     known = _MEMO in operation.attributes
@@ -107,7 +107,7 @@ def structured(operation: Operation) -> Structured | None:
         return _structured(operation)
     finally:
         if not known and _MEMO in operation.attributes:
-            del operation.attributes[_MEMO]  # nothing changes in what is only looked at
+            del operation.attributes[_MEMO]  # looking at an operation must not change it
 
 
 def _structured(operation: Operation) -> Structured | None:
@@ -115,7 +115,7 @@ def _structured(operation: Operation) -> Structured | None:
     maps = [each.value for each in linalg.get_indexing_maps(operation) or ()]
     if not maps:
         return None
-    inputs = len(maps) - len(_terminator(operation).operands)  # which yields a value for each output
+    inputs = len(maps) - len(_terminator(operation).operands)  # the terminator yields one value per output
     if not _is_safe(operation, maps, inputs):
         return None
     operands = tuple(map(_operand, operation.operands, maps))
@@ -134,7 +134,7 @@ def _terminator(operation: Operation) -> Any:
 
 
 def _is_safe(operation: Operation, maps: Sequence[Any], inputs: int) -> bool:
-    """Whether MLIR tiles it rightly: operands are all tensors or all memrefs, indices as they must be."""
+    """Whether MLIR tiles it correctly: all tensors or all memrefs, and indices that tiling supports."""
     ir = bindings().ir
     kinds = {type(each.type) for each in operation.operands if isinstance(each.type, ir.ShapedType)}
     if len(kinds) != 1 or not kinds <= {ir.RankedTensorType, ir.MemRefType}:
@@ -155,7 +155,7 @@ def _is_sum(expression: Any) -> bool:
 
 
 def _terms(expression: Any) -> Iterator[tuple[int, int]]:
-    """The loops of a sum with their factors; -1 for what is none."""
+    """The (loop, factor) pairs of a sum; (-1, -1) for any other term."""
     ir = bindings().ir
     if isinstance(expression, ir.AffineDimExpr):
         yield expression.position, 1
@@ -179,7 +179,7 @@ def _operand(value: Any, map_: Any) -> Operand:
 
 
 def _element(kind: Any) -> tuple[int, bool]:
-    """The bits of an element, and whether it is a floating-point number; 0 bits if it is no plain number."""
+    """The bits of an element (0 if it is no plain number), and whether it is floating-point."""
     ir = bindings().ir
     if isinstance(kind, (ir.IntegerType, ir.FloatType)):
         return kind.width, isinstance(kind, ir.FloatType)
@@ -204,7 +204,7 @@ def _loops(
 
 
 def _reductions(operation: Operation, outputs: Sequence[Operand], count: int) -> set[int]:
-    """The loops of which several iterations meet in one element of an output."""
+    """The loops of which several iterations write the same element of an output."""
     parallel = {loop for output in outputs for loops in output.loops for loop in loops}
     kinds: Any = operation.attributes.get("iterator_types") or ()
     said = {loop for loop, kind in enumerate(kinds) if "parallel" not in str(kind)}
@@ -212,7 +212,7 @@ def _reductions(operation: Operation, outputs: Sequence[Operand], count: int) ->
 
 
 def _is_reorderable(operation: Operation, inputs: int) -> bool:
-    """Whether each output is combined with what its body computes by an operation that knows no order."""
+    """Whether every output is accumulated by one of the `_REORDERABLE` operations."""
     arguments = _body(operation).arguments
     results = _terminator(operation).operands
     return all(map(_is_combined, list(arguments)[inputs:], results))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a model sees of a loop of a structured operation of linalg that may be tiled.
+"""What a model sees of a loop of a structured linalg operation that may be tiled.
 
-An operation is asked about loop by loop, the outermost first: what has been decided on it until then is in
-`sizes`. What is known at run time only is 0, and flagged. Operations have as many rows as `MOST_LOOPS` and
-`OPERANDS` tell; further operands are not told of.
+The runner decides on one loop after the other, outermost first; `sizes` has the decisions made so far for
+the operation. Values known at run time only are 0, and flagged. Tensors per loop have `MOST_LOOPS` elements,
+tensors per operand `OPERANDS`; further operands are left out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TILE_SIZES: Final = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 OPERANDS: Final = 4
 RANK: Final = 6
-"""How many operands are told of, and how many dimensions of each."""
+"""The number of operands, and of dimensions per operand, that features describe."""
 
 _DIVISIONS: Final = frozenset(
     f"arith.{name}"
@@ -42,7 +42,7 @@ _FREE: Final = frozenset(
         *("fptosi", "fptoui", "sitofp", "uitofp", "index_cast", "index_castui"),
     )
 )
-"""Operations of arith that compute nothing."""
+"""Operations of arith that do not count as arithmetic."""
 
 
 FEATURES: Final = (
@@ -86,16 +86,16 @@ FEATURES: Final = (
 TABLE: Final = PointTable(
     "mlir-tile", FEATURES, TensorSpec("tile_choice", "int64", (1,)), Choice(len(TILE_SIZES), "mask")
 )
-"""The answer is one of `TILE_SIZES`, by its place."""
+"""The answer is an index into `TILE_SIZES`."""
 
 
 def may_tile(loop: IterationLoop) -> bool:
-    """Whether there is a size to choose besides 0."""
+    """Whether a tile size other than 0 is allowed."""
     return not loop.is_fixed and loop.extent != 1
 
 
 def observe_operation(op: Structured) -> Mapping[str, object]:
-    """The values that are the same for all loops of an operation."""
+    """The feature values shared by all loops of an operation."""
     kinds = [loop.is_reduction for loop in op.loops]
     return {
         "loops": len(op.loops),
@@ -110,14 +110,14 @@ def observe_operation(op: Structured) -> Mapping[str, object]:
 
 
 def observe_loop(op: Structured, number: int, sizes: Sequence[int]) -> Mapping[str, object]:
-    """The values for one loop of an operation, of which `sizes` are decided on."""
+    """The feature values of loop `number`; `sizes` are the tile sizes decided so far."""
     loop, only = op.loops[number], (frozenset((number,)),)
     return {
         "loop": number,
         "extent": loop.extent,
         "is_dynamic": loop.is_dynamic,
         "is_reduction": loop.is_reduction,
-        "operands_indexed": sum(any(number in each for each in operand.loops) for operand in op.operands),
+        "operands_indexed": sum(any(number in loops for loops in operand.loops) for operand in op.operands),
         "operands_contiguous": sum(operand.loops[-1:] == only for operand in op.operands),
         "sizes": _padded(sizes, MOST_LOOPS),
         "mask": [[loop.is_dynamic or size < loop.extent for size in TILE_SIZES]],
@@ -125,20 +125,20 @@ def observe_loop(op: Structured, number: int, sizes: Sequence[int]) -> Mapping[s
 
 
 def _operand_rows(op: Structured) -> Mapping[str, object]:
-    told = op.operands[:OPERANDS]
+    shown = op.operands[:OPERANDS]
     return {
         "inputs": op.inputs,
         "outputs": len(op.operands) - op.inputs,
-        "ranks": _padded([len(operand.shape) for operand in told], OPERANDS),
-        "shapes": [_shape(told, place) for place in range(OPERANDS)],
-        "element_bits": _padded([operand.bits for operand in told], OPERANDS),
-        "element_is_float": _padded([operand.is_float for operand in told], OPERANDS),
+        "ranks": _padded([len(operand.shape) for operand in shown], OPERANDS),
+        "shapes": [_shape(shown, index) for index in range(OPERANDS)],
+        "element_bits": _padded([operand.bits for operand in shown], OPERANDS),
+        "element_is_float": _padded([operand.is_float for operand in shown], OPERANDS),
         "bytes": op.bytes,
     }
 
 
-def _shape(operands: Sequence[Operand], place: int) -> list[int]:
-    return _padded(operands[place].shape[:RANK] if place < len(operands) else (), RANK)
+def _shape(operands: Sequence[Operand], index: int) -> list[int]:
+    return _padded(operands[index].shape[:RANK] if index < len(operands) else (), RANK)
 
 
 def _padded(values: Sequence[int], count: int) -> list[int]:

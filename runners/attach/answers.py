@@ -39,7 +39,7 @@ LARGEST_PRIORITY: Final = 4294967040.0
 class Answers:
     """One decision point of a compiler in another process, and the runner that `spec` names for it.
 
-    A runner that wants tensors unknown to our LLVM is made when the compiler has told what it sends.
+    A runner that wants tensors unknown to our LLVM is made only once the compiler has sent its header.
 
     Raises:
         RunnerError: the runner cannot be made, or wants what the protocol does not send.
@@ -145,7 +145,7 @@ class Answers:
             yield self.point.default
 
     def _encoder(self, header: Header) -> Callable[[int | float], bytes]:
-        """What turns accepted advice into bytes."""
+        """A function that encodes accepted advice."""
         pack, domain = header.advice_struct.pack, self.point.domain
         if not isinstance(domain, Number):
             count = domain.count if isinstance(domain, Choice) else 2
