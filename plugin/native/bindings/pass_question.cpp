@@ -261,7 +261,7 @@ void bindPassQuestion(nb::class_<PyAdvisor> &C) {
        "Makes this the advisor of a pass in Python. stores: per feature its "
        "name, a function that stores it from all values if it is not a plain "
        "number or list, and the value if it is left out. check_names: raises "
-       "if names are wrong. place: gives the place of a site.")
+       "if names are wrong. locate: gives the place of a site.")
       .def("begin", &PyAdvisor::begin,
            "Makes the calling thread the compiling one, for a compiler other "
            "than LLVM, until end().")

@@ -30,7 +30,7 @@ extern "C" void passpilotTell(Messages *Teller, const char *Kind,
 }
 
 /// The Python program of the environment that this plugin is installed in, else
-/// of the system. From its path, the library finds the packages.
+/// of the build. From its path, the library finds the packages.
 std::string program() {
   for (fs::path Folder = pluginFolder(); Folder.has_relative_path();
        Folder = Folder.parent_path())

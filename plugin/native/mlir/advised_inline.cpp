@@ -167,7 +167,7 @@ void AdvisedInline::runOnOperation() {
   CallGraph &Graph = getAnalysis<CallGraph>();
   if (!canSimplify(Graph))
     return signalPassFailure();
-  // Without a runner and a log, nothing reads the questions.
+  // If the default decides without a log, nothing reads the questions.
   if (Runner == "default" && Log.empty()) {
     if (failed(inlineCalls(Graph, nullptr)))
       signalPassFailure();

@@ -282,7 +282,7 @@ Error setOptions(const std::vector<std::string> &Options) {
 
 bool advised(const std::string &Point) {
   const std::string Runner = runnerOf(Point);
-  // Without a runner or a log, LLVM needs no advisor.
+  // LLVM needs no advisor if the default decides without a log.
   return !Runner.empty() && (Runner != "default" || logged(Point));
 }
 

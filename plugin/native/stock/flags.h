@@ -17,7 +17,7 @@ llvm::Error setOptions(const std::vector<std::string> &Options);
 /// Checks the options, from flags and from variables.
 llvm::Error checkOptions();
 
-/// Whether the options name a runner or a log for LLVM's point \p Point.
+/// Whether the options ask for an advisor at LLVM's point \p Point.
 bool advised(const std::string &Point);
 
 /// Reads how \p Point is advised in the compilation of \p M. Returns false
