@@ -49,7 +49,8 @@ class _Advised:
 
     def of(self, function: Literal["optimize", "emit"]) -> list[AdvisorLike]:
         """The advisors for `function`: those of emit's points for `emit`, all others for `optimize`."""
-        return [a for a in self.advisors if (a.point in hooked("emit")) == (function == "emit")]
+        chosen = function == "emit"
+        return [advisor for advisor in self.advisors if (advisor.point in hooked("emit")) == chosen]
 
 
 _ACTIVE: Final[ContextVar[_Advised | None]] = ContextVar("_ACTIVE", default=None)

@@ -66,10 +66,10 @@ class Phases:
         self._take(point, table, embedding.name, embed)
 
     @classmethod
-    def of(cls, features: PointTable, table: Sequence[str], embed: Embed) -> Self:
+    def of(cls, told: PointTable, table: Sequence[str], embed: Embed) -> Self:
         """The phases of a point of the catalogue; its first feature is the embedding."""
         made = cls.__new__(cls)
-        made._take(DecisionPoint[int].of(features, _stop), table, features.rows[0].spec.name, embed)
+        made._take(DecisionPoint[int].of(told, _stop), table, told.rows[0].spec.name, embed)
         return made
 
     def _take(self, point: DecisionPoint[int], table: Sequence[str], embedding: str, embed: Embed) -> None:
