@@ -104,7 +104,8 @@ bool targetHelp(const std::string &TripleText) {
 namespace {
 
 /// LLVM installs handlers when it first opens an output file, also for signals
-/// that were ignored. SIGINT is Python's, and what was ignored stays ignored.
+/// that were ignored. SIGINT and SIGUSR1 are Python's, and what was ignored
+/// stays ignored.
 class KeepSignals {
 public:
   KeepSignals() {
@@ -113,13 +114,13 @@ public:
   }
   ~KeepSignals() {
     for (const auto &[Number, Action] : Before)
-      if (Number == SIGINT || Action.sa_handler == SIG_IGN)
+      if (Number == SIGINT || Number == SIGUSR1 || Action.sa_handler == SIG_IGN)
         sigaction(Number, &Action, nullptr);
   }
 
 private:
-  std::array<std::pair<int, struct sigaction>, 3> Before{
-      {{SIGINT, {}}, {SIGHUP, {}}, {SIGTERM, {}}}};
+  std::array<std::pair<int, struct sigaction>, 4> Before{
+      {{SIGINT, {}}, {SIGUSR1, {}}, {SIGHUP, {}}, {SIGTERM, {}}}};
 };
 
 } // namespace
