@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Advisor`: connects one decision point to one runner, for one compilation after the other.
+"""`Advisor`: connects one decision point to one runner, for one compilation at a time.
 
-It owns the runner, the custom features that somebody wants, the log, the error policy and the counts. Each
-decision point has a module here with its own advisor, which adds its limit and its counts.
+It owns the runner, the custom features in use, the log, the error policy and the counts. The advisors of
+LLVM's decision points, such as `passes/inline.py`, add their own limits and counts.
 """
 
 from __future__ import annotations
@@ -58,56 +58,56 @@ _COUNTS: Final = ("asked", "accepted", "agreed", "fallbacks", "not_askable", "bu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """What an advisor did until now.
+    """The counts of an advisor so far.
 
-    `seconds` is the clock around the runner, the custom features and the log; LLVM's feature extraction and
-    its default decision are not in it.
+    `seconds` covers the runner, the custom features and the log, but not LLVM's feature extraction and its
+    default decision.
     """
 
     decisions: int
-    """Questions that the advisor decided in whatever way."""
+    """All decisions: by the runner, by fallback, or by the default over a limit."""
     fallbacks: int
-    """Decided by LLVM's default because the runner failed (`on_error="default"`)."""
+    """Decisions by LLVM's default because the runner failed (`on_error="default"`)."""
     not_askable: int
-    """Decided by LLVM's default where LLVM computes no features; not in `decisions`."""
+    """Decisions by LLVM's default where LLVM computes no features; not in `decisions`."""
     seconds: float
-    """Spent on asking."""
+    """The total time of asking."""
 
     @property
     def microseconds_per_decision(self) -> float:
-        """Mean time of one question; 0 if there was none."""
+        """The mean time of one decision; 0 without decisions."""
         return 1e6 * self.seconds / self.decisions if self.decisions else 0.0
 
 
 class Advisor(ABC):
-    """Advises the compiler at one decision point by a runner.
+    """Lets a runner decide for the compiler at one decision point.
 
     Args:
         runner: a Python policy, a runner spec such as ``onnx:model.onnx``, or a `Runner`.
-        log: path of a decision log to write; one compilation per log.
-        on_error: what a failing runner does: ``fail`` ends the compilation with its error; ``default`` lets
-            LLVM's own heuristic decide instead, and counts and reports it.
-        timeout: seconds that each wait for another process may take.
-        limit: what the core keeps to at this point; 0 for no limit.
+        log: path of the decision log to write; each compilation needs its own log.
+        on_error: what happens when the runner fails: ``fail`` ends the compilation with its error; with
+            ``default`` LLVM's own heuristic decides, and the fallback is counted and reported.
+        timeout: the most seconds to wait for an answer of another process.
+        limit: the point's limit, which the core enforces; 0 for none.
 
     Raises:
         RunnerError: the runner cannot be made, or does not fit the decision point.
     """
 
     point: str
-    """The decision point."""
+    """The name of the decision point."""
 
     _hint: str
-    """What a policy should have done instead of answering nonsense."""
+    """The advice that error messages about a wrong answer end with."""
 
     _nobody: str
-    """What decides where there is nobody to ask."""
+    """What decides without a runner, in the words of `--stats`."""
 
     _unasked: str
-    """Why a runner may never be asked."""
+    """Why the runner may never be asked, for the warning."""
 
     may_idle: bool = False
-    """Whether a compilation that asks nothing is nothing to warn of: one of many that it advises."""
+    """Whether to skip the warning that a compilation never asked the runner."""
 
     def __init__(
         self,
@@ -134,12 +134,12 @@ class Advisor(ABC):
         self.runner = make_runner_or_absent(
             runner, point, timeout=timeout, default_on_error=on_error == "default"
         )
-        if runner != "default" or log is not None:  # else nothing to ask or write: LLVM as it is
+        if runner != "default" or log is not None:  # else LLVM runs without an advisor
             self._core = self._connect(point, on_error, limit)
         self._before = self._counts()
 
     def _check_table(self, point: Point) -> None:
-        """Make sure that the installed LLVM computes what our table says."""
+        """Check that the installed LLVM computes the features of our table."""
         computed = _core.point(self.point)
         llvms = list(map(spec_of, (*computed.features, computed.default, computed.advice)))
         ours = [*own_features(point), point.default, point.advice]
@@ -186,26 +186,26 @@ class Advisor(ABC):
         return core
 
     def _present(self) -> object:
-        """The view of the present decision."""
+        """The site of the present decision."""
         assert self._core is not None, "there is one only if there is somebody to ask"
         return _core.current_site(self._core)
 
     def _limit_of(self, limit: float) -> float:
-        """The limit that the core is to keep to with this runner."""
+        """The limit that the core enforces for this runner."""
         return limit
 
     @abstractmethod
     def _rows(self) -> list[tuple[int, str]]:
-        """The counts and what they count, for people."""
+        """The counts with their labels, for `report`."""
 
     def _counts(self) -> dict[str, int]:
-        """The counts of the core, and its decisions in whatever way; all 0 where nothing is asked."""
-        told = self._core.counts if self._core is not None else {}
-        counts = {name: int(told.get(name, 0)) for name in _COUNTS}
+        """The core's counts, and their sum ``decisions``; all 0 without a core."""
+        raw = self._core.counts if self._core is not None else {}
+        counts = {name: int(raw.get(name, 0)) for name in _COUNTS}
         return {**counts, "decisions": sum(counts[name] for name in ("asked", "fallbacks", "budget_hits"))}
 
     def _new_counts(self) -> dict[str, int]:
-        """The counts since the present compilation began."""
+        """The counts of the present compilation."""
         return {name: count - self._before[name] for name, count in self._counts().items()}
 
     @property
@@ -215,15 +215,15 @@ class Advisor(ABC):
     @property
     @abstractmethod
     def stats(self) -> Stats:
-        """The counts until now."""
+        """The counts so far."""
 
     @property
     def asks(self) -> bool:
-        """Whether there is a runner to ask, or a log to write; else LLVM decides as if it were alone."""
+        """Whether there is a runner to ask or a log to write; else LLVM runs without an advisor."""
         return self._core is not None
 
     def report(self) -> str:
-        """The counts for people, in the manner of `--stats`."""
+        """The counts as text, as `--stats` prints them."""
         if self._core is None:
             return f"{self._who} {self.name}: {self._nobody}; nothing was asked"
         lines = [f"{count:10d} {what}" for count, what in self._rows()]
@@ -233,11 +233,12 @@ class Advisor(ABC):
     def start(self) -> _core.Advisor | None:
         """Get ready for one compilation; used by `optimize` and `emit`.
 
-        None means that LLVM is to decide as if there were no advisor.
+        Returns:
+            The core's advisor, or None if LLVM runs without one.
 
         Raises:
-            InputError: it is advising another compilation.
-            LogError: the log cannot be opened, or was written by a compilation before.
+            InputError: the advisor is in use by another compilation.
+            LogError: the log cannot be opened, or an earlier compilation has written it.
         """
         if self._core is None:
             return None
@@ -258,7 +259,7 @@ class Advisor(ABC):
         """End one compilation; used by `optimize` and `emit`.
 
         Raises:
-            Error: the advisor's failure, if that is what ended the compilation.
+            Error: the advisor's failure, if it ended the compilation.
         """
         core = self._core
         if core is None:
@@ -279,7 +280,7 @@ class Advisor(ABC):
                 warn_user(text)
 
     def close(self) -> None:
-        """Let go of the runner. Idempotent."""
+        """Close the runner. Idempotent."""
         self.runner.close()
 
     def __enter__(self) -> Self:
@@ -317,7 +318,7 @@ class Advisor(ABC):
             file.discard()
 
     def _complaints(self, core: _core.Advisor) -> Iterator[str]:
-        """What the user should know of a compilation that went well."""
+        """The warnings about a compilation that succeeded."""
         new = self._new_counts()
         if new["decisions"] == 0 and not self.may_idle:
             yield f"{self._who}: runner {self.name} was never asked: {self._unasked}"
@@ -356,11 +357,11 @@ def make_advisor(
     timeout: float = 10.0,
     limit: float | None = None,
 ) -> Advisor:
-    """An advisor of any decision point; `limit` is the one that the point's row in the catalogue has.
+    """Create the advisor of any decision point; `limit` is that of the point's row in the catalogue.
 
     Raises:
-        UsageError: there is no such point.
-        RunnerError: the runner cannot be made, or does not fit the decision point.
+        UsageError: no decision point has this name.
+        RunnerError: the runner cannot be created, or does not fit the decision point.
     """
     row = HOOKED.get(point)
     if row is None:
@@ -376,7 +377,7 @@ def make_advisor(
 
 
 def _evaluate_batch(runner: Runner, frames: bytes, count: int) -> Sequence[object]:
-    """The advice on several decisions, whose inputs come one frame after the other."""
+    """The advice on `count` decisions; `frames` has their inputs, one frame after the other."""
     import numpy as np
 
     return runner.evaluate_batch(np.ndarray((count, runner.frame.size), np.uint8, frames))

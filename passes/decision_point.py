@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`DecisionPoint`: a question of a pass in Python, which any runner can answer.
+"""`DecisionPoint`: a decision of a Python pass that any runner can take.
 
     FACTOR = passpilot.DecisionPoint(
         "my-unroll",
@@ -12,8 +12,8 @@
     factor = 1 << FACTOR.ask({"trip_count": loop.trip_count or 0, "size": 12}, loop)
     factors = FACTOR.ask_all(rows, loops)
 
-The core asks the runner, checks the advice, writes the log and keeps to the error policy as at LLVM's own
-points. Where nobody advises the compilation at this point, the default decides.
+The core asks the runner, checks the advice, writes the log and follows the error policy as at LLVM's own
+points. If the compilation has no advisor for this point, the default decides.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ Answer = TypeVar("Answer", bound=float)  # bool, int or float
 
 
 class DecisionPoint(Generic[Answer]):
-    """A question that a pass asks by `ask`: what it tells, what it takes for an answer, and who else decides.
+    """A decision that a pass takes with `ask`: its features, its advice, and the default.
 
     Args:
-        name: what ``--advise NAME=RUNNER`` calls it, in kebab-case.
-        features: what is told, a `TensorSpec` or, with its meaning, a `Feature` each.
+        name: the NAME of ``--advise NAME=RUNNER``, in kebab-case.
+        features: what the runner sees: a `TensorSpec`, or a `Feature` with a description, for each tensor.
         advice: the answer: ``int64[1]`` for a flag or a choice, ``float64[1]`` for a number.
-        default: decides by the values where no runner does.
-        domain: the answers that there are: `Flag`, `Choice` or `Number`. Without it a float64 is any finite
-            number, and an int64 a choice where a feature is called ``mask``, else a flag. A choice has a mask
-            among its features; where `ask` leaves it out, every column is legal.
+        default: a function of the values that decides without a runner.
+        domain: the allowed answers: `Flag`, `Choice` or `Number`. If None, a float64 is any finite number; an
+            int64 is a choice if there is a feature ``mask``, else a flag. A choice always has a mask among
+            its features; if `ask` gets no mask, every column is legal.
 
     Raises:
-        RegistrationError: these do not fit each other, or the name is taken.
+        RegistrationError: the arguments do not fit each other, or the name is taken.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class DecisionPoint(Generic[Answer]):
 
     @classmethod
     def of(cls, table: PointTable, default: Callable[[Values], Answer]) -> DecisionPoint[Answer]:
-        """The point of the catalogue that has this table, which needs no declaration."""
+        """A point for a table of the catalogue, whose name is already reserved."""
         made = cls.__new__(cls)
         made._take(table, default, definition_origin("passpilot.passes.shipped.phases"))
         return made
@@ -101,31 +101,31 @@ class DecisionPoint(Generic[Answer]):
         self.values = tuple(
             CustomFeature(row.spec, itemgetter(row.spec.name), row.doc, origin) for row in table.rows
         )
-        """How each of the features is checked and stored."""
+        """Checks and stores the value of each feature."""
         self._names = frozenset(row.spec.name for row in table.rows)
         self.absent = whole_mask(table.domain, table.rows)
-        """What is taken for values that are left out."""
+        """The values that stand in for omitted ones: the mask of a choice."""
 
     def __repr__(self) -> str:
         return f"<DecisionPoint {self.name!r} at {self.origin}>"
 
     def table(self) -> tuple[Feature, ...]:
-        """What it offers: its features, then the default decision, then the custom features of now."""
+        """All offered features: its own, the default decision, then the custom features."""
         return self._table.table()
 
     def point(self) -> Point:
-        """What runners know of it."""
+        """The point as runners see it."""
         return self._table.point()
 
     def ask(self, values: Values, site: object = None) -> Answer:
-        """The advice on one decision, of those who advise this compilation, or the default's.
+        """The decision: the advisor's of this compilation, or the default's without an advisor.
 
-        `site` is what the decision is about: a function, block, instruction or loop, an operation of MLIR's,
-        or a function's name. It is what a policy in this process sees as ``obs.site``; its function is the
-        context of the decision.
+        `site` is what the decision is about: a function, block, instruction or loop, an MLIR operation, or a
+        function's name. Policies in this process see it as ``obs.site``; its function is the context of the
+        decision.
 
         Raises:
-            FeatureError: the values are not those of the features.
+            FeatureError: the values do not match the features.
             Error: the advisor's failure, which ends the compilation.
         """
         advisor = ASKED.get().get(self.name)
@@ -134,13 +134,13 @@ class DecisionPoint(Generic[Answer]):
         return self.decide(values)
 
     def ask_all(self, rows: Iterable[Values], sites: Iterable[object] | None = None) -> list[Answer]:
-        """The advice on several decisions, none of which may depend on the advice on another.
+        """Several decisions; none of them may depend on the outcome of another.
 
         Answers, log and errors are those of `ask` for one row after the other, but all rows are checked
-        first, and a runner that answers several questions faster together is asked about them at once.
+        first, and a runner that can answer several questions at once gets them together.
 
         Raises:
-            FeatureError: as `ask`, or there is not one site for each row.
+            FeatureError: as `ask`, or the number of sites differs from the number of rows.
             Error: as `ask`.
         """
         all_values = list(rows)
@@ -154,11 +154,11 @@ class DecisionPoint(Generic[Answer]):
         return [self.decide(values) for values in all_values]
 
     def decide(self, values: Values) -> Answer:
-        """What the default decides.
+        """The default's decision.
 
         Raises:
-            FeatureError: the values are not those of the features.
-            AdviceError: it is not among the answers that there are.
+            FeatureError: the values do not match the features.
+            AdviceError: the default's answer is outside the domain.
         """
         values = self.checked(values)
         answer = self.default(values)
@@ -176,10 +176,10 @@ class DecisionPoint(Generic[Answer]):
         on_error: OnError = "fail",
         timeout: float = 10.0,
     ) -> PointAdvisor:
-        """Who advises compilations at this point, by a runner; see `PointAdvisor`.
+        """Create an advisor that lets a runner decide at this point; see `PointAdvisor`.
 
         Raises:
-            RunnerError: the runner cannot be made, or does not fit the decision point.
+            RunnerError: the runner cannot be created, or does not fit the decision point.
         """
         return PointAdvisor(self.name, runner, log=log, on_error=on_error, timeout=timeout)
 
@@ -187,15 +187,15 @@ class DecisionPoint(Generic[Answer]):
         """Free the name; for notebooks and tests.
 
         Raises:
-            RegistrationError: it is free.
+            RegistrationError: the name is not registered.
         """
         POINTS.unregister(self.name)
 
     def checked(self, values: Values) -> Values:
-        """The values by the names of the features, with a mask that allows everything where it is left out.
+        """The values by feature name; adds a mask that allows everything if it is missing.
 
         Raises:
-            FeatureError: there are more of them, or fewer.
+            FeatureError: values are missing, or have no feature.
         """
         if values.keys() == self._names:
             return values

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a `DecisionPoint` may be made of: its name, its features, its advice and its domain, checked."""
+"""Checks the arguments of a `DecisionPoint`: its name, features, advice and domain."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _LARGEST: Final = sys.float_info.max
 
 
 def feature_row(feature: TensorSpec | Feature) -> Feature:
-    """A feature as a row of a table.
+    """Convert a feature to a row of a table.
 
     Raises:
-        TypeError: it is none.
+        TypeError: `feature` is neither a `TensorSpec` nor a `Feature`.
     """
     if isinstance(feature, Feature):
         return feature
@@ -34,10 +34,10 @@ def feature_row(feature: TensorSpec | Feature) -> Feature:
 
 
 def rows_of(name: object, rows: Sequence[Feature], domain: Domain) -> tuple[Feature, ...]:
-    """The rows of the table, with the mask of a choice.
+    """The rows of the table; adds the mask of a `Choice` if it is missing.
 
     Raises:
-        TypeError: a name is not one, or the mask does not fit.
+        TypeError: a name is not valid, or the mask has the wrong type or size.
     """
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise TypeError(f"expected a name in kebab-case, such as 'unroll-factor', got {name!r}")
@@ -56,7 +56,7 @@ def rows_of(name: object, rows: Sequence[Feature], domain: Domain) -> tuple[Feat
 
 
 def whole_mask(domain: Domain, rows: Iterable[Feature]) -> Values:
-    """The mask of a choice by its name, all columns legal; nothing of another domain."""
+    """A mask that allows every column of a `Choice`, by its name; empty for other domains."""
     if not isinstance(domain, Choice):
         return {}
     value: object = 1
@@ -66,10 +66,10 @@ def whole_mask(domain: Domain, rows: Iterable[Feature]) -> Values:
 
 
 def domain_of(advice: object, domain: object, specs: Iterable[TensorSpec]) -> Domain:
-    """The answers that there are, by what was given.
+    """The domain of the advice: the given one, or the one that advice and features imply.
 
     Raises:
-        TypeError: advice and domain do not fit.
+        TypeError: the advice or the domain is not valid, or they do not fit each other.
     """
     if not isinstance(advice, TensorSpec) or str(advice) not in ("int64[1]", "float64[1]"):
         raise TypeError(f"expected a TensorSpec of int64[1] or float64[1] as advice, got {advice!r}")

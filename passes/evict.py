@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`EvictAdvisor`: asks a runner which live range to evict, when one finds no free register.
+"""`EvictAdvisor`: asks a runner which live range to evict when a live range finds no free register.
 
-LLVM's own advisor of its release mode computes the features and decides what is legal; the answer is one of
-the columns that its mask allows. Where LLVM finds nothing that could be evicted it asks nobody.
+LLVM's release-mode advisor computes the features and decides what is legal; the answer is a column that its
+mask allows. LLVM does not ask if it finds nothing to evict.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ if TYPE_CHECKING:
     from passpilot.runners.spec import RunnerLike
 
 EVICTION_LIMIT: Final = 100
-"""How often one live range may be evicted, as in LLVM, unless told otherwise."""
+"""The default limit, LLVM's own: how often one live range may be evicted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvictStats(Stats):
-    """What an eviction advisor did; `not_askable` counts candidates of more than 32 registers, and others."""
+    """The counts of an eviction advisor; `not_askable` includes candidates with more than 32 registers."""
 
     evictions: int
-    """Answered by the runner with a register."""
+    """Decisions in which the runner chose a register."""
     kept: int
-    """Answered by the runner with `DO_NOT_EVICT`."""
+    """Decisions in which the runner chose `DO_NOT_EVICT`."""
     agreed: int
-    """Answered by the runner as LLVM's default, of those of which the default was computed."""
+    """Decisions in which the runner agreed with LLVM's default, where that was computed."""
 
 
 class EvictAdvisor(Advisor):
-    """Advises LLVM's greedy register allocator on evictions by a runner.
+    """Lets a runner decide on evictions for LLVM's greedy register allocator.
 
     Args:
         runner: a Python policy, a runner spec such as ``onnx:model.onnx``, or a `Runner`.
-        log: path of a decision log to write; one compilation per log.
-        on_error: what a failing runner does: ``fail`` ends the compilation with its error; ``default`` lets
-            LLVM's own heuristic decide instead, and counts and reports it.
-        timeout: seconds that each wait for another process may take.
-        eviction_limit: a live range that has been evicted this often is legal no more, unless the candidate
-            cannot be spilled, or LLVM's default would evict it; 0 for no limit, under which a policy may
-            never end. A log replays only under the limit that it was taken with.
+        log: path of the decision log to write; each compilation needs its own log.
+        on_error: what happens when the runner fails: ``fail`` ends the compilation with its error; with
+            ``default`` LLVM's own heuristic decides, and the fallback is counted and reported.
+        timeout: the most seconds to wait for an answer of another process.
+        eviction_limit: a live range that has been evicted this often must not be evicted again, unless the
+            candidate cannot be spilled or LLVM's default would evict it. 0 means no limit; then a policy may
+            never end. A log replays only under the limit that it was recorded with.
 
     Raises:
-        RunnerError: the runner cannot be made, or does not fit the decision point.
+        RunnerError: the runner cannot be created, or does not fit the decision point.
     """
 
     point = "evict"
@@ -73,7 +73,7 @@ class EvictAdvisor(Advisor):
 
     @property
     def stats(self) -> EvictStats:
-        """The counts until now."""
+        """The counts so far."""
         counts = self._counts()
         asked, accepted = counts["asked"], counts["accepted"]
         return EvictStats(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`CompilerHost`: what a runner in the compiler's process may ask beyond its tensors."""
+"""`CompilerHost`: gives runners in the compiler's process the site, the default and unbound features."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 class CompilerHost:
-    """The compiler as a runner in this process sees it: one per advisor, for its life."""
+    """The compiler as a runner in this process sees it; every advisor has one."""
 
     __slots__ = ("_default", "_offered", "_point", "_site", "buffers", "core", "views")
 
     core: _core.Advisor
     views: dict[str, Tensor]
-    """What runners see: read-only."""
+    """The bound tensors, read-only, for runners."""
     buffers: dict[str, Tensor]
-    """The same tensors for those who fill them."""
+    """The same tensors, writable, for custom features."""
 
     def __init__(self, point: Point, site: Callable[[], object]) -> None:
         self._point = point.name
@@ -43,7 +43,11 @@ class CompilerHost:
         return self.core.default()
 
     def feature(self, name: str) -> Tensor:
-        """An offered tensor that is not bound; one that is computed for this question alone."""
+        """The value of any offered feature; computes it now if it is not bound.
+
+        Raises:
+            FeatureError: the point does not offer it.
+        """
         import numpy as np
 
         if (view := self.views.get(name)) is not None:
@@ -65,7 +69,7 @@ class CompilerHost:
         return FeatureError(f"{msg}`passpilot features` lists them")
 
     def filler(self, feature: CustomFeature) -> Callable[[], None]:
-        """What the core calls to compute a bound custom feature into its buffer."""
+        """A function with which the core computes a bound custom feature into its buffer."""
         name = feature.spec.name
         who = f"feature {name!r}"
 

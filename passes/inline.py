@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`InlineAdvisor`: asks a runner about each call site that LLVM's inliner could inline.
 
-LLVM's own `MLInlineAdvisor` computes the features, decides what is legal and keeps its books. Call sites that
-it would refuse without asking (in unreachable blocks, recursive ones) get LLVM's default decision.
+LLVM's `MLInlineAdvisor` computes the features, decides what is legal and tracks the module's state. Call
+sites that it does not ask about (in unreachable blocks, recursive ones) get LLVM's default decision.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ if TYPE_CHECKING:
     from passpilot.runners.spec import RunnerLike
 
 SIZE_BUDGET: Final = 4.0
-"""How many times its size a module may reach before the default decides, unless told otherwise."""
+"""The default budget: the growth factor of the module beyond which LLVM's default decides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InlineStats(Stats):
-    """What an inline advisor did; `not_askable` counts what the default inlines in unreachable blocks."""
+    """The counts of an inline advisor; `not_askable`: inlined by the default in unreachable blocks."""
 
     accepted: int
-    """Answered yes by the runner."""
+    """Calls that the runner inlined."""
     refused: int
-    """Answered no by the runner."""
+    """Calls that the runner refused to inline."""
     budget_hits: int
-    """Decided by LLVM's default because the module had grown over the size budget."""
+    """Calls that LLVM's default decided because the module had outgrown the size budget."""
 
 
 class InlineAdvisor(Advisor):
-    """Advises LLVM's inliner by a runner.
+    """Lets a runner decide for LLVM's inliner.
 
     Args:
         runner: a Python policy, a runner spec such as ``onnx:model.onnx``, or a `Runner`.
-        log: path of a decision log to write; one compilation per log.
-        on_error: what a failing runner does: ``fail`` ends the compilation with its error; ``default`` lets
-            LLVM's own heuristic decide instead, and counts and reports it.
-        timeout: seconds that each wait for another process may take.
-        size_budget: once inlining has made the module this many times as large, by LLVM's running count of
-            instructions, LLVM's own heuristic decides the rest, which is counted and reported; 0 for no
-            limit, under which a policy that says yes too often may never end.
+        log: path of the decision log to write; each compilation needs its own log.
+        on_error: what happens when the runner fails: ``fail`` ends the compilation with its error; with
+            ``default`` LLVM's own heuristic decides, and the fallback is counted and reported.
+        timeout: the most seconds to wait for an answer of another process.
+        size_budget: once the module is this many times as large as before inlining, by LLVM's running count
+            of instructions, LLVM's own heuristic decides; such decisions are counted and reported. 0 means no
+            limit; then a policy that inlines too much may never end.
 
     Raises:
-        RunnerError: the runner cannot be made, or does not fit the decision point.
+        RunnerError: the runner cannot be created, or does not fit the decision point.
     """
 
     point = "inline"
@@ -80,7 +80,7 @@ class InlineAdvisor(Advisor):
 
     @property
     def stats(self) -> InlineStats:
-        """The counts until now."""
+        """The counts so far."""
         counts = self._counts()
         asked, accepted = counts["asked"], counts["accepted"]
         return InlineStats(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`PointAdvisor`: advises compilations at a decision point of a pass in Python."""
+"""`PointAdvisor`: lets a runner decide at a decision point of a Python pass."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 
 class PointAdvisor(Advisor):
-    """Advises compilations at a decision point of a pass in Python; `DecisionPoint.advisor` makes it.
+    """Lets a runner decide at a decision point of a Python pass; created by `DecisionPoint.advisor`.
 
     Args:
         point: the decision point's name.
         runner: a Python policy, a runner spec such as ``onnx:model.onnx``, or a `Runner`.
-        log: path of a decision log to write; one compilation per log.
-        on_error: what a failing runner does: ``fail`` ends the compilation with its error; ``default`` lets
-            the point's default decide instead, and counts and reports it.
-        timeout: seconds that each wait for another process may take.
+        log: path of the decision log to write; each compilation needs its own log.
+        on_error: what happens when the runner fails: ``fail`` ends the compilation with its error; with
+            ``default`` the point's default decides, and the fallback is counted and reported.
+        timeout: the most seconds to wait for an answer of another process.
 
     Raises:
-        RunnerError: the runner cannot be made, or does not fit the decision point.
+        RunnerError: the runner cannot be created, or does not fit the decision point.
     """
 
     _hint = "return the decision itself"
@@ -58,16 +58,16 @@ class PointAdvisor(Advisor):
 
     @property
     def reads(self) -> bool:
-        """Whether anybody looks at the values: the runner, custom features, or the log."""
+        """Whether the runner or the log reads the values."""
         return bool(self.runner.inputs) or self._log is not None
 
     def ask(self, point: DecisionPoint[Answer], values: Values, site: object) -> object:
         """The advice on one decision; used by `DecisionPoint.ask`.
 
         Raises:
-            FeatureError: a value does not fit.
-            InputError: this is not the thread that compiles, or not the point that the advisor was made for.
-            PolicyError: this decision is asked for while another one is.
+            FeatureError: a value does not fit its feature.
+            InputError: called outside the compiling thread, or for a point other than the advisor's.
+            PolicyError: another decision of this advisor is not finished yet.
             Error: the advisor has failed.
         """
         core = self._bound(point)
@@ -87,10 +87,10 @@ class PointAdvisor(Advisor):
         return self._failed(core) if advice is None else advice
 
     def _bound(self, point: DecisionPoint[Answer]) -> _core.Advisor:
-        """The core, which stores values as the point that asks has them.
+        """The core, set up to store the values of this point.
 
         Raises:
-            InputError: the point is another than the one that it was made for.
+            InputError: the advisor was created for another point.
         """
         core = self._core
         assert core is not None, "start() gave it"
@@ -101,21 +101,21 @@ class PointAdvisor(Advisor):
                 raise InputError(f"{self._who}: {told}")
             buffers = core.views(True)
             stores = [
-                (name, partial(each.store, out=buffers[name]), point.absent.get(name))
-                for name, each in ((each.spec.name, each) for each in point.values)
+                (name, partial(value.store, out=buffers[name]), point.absent.get(name))
+                for name, value in ((value.spec.name, value) for value in point.values)
             ]
             core.set_pass(stores, point.checked, location_of)
             self._asker = point
         return core
 
     def _failed(self, core: _core.Advisor) -> NoReturn:
-        """Raise what left a decision open."""
+        """Raise the failure that left a decision open."""
         assert core.failure is not None, "only a failure does"
         raise self._error_of(core.failure)
 
     @property
     def stats(self) -> Stats:
-        """The counts until now."""
+        """The counts so far."""
         counts = self._counts()
         return Stats(
             decisions=counts["decisions"],
@@ -129,9 +129,9 @@ class PointAdvisor(Advisor):
         return [(stats.decisions, "decisions"), (stats.fallbacks, "fallbacks to the default")]
 
     def _check_table(self, point: Point) -> None:
-        """Nothing of LLVM's is in it."""
+        """Checks nothing: the table is not LLVM's."""
 
 
 def _question_of(point: Point) -> object:
-    """What an advisor has to know of a point beforehand."""
+    """The parts of a point that an advisor depends on."""
     return own_features(point), point.advice, point.domain

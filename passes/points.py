@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Decision points that a user names: they may be those of another distribution's passes."""
+"""Finds decision points by name, also those that other distributions' passes declare."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def search_point(name: str) -> Point:
-    """The decision point of this name; where nobody has declared it, other distributions' passes may do so.
+    """The decision point of this name; imports other distributions' passes if it is not declared yet.
 
     Raises:
-        UsageError: there is none of this name.
-        Error: there is none, and a pass that might declare it cannot be imported.
+        UsageError: no decision point has this name.
+        Error: no decision point has this name, and a pass that might declare it cannot be imported.
     """
     name = current_name(name)
     search(name)
@@ -25,22 +25,22 @@ def search_point(name: str) -> Point:
 
 
 def search(name: str) -> bool:
-    """Whether there is a decision point of this name once those passes are imported that may declare it.
+    """Whether a decision point of this name exists, after importing passes that may declare it.
 
-    The pass of the same name is imported first, and the others only if that does not declare it.
+    Imports the pass of the same name first, and the others only if that does not declare the point.
 
     Raises:
-        Error: there is none, and one of the passes cannot be imported.
+        Error: no decision point has this name, and one of the passes cannot be imported.
     """
     if is_known(name):
         return True
     from passpilot.passes.python.registry import LLVM, MLIR
 
     failed: list[Error] = []
-    passes = [(registry, each) for registry in (LLVM, MLIR) for each in registry.names()]
-    for registry, each in sorted(passes, key=lambda pair: pair[1] != name):
+    passes = [(registry, pass_name) for registry in (LLVM, MLIR) for pass_name in registry.names()]
+    for registry, pass_name in sorted(passes, key=lambda pair: pair[1] != name):
         try:
-            registry.find(each)
+            registry.find(pass_name)
         except Error as error:
             failed.append(error)
         if is_known(name):

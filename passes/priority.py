@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`PriorityAdvisor`: asks a runner for the place of each live range in the queue of the register allocator.
+"""`PriorityAdvisor`: asks a runner for the priority of each live range in the register allocator's queue.
 
-The larger the number, the earlier the live range gets a register. A range is asked about again whenever it
-is put back into the queue, after a split for instance.
+The larger the priority, the earlier the live range gets a register. LLVM asks again whenever it puts the live
+range back into the queue, for instance after a split.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 class PriorityAdvisor(Advisor):
-    """Advises LLVM's greedy register allocator on the order of live ranges by a runner.
+    """Lets a runner decide the order of live ranges for LLVM's greedy register allocator.
 
     Args:
         runner: a Python policy, a runner spec such as ``onnx:model.onnx``, or a `Runner`.
-        log: path of a decision log to write; one compilation per log.
-        on_error: what a failing runner does: ``fail`` ends the compilation with its error; ``default`` lets
-            LLVM's own heuristic decide instead, and counts and reports it.
-        timeout: seconds that each wait for another process may take.
+        log: path of the decision log to write; each compilation needs its own log.
+        on_error: what happens when the runner fails: ``fail`` ends the compilation with its error; with
+            ``default`` LLVM's own heuristic decides, and the fallback is counted and reported.
+        timeout: the most seconds to wait for an answer of another process.
 
     Raises:
-        RunnerError: the runner cannot be made, or does not fit the decision point.
+        RunnerError: the runner cannot be created, or does not fit the decision point.
     """
 
     point = "priority"
@@ -49,7 +49,7 @@ class PriorityAdvisor(Advisor):
 
     @property
     def stats(self) -> Stats:
-        """The counts until now."""
+        """The counts so far."""
         counts = self._counts()
         return Stats(
             decisions=counts["decisions"],

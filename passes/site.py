@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a decision of a pass in Python is about: the function around it, and its place in the source."""
+"""Finds the enclosing function and the source place of a Python pass's `site`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from passpilot.plugin.mlir.place import operation_of, place_of, symbol_around
 
 
 def context_of(site: object) -> str:
-    """The name of the function that a decision is about; empty if it is about a whole module."""
+    """The name of the function that contains `site`; empty for a whole module."""
     if isinstance(site, str):
         return site
     if isinstance(site, Site):
@@ -24,7 +24,7 @@ def context_of(site: object) -> str:
 
 
 def location_of(site: object) -> tuple[str, int, int] | None:
-    """File, line and column of what a decision is about, as far as debug information tells."""
+    """File, line and column of `site`; None if debug information does not have them."""
     if isinstance(site, Site):
         return site.place
     if isinstance(site, Loop):

@@ -4,8 +4,7 @@
 File format: the JSON file of LLVM's ``-ir2vec-vocab-path``, with the sections ``Opcodes``, ``Types`` and
 ``Arguments``. A section maps entities to vectors, ``"Add": [0.1, ...]``, all of one length. As in LLVM,
 missing entities count as zero, and ``-ir2vec-opc-weight``, ``-ir2vec-type-weight`` and ``-ir2vec-arg-weight``
-weigh the
-sections. Source: LLVM's IR2Vec, after VenkataKeerthy et al., ACM TACO 17(4), 2020.
+weigh the sections. Source: LLVM's IR2Vec, after VenkataKeerthy et al., ACM TACO 17(4), 2020.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot.llvmlite`: advised compilation for compilers that are written with llvmlite, and for Numba.
+"""`passpilot.llvmlite`: advised compilation for Numba and for compilers written with llvmlite.
 
     optimized = passpilot.llvmlite.optimize(module, "default<O2>", [passpilot.InlineAdvisor(decide)])
     engine.add_module(optimized)
 
-llvmlite has an LLVM of its own, linked into it, which knows nothing of the one that passpilot runs in:
-modules cross over as bitcode, and as text to a llvmlite with an older LLVM.
+llvmlite contains its own LLVM, separate from passpilot's. Modules pass between the two as bitcode, or as text
+if llvmlite's LLVM is older.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Modules of LLVM 22 as text that LLVM 20 reads: what it does not know is left out, or said in its words.
+"""Writes modules of LLVM 22 as text for LLVM 20: drops or rewrites what LLVM 20 does not know.
 
-Nothing here may change what a program means. An attribute that says less than the one it stands for is right,
-and so is none; whatever else the older LLVM does not know stays, and is refused by its parser, by name.
-Bitcode would not do: the older reader takes some of it for something else (the bits of ``memory``).
+This must not change the meaning of a program. Weakening or dropping an attribute is safe; other unknown
+constructs stay in the text, and LLVM 20's parser refuses them by name. Bitcode is no alternative: LLVM 20
+misreads some of LLVM 22's, such as the bits of ``memory``.
 
-Source: llvm/IR/Attributes.td, llvm/Support/ModRef.h and llvm/IR/Intrinsics.td of both.
+Source: llvm/IR/Attributes.td, llvm/Support/ModRef.h and llvm/IR/Intrinsics.td of both versions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from passpilot.plugin.module import Module
 
 _UNKNOWN: Final = r"dead_on_return(?:\(\d+\))?|nocreateundeforpoison|sanitize_alloc_token|captures\([^()]*\)"
 _WORD: Final = re.compile(
-    # No attribute is what is quoted, stands in a comment, or is part of a name.
+    # Skips quoted text, comments, and parts of names.
     rf'"[^"]*"|;[^\n]*|(?<![\w.$%@!#-])(?:(?P<gone>{_UNKNOWN})|memory\((?P<memory>[^()]*)\))(?![\w.$:-])'
 )
 _DECLARED: Final = re.compile(r"^declare [^\n]*@llvm\.[^\n]*\n", re.MULTILINE)
@@ -32,19 +32,19 @@ _ALIGNED: Final = re.compile(
     r"(?P<before>\w>? (?:[a-z]\w* )*?)align (?P<bytes>\d+) (?P<pointer>[%@][^\s,]+)(?=,)"
 )
 _ORDER: Final = ("none", "read", "write", "readwrite")
-"""The accesses; the place of each is the set of its two bits."""
+"""The accesses; the index has bit 0 for read and bit 1 for write."""
 
 
 def assembly(module: Module) -> str:
-    """The text of a module for LLVM 20, without its debug information."""
+    """The text of a module for LLVM 20, without debug information."""
     plain = Module.read(module.bitcode(), name=module.name, verify=False, strip_debug=True)
     return older(str(plain))
 
 
 def older(text: str) -> str:
-    """LLVM assembly as LLVM 20 reads it, if it can say it.
+    """Rewrite LLVM assembly for LLVM 20, as far as possible.
 
-    Intrinsics are left undeclared: the parser declares those that it knows, and names those that it does not.
+    Drops the declarations of intrinsics: the parser adds those that it knows and refuses others by name.
     """
     text = _WORD.sub(_reworded, _DECLARED.sub("", text))
     text = _EMPTY.sub(r'\1 "no-attributes" }', text)
@@ -53,7 +53,7 @@ def older(text: str) -> str:
 
 
 def _aligned(match: re.Match[str]) -> str:
-    """A call of a masked access, with its alignment where LLVM 20 has it: an operand after the pointer."""
+    """A masked memory access with the alignment as an operand after the pointer, as in LLVM 20."""
     return _ALIGNED.sub(r"\g<before>\g<pointer>, i32 \g<bytes>", match[0], count=1)
 
 
@@ -66,14 +66,12 @@ def _reworded(match: re.Match[str]) -> str:
 
 
 def _effects(text: str) -> str:
-    """The effects on memory where errno belongs to all other memory, and what only targets know to the
-    inaccessible.
-    """
-    told = [part.strip().rpartition(": ")[::2] for part in text.split(",")]
-    by_place = {place: _ORDER.index(access) for place, access in told}
+    """The effects in LLVM 20's locations: errno becomes other memory, target memory becomes inaccessible."""
+    parts = [part.strip().rpartition(": ")[::2] for part in text.split(",")]
+    by_place = {place: _ORDER.index(access) for place, access in parts}
     rest = by_place.get("", 0)
     others = rest | by_place.get("errnomem", rest)
-    inaccessible = [by_place.get(each, rest) for each in ("inaccessiblemem", "target_mem0", "target_mem1")]
+    inaccessible = [by_place.get(place, rest) for place in ("inaccessiblemem", "target_mem0", "target_mem1")]
     hidden = inaccessible[0] | inaccessible[1] | inaccessible[2]
     argument = by_place.get("argmem", rest)
     return f"{_ORDER[others]}, argmem: {_ORDER[argument]}, inaccessiblemem: {_ORDER[hidden]}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`optimize` and `emit` for modules of llvmlite: over to our LLVM, and back."""
+"""`optimize` and `emit` for llvmlite's modules: converts to passpilot's LLVM and back."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from passpilot.plugin.compile import PipelineOptions, Remarks
 
 OLDEST: Final = 20
-"""The oldest that `passpilot.passes.llvmlite.downgrade` writes for."""
+"""The oldest LLVM that `passpilot.passes.llvmlite.downgrade` supports."""
 UNSET: Final = "unknown-unknown-unknown"
-"""What llvmlite.ir writes for the triple of a module that was given none."""
+"""The triple that llvmlite.ir writes for a module without one."""
 
 
 def optimize(
@@ -116,7 +116,7 @@ def emit(
 
 
 def _read(who: str, module: ir.Module | ModuleRef, *, for_codegen: bool = False) -> Module:
-    """A module of ours with what is in one of llvmlite's."""
+    """A copy of llvmlite's module as a `Module`."""
     from llvmlite import ir
     from llvmlite.binding import ModuleRef, get_process_triple
 
@@ -131,7 +131,7 @@ def _read(who: str, module: ir.Module | ModuleRef, *, for_codegen: bool = False)
 
 
 def _given(module: Module, context: ContextRef | None) -> ModuleRef:
-    """The module as llvmlite's LLVM reads it."""
+    """A copy of the module in llvmlite's LLVM."""
     from llvmlite import binding
 
     try:
@@ -149,7 +149,7 @@ def _given(module: Module, context: ContextRef | None) -> ModuleRef:
 
 
 def _unreadable(name: str, told: str) -> InputError:
-    """The error that names what llvmlite's LLVM does not know: its message, and the line if it shows one."""
+    """The error for IR that llvmlite's LLVM cannot read; has its message, and the line if it shows one."""
     from llvmlite.binding import llvm_version_info
 
     lines = [line.strip() for line in told.splitlines() if line.strip(" ^")]

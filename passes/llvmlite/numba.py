@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`advised_numba`: what Numba compiles in a `with` block is optimized by LLVM 22, with advisors.
+"""`advised_numba`: optimizes with LLVM 22 and advisors what Numba compiles in a `with` block.
 
-Numba's CPU target makes a code library per function, of the class that its codegen names. While a block is
-active somewhere, that class is ours: one that hands the linked module of the library over, where Numba would
-run its -O3. The context (`contextvars`) in which a library is compiled decides whether it is advised, so that
-other threads get Numba as it is.
+Numba's CPU target creates a code library per function; its codegen names the class. While any block is
+active, that class is ours: where Numba would run its -O3, it passes the linked module to passpilot. The
+context (`contextvars`) in which a library is compiled decides whether it is advised, so other threads get
+plain Numba.
 """
 
 from __future__ import annotations
@@ -37,23 +37,24 @@ _LOCK: Final = threading.Lock()
 
 @dataclass(frozen=True)
 class _Advised:
-    """What one block asks for."""
+    """The arguments of one `with` block."""
 
     pipeline: str
     advisors: tuple[AdvisorLike, ...]
     at: Mapping[str, str]
     key: str = field(default_factory=lambda: uuid.uuid4().hex)
-    """For Numba's cache on disk: no function that is in it was compiled for this block."""
+    """A unique key for Numba's disk cache, so that nothing cached is reused in this block."""
     compiled: threading.Event = field(default_factory=threading.Event)
     """Set once Numba has compiled a function in this block."""
 
     def of(self, function: Literal["optimize", "emit"]) -> list[AdvisorLike]:
-        """The advisors that `function` takes: `optimize` all that `emit` does not."""
-        return [each for each in self.advisors if (each.point in hooked("emit")) == (function == "emit")]
+        """The advisors for `function`: those of emit's points for `emit`, all others for `optimize`."""
+        chosen = function == "emit"
+        return [advisor for advisor in self.advisors if (advisor.point in hooked("emit")) == chosen]
 
 
 _ACTIVE: Final[ContextVar[_Advised | None]] = ContextVar("_ACTIVE", default=None)
-"""The innermost block of this context; None also while one of its libraries is being compiled."""
+"""The innermost block of this context; None also while passpilot compiles one of its libraries."""
 
 
 class _CodegenPassManager(Protocol):
@@ -63,7 +64,7 @@ class _CodegenPassManager(Protocol):
 
 
 class _Codegen(Protocol):
-    """What we use of `numba.core.codegen.JITCPUCodegen`."""
+    """The members of `numba.core.codegen.JITCPUCodegen` that we use."""
 
     _library_class: type
     _tm_features: str
@@ -123,29 +124,29 @@ def advised_numba(
 
 @contextmanager
 def _may_idle(advisors: Sequence[AdvisorLike]) -> Iterator[None]:
-    """Let advisors be asked nothing: many functions need no decision, and on some processors none does."""
-    known = [each for each in advisors if isinstance(each, Advisor)]
-    before = [each.may_idle for each in known]
-    for each in known:
-        each.may_idle = True
+    """Silences the warning about advisors that were never asked: many functions need no decision."""
+    known = [advisor for advisor in advisors if isinstance(advisor, Advisor)]
+    before = [advisor.may_idle for advisor in known]
+    for advisor in known:
+        advisor.may_idle = True
     try:
         yield
     finally:
-        for each, may_idle in zip(known, before, strict=True):
-            each.may_idle = may_idle
+        for advisor, may_idle in zip(known, before, strict=True):
+            advisor.may_idle = may_idle
 
 
 _blocks = 0
 
 
 def _enter(codegen: _Codegen) -> None:
-    """Put our class into the codegen, for the first of all blocks."""
+    """Install our library class in the codegen when the first block begins."""
     global _blocks
     if _blocks == 0:
         original = codegen.magic_tuple
 
         def magic_tuple() -> tuple[object, ...]:
-            """The key of Numba's cache on disk."""
+            """The key of Numba's disk cache."""
             active = _ACTIVE.get()
             return original() if active is None else (*original(), active.key)
 
@@ -155,18 +156,18 @@ def _enter(codegen: _Codegen) -> None:
 
 
 def _leave(codegen: _Codegen) -> None:
-    """Take it out again, after the last."""
+    """Remove our library class when the last block ends."""
     global _blocks
     _blocks -= 1
     if _blocks == 0:
-        del codegen._library_class, codegen.magic_tuple  # the class of the codegen has its own
+        del codegen._library_class, codegen.magic_tuple  # uncovers the attributes of the codegen's class
 
 
 def _codegen() -> _Codegen:
     """The codegen of Numba's CPU target.
 
     Raises:
-        InputError: there is none that we know.
+        InputError: Numba is missing, or its codegen is not supported.
     """
     try:
         registry = import_module("numba.core.registry")
@@ -185,12 +186,12 @@ def _codegen() -> _Codegen:
             'run: pip install "passpilot[numba]"'
         )
     with import_module("numba.core.compiler_lock").global_compiler_lock:
-        context.refresh()  # compiles Numba's own run time, once per process, which is nobody's decision
+        context.refresh()  # compiles Numba's run time, once per process, without advisors
     return cast("_Codegen", codegen)
 
 
 class _Library(Protocol):
-    """What we use of `numba.core.codegen.JITCodeLibrary`."""
+    """The members of `numba.core.codegen.JITCodeLibrary` that we use."""
 
     _codegen: _Codegen
     _final_module: ModuleRef
@@ -206,7 +207,7 @@ class _Library(Protocol):
 
 @cache
 def _library_class() -> type:
-    """A class of code libraries that asks; made only once Numba is there."""
+    """Our class of code libraries; created on first use, because it needs Numba."""
     from numba.core.codegen import JITCodeLibrary
 
     class AdvisedCodeLibrary(JITCodeLibrary):
@@ -234,7 +235,7 @@ def _library_class() -> type:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """While passpilot compiles: what a policy in Numba needs compiled is compiled by Numba alone."""
+    """Switches advice off while passpilot compiles, so that a policy may itself use Numba."""
     token = _ACTIVE.set(None)
     try:
         yield
@@ -243,7 +244,7 @@ def _alone() -> Iterator[None]:
 
 
 def _optimize(library: _Library, active: _Advised) -> None:
-    """What Numba does, with our pipeline for its -O3.
+    """Repeats Numba's steps, with our pipeline in place of its -O3.
 
     Source: CPUCodeLibrary._optimize_final_module of Numba 0.68.
     """
@@ -258,7 +259,7 @@ def _optimize(library: _Library, active: _Advised) -> None:
         mcpu=codegen._get_host_cpu_name(),
         mattr=codegen._tm_features,
     )
-    _run(library, loop_vectorize=False, slp_vectorize=False, opt=0)  # for the pruning that comes with it
+    _run(library, loop_vectorize=False, slp_vectorize=False, opt=0)  # for its reference pruning only
 
 
 def _run(library: _Library, **options: object) -> None:
@@ -278,9 +279,9 @@ def _emit(library: _Library, advisors: Sequence[AdvisorLike]) -> bytes:
 
 
 def _load(library: _Library, code: bytes, finalize: Callable[[], None]) -> None:
-    """Finalize a library with `code` for what Numba's LLVM would generate.
+    """Finalize a library with `code` in place of the code of Numba's LLVM.
 
-    Numba's JIT takes it for an object from the cache on disk, where it may go afterwards.
+    `code` is passed to Numba's JIT like an object from the disk cache, and may be cached afterwards.
     """
     cached = library._object_caching_enabled
     library.enable_object_caching()

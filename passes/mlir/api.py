@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot.mlir`: passes written in Python, for MLIR's pipelines.
+"""`passpilot.mlir`: registers and runs passes written in Python for MLIR's pipelines.
 
     @passpilot.mlir.pass_("double-constants", anchor="func.func")
     @dataclass(frozen=True)
@@ -9,9 +9,9 @@
         def run(self, operation):
             ...
 
-The fields are its options, as in ``builtin.module(func.func(double-constants{limit=5},cse),inline)``.
-`run` gets the operation, an ``ir.Operation`` of the bindings at hand, and returns nothing. It fails by an
-exception, or by `signal_pass_failure`.
+The fields are the pass's options, as in ``builtin.module(func.func(double-constants{limit=5},cse),inline)``.
+`run` gets the operation, an ``ir.Operation`` of the installed bindings, and returns nothing. It fails by
+raising an exception or by calling `signal_pass_failure`.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ def pass_(name: str, *, anchor: str = "") -> Callable[[Pass], Pass]:
     """Register the decorated class as a pass.
 
     Args:
-        name: what pipeline text calls it, in kebab-case.
-        anchor: the operation it runs on, such as ``func.func``; empty for any.
+        name: the name in pipeline text, in kebab-case.
+        anchor: the operation that the pass runs on, such as ``func.func``; empty for any.
 
     Raises:
-        RegistrationError: the name is taken, or the class is no frozen dataclass with
+        RegistrationError: the name is taken, or the class is not a frozen dataclass with
             ``run(self, operation)`` and fields that can be options.
     """
     origin = definition_origin()

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`lower`: from func, scf, arith, memref, tensor, linalg and the like to LLVM IR.
+"""`lower`: lowers func, scf, arith, memref, tensor, linalg and similar dialects to LLVM IR.
 
     text = passpilot.mlir.lower(module)
     llvm = passpilot.Module.read(text.encode(), for_codegen=True)
     passpilot.optimize(llvm, "default<O2>", [passpilot.InlineAdvisor(decide)])
 
-Tensors become buffers first, which are freed where they are of no more use; what a function returns is its
-caller's.
+Tensors become buffers first, which are freed after their last use; the caller owns returned buffers.
 """
 
 from __future__ import annotations
@@ -28,25 +27,25 @@ BUFFERIZE: Final = (
     "ownership-based-buffer-deallocation,canonicalize,buffer-deallocation-simplification,"
     "bufferization-lower-deallocations,convert-bufferization-to-memref,cse,canonicalize)"
 )
-"""From tensors to memrefs; copies of a buffer to itself are gone afterwards."""
+"""Lowers tensors to memrefs, and removes copies of a buffer to itself."""
 
 LOWER: Final = (
     "builtin.module(convert-linalg-to-loops,lower-affine,expand-strided-metadata,lower-affine,"
     "convert-scf-to-cf,arith-expand,convert-math-to-llvm,convert-math-to-libm,convert-to-llvm,"
     "reconcile-unrealized-casts,canonicalize,cse)"
 )
-"""From memrefs and loops to the llvm dialect."""
+"""Lowers memrefs and loops to the llvm dialect."""
 
 
 def lower(module: object) -> str:
-    """The LLVM IR of a module, which stays as it is.
+    """Lower a copy of a module to LLVM IR, as text.
 
     Args:
-        module: a module of the bindings at hand, or its text or bytecode.
+        module: a module of the installed bindings, or its text or bytecode.
 
     Raises:
-        InputError: it is none.
-        CompilationError: something in it cannot be lowered.
+        InputError: `module` is none of these.
+        CompilationError: the module cannot be lowered.
     """
     mlir = bindings()
     if isinstance(module, (str, bytes)):
@@ -60,10 +59,10 @@ def lower(module: object) -> str:
 
 
 def to_llvm_dialect(module: Operation) -> None:
-    """Lower a module to the llvm dialect, in place, as MLIR's ExecutionEngine takes it.
+    """Lower a module in place to the llvm dialect, for MLIR's ExecutionEngine.
 
     Raises:
-        CompilationError: a pass has failed.
+        CompilationError: a pass failed.
     """
     try:
         if _has_tensors(module.operation):
@@ -75,7 +74,7 @@ def to_llvm_dialect(module: Operation) -> None:
 
 
 def _ignore(_: object) -> None:
-    """What is worth telling is told by the error."""
+    """Drops a diagnostic; the error repeats the important ones."""
 
 
 def _lower(module: Operation) -> str:
@@ -97,7 +96,7 @@ def _is_of_tensors(operation: Operation) -> bool:
 
 
 def _replace_copies(root: Operation) -> None:
-    """Make loops of copies: of those with strides MLIR makes calls of its run-time library."""
+    """Turn copies into loops; MLIR would lower strided ones to calls of its run-time library."""
     mlir = bindings()
     for copy in operations_in(root):
         if copy.name == "memref.copy" and all(

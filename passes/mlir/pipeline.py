@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Pipeline`: MLIR's pass manager with passes in Python anywhere in it, and what comes of a run.
+"""`Pipeline`: runs MLIR pipelines that may contain Python passes anywhere.
 
-A pass that fails makes its run a pass failure of MLIR's, with a diagnostic where its operation comes from;
-what it raised is raised again once MLIR has stopped. MLIR runs without the GIL, each pass in Python with it.
+A failing Python pass signals a pass failure to MLIR and emits a diagnostic at its operation's location; its
+exception is raised again after MLIR has stopped. MLIR runs without the GIL, Python passes run with it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ WHO = "--pass-pipeline"
 
 
 class _Failure(NamedTuple):
-    """What ended a run: the pass and where its operation comes from, and what it raised, if it did."""
+    """What ended a run: the pass with its operation's location, and its exception, if any."""
 
     who: str
     raised: BaseException | None
@@ -48,14 +48,14 @@ class _Failure(NamedTuple):
 
 @dataclass(slots=True)
 class _Run:
-    """A pass in Python while it runs."""
+    """One run of a Python pass."""
 
     address: int
     failed: bool = False
 
 
 class _Running(threading.local):
-    """The passes in Python that run in this thread, the innermost last."""
+    """The Python passes that are running in this thread, innermost last."""
 
     def __init__(self) -> None:
         self.runs: list[_Run] = []
@@ -65,10 +65,10 @@ _RUNNING = _Running()
 
 
 def signal_pass_failure() -> None:
-    """Make the run of the pass in Python that calls this a failure; the pass goes on until it returns.
+    """Mark the run of the calling Python pass as failed; the pass continues until it returns.
 
     Raises:
-        InputError: no pass runs in this thread.
+        InputError: no Python pass is running in this thread.
     """
     if not _RUNNING.runs:
         raise InputError("signal_pass_failure: expected to be called by a pass that runs, got no such pass")
@@ -78,7 +78,7 @@ def signal_pass_failure() -> None:
 
 
 class Pipeline:
-    """A pipeline that can run on operations of a context; `manager` is the bindings' own pass manager of it.
+    """A pipeline that can run on operations of a context; `manager` is the bindings' pass manager.
 
     Raises:
         PipelineError: the text is wrong.
@@ -106,11 +106,11 @@ class Pipeline:
     ) -> None:
         """Run on an operation, in place.
 
-        `tell` gets each diagnostic; without it, what is no error goes where MLIR sends it.
+        `tell` gets every diagnostic; without it, MLIR handles the diagnostics that are not errors.
 
         Raises:
-            CompilationError: a pass of MLIR's failed.
-            PassError: a pass in Python raised or failed.
+            CompilationError: one of MLIR's passes failed.
+            PassError: a Python pass raised or failed.
             Error: an advisor failed and its `on_error` is ``fail``.
         """
         if not advisors:
@@ -118,7 +118,7 @@ class Pipeline:
             return
         from passpilot.plugin.asking import advised
 
-        with _one_thread(self._context):  # so that decisions come in one order
+        with _one_thread(self._context):  # so that the order of decisions is deterministic
             advised("run_pipeline", advisors, lambda: self._run(operation, tell))
 
     def _run(self, operation: Operation, tell: Callable[[Diagnostic], None] | None) -> None:
@@ -168,14 +168,14 @@ class Pipeline:
         return refused(WHO, self._text, f"pass {name}: {told}", start, end)
 
     def _call(self, name: str, made: Pass, address: int, pass_: int, _: object) -> None:
-        """One run of a pass; nothing may be raised into MLIR."""
+        """Runs a Python pass; MLIR calls this, so it must not raise."""
         location: Any = None
         try:
-            if self._failures:  # in another thread
+            if self._failures:  # a pass has failed in another thread
                 mlir_capi.signal_failure(pass_)
                 return
             operation = mlir_capi.operation_at(address)
-            location = operation.location  # the operation may be gone after a pass that erases it
+            location = operation.location  # read now: the pass may erase the operation
             run = _Run(pass_)
             _RUNNING.runs.append(run)
             try:
@@ -196,7 +196,7 @@ class Pipeline:
 
 
 def listing() -> str:
-    """All passes in Python as text, by the operation that they run on."""
+    """A list of all Python passes, by the operation that they run on."""
     rows = MLIR.known()
     lines: list[str] = []
     for anchor in sorted({row.level for row in rows}):
@@ -206,16 +206,16 @@ def listing() -> str:
 
 
 def run_pipeline(module: Operation, pipeline: str, advisors: Sequence[AdvisorLike] = ()) -> None:
-    """Run a textual pipeline of MLIR's on a module, or on another operation, in place.
+    """Run a textual MLIR pipeline on a module or another operation, in place.
 
-    The text may name passes in Python anywhere, see `passpilot.mlir.pass_`. The advisors take the decisions
-    of their points; with them, MLIR runs in one thread. After an error the module may be half changed.
+    The text may name Python passes anywhere, see `passpilot.mlir.pass_`. With advisors, MLIR runs in one
+    thread. After an error the module may be partly changed.
 
     Raises:
-        InputError: the pipeline is wrong, or `module` is none of the bindings that are used.
+        InputError: the pipeline is wrong, or `module` is not an operation of the installed bindings.
         StaleViewError: `module` has been erased.
-        CompilationError: a pass of MLIR's failed.
-        PassError: a pass in Python raised or failed.
+        CompilationError: one of MLIR's passes failed.
+        PassError: a Python pass raised or failed.
         Error: an advisor failed and its `on_error` is ``fail``.
     """
     mlir = bindings()
@@ -228,10 +228,10 @@ def run_pipeline(module: Operation, pipeline: str, advisors: Sequence[AdvisorLik
 
 @contextlib.contextmanager
 def _one_thread(context: Any) -> Iterator[None]:
-    """Let MLIR work in this thread alone.
+    """Disable MLIR's multithreading for the block.
 
     Raises:
-        InputError: it is at work in several.
+        InputError: called inside a pass while multithreading is on.
     """
     several = context.get_num_threads() > 1
     if several and _RUNNING.runs:
@@ -252,7 +252,7 @@ def _end(element: Element) -> int:
 
 
 def _expected(element: Element, told: str) -> str:
-    """What is wrong with an element, in one line of MLIR's several."""
+    """Shortens MLIR's message about a wrong element to one line."""
     if f"'{element.name}' does not refer to a registered pass" in told:
         return "expected a pass of MLIR's or one in Python, got a name that nobody has registered"
     line = next(line for line in told.splitlines() if line.strip())
@@ -261,13 +261,13 @@ def _expected(element: Element, told: str) -> str:
 
 
 def _stop_if_erased(name: str, location: object, operation: Operation) -> None:
-    """End the process if a pass has erased what it ran on: MLIR has no way to go on, nor to fail."""
+    """End the process if a pass has erased its own operation: MLIR can neither continue nor fail then."""
     try:
-        operation._CAPIPtr  # noqa: B018  (an attribute of what is alive only)
+        operation._CAPIPtr  # noqa: B018  (raises if the operation has been erased)
     except RuntimeError:
         told = "expected the operation to outlive the pass, got it erased; erase it in a pass around it"
         line = f"passpilot: error: {_who(name, location)}: {told}\n"
-        os.write(2, line.encode("utf-8", "backslashreplace"))  # at once: other threads may be here, too
+        os.write(2, line.encode("utf-8", "backslashreplace"))  # one write: several threads may end up here
         os._exit(1)
 
 
@@ -277,7 +277,7 @@ def _who(name: str, location: object) -> str:
 
 
 def _raise(failure: _Failure, errors: Sequence[Diagnostic]) -> None:
-    """Raise what ended a run."""
+    """Raise the error for the failure that ended a run."""
     who, raised = failure
     if raised is None:
         raise PassError(f"{who}: {errors[0].message if errors else 'it signalled a failure'}")

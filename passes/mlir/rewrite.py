@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`rewrite_greedily`: rewrite patterns that are Python functions, applied until none fits any more.
+"""`rewrite_greedily`: applies rewrite patterns, written as Python functions, until none matches any more.
 
-The bindings' rewrite drivers call patterns out of code without exceptions, where one that is raised would be
-the end of the process: here it waits until the driver has returned.
+The bindings' rewrite drivers are compiled without exceptions, so an exception in a pattern would end the
+process. This module catches it and raises it again after the driver has returned.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 def rewrite_greedily(
     operation: Operation, patterns: Mapping[str, Pattern], *, limit: int = 1_000_000
 ) -> None:
-    """Apply patterns to all operations inside one, and fold, until nothing changes.
+    """Apply patterns to all operations inside `operation`, and fold, until nothing changes.
 
     Args:
-        operation: whose inside is rewritten.
-        patterns: for the name of an operation, such as ``arith.addi``, a function of such an operation and of
-            the bindings' ``PatternRewriter``; it returns whether it has rewritten, True or False.
-        limit: how often patterns may rewrite before they count as endless.
+        operation: the operation whose regions are rewritten.
+        patterns: a function for each operation name, such as ``arith.addi``. It takes an operation of this
+            name and the bindings' ``PatternRewriter``, and returns whether it has rewritten: True or False.
+        limit: the number of rewrites after which the patterns count as endless.
 
     Raises:
-        Exception: what a pattern raised; no pattern has been applied after it.
-        PassError: a pattern returned something else, or they never come to an end.
+        Exception: the exception of a pattern; no pattern is applied after it.
+        PassError: a pattern returned something else, or the patterns do not come to an end.
     """
     rewriting = _Rewriting(limit)
     mlir = bindings()
@@ -50,19 +50,19 @@ def rewrite_greedily(
 
 
 class _Rewriting:
-    """One run of patterns; `raised` is what ended it."""
+    """One run of the patterns; `raised` is the exception that ended it."""
 
     def __init__(self, limit: int) -> None:
         self.raised: BaseException | None = None
         self._limit = self._left = limit
 
     def misfits(self, name: str, pattern: Pattern, operation: Any, rewriter: Any) -> bool:
-        """Whether the pattern has not rewritten the operation, which is what the bindings want to know."""
+        """Apply a pattern; returns True, as the bindings expect, if it has *not* rewritten anything."""
         if self.raised is not None:
             return True
         try:
             return not self._rewrites(name, pattern(operation, rewriter))
-        except BaseException as error:  # noqa: BLE001  (raised again above)
+        except BaseException as error:  # noqa: BLE001  (rewrite_greedily() raises it again)
             self.raised = error
             return True
 

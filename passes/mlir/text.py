@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`parse`: the text of an MLIR pipeline, as MLIR reads it.
+"""`parse`: parses the text of an MLIR pipeline as MLIR does.
 
     pipeline ::= operation "(" [elements] ")"
     elements ::= element ("," element)*
     element  ::= operation "(" elements ")" | pass ["{" options "}"]
 
-An operation is ``any`` or a name such as ``func.func``; options may have braces in them, in pairs, and so
-whole pipelines. Spaces may be around each word. Source: parsePipelineText in mlir/lib/Pass/PassRegistry.cpp.
+An operation is ``any`` or a name such as ``func.func``. Options may contain paired braces, and thus whole
+pipelines. Spaces may surround every word. Source: parsePipelineText in mlir/lib/Pass/PassRegistry.cpp.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from passpilot.plugin.errors import PipelineError
 
 DEEPEST: Final = 100
-"""How many pipelines may be inside each other."""
+"""The most pipelines that may be nested."""
 
 _WORD: Final = re.compile(r"[^,(){}]*")
 _BRACE: Final = re.compile(r"[{}]")
@@ -32,9 +32,9 @@ _SPACE: Final = re.compile(r"\s*")
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """A pass with its options, or a pipeline of an operation with the elements in it.
+    """A pass with its options, or a nested pipeline with its elements.
 
-    `start` is the place of its name in the text, `options_start` that of its options.
+    `start` is the offset of the name in the text, `options_start` that of the options.
     """
 
     name: str
@@ -50,10 +50,10 @@ class Element:
 
 
 def parse(who: str, text: str) -> Element:
-    """The pipeline that a text means.
+    """Parse the text of a pipeline.
 
     Raises:
-        PipelineError: it is none; `who` is told to be wrong, and the place is shown.
+        PipelineError: the text is not a pipeline; names `who` and shows the place.
     """
     try:
         text.encode()
@@ -68,7 +68,7 @@ def parse(who: str, text: str) -> Element:
 
 
 def refused(who: str, text: str, told: str, start: int, end: int) -> PipelineError:
-    """The error that names a place in a text, and shows it."""
+    """The error that names the column and underlines the text from `start` to `end`."""
     return refusal(f"{who} at column {start + 1}: {told}", text, start, end)
 
 
@@ -77,7 +77,7 @@ class _PipelineParser:
         self._who, self._text, self._at = who, text, 0
 
     def elements(self) -> Sequence[Element]:
-        """All of the text; what is open is on a stack, so that no depth is too much for Python."""
+        """Parse the whole text; uses a stack, since deep nesting would exceed Python's recursion limit."""
         open_: list[tuple[str, int]] = []
         lists: list[list[Element]] = [[]]
         while True:
@@ -123,7 +123,7 @@ class _PipelineParser:
         raise self._refused(f"expected '}}' after the options of {name}, got the end", first - 1)
 
     def _word(self) -> tuple[str, int]:
-        """The next word and its place; empty where there is none."""
+        """The next word, possibly empty, and its offset."""
         start = _end(_SPACE, self._text, self._at)
         self._at = _end(_WORD, self._text, start)
         return self._text[start : self._at].rstrip(), start

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`advised-tile`: the tile sizes of linalg's structured operations, by the advice of a runner.
+"""`advised-tile`: a runner chooses the tile sizes of structured linalg operations.
 
-The runner is asked about each loop of an operation, the outermost first. The transform dialect does the
-tiling: around the loops of what is left of the operation come those from tile to tile. Run twice, the pass
-tiles the tiles.
+The pass asks about each loop of an operation, outermost first. The transform dialect does the tiling: it puts
+loops over the tiles around a smaller operation. Running the pass twice tiles the tiles.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from passpilot.plugin.mlir.protocols import Operation
 
 MLIR_TILE: Final = DecisionPoint[int].of(TABLE, lambda _: TILE_SIZES.index(0))
-"""The question: one of `TILE_SIZES`, by its place."""
+"""The decision: an index into `TILE_SIZES`."""
 
 _HANDLE: Final = "!transform.any_op"
 
@@ -40,7 +39,7 @@ class AdvisedTile:
     runner: str | None = None
 
     def run(self, root: Operation) -> None:
-        """Ask the runner that it names, or the one that advises the compilation, about each operation."""
+        """Ask the runner of the option `runner`, or the compilation's advisor, about each operation."""
         if self.runner is None:
             tile(root)
         elif found := _found(root):
@@ -52,15 +51,15 @@ def tile(root: Operation) -> None:
     """Tile the structured operations in and below `root` as the advisor of `mlir-tile` advises.
 
     Raises:
-        CompilationError: MLIR refuses to tile one of them.
-        Error: the advisor has failed.
+        CompilationError: MLIR refuses to tile an operation.
+        Error: the advisor failed.
     """
     if MLIR_TILE.name in ASKED.get():
         _tile(_found(root))
 
 
 def _found(root: Operation) -> Sequence[Structured]:
-    """The operations of which a loop may be tiled."""
+    """The operations with a loop that may be tiled."""
     ops = map(structured, operations_in(root))
     return [op for op in ops if op is not None and any(map(may_tile, op.loops))]
 
@@ -71,7 +70,7 @@ def _tile(found: Sequence[Structured]) -> None:
 
 
 def _ask(op: Structured) -> Sequence[int]:
-    """The tile size of each loop."""
+    """The advised tile size of each loop."""
     sizes: list[int] = []
     common = observe_operation(op)
     for number, loop in enumerate(op.loops):
@@ -83,7 +82,7 @@ def _ask(op: Structured) -> Sequence[int]:
 
 
 def _apply(plan: Sequence[tuple[Operation, Sequence[int]]]) -> None:
-    """Tile operations, those in another's body before that, which tiling makes anew."""
+    """Tile operations, inner ones first, because tiling an operation replaces its body."""
     scripts: dict[str, Any] = {}
     for operation, sizes in reversed(plan):
         text = _script(sizes)
@@ -93,7 +92,7 @@ def _apply(plan: Sequence[tuple[Operation, Sequence[int]]]) -> None:
 
 
 def _run(script: Any, operation: Operation) -> None:
-    """Run a script on an operation, which is gone afterwards."""
+    """Run a transform script, which consumes the operation."""
     mlir, where = bindings(), operation.location
     try:
         sequence = script.body.operations[0]
@@ -103,7 +102,7 @@ def _run(script: Any, operation: Operation) -> None:
 
 
 def _script(sizes: Sequence[int]) -> str:
-    """What the transform dialect is to do with an operation."""
+    """The transform script that tiles an operation."""
     count = sum(size > 0 for size in sizes)
     handles = ", ".join([_HANDLE] * (count + 1))
     return f"""module attributes {{transform.with_named_sequence}} {{

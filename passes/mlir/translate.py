@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""LLVM IR of a module in the llvm dialect, in words that LLVM 22 reads.
+"""Translates a module of the llvm dialect to LLVM IR that LLVM 22 reads.
 
-The bindings have an LLVM of their own, newer than ours, which writes numbers in another way: ``f0x3727C5AC``
-has the bits of the type it stands for, decimals are rounded to it, and what is no number has names such as
-``+inf`` and ``-nan(0x1)``. LLVM 22 has the bits of a double for all of them.
+The bindings contain a newer LLVM, which writes floating-point numbers differently: ``f0x3727C5AC`` has the
+bits of the number's own type, decimals are rounded to that type, and infinities and NaNs have names such as
+``+inf`` and ``-nan(0x1)``. For all of these, LLVM 22 expects the bits of a double.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class _FloatFormat(NamedTuple):
-    """A binary format: its bits after the point, and the least exponent of normal numbers."""
+    """A binary format: its fraction bits, and the least exponent of normal numbers."""
 
     fraction: int
     least: int
@@ -53,7 +53,7 @@ def translate(module: Operation) -> str:
     """The LLVM IR of a module of the llvm dialect.
 
     Raises:
-        CompilationError: it has something else, or numbers of more than 64 bits.
+        CompilationError: the module has other dialects, or numbers of more than 64 bits.
     """
     errors: list[Diagnostic] = []
 
@@ -70,10 +70,10 @@ def translate(module: Operation) -> str:
 
 
 def respell(text: str) -> str:
-    """LLVM IR with numbers as LLVM 22 reads them.
+    """Rewrite the numbers in LLVM IR for LLVM 22.
 
     Raises:
-        CompilationError: one has more than 64 bits.
+        CompilationError: a number has more than 64 bits.
     """
     kind = "double"
 
@@ -91,7 +91,7 @@ def respell(text: str) -> str:
 
 
 def _number(match: re.Match[str], kind: _FloatFormat) -> str:
-    """A number by the bits of a double, unless its decimals are good for LLVM 22."""
+    """The number as the bits of a double, or unchanged if LLVM 22 reads the decimal the same way."""
     if match["bits"]:
         bits = _widened(int(match["bits"][3:], 16), 4 * (len(match["bits"]) - 3), kind)
     elif match["name"]:
@@ -105,7 +105,7 @@ def _number(match: re.Match[str], kind: _FloatFormat) -> str:
 
 
 def _widened(bits: int, width: int, kind: _FloatFormat) -> int:
-    """The double of a finite number's bits."""
+    """The bits of the double that equals a finite number, given by its bits in format `kind`."""
     sign, magnitude = bits >> (width - 1), bits & ((1 << (width - 1)) - 1)
     exponent = max(magnitude >> kind.fraction, 1)
     digits = magnitude - ((exponent - 1) << kind.fraction)  # with the leading one of a normal number
@@ -115,7 +115,7 @@ def _widened(bits: int, width: int, kind: _FloatFormat) -> int:
 
 
 def _nameless(name: str, kind: _FloatFormat) -> int:
-    """The double that ``+inf``, ``+qnan``, ``+nan(0x1)`` or ``+snan(0x1)`` stands for."""
+    """The bits of the double for ``+inf``, ``+qnan``, ``+nan(0x1)`` or ``+snan(0x1)``."""
     bits = _INFINITE | (1 << 63 if name[0] == "-" else 0)
     if name[1:] == "inf":
         return bits
@@ -126,7 +126,7 @@ def _nameless(name: str, kind: _FloatFormat) -> int:
 
 
 def _rounded(decimal: str, kind: _FloatFormat) -> float:
-    """The number of a format that is nearest to a decimal, the even one of two."""
+    """The decimal rounded to the format, ties to even."""
     value = Fraction(decimal)
     exponent = max(math.frexp(float(value))[1] - 1, kind.least)
     step = Fraction(2) ** (exponent - kind.fraction)

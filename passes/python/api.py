@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot.llvm`: passes written in Python, for LLVM's pipelines.
+"""`passpilot.llvm`: registers passes written in Python for LLVM's pipelines.
 
     @passpilot.llvm.function_pass("mark-leaves")
     @dataclass(frozen=True)
@@ -9,9 +9,9 @@
         def run(self, function):
             return False
 
-The fields are its options, as in ``-passes='function(mark-leaves{limit=5},instcombine)'``. `run` gets
-the unit of IR that its level says, a `Module`, a tuple of the `Function`s of a call-graph SCC, a `Function`
-or a `Loop`, and returns whether it has changed the IR: True, False, or, to say more, `PreservedAnalyses`.
+The fields are the pass's options, as in ``-passes='function(mark-leaves{limit=5},instcombine)'``. `run` gets
+a `Module`, a tuple of the `Function`s of a call-graph SCC, a `Function` or a `Loop`, as the decorator says.
+It returns whether it has changed the IR: True, False, or, in more detail, `PreservedAnalyses`.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def module_pass(name: str, *, required: bool = False) -> Callable[[Pass], Pass]:
     """Register the decorated class as a pass over modules.
 
     Args:
-        name: what pipeline text calls it, in kebab-case.
-        required: run it also where ``optnone`` or ``-opt-bisect-limit`` skip passes.
+        name: the name in pipeline text, in kebab-case.
+        required: run it even where ``optnone`` or ``-opt-bisect-limit`` skip passes.
 
     Raises:
-        RegistrationError: the name is taken, or the class is no frozen dataclass with ``run(self, module)``
-            and fields that can be options.
+        RegistrationError: the name is taken, or the class is not a frozen dataclass with
+            ``run(self, module)`` and fields that can be options.
     """
     return _decorator(name, "module", required=required)
 

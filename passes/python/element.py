@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""An element of pipeline text that names a pass in Python: the pass it means, or the place that is wrong."""
+"""Builds a Python pass from one element of pipeline text, and points at errors in it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from passpilot.passes.python.registry import PassDefinition
 
 SHOWN: Final = 60
-"""How many characters of a pipeline are shown to either side of what is wrong."""
+"""How many characters of the pipeline an error shows before and after the wrong place."""
 
 
 class Pass(Protocol):
-    """An instance of a class that has been registered."""
+    """An instance of a registered pass class."""
 
     run: Callable[..., object]
 
@@ -31,9 +31,9 @@ def make_pass(
     place: tuple[int, int],
     refused: Callable[[str, int, int], PipelineError],
 ) -> Pass:
-    """The pass with the options that stand at `start`; `place` is that of the whole element.
+    """Create the pass with the options that begin at `start`; `place` is the range of the whole element.
 
-    `refused` makes the error that tells what is wrong between two places.
+    `refused` creates the error from a message and the start and end of the wrong place.
 
     Raises:
         PipelineError: the options are wrong.
@@ -51,7 +51,7 @@ def make_pass(
 
 
 def refusal(told: str, text: str, start: int, end: int) -> PipelineError:
-    """The error that shows what is between two places of a text."""
+    """The error that underlines the text from `start` to `end`."""
     end = max(end, start + 1)
     first = max(start - SHOWN, 0)
     shown = re.sub(r"\s", " ", text[first : min(end, start + SHOWN) + SHOWN])
@@ -59,11 +59,11 @@ def refusal(told: str, text: str, start: int, end: int) -> PipelineError:
 
 
 def raise_again(who: str, raised: BaseException) -> NoReturn:
-    """Raise what a pass has raised, as an error that says which pass.
+    """Raise a pass's exception again, as an error that names the pass.
 
     Raises:
-        PassError: the pass raised an error of its own.
-        Error: it raised one of passpilot's.
+        PassError: the pass raised an exception that is not passpilot's.
+        Error: the pass raised an error of passpilot.
     """
     if not isinstance(raised, Exception):  # Ctrl-C, sys.exit()
         raise raised

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The names in pipeline text: which are LLVM's own, and what others look like.
+"""Tells LLVM's own names in pipeline text from those of Python passes.
 
-Every compilation asks for them, so this imports little.
+Every compilation uses this module, so it imports little.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from functools import cache
 from typing import Final
 
 NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-"""What passes and decision points in Python can be called: kebab-case."""
+"""The names that Python passes and decision points may have: kebab-case."""
 
 _GRAMMAR: Final = re.compile(
     "module|cgscc|function|loop|loop-mssa|machine-function|coro-cond|repeat|devirt|require|invalidate"
     "|default.*|thinlto.*|lto.*|fatlto.*"
 )
-"""What LLVM's grammar of pipelines takes for itself, beside the names of its passes."""
+"""The words of LLVM's pipeline grammar that are not names of passes."""
 
 
 def is_llvm_name(name: str) -> bool:
-    """Whether LLVM has a pass or analysis of this name, or its grammar of pipelines means something by it."""
+    """Whether the name is an LLVM pass or analysis, or a word of its pipeline grammar."""
     return bool(_GRAMMAR.fullmatch(name)) or name in _names()
 
 

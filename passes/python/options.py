@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The options of a pass: the fields of its dataclass, as they are written in pipeline text.
+"""Reads the options of a Python pass from pipeline text; they are the fields of its dataclass.
 
     my-pass{limit=3 mode=fast verbose no-cleanup}
 
-A field ``max_depth`` is the option ``max-depth``. Its type says what may follow the ``=``: bool (``true``,
-``false``; also ``verbose`` and ``no-verbose`` alone), int, float, str, an enum, a Literal, or one of these
-``| None``. A field without a default is an option that must be given.
+The field ``max_depth`` is the option ``max-depth``. The type of the field determines the values after ``=``:
+bool (``true`` or ``false``; also ``verbose`` or ``no-verbose`` alone), int, float, str, an enum, a Literal,
+or one of these ``| None``. A field without a default is a mandatory option.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BOOLEANS: Final = {"true": True, "false": False}
 
 
 class OptionError(Exception):
-    """An option is wrong; `start` and `end` say where in the text of the options."""
+    """An option is wrong; `start` and `end` are its place in the text of the options."""
 
     def __init__(self, text: str, start: int, end: int) -> None:
         super().__init__(text)
@@ -36,7 +36,7 @@ class OptionError(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Option:
-    """One option: its name in pipeline text, the field that it sets, and what values it takes."""
+    """One option: its name in pipeline text, the field that it sets, and the values it takes."""
 
     name: str
     field: str
@@ -53,7 +53,7 @@ def options_of(kind: type) -> tuple[Option, ...]:
     """The options of a pass class, in the order of its fields.
 
     Raises:
-        TypeError: a field has a type that cannot be written in pipeline text, or a default of another type.
+        TypeError: a field's type is not one of those above, or its default has another type.
     """
     try:
         hints = typing.get_type_hints(kind)
@@ -70,7 +70,7 @@ def options_of(kind: type) -> tuple[Option, ...]:
 
 
 def parse_options(options: Sequence[Option], text: str) -> dict[str, object]:
-    """The fields that the text between the braces sets.
+    """The values, by field, that the text between the braces sets.
 
     Raises:
         OptionError: an option is unknown, repeated, missing, or has a value of another type.
@@ -131,7 +131,7 @@ def _option(field: dataclasses.Field[object], hint: object) -> Option:
 
 
 def _type(name: str, hint: object) -> tuple[str, Callable[[str], object], Callable[[object], bool]]:
-    """How a type is called, how its values are read, and which Python values are of it."""
+    """The type in words, a parser of its values, and a check whether a Python value has the type."""
     if hint is bool:
         return "true|false", _table(_BOOLEANS), lambda value: isinstance(value, bool)
     if hint is int:
@@ -181,5 +181,5 @@ def _literal_text(value: object) -> str:
 
 
 def _member_text(member: enum.Enum) -> str:
-    """An enum's value where it is a text, else its name in kebab-case."""
+    """The value of an enum's member if it is a str, else its name in kebab-case."""
     return member.value if isinstance(member.value, str) else member.name.lower().replace("_", "-")

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Passes in Python where pipeline text names them: found, made with their options, and handed to the core.
+"""Finds Python passes in pipeline text, creates them with their options, and passes them to the core.
 
-LLVM's grammar splits a text at ``,()``; what stands between is an element. One that begins with the name of a
-pass in Python is ours, with its options in braces. The core tells LLVM's parser what each such element means;
-everything else is LLVM's.
+LLVM's grammar splits a text into elements at ``,()``. We handle an element that begins with the name of a
+Python pass, with options in braces; the core registers it with LLVM's parser. LLVM handles all others.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ _ELEMENT: Final = re.compile(r"[^,()]+")
 
 
 def bind(pipeline: str, at: Mapping[str, str]) -> _core.Passes | None:
-    """What the core has to know of the passes in Python that the texts name; None if there are none.
+    """The Python passes that the texts name, for the core; None if there are none.
 
     Args:
         pipeline: the pipeline text.
-        at: pipeline texts by LLVM's extension points.
+        at: pipeline texts by LLVM extension point.
 
     Raises:
         PipelineError: an option of a pass is wrong.
-        InputError: there is no such extension point.
+        InputError: an extension point is unknown.
         Error: a pass of another distribution cannot be used.
     """
     _check_points(at)
@@ -52,7 +51,7 @@ def bind(pipeline: str, at: Mapping[str, str]) -> _core.Passes | None:
 def bind_to(
     passes: _core.Passes, element: str, body: Callable[[Callable[..., object]], Callable[..., object]]
 ) -> None:
-    """Tell the core what one element means, if it names a pass in Python, whose run() goes through `body`.
+    """Add the Python pass that `element` names, if any, to `passes`; `body` wraps its run().
 
     Raises:
         PipelineError: an option of the pass is wrong.
@@ -65,7 +64,7 @@ def bind_to(
 
 
 def _find(element: str) -> PassDefinition | None:
-    """The pass in Python that an element names; what only it needs is imported here."""
+    """The Python pass that an element names, or None; imports the registry only if needed."""
     name = re.split("[<{]", element, maxsplit=1)[0]
     if is_llvm_name(name):
         return None
@@ -84,11 +83,11 @@ def _core_passes(runs: Mapping[str, tuple[PassDefinition, Pass]]) -> _core.Passe
 
 
 def raise_failure(passes: _core.Passes) -> None:
-    """Raise what ended the compilation, if a pass did.
+    """Raise the failure of a pass, if one ended the compilation.
 
     Raises:
-        PassError: a pass raised, answered wrongly, or left IR that is not valid.
-        Error: a pass raised an error of passpilot's.
+        PassError: a pass raised, returned a wrong value, or left invalid IR.
+        Error: a pass raised an error of passpilot.
     """
     failure = passes.failure
     if failure is None:
@@ -100,7 +99,7 @@ def raise_failure(passes: _core.Passes) -> None:
 
 
 def listing() -> str:
-    """All passes in Python as text, by level, in the manner of ``opt --print-passes``."""
+    """A list of all Python passes by level, like that of ``opt --print-passes``."""
     from passpilot.passes.python.registry import LLVM
 
     rows = LLVM.known()
@@ -125,7 +124,7 @@ def _check_points(at: Mapping[str, str]) -> None:
 
 
 def _made(definition: PassDefinition, who: str, text: str, match: re.Match[str]) -> Pass:
-    """The pass that an element means, with its options."""
+    """Create the pass of an element, with its options."""
     name, brace, rest = match[0].partition("{")
     start = match.start() + len(name) + len(brace)
     refused = partial(_refused, definition, who, text)

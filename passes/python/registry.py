@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which passes in Python there are: those that a decorator of `passpilot.llvm` or `passpilot.mlir` has
-registered, and those of other distributions, found by their entry points when they are named.
+"""The registries of Python passes, `LLVM` and `MLIR`.
 
-What does not fit is refused at registration: a name that the compiler or another pass has, a class that is no
-frozen dataclass, a field that cannot be an option, a `run` that cannot be called with one unit of IR.
+The decorators of `passpilot.llvm` and `passpilot.mlir` register passes; passes of other distributions are
+found by entry points when their name is used. Registration refuses a name that the compiler or another pass
+has, a class that is not a frozen dataclass, a field that cannot be an option, and a `run` that does not take
+one unit of IR.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PassDefinition:
-    """A pass in Python: its class, and what the compiler has to know of it.
+    """A registered Python pass: its class and its properties.
 
-    `level` is what it runs on: ``module``, ``cgscc``, ``function`` or ``loop`` in LLVM, the name of an
-    operation, or empty for any, in MLIR.
+    `level` is the unit that it runs on. In LLVM: ``module``, ``cgscc``, ``function`` or ``loop``. In MLIR:
+    the name of an operation, or empty for any operation.
     """
 
     name: str
@@ -45,14 +46,14 @@ class PassDefinition:
 
 
 class PassRegistry(Registry[PassDefinition]):
-    """The passes in Python for one compiler.
+    """The Python passes for one compiler.
 
     Args:
         api: the public module whose decorators register here.
         group: the entry-point group for other distributions; an entry is ``NAME = "module:Class"``.
-        own: the passes that come with passpilot, as such entries.
-        compiler: who owns the names that are native.
-        is_native: whether the compiler means something by a name.
+        own: the shipped passes, as entries of the same form.
+        compiler: the compiler's name, for messages.
+        is_native: whether a name belongs to the compiler itself.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class PassRegistry(Registry[PassDefinition]):
         self._mark = f"__{api.replace('.', '_')}_pass__"
 
     def define(self, kind: type, name: str, level: str, origin: str, *, required: bool = False) -> None:
-        """Register a class as a pass; what a decorator at `origin` does.
+        """Register a class as a pass; called by the decorator at `origin`.
 
         Raises:
             RegistrationError: name or class do not fit, or the name is taken.
@@ -80,10 +81,10 @@ class PassRegistry(Registry[PassDefinition]):
         setattr(kind, self._mark, definition)
 
     def register(self, kind: object) -> None:
-        """Register a class that a decorator has defined; nothing happens if it is registered.
+        """Register a decorated class again, for instance after `unregister`; no effect if it is registered.
 
         Raises:
-            RegistrationError: no decorator has defined it, or its name is taken.
+            RegistrationError: the class is not decorated, or its name is taken.
         """
         definition = self._definition_of(kind)
         if definition is None:
@@ -91,7 +92,7 @@ class PassRegistry(Registry[PassDefinition]):
         self.add(definition.name, definition)
 
     def find(self, name: str) -> PassDefinition | None:
-        """The pass of this name; None if it is native, or nobody's.
+        """The Python pass of this name; None if the name is the compiler's or unknown.
 
         Raises:
             Error: the entry point of this name cannot be used.
@@ -124,9 +125,9 @@ class PassRegistry(Registry[PassDefinition]):
         return kind.__dict__.get(self._mark) if isinstance(kind, type) else None
 
     def _load(self, name: str) -> None:
-        """Import the entry point of this name, if there is one, and register the pass that it names.
+        """Import the entry point of this name, if there is one, and register its pass.
 
-        Its module does that, too, but only where it is imported for the first time.
+        The decorator in its module registers the pass, too, but only at the first import.
         """
         entry = self.entry(name)
         if entry is None:
@@ -166,10 +167,10 @@ MLIR: Final = PassRegistry(
 
 
 def check_name(name: object, origin: str) -> None:
-    """Make sure that a pass can have this name.
+    """Check that a pass can have this name.
 
     Raises:
-        RegistrationError: it is none; a decorator without parentheses gets the class for one.
+        RegistrationError: the name is not valid; a decorator without parentheses gets the class as name.
     """
     if not isinstance(name, str) or not NAME.fullmatch(name):
         who = f"pass {name!r} at {origin}"
@@ -191,7 +192,7 @@ def _defined(kind: object, name: str, level: str, origin: str, *, required: bool
     except TypeError as error:
         raise RegistrationError(f"{who}: expected {error}") from error
     doc = (kind.__dict__.get("__doc__") or "").partition("\n")[0]
-    if doc.startswith(f"{kind.__name__}("):  # what dataclass writes of itself
+    if doc.startswith(f"{kind.__name__}("):  # the docstring that dataclass generates
         doc = ""
     return PassDefinition(name, level, kind, required, options, doc, origin)
 
@@ -201,7 +202,7 @@ def _package(entry: EntryPoint) -> str:
 
 
 def _problems(kind: object) -> Iterator[str]:
-    """What is wrong with a class, the worst first."""
+    """The problems of a class, the most basic first."""
     if not isinstance(kind, type):
         yield f"a class, got {kind!r}"
         return

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What an advised register allocation costs, function by function, beside LLVM's default.
+"""Compares the cost of an advised register allocation with LLVM's default, function by function.
 
-The costs are the core's, taken at the end of each function's allocation: counts of spills, reloads, folded
-spills and reloads, copies and rematerialisations, each with the sum of its block frequencies, and their sum
-by the weights of LLVM's RegAllocScore, which itself counts all loads and stores of a function.
+The core takes the costs at the end of each function's allocation: the counts of spills, reloads, folded
+spills and reloads, copies and rematerialisations, the sum of block frequencies for each kind, and the total
+with the weights of LLVM's RegAllocScore. RegAllocScore itself counts all loads and stores of a function.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Side(TypedDict, total=False):
-    """One allocation of one function; `cycles` where llvm-mca was asked."""
+    """One allocation of one function; `cycles` only if llvm-mca was run."""
 
     cost: float
     counts: dict[str, int]
@@ -33,7 +33,7 @@ class Side(TypedDict, total=False):
 
 
 class CostRow(TypedDict):
-    """One function: both allocations, and the cost of the first by that of the second."""
+    """One function: both allocations, and the ratio of their costs, advised / default."""
 
     name: str
     advised: Side
@@ -52,13 +52,13 @@ def allocation_report(
 
     Args:
         before: the module as it was before code generation.
-        wanted: the options of the advised code generation; its file type is changed.
+        wanted: the options of the advised code generation; their file type is changed.
         advised: the costs of the advised code generation.
-        replaying: advisors that take its decisions again, if llvm-mca is to be asked.
-        llvm: LLVM's own options of the command line.
+        replaying: advisors that repeat the advised decisions, to run llvm-mca; None to leave it out.
+        llvm: LLVM's own options from the command line.
 
     Raises:
-        InputError: llvm-mca cannot be asked.
+        InputError: llvm-mca cannot be run.
     """
     default = before.copy()
     wanted.filetype, wanted.remarks.file, wanted.output_asm_variant = file_type("null"), "", None
@@ -94,19 +94,19 @@ def _side(cost: Cost) -> Side:
 
 
 def _sum(rows: Iterable[CostRow], side: str) -> float:
-    sides: list[Mapping[str, float]] = [row[side] for row in rows]  # type: ignore[literal-required]
-    return sum(each["cost"] for each in sides)
+    chosen: list[Mapping[str, float]] = [row[side] for row in rows]  # type: ignore[literal-required]
+    return sum(allocation["cost"] for allocation in chosen)
 
 
 def _ratio(advised: float, default: float) -> float | None:
-    """None where the default costs nothing."""
+    """Advised / default; None if the default costs nothing."""
     return advised / default if default else None
 
 
 def _cycles(
     module: Module, wanted: _core.EmitOptions, advisors: Sequence[AdvisorLike], llvm: Sequence[str]
 ) -> dict[str, float]:
-    """llvm-mca's cycles per call of each function, in the assembly that these advisors lead to."""
+    """llvm-mca's cycles per call of each function, compiled with these advisors."""
     from passpilot.passes.report.throughput import block_throughput
 
     triple = module.triple
@@ -117,14 +117,14 @@ def _cycles(
 
 
 def _processor(triple: str, llvm: Sequence[str]) -> list[str]:
-    """llvm-mca's flags of the processor: those of the command line, or the one that LLVM compiles for."""
+    """llvm-mca's processor flags: those of the command line, else LLVM's default processor."""
     given: list[str] = []
-    for each in llvm:  # a value may be an argument of its own
-        if given and given[-1] in ("-mcpu", "-mattr"):
-            given[-1] += f"={each}"
+    for argument in llvm:
+        if given and given[-1] in ("-mcpu", "-mattr"):  # the value is a separate argument
+            given[-1] += f"={argument}"
         else:
-            given.append("-" + each.lstrip("-"))
-    named = [each for each in given if each.startswith(("-mcpu=", "-mattr="))]
-    if any(each.startswith("-mcpu=") for each in named):
+            given.append("-" + argument.lstrip("-"))
+    named = [flag for flag in given if flag.startswith(("-mcpu=", "-mattr="))]
+    if any(flag.startswith("-mcpu=") for flag in named):
         return named
     return [f"-mcpu={'x86-64' if triple.startswith('x86_64') else 'generic'}", *named]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""llvm-mca's opinion of assembly: the throughput of its blocks, weighted by how often they run.
+"""Estimates the cycles of functions: llvm-mca's throughput of their blocks, weighted by block frequency.
 
-The assembly is what LLVM prints with comments, which name the blocks. Each block becomes one region of
-llvm-mca, whose reciprocal throughput is the least number of cycles that its instructions need.
+The input is LLVM's assembly with comments, which name the blocks. Each block becomes one llvm-mca region; its
+reciprocal throughput is the least number of cycles that its instructions need.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MCA: Final = f"llvm-mca-{MAJOR}"
 DEADLINE: Final = 600.0
-"""Seconds for all blocks of a module."""
+"""Seconds that llvm-mca may take for a module."""
 
 _FUNCTION: Final = re.compile(r"\s-- Begin function (.+)$")
 _SYNTAX: Final = re.compile(r"\s*\.(intel|att)_syntax\b")
@@ -36,12 +36,12 @@ def block_throughput(
     """Cycles per call of each function: the sum of its blocks' reciprocal throughput times frequency.
 
     Args:
-        assembly: as LLVM prints it.
+        assembly: LLVM's assembly with comments.
         flags: llvm-mca's target: ``-mtriple=``, ``-mcpu=``, ``-mattr=``.
         frequencies: function -> block number -> executions per call.
 
     Raises:
-        InputError: llvm-mca is not there, or cannot judge this processor.
+        InputError: llvm-mca is not installed, takes too long, or does not support the processor.
     """
     blocks: list[tuple[str, int]] = []
     marked = "\n".join([*_marked(assembly, blocks), ""])
@@ -54,9 +54,9 @@ def block_throughput(
 
 
 def _marked(assembly: str, blocks: list[tuple[str, int]]) -> Iterator[str]:
-    """The lines with llvm-mca's marks around each block; what is outside of functions is left out.
+    """The lines of functions, with llvm-mca's marks around each block.
 
-    A region is named by the place of its block in `blocks`, to which function and number are added.
+    Appends (function, block number) to `blocks`; the name of a region is the block's index in that list.
     """
     function, comment, open_region = "", "#", False
     for line in assembly.splitlines():

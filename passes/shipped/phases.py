@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Phases`: the order of passes as a sequence of decisions, in the manner of POSET-RL.
+"""`Phases`: chooses the order of passes by a sequence of decisions, as POSET-RL does.
 
     PHASES = Phases(
         "my-phases",
@@ -16,8 +16,8 @@
         def run(self, module):
             return PHASES.run(module, self.budget)
 
-Each time the runner sees an embedding of the unit as it is now and picks the pipeline of the table that runs
-on it next, or stops. Source of the idea: Jain et al., POSET-RL, ISPASS 2022.
+At each step the runner sees an embedding of the present unit and picks the pipeline to run next, or stops.
+Source of the idea: Jain et al., POSET-RL, ISPASS 2022.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ if TYPE_CHECKING:
     Embed: TypeAlias = Callable[[Unit], object]
 
 STOP: Final = 0
-"""The choice that ends the sequence; the others are places in the table, from 1."""
+"""The choice that ends the sequence; choice N runs pipeline N of the table, counted from 1."""
 
 
 class Phases:
-    """A table of pipelines, an embedding, and the decision point that picks from the one by the other.
+    """A table of pipelines, an embedding, and the decision point that picks a pipeline by the embedding.
 
     Args:
-        name: of the decision point, as ``--advise NAME=RUNNER`` calls it.
-        table: pipeline texts of LLVM's passes: for modules, or, if `run` gets functions, of function passes.
-        embedding: the tensor that `embed` gives.
-        embed: the embedding of a unit, made anew for each decision.
+        name: of the decision point, the NAME of ``--advise NAME=RUNNER``.
+        table: texts of LLVM's pipelines: of modules, or of functions if `run` gets functions.
+        embedding: the spec of the tensor that `embed` returns.
+        embed: computes the embedding of a unit; called for each decision.
 
     Raises:
         RegistrationError: the table is empty, the name is taken, or the tensor does not fit.
@@ -59,15 +59,15 @@ class Phases:
     def __init__(self, name: str, table: Sequence[str], embedding: TensorSpec, embed: Embed) -> None:
         if isinstance(table, str) or not table or not all(table):
             raise RegistrationError(f"phases {name!r}: expected a table of pipeline texts, got {table!r}")
-        told = phase_table(name, embedding, len(table))
+        row = phase_table(name, embedding, len(table))
         point = DecisionPoint[int](
-            name, features=told.rows, advice=told.advice, domain=told.domain, default=_stop
+            name, features=row.rows, advice=row.advice, domain=row.domain, default=_stop
         )
         self._take(point, table, embedding.name, embed)
 
     @classmethod
     def of(cls, told: PointTable, table: Sequence[str], embed: Embed) -> Self:
-        """Those of a point of the catalogue; its first feature is the embedding."""
+        """The phases of a point of the catalogue; its first feature is the embedding."""
         made = cls.__new__(cls)
         made._take(DecisionPoint[int].of(told, _stop), table, told.rows[0].spec.name, embed)
         return made
@@ -79,9 +79,9 @@ class Phases:
         self._embedding, self._embed = embedding, embed
 
     def run(self, unit: Unit, budget: int) -> bool:
-        """Run pipelines on the unit as advised, `budget` of them at most; whether any has changed it.
+        """Run at most `budget` advised pipelines on the unit; returns whether the unit has changed.
 
-        A pipeline that has changed nothing cannot be chosen again before another one has changed something.
+        A pipeline that has changed nothing cannot be chosen again until another one has changed something.
 
         Raises:
             Error: the advisor's failure, or a pipeline of the table is not valid.
@@ -113,6 +113,6 @@ def _stop(_: Mapping[str, object]) -> int:
 
 
 def _size(unit: Unit) -> int:
-    """How many instructions it has."""
+    """The number of instructions."""
     functions = [unit] if isinstance(unit, Function) else unit.functions
     return sum(function.instruction_count for function in functions)

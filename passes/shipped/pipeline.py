@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`advised-pipeline` and `advised-function-pipeline`: what runs next on a module, or function, is advised.
+"""`advised-pipeline` and `advised-function-pipeline`: a runner chooses the pipelines to run on a unit.
 
-Both belong behind LLVM's own pipeline, as in ``default<Oz>,advised-pipeline``, and look for what it has left;
-without a runner they change nothing. A table and an embedding of your own are one `Phases` away.
+Put them after LLVM's own pipeline, as in ``default<Oz>,advised-pipeline``; they look for what it has left.
+Without a runner they change nothing. Use `Phases` for a table and an embedding of your own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`advised-size`: which functions of a fast program are compiled for size, by the advice of a runner.
+"""`advised-size`: a runner chooses the functions to compile for size.
 
-Most of a program hardly ever runs. The pass gives such functions the attribute `optsize` or `minsize`, which
-LLVM's inliner, loop passes and code generator heed, so it belongs in front of them:
+Most functions of a program hardly ever run. The pass gives them the attribute `optsize` or `minsize`, which
+LLVM's inliner, loop passes and code generator heed. So put it before them:
 ``--at pipeline-early-simplification=advised-size``.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from passpilot.plugin.module import Module
 
 SIZE: Final = DecisionPoint[int].of(TABLE, lambda _: GOALS.index(""))
-"""The question: one of `GOALS`, by its place."""
+"""The decision: an index into `GOALS`."""
 
 
 @module_pass("advised-size")
@@ -29,7 +29,7 @@ class AdvisedSize:
     """Makes functions optsize or minsize as the runner of `advised-size` advises; none by default."""
 
     def run(self, module: Module) -> bool:
-        """Ask about each function with a body that is not minsize or optnone."""
+        """Ask about each function that has a body and is not minsize or optnone."""
         calls = calls_by_callee(module.functions)
         asked = [function for function in module.functions if _is_open(function)]
         observed = [observe(function, calls.get(function, ())) for function in asked]
@@ -41,5 +41,5 @@ class AdvisedSize:
 
 
 def _is_open(function: Function) -> bool:
-    """Whether there is something to decide."""
+    """Whether the function may become optsize or minsize."""
     return not function.is_declaration and not {"minsize", "optnone"} & set(function.attributes)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`advised-unroll`: the unroll factor of each innermost loop, by the advice of a runner.
+"""`advised-unroll`: a runner chooses the unroll factor of each innermost loop.
 
-The pass says it to LLVM in the loop's metadata, so it belongs in front of LLVM's unroller and vectorizer:
-``--at vectorizer-start=advised-unroll``. LLVM itself decides whether the loop can be unrolled so.
+The pass writes the factor into the loop's metadata, so put it before LLVM's unroller and vectorizer:
+``--at vectorizer-start=advised-unroll``. LLVM still decides whether the factor is possible.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from passpilot.plugin.ir import Function, Loop
 
 UNROLL: Final = DecisionPoint[int].of(TABLE, lambda _: FACTORS.index(0))
-"""The question: one of `FACTORS`, by its place."""
+"""The decision: an index into `FACTORS`."""
 
 _PREFIX: Final = "llvm.loop.unroll."
 
@@ -31,7 +31,7 @@ class AdvisedUnroll:
     """Sets the unroll factor of inner loops as the runner of `advised-unroll` says; LLVM's own by default."""
 
     def run(self, function: Function) -> PreservedAnalyses:
-        """Ask about each innermost loop whose factor the source does not say."""
+        """Ask about each innermost loop for which the source does not set a factor."""
         asked = [loop for loop in function.loops if not (loop.subloops or _is_decided(_hints(loop)))]
         choices = UNROLL.ask_all(map(observe, asked), asked)
         for loop, choice in zip(asked, choices, strict=True):
@@ -45,7 +45,7 @@ def _hints(loop: Loop) -> tuple[object, ...]:
 
 
 def _is_decided(hints: Iterable[object]) -> bool:
-    """Whether the loop's metadata has a word on unrolling, as of ``#pragma unroll``."""
+    """Whether the loop's metadata already mentions unrolling, for instance by ``#pragma unroll``."""
     words = (hint[0] for hint in hints if isinstance(hint, tuple) and hint)
     return any(isinstance(word, str) and word.startswith(_PREFIX) for word in words)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Advisors of a compiler that has loaded our plugin, for plugin/native/loaded/advisor.h to call."""
+"""Advisors in a stock compiler that has loaded our plugin; plugin/native/loaded/advisor.h calls them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from passpilot.plugin.embedded import Function, Tell
 
     MakeAdvisor = Callable[[str, str, str | None, OnError, float, float], Advisor]
-    """By point, runner, log, what a failing runner does, timeout and limit."""
+    """Creates an advisor from point, runner, log, on_error, timeout and limit."""
 
 
 _MAKE: MakeAdvisor
 
 _STARTED: Final[dict[int, tuple[Advisor, _core.Advisor]]] = {}
-"""The advisors in use, by the address of the session."""
+"""The advisors in use, by the address of their session."""
 
 
 def _start(
@@ -39,7 +39,7 @@ def _start(
 ) -> int:
     policy: OnError = "default" if on_error == b"default" else "fail"
     advisor = _MAKE(point.decode(), os.fsdecode(runner), os.fsdecode(log) or None, policy, timeout, limit)
-    advisor.may_idle = True  # the plugin knows whether somebody should have asked
+    advisor.may_idle = True  # the plugin itself warns of a runner that is never asked
     try:
         core = advisor.start()
         assert core is not None, "where nobody is to be asked, the plugin asks nobody"
@@ -74,15 +74,15 @@ def connect(
     make: MakeAdvisor,
     more: Sequence[Function],
 ) -> None:
-    """Write the functions into the struct at an address.
+    """Write the callbacks into the plugin's struct.
 
     Args:
-        address: of `AdvisorCalls` or what extends it.
-        tell: the plugin's.
-        load: runs files and tells the passes that they register.
-        end: the process ends.
-        make: makes an advisor.
-        more: further members of the struct.
+        address: the address of `AdvisorCalls`, or of a struct that extends it.
+        tell: the plugin's function for results and messages.
+        load: runs files and reports the passes that they register.
+        end: called when the process ends.
+        make: creates an advisor.
+        more: further members of the struct, in order.
     """
     global _MAKE
     _MAKE = make

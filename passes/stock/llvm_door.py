@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What Python does for a stock compiler of LLVM's that has loaded our plugin and started this interpreter.
+"""The Python side of the plugin in a stock LLVM compiler; the plugin starts this interpreter.
 
-Its passes run here: the core that they are written against uses the one libLLVM of the process.
+Python passes run in this process: the core that they use shares the process's libLLVM.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 class _LoadedCompilation:
-    """The passes of one pipeline, and those who advise them."""
+    """The Python passes of one pipeline, and their advisors."""
 
     def __init__(self, address: int) -> None:
         self.passes = _core.Passes.of(address)
         self._advisors: dict[str, tuple[PointAdvisor, _core.Advisor]] = {}
 
     def find(self, element: str) -> None:
-        """Add the pass that an element of pipeline text names, if it is one in Python."""
+        """Add the Python pass that an element of pipeline text names, if any."""
         bind_to(self.passes, element, self._advised)
 
     def advise(self, advisor: PointAdvisor) -> None:
@@ -52,7 +52,7 @@ class _LoadedCompilation:
         self._advisors[advisor.point] = (advisor, core)
 
     def explain(self) -> None:
-        """Raise what has gone wrong."""
+        """Raise the failure of an advisor or a pass."""
         error: BaseException | None = None
         for advisor, core in self._advisors.values():
             if core.failure is not None:
@@ -63,7 +63,7 @@ class _LoadedCompilation:
         raise_failure(self.passes)
 
     def end(self, *, good: bool, stats: bool) -> None:
-        """The compilation has ended."""
+        """End the compilation: close the advisors, and raise their errors."""
         self.passes.end()
         errors = []
         for advisor, core in self._advisors.values():
@@ -87,7 +87,7 @@ class _LoadedCompilation:
             ASKED.reset(token)
 
     def _advised(self, run: Callable[..., object]) -> Callable[..., object]:
-        """The body of a pass: its questions go to the advisors of this compilation."""
+        """Wraps a pass's run() so that the advisors of this compilation take its decisions."""
 
         def body(unit: object) -> object:
             with self._asked():
@@ -97,7 +97,7 @@ class _LoadedCompilation:
 
 
 def _finished(advisor: PointAdvisor, error: BaseException | None) -> BaseException | None:
-    """What an advisor raises at its end."""
+    """Finish an advisor; returns the error that it raises, if any."""
     try:
         advisor.finish(error)
     except BaseException as raised:  # noqa: BLE001  (raised again by the caller)
@@ -106,7 +106,7 @@ def _finished(advisor: PointAdvisor, error: BaseException | None) -> BaseExcepti
 
 
 _COMPILATIONS: Final[dict[int, _LoadedCompilation]] = {}
-"""By the address of the plugin's passes, which is never used twice."""
+"""The compilations by the address of the plugin's passes, which is never reused."""
 
 
 def _compilation(address: int) -> _LoadedCompilation:
@@ -163,7 +163,7 @@ def _make(
 
 
 def connect(address: int, tell: Tell) -> None:
-    """Write the functions into the struct of plugin/native/stock/llvm_calls.h at an address."""
+    """Write the functions of this module into the struct of plugin/native/stock/llvm_calls.h at `address`."""
     more = (
         (_find, None, (c_size_t, TEXT)),
         (_advise, None, (c_size_t, TEXT, TEXT, TEXT, TEXT, c_double)),

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""MLIR's inliner in Python: callees before callers, one decision after the other on the IR as it is by then.
+"""MLIR's inliner in Python: callees before callers, every decision on the present IR.
 
-The order, what is inlined at all, and what is erased are those of MLIR's own pass ``inline``: the functions
-of a component are simplified, then their calls are looked at, those that come with inlined bodies too, and so
-on until nothing is inlined any more, four times at most. Where all that was asked about is refused, the
-module stays as it was.
+It visits, inlines and erases like MLIR's own pass ``inline``: it simplifies the functions of a component,
+then looks at their calls, including those from inlined bodies, and repeats this until nothing is inlined any
+more, four times at most. If all decisions are no, the module stays unchanged.
 
 Source: mlir/lib/Transforms/Utils/Inliner.cpp.
 """
@@ -28,10 +27,10 @@ if TYPE_CHECKING:
     from passpilot.plugin.mlir.protocols import Operation, PassManager
 
     Ask = Callable[[Call, CallGraphNode, CallGraphNode, CallGraph, Callable[[], None]], bool]
-    """Decides on a call, by its caller, its callee, the graph, and what makes the IR whole to look at it."""
+    """Decides on (call, caller, callee, graph, settle); `settle()` makes the IR valid for reading."""
 
 ITERATIONS: Final = 4
-"""How often the functions of a component are simplified, and their calls looked at."""
+"""How often a component is simplified and its calls are visited, at most."""
 
 
 class _Question(NamedTuple):
@@ -42,7 +41,7 @@ class _Question(NamedTuple):
 
 
 class _History(NamedTuple):
-    """The functions whose bodies a call has come with, the last first."""
+    """The inline history of a call, innermost first."""
 
     inlined: CallGraphNode
     before: _History | None
@@ -53,8 +52,8 @@ def inline_bottom_up(root: Operation, pipeline: str, ask: Ask) -> None:
 
     Args:
         root: a module.
-        pipeline: the passes that simplify a function, such as ``canonicalize``; none if empty.
-        ask: decides.
+        pipeline: the passes that simplify a function, such as ``canonicalize``; may be empty.
+        ask: decides whether to inline a call.
 
     Raises:
         InputError: the passes cannot be parsed.
@@ -74,23 +73,23 @@ def inline_bottom_up(root: Operation, pipeline: str, ask: Ask) -> None:
 
 
 def _restore(root: Operation, before: Operation) -> None:
-    """Give a module the contents of another."""
+    """Replace the contents of `root` by those of `before`."""
     ((block,), (old,)) = root.regions[0], before.regions[0]
-    for each in list(block.operations):
-        each.operation.erase()
-    for each in list(old.operations):
-        block.append(each)
+    for view in list(block.operations):
+        view.operation.erase()
+    for view in list(old.operations):
+        block.append(view)
 
 
 class _Simplifier:
-    """Runs a pipeline on functions, one at a time."""
+    """Runs a pipeline on single functions."""
 
     def __init__(self, pipeline: str) -> None:
         self._pipeline = pipeline
         self._managers: dict[str, PassManager] = {}
 
     def __call__(self, node: CallGraphNode) -> bool:
-        """Simplify a function, unless the pipeline is empty; tells whether it may have changed."""
+        """Simplify a function, unless the pipeline is empty; returns whether it may have changed."""
         name, context = node.kind.function, node.operation.context
         if not (self._pipeline and context.is_registered_operation(name)):
             return False
@@ -101,7 +100,7 @@ class _Simplifier:
 
 
 class _Inliner:
-    """Inlines the calls of one graph."""
+    """Inlines the calls of one call graph."""
 
     def __init__(
         self,
@@ -123,7 +122,7 @@ class _Inliner:
         self._splices.close()
 
     def run(self, component: Sequence[CallGraphNode]) -> None:
-        """Simplify the functions of a component, and inline calls in them, until there are none to inline."""
+        """Simplify the functions of a component and inline their calls, until nothing is inlined."""
         for _ in range(ITERATIONS):
             for node in component:
                 if not node.erased and (self._simplify(node) or node.grown):
@@ -132,7 +131,7 @@ class _Inliner:
                 return
 
     def _inline_calls(self, component: Sequence[CallGraphNode]) -> bool:
-        """Look at each call once, those that appear meanwhile included; tells whether any was inlined."""
+        """Visit each call once, including calls of inlined bodies; returns whether any was inlined."""
         questions: list[_Question] = []
         for node in component:
             if node.is_dead:
@@ -141,9 +140,9 @@ class _Inliner:
                 questions += self._questions(node, node.contents.calls, None)
         inlined = False
         try:
-            for each in questions:  # which grow
-                if not each.caller.erased and self._is_wanted(each):
-                    questions += self._inline(each)
+            for question in questions:  # grows during the loop
+                if not question.caller.erased and self._is_wanted(question):
+                    questions += self._inline(question)
                     inlined = True
         finally:
             self._splices.finish()
@@ -164,7 +163,7 @@ class _Inliner:
             if history.inlined is callee:
                 return False
             history = history.before
-        if callee.grown:  # of the same component
+        if callee.grown:  # it is in the same component
             self._splices.finish()
             self._changing.recount(callee)
         if callee is caller or not self._legality.allows(call, caller, callee):
@@ -174,7 +173,7 @@ class _Inliner:
         return answer
 
     def _inline(self, question: _Question) -> Iterator[_Question]:
-        """Replace a call by its callee's body; gives the calls in that."""
+        """Replace a call by its callee's body; returns the calls in the body."""
         call, caller, callee, history = question
         last = callee.discardable and callee.uses == 1
         if callee.kind.by_mlir:
@@ -185,7 +184,7 @@ class _Inliner:
         return self._questions(caller, inner, _History(callee, history))
 
     def _splice(self, call: Operation, callee: CallGraphNode, *, last: bool) -> Sequence[Call]:
-        """Replace a call by its callee's body, a copy of it unless it is the last; gives the calls in it."""
+        """Replace a call by a copy of its callee's body, or by the body itself if this is the last call."""
         body = callee.operation if last else callee.operation.clone(ip=False).operation
         inner = contents_of(body).calls if callee.contents.calls else []
         self._splices.inline(call, callee.kind, body, straight=callee.is_straight)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`ChangingGraph`: keeps a call graph true while the inliner replaces calls and erases functions."""
+"""`ChangingGraph`: keeps a call graph up to date while the inliner replaces calls and erases functions."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ if TYPE_CHECKING:
 
 
 class ChangingGraph:
-    """Changes a module function by function, and notes in its call graph what that changes."""
+    """Updates a call graph, and erases functions from the module."""
 
     def __init__(self, graph: CallGraph) -> None:
         self._graph = graph
 
     def recount(self, node: CallGraphNode) -> None:
-        """Note that a function has changed, and whom it uses now."""
+        """Note that a function has changed, and update the uses of its callees."""
         if not node.mentions:
-            node.changed()  # it uses nobody, and will not begin to
+            node.changed()  # it mentions no symbols and never will
             return
         self._use(node.contents.references, -1)
         node.changed()
         self._use(node.contents.references, 1)
 
     def merge(self, callee: CallGraphNode, caller: CallGraphNode, *, moved: bool) -> None:
-        """Note that a call has been replaced by its callee's body, which is lost to the callee if `moved`."""
+        """Note that the callee's body has replaced a call; if `moved`, the callee has lost its body."""
         references = callee.contents.references
         own = caller.contents.references
         own[callee.name] -= 1
         if references:
             own.update(references)
-        # The call and what returns are gone, or have become branches to and from the body.
+        # The call and the returns are gone, or have become branches to and from the body.
         straight = callee.is_straight
         caller.operations += callee.operations - 2 * straight
         caller.blocks += callee.blocks + (-1 if straight else 1)
@@ -47,7 +47,7 @@ class ChangingGraph:
             self._use(references, 1)
 
     def erase(self, node: CallGraphNode) -> None:
-        """Erase a function that nobody uses; whom it uses keeps that use, as in MLIR's own inliner."""
+        """Erase an unused function; as in MLIR's inliner, its callees keep these uses."""
         node.erased = True
         del self._graph.nodes[node.name]
         node.operation.erase()

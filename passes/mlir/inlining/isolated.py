@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""One call, inlined by MLIR's own pass `inline` in a module of its own, where no other call has a callee."""
+"""Lets MLIR's own pass `inline` inline a single call, in a temporary module without other callees."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from passpilot.plugin.mlir.protocols import Operation, PassManager
 
 _INLINE: Final = "builtin.module(inline{default-pipeline= max-iterations=1})"
-"""MLIR's inliner without what it does besides."""
+"""MLIR's inliner without its simplifications."""
 
 _CALLER: Final = "passpilot.caller"
 _CALLEE: Final = "passpilot.callee"
@@ -25,7 +25,7 @@ _RENAMED: Final = ("sym_name", "sym_visibility")
 
 
 def is_inlined(call: Operation, caller: CallGraphNode, callee: CallGraphNode) -> bool:
-    """Whether MLIR inlines a call, wherever the two functions are in the call graph."""
+    """Whether MLIR can inline a call; leaves the program unchanged and ignores the call graph."""
     attributes, kind = call.attributes, callee.kind
     name = attributes[kind.callee]
     attributes[kind.callee] = bindings().ir.FlatSymbolRefAttr.get(_CALLEE, call.context)
@@ -35,9 +35,9 @@ def is_inlined(call: Operation, caller: CallGraphNode, callee: CallGraphNode) ->
 
 
 def inline_in_place(call: Operation, caller: CallGraphNode, callee: CallGraphNode) -> Sequence[Call]:
-    """Have MLIR inline a call, which it must be known to do; gives the calls that come with the body."""
+    """Let MLIR inline a call that `is_inlined` accepts; returns the calls of the inlined body."""
     ir, function = bindings().ir, caller.operation
-    before = [each.operation for each in contents_of(function).calls]
+    before = [old.operation for old in contents_of(function).calls]
     names = {name: function.attributes[name] for name in _RENAMED if name in function.attributes}
     here, unknown = ir.InsertionPoint(function), ir.Location.unknown(call.context)
     place = ir.Operation.create("builtin.module", regions=1, loc=unknown, ip=here)
@@ -48,11 +48,11 @@ def inline_in_place(call: Operation, caller: CallGraphNode, callee: CallGraphNod
     del function.attributes["sym_visibility"]
     for name, attribute in names.items():
         function.attributes[name] = attribute
-    return [each for each in contents_of(function).calls if each.operation not in before]
+    return [inner for inner in contents_of(function).calls if inner.operation not in before]
 
 
 def _inline(caller: Operation, callee: CallGraphNode) -> bool:
-    """Have MLIR inline the call of `_CALLEE` in a function, which ends up in no module; whether it did."""
+    """Let MLIR inline the call of `_CALLEE` in `caller`, and detach `caller`; returns whether MLIR did."""
     ir, context = bindings().ir, caller.context
     module = ir.Module.create(ir.Location.unknown(context))
     body = callee.operation.clone(ip=False).operation
@@ -68,7 +68,7 @@ def _inline(caller: Operation, callee: CallGraphNode) -> bool:
 
 
 def pass_manager(pipeline: str, context: object) -> PassManager:
-    """MLIR's pass manager for a pipeline, which does not verify: what it is run on may be incomplete.
+    """MLIR's pass manager for a pipeline, without verifier, because the IR may be incomplete.
 
     Raises:
         InputError: MLIR cannot parse the text.

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whether MLIR's inliner would inline a call: what its dialects say, which the bindings do not offer.
+"""`Legality`: whether MLIR's inliner may inline a call, as its dialects decide.
 
-So MLIR itself is asked: its pass `inline` is run on copies of caller and callee in a module of their own.
-What it has inlined once, it is known to inline again: operations of these names, into regions of operations
-of that name. Where operations of affine or calls of llvm are, of which more than the names counts, it is
-asked each time.
+The bindings do not offer this question, so MLIR's pass `inline` is tried on copies of caller and callee in a
+temporary module. The answer is cached by the names of the callee's operations and of the operation around the
+call. For operations of affine and calls of llvm, legality depends on more than names, so each call is tried.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ _Place = tuple[str, bool]
 
 
 class Legality:
-    """What MLIR allows, learnt call by call."""
+    """Caches what MLIR allows."""
 
     def __init__(self) -> None:
         self._allowed: dict[_Place, set[str]] = {}
         self._refused: set[tuple[_Place, frozenset[str]]] = set()
 
     def allows(self, call: Call, caller: CallGraphNode, callee: CallGraphNode) -> bool:
-        """Whether the call may be replaced by the callee's body, whatever their places in the call graph."""
+        """Whether the callee's body may replace the call; ignores recursion."""
         if not callee.kind.upstream:
             there = callee.is_straight or call.operation.parent == caller.operation
             return there and _fits(call.operation, callee)
@@ -53,7 +52,7 @@ class Legality:
         else:
             allowed = is_inlined(call.operation, caller, callee)
             if any(name.startswith("affine.") for name in (around, *names)):
-                return allowed  # of one call there is nothing to learn for another
+                return allowed  # the answer holds for this call only
             self._learn(place, names, allowed=allowed)
         callee.contents.places[around] = allowed
         return allowed
@@ -72,7 +71,7 @@ def _around(call: Operation) -> str:
 
 
 def _fits(call: Operation, callee: CallGraphNode) -> bool:
-    """Whether a call that no verifier knows has the types of its callee, which ends where it returns."""
+    """Whether a registered call has its callee's types, and the callee returns only at ends of blocks."""
     blocks = list(callee.operation.regions[0])
     ends = [list(block.operations)[-1].operation for block in blocks if len(block.operations)]
     returns = [end for end in ends if end.name == callee.kind.terminator]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Decides on all calls beforehand, marks those that are to stay, and lets MLIR's own pass `inline` run."""
+"""Decides on all calls first, marks the refused ones, and runs MLIR's own pass `inline`."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 
     Question = tuple[Call, CallGraphNode, CallGraphNode, CallGraph]
     AskAll = Callable[[Sequence[Question]], Sequence[bool]]
-    """Decides on calls, each with its caller, its callee and the graph."""
+    """Decides on a list of (call, caller, callee, graph)."""
 
 
 OURS: Final = "passpilot.no_inline"
-"""The attribute of calls that we have marked, so that no mark of the program's own is taken away."""
+"""The attribute of calls that we have marked, so that the program's own marks are kept."""
 
 
 def mark_and_inline(root: Operation, pipeline: str, ask_all: AskAll) -> None:
-    """Inline the calls in and below `root` that `ask_all` says yes to, by MLIR's inliner.
+    """Let MLIR's inliner inline the calls in and below `root` that `ask_all` accepts.
 
-    Where it says no to all that there are, nothing is changed.
+    If it refuses all calls, nothing is changed.
 
     Raises:
-        InputError: MLIR does not take the pipeline.
+        InputError: MLIR cannot parse the pipeline.
     """
     inliner = pass_manager(f"{root.name}(inline{{default-pipeline={pipeline}}})", root.context)
-    questions = [each for graph in call_graphs(root) for each in _questions(graph)]
+    questions = [question for graph in call_graphs(root) for question in _questions(graph)]
     for name in {callee.kind.function for _, _, callee, _ in questions if pipeline}:
-        pass_manager(f"{name}({pipeline})", root.context)  # MLIR's pass would go on without it
+        pass_manager(f"{name}({pipeline})", root.context)  # MLIR's pass would ignore an error
     answers = ask_all(questions)
     refused = [call.operation for (call, *_), answer in zip(questions, answers, strict=True) if not answer]
     if refused and not any(answers):
@@ -53,7 +53,7 @@ def mark_and_inline(root: Operation, pipeline: str, ask_all: AskAll) -> None:
 
 
 def _questions(graph: CallGraph) -> Iterator[Question]:
-    """The calls that MLIR's inliner may inline, in its order of functions."""
+    """The calls that MLIR's inliner may inline, callees before callers."""
     legality = Legality()
     for component in graph.components():
         for caller in component:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`advised-inline`: MLIR's inliner, with a runner that decides on each call.
+"""`advised-inline`: MLIR's inliner; a runner decides on each call.
 
 builtin.module(advised-inline{runner=onnx:model.onnx engine=mark-and-run default-pipeline=cse},cse)
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class AdvisedInline:
     """Inlines calls as the runner of `mlir-inline` advises; all that MLIR would by default.
 
-    `default-pipeline` simplifies each function before its calls are looked at; ``none`` is for none.
+    `default-pipeline` simplifies each function before its calls are visited; ``none`` switches it off.
     """
 
     runner: str | None = None
@@ -31,7 +31,7 @@ class AdvisedInline:
     default_pipeline: str = "canonicalize"
 
     def run(self, operation: Operation) -> None:
-        """Ask the runner that it names, or the one that advises the compilation, about each call."""
+        """Ask the runner of the option `runner`, or the compilation's advisor, about each call."""
         pipeline = "" if self.default_pipeline == "none" else self.default_pipeline
         work = partial(inline, operation, engine=self.engine, pipeline=pipeline)
         if self.runner is None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`mlir-inline`: which calls MLIR's inliner is to inline, by the advice of a runner.
+"""`mlir-inline`: the decision point at which a runner chooses the calls that MLIR inlines.
 
-Two engines ask the same question. ``bottom-up`` is MLIR's inliner in Python: each decision is on the IR as it
-is by then. ``mark-and-run`` asks about all calls first and leaves the work to MLIR's own.
+Two engines use it. ``bottom-up`` is MLIR's inliner in Python; it decides on the present IR. ``mark-and-run``
+decides on all calls first and then runs MLIR's own inliner.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from passpilot.plugin.mlir.protocols import Operation
 
 _UNREAD: Final = {row.spec.name: 0 for row in FEATURES}
-"""What an advisor is told that does not look."""
+"""The values for an advisor that does not read them."""
 
 Engine = Literal["bottom-up", "mark-and-run"]
 
 MLIR_INLINE: Final = DecisionPoint[bool].of(TABLE, lambda _: True)
-"""The question: whether to inline a call; MLIR itself inlines all that it may."""
+"""The decision: whether to inline a call. By default, yes, as in MLIR's inliner."""
 
 
 def inline(root: Operation, *, engine: Engine = "bottom-up", pipeline: str = "canonicalize") -> None:
@@ -39,12 +39,12 @@ def inline(root: Operation, *, engine: Engine = "bottom-up", pipeline: str = "ca
 
     Args:
         root: a module.
-        engine: who inlines.
-        pipeline: what simplifies each function before its calls are looked at; nothing if empty.
+        engine: the implementation, see the module's docstring.
+        pipeline: the passes that simplify each function before its calls are visited; may be empty.
 
     Raises:
-        InputError: MLIR does not take the pipeline.
-        Error: the advisor has failed.
+        InputError: MLIR cannot parse the pipeline.
+        Error: the advisor failed.
     """
     if engine == "bottom-up":
         inline_bottom_up(root, pipeline, _ask)
@@ -85,5 +85,5 @@ def _ask_all(questions: Sequence[Question]) -> Sequence[bool]:
 
 
 def _reads(advisor: AdvisorLike) -> bool:
-    """Whether somebody looks at the features: the runner, or the log."""
+    """Whether the advisor's runner or log reads the features."""
     return not isinstance(advisor, PointAdvisor) or advisor.reads

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Puts the body of a function in the place of a call of it.
+"""Replaces calls by the bodies of their callees.
 
-A body of one block is spliced into the block of the call by the C API's rewriter, at once. One of several
-blocks has the call's block split first, for which MLIR has no such call: operations are moved one by one, and
-so each only once, when `Splices.finish` is called, from the last call to the first.
+The C API's rewriter splices a body of one block into the call's block at once. For a body of several blocks
+the call's block must be split, which the C API cannot do, so operations are moved one by one. To move each
+operation only once, `Splices.finish` does all splits together, from the last call to the first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class _Split(NamedTuple):
-    """A call, and the body that is to replace it."""
+    """A call whose block must be split, and the body that replaces it."""
 
     call: Operation
     entry: Block
@@ -39,13 +39,13 @@ class Splices:
         self._splits: list[_Split] = []
 
     def inline(self, call: Operation, kind: CallKind, body: Operation, *, straight: bool) -> None:
-        """Replace a call by the body of a function, which is left without one.
+        """Replace a call by the body of a function; the function loses its body.
 
         Args:
-            call: a call; its operands and results are of the types of the function's.
-            kind: what kind of call it is.
+            call: the call; its operand and result types are those of the function.
+            kind: the kind of the call.
             body: the function, or a copy of it.
-            straight: whether the body is one block, which returns.
+            straight: whether the body is a single block that returns.
         """
         if straight:
             self._splice(pointer_of(call), pointer_of(body), len(call.operands), len(call.results))
@@ -55,7 +55,7 @@ class Splices:
         region = call.block.region
         for block in blocks:
             block.append_to(region)
-        # The handles of blocks are of no use once `body` is gone; those of operations are.
+        # Keep handles of operations: those of blocks become invalid with `body`.
         returns = [end for end in ends if end.name == kind.terminator]
         self._splits.append(_Split(call, ends[0].block, returns))
 
@@ -70,7 +70,7 @@ class Splices:
         api.mlirOperationDestroy(end)
 
     def _last(self, block: int) -> int:
-        """The last operation of a block, which MLIR does not know for a terminator."""
+        """The last operation of a block, if MLIR does not know it as a terminator."""
         last: int = self._api.mlirBlockGetFirstOperation(block)
         while following := self._api.mlirOperationGetNextInBlock(last):
             last = following
@@ -87,15 +87,15 @@ class Splices:
         self._splits.clear()
 
     def _finish(self, split: _Split) -> None:
-        """End the block of a call with a branch into the body; what returns from there goes on behind it."""
+        """Split the block after a call; branch into the body and from its returns to the second half."""
         call = split.call
         types = [result.type for result in call.results]
         after = call.block.create_after(*types, arg_locs=[call.location] * len(types))
         self._move_what_follows(call, after)
         for result, argument in zip(call.results, after.arguments, strict=True):
             result.replace_all_uses_with(argument)
-        for each in split.returns:
-            _branch(each, after)
+        for end in split.returns:
+            _branch(end, after)
         _branch(call, split.entry)
 
     def _move_what_follows(self, call: Operation, after: Block) -> None:
@@ -109,7 +109,7 @@ class Splices:
             last = moved
 
     def close(self) -> None:
-        """Let go of what the C API has made. Idempotent."""
+        """Destroy the C API's rewriter. Idempotent."""
         if self._rewriter:
             self._api.mlirIRRewriterDestroy(self._rewriter)
         self._rewriter = None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What Python does for a stock `mlir-opt` that has loaded our plugin and started this interpreter.
+"""The Python side of the plugin in a stock `mlir-opt`; the plugin starts this interpreter.
 
-Passes in Python do not run here: the bindings that they are written against have an MLIR of their own, which
-cannot be in one process with the tool's. Another process has it, see `passpilot.passes.mlir.stock.worker`.
+Python passes do not run in this process: the bindings that they use contain their own MLIR, which cannot
+share a process with the tool's. They run in a second process, `passpilot.passes.mlir.stock.worker`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ POINT: Final = "mlir-inline"
 
 
 class LoadedSite(Site):
-    """A call that may be inlined by MLIR's own inliner, valid during its decision."""
+    """A call that MLIR's own inliner may inline, valid during its decision."""
 
     __slots__ = ("_core",)
 
@@ -61,12 +61,12 @@ class LoadedSite(Site):
 
     @property
     def context(self) -> str:
-        """The symbol of the caller, which is the context of the decision."""
+        """The symbol of the caller."""
         return self.caller_name
 
     @property
     def place(self) -> tuple[str, int, int] | None:
-        """File, line and column of the call, if its location tells."""
+        """File, line and column of the call, if known."""
         place = self._core.place
         return (place.file, place.line, place.column) if place.file else None
 
@@ -86,7 +86,7 @@ class LoadedAdvisor(PointAdvisor):
 
 
 _GRACE: Final = 2.0
-"""Seconds for the process in which passes run to end."""
+"""Seconds that the worker process has to end by itself."""
 
 
 def _make(
@@ -127,7 +127,7 @@ def _run(tell: Teller, operation: bytes, name: bytes, options: bytes, text: byte
 
 
 class _WorkerProcess:
-    """The process in which passes run."""
+    """The process in which Python passes run."""
 
     def __init__(self) -> None:
         ours, its = socket.socketpair()
@@ -137,10 +137,10 @@ class _WorkerProcess:
         self._connection = Connection(ours.detach())
 
     def run(self, request: Request, text: bytes) -> Reply:
-        """What has come of a run of a pass, which takes as long as it takes.
+        """Run a pass in the process and wait for the reply, without a time limit.
 
         Raises:
-            PassError: the process has died.
+            PassError: the process died.
         """
         try:
             send_request(self._connection, request, text)
@@ -151,12 +151,12 @@ class _WorkerProcess:
             raise PassError(f"pass {request.name}: {told}") from None
 
     def end(self) -> None:
-        """End the process, which does so once nobody can ask it."""
+        """Close the connection, which ends the process, and wait for it."""
         self._connection.close()
         self._ended()
 
     def _ended(self) -> int:
-        """Its exit code; it has a moment to end by itself."""
+        """Wait for the exit code; kill the process after `_GRACE`."""
         try:
             return self._process.wait(_GRACE)
         except subprocess.TimeoutExpired:
@@ -165,7 +165,7 @@ class _WorkerProcess:
 
 
 _ONE: Final = threading.Lock()
-"""Held by the one of the tool's threads that has a pass run."""
+"""Serializes pass runs across the tool's threads."""
 
 
 @cache
@@ -186,6 +186,6 @@ def _definition(name: str) -> PassDefinition:
 
 
 def connect(address: int, tell: Tell) -> None:
-    """Write the functions into the struct of plugin/native/mlir/mlir_calls.h at an address."""
+    """Write the functions of this module into the struct of plugin/native/mlir/mlir_calls.h at `address`."""
     more = ((_check, None, (TEXT, TEXT)), (_run, None, (TEXT, TEXT, TEXT, TEXT, c_bool)))
     loaded.connect(address, tell, load=_load, end=_end, make=_make, more=more)

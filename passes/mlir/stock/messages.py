@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What `passpilot.passes.mlir.stock.door` and `passpilot.passes.mlir.stock.worker` say to each other.
+"""The messages between `passpilot.passes.mlir.stock.door` and `passpilot.passes.mlir.stock.worker`.
 
-Each message is a frame of JSON, and one of IR as text. A request is a `Request`, and the operation. An answer
-is what is to be told, and the operation that results; nothing if it is the same as before.
+Wire format: a message is a frame of JSON, then a frame of IR as text. A request has the fields of `Request`
+and the operation; an answer has the diagnostics and the new operation, empty if it has not changed.
 """
 
 from __future__ import annotations
@@ -15,39 +15,39 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 Place = tuple[str, int, int]
-"""File, line and column, as far as known."""
+"""File, line and column; empty and 0 if unknown."""
 
 Told = tuple[str, str, Place]
-"""A kind, such as ``error``, a text, and where."""
+"""A diagnostic: severity, such as ``error``, text and place."""
 
 
 class Request(NamedTuple):
-    """A run of a pass."""
+    """The request to run a pass."""
 
     operation: str
     """The name of the operation."""
     name: str
-    """That of the pass."""
+    """The name of the pass."""
     element: str
     """The pass with its options."""
     inside: bool
-    """Whether the text is that of a module, in which the operation comes first."""
+    """Whether the text is a module whose first operation is the one to run on."""
 
 
 class Reply(NamedTuple):
-    """What has come of it."""
+    """The diagnostics of a run, and the new operation, empty if unchanged."""
 
     told: Sequence[Told]
     text: bytes
 
 
 def send_request(connection: Connection, request: Request, text: bytes) -> None:
-    """Ask for a run of a pass on the operation that is `text`."""
+    """Ask the worker to run a pass on the operation in `text`."""
     _send(connection, request, text)
 
 
 def receive_request(connection: Connection) -> tuple[Request, bytes]:
-    """The next request, and the operation."""
+    """The next request and its operation."""
     fields, text = _receive(connection)
     return Request(*fields), text
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The process in which passes in Python run for a stock `mlir-opt`: ``python -m`` this module.
+"""Runs Python passes for a stock `mlir-opt`, in a process of its own: ``python -m`` this module.
 
-It has MLIR's Python bindings, whose MLIR is another than the tool's. So an operation comes as text, in the
-generic form with locations, and goes back as such if the pass has changed it. It ends with its connection.
+The MLIR of the Python bindings differs from the tool's, so operations arrive as text, in the generic form
+with locations, and go back as text if the pass has changed them. The process ends with its connection.
 """
 
 from __future__ import annotations
@@ -37,28 +37,28 @@ class PassWorker:
     def __init__(self) -> None:
         self._mlir = bindings()
         self._context = self._mlir.ir.Context()
-        self._context.allow_unregistered_dialects = True  # the tool says what it knows
+        self._context.allow_unregistered_dialects = True  # the tool has checked the dialects
         self._context.enable_multithreading(False)
         self._pipelines: dict[str, Pipeline] = {}
 
     def answer(self, request: Request, text: bytes) -> Reply:
-        """What comes of the run of a pass; it has failed if an error is told."""
+        """Run a pass; the run has failed if the reply has an error."""
         diagnostics: list[Diagnostic] = []
         failed: list[Told] = []
         result = b""
         try:
             result = self._run(request, text, diagnostics)
         except Error as error:
-            if not any(each.severity == "error" for each in diagnostics):
+            if not any(diagnostic.severity == "error" for diagnostic in diagnostics):
                 failed.append(("error", " ".join(str(error).split()), NOWHERE))
         except BaseException as error:  # noqa: BLE001  (Ctrl-C and sys.exit() in a pass)
             failed.append(("error", f"{request.name}: {headline(error)}", NOWHERE))
-        said = [each for first in diagnostics for each in (first, *first.notes)]
-        told = [(each.severity, each.message, (each.file, each.line, each.column)) for each in said]
+        said = [message for first in diagnostics for message in (first, *first.notes)]
+        told = [(one.severity, one.message, (one.file, one.line, one.column)) for one in said]
         return Reply([*told, *failed], result)
 
     def _run(self, request: Request, text: bytes, diagnostics: list[Diagnostic]) -> bytes:
-        """What results; nothing if it is the same as before."""
+        """The new text of the operation; empty if it has not changed."""
         whole = self._parsed(request, text)
         made = whole.regions[0].blocks[0].operations[0].operation if request.inside else whole
         before = _printed(made, alone=request.inside)
@@ -95,9 +95,9 @@ def _printed(operation: Any, *, alone: bool) -> bytes:
 
 
 def main(descriptor: str, *files: str) -> None:
-    """Answer requests until there is nobody left to ask."""
+    """Answer requests until the connection is closed."""
     for number in heeded(signal.SIGINT):
-        signal.signal(number, signal.SIG_DFL)  # the tool ends by it, too
+        signal.signal(number, signal.SIG_DFL)  # Ctrl-C ends the tool, too
     threading.Thread(target=_end_with, args=(int(descriptor),), daemon=True).start()
     connection = Connection(int(descriptor))
     failure: Reply | None = None
@@ -118,13 +118,13 @@ def main(descriptor: str, *files: str) -> None:
 
 
 def _end_with(descriptor: int) -> None:
-    """End this process with the one at the other end of a socket, also where a pass does not come back."""
+    """End this process when the socket's peer does, even if a pass never returns."""
     poll = select.poll()
-    poll.register(descriptor, 0)  # a hang-up is told unasked
+    poll.register(descriptor, 0)  # poll() always reports a hang-up
     poll.poll()
     os._exit(0)
 
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
-    os._exit(0)  # the tool waits, and nothing here needs to be taken down
+    os._exit(0)  # skips cleanup: the tool is waiting

@@ -37,8 +37,7 @@ void bindIR2Vec(nb::module_ &M) {
           },
           nb::arg("module"), nb::arg("flow_aware"));
   M.def("ir2vec_entities", &ir2vecEntities,
-        "The entities that a vocabulary has vectors for, in LLVM's order: "
-        "pairs of section and key.");
+        "What a vocabulary has vectors of, in LLVM's order: section, key.");
 }
 
 } // namespace passpilot

@@ -48,8 +48,7 @@ void bindCall(nb::module_ &M) {
        "callee",
        [](CallRef &R) { return valueOf(R.O, of(R).getCalledFunction()); },
        nb::sig("def callee(self) -> Function | None"),
-       "The directly called function, if its type matches the call's; else "
-       "None.")
+       "The function that is called directly, as its type has it.")
       .def_prop_ro(
           "called_operand",
           [](CallRef &R) { return valueOf(R.O, of(R).getCalledOperand()); },

@@ -39,8 +39,8 @@ void bindValueMutations(nb::class_<ValueRef> &C) {
         replaceAllUses(*R.O.H, of(R), operandIn(R.O, Other, "replace"));
       },
       nb::arg("other"),
-      "Replaces an instruction or argument by a value of its type that is "
-      "computed before every use.");
+      "Of an instruction or argument, by a value of its type that is computed "
+      "before every use.");
 }
 
 void bindArgumentMutations(nb::class_<ArgumentRef, ValueRef> &C) {
@@ -64,7 +64,7 @@ void bindArgumentMutations(nb::class_<ArgumentRef, ValueRef> &C) {
 void bindGlobalMutations(nb::class_<GlobalRef, ConstantRef> &C) {
   C.def(
       "erase", [](GlobalRef &R) { erase(*R.O.H, of(R)); },
-      "Erases it; it must have no uses and be invisible outside the module.");
+      "One without uses that nothing outside the module can refer to.");
 }
 
 void setLinkageOf(GlobalRef &R, const std::string &Text) {
@@ -89,15 +89,14 @@ void bindFunctionMutations(nb::class_<FunctionRef, GlobalRef> &C) {
          return run(*R.O.H, &of(R), Pipeline);
        },
        nb::arg("pipeline"),
-       "Lets the running pass run LLVM's function passes; returns whether any "
-       "has changed the function.")
+       "Runs function passes of LLVM's, in a pass: whether any has changed it.")
       .def(
           "add_attribute",
           [](FunctionRef &R, const std::string &Text) {
             addAttribute(*R.O.H, of(R), OfFunction, Text);
           },
           nb::arg("text"),
-          "Adds one attribute in assembly syntax: \"noinline\", "
+          "One attribute as the assembly has it: \"noinline\", "
           "\"\\\"key\\\"=\\\"value\\\"\".")
       .def(
           "remove_attribute",
@@ -126,7 +125,7 @@ void bindFunctionMutations(nb::class_<FunctionRef, GlobalRef> &C) {
           nb::arg("kind"), nb::arg("value").none(),
           nb::sig("def set_metadata(self, kind: str, value: Sequence[object] | "
                   "Metadata | None) -> None"),
-          "Sets the attachment of a kind; None removes it.")
+          "None removes it.")
       .def(
           "add_block",
           [](FunctionRef &R, const std::string &Name) {
@@ -134,26 +133,26 @@ void bindFunctionMutations(nb::class_<FunctionRef, GlobalRef> &C) {
           },
           nb::arg("name") = "",
           nb::sig("def add_block(self, name: str = '') -> BasicBlock"),
-          "Appends a block that holds `unreachable`.")
+          "At the end; it holds `unreachable` at first.")
       .def(
           "clone",
           [](FunctionRef &R, const std::string &Name) {
             return valueOf(R.O, &clone(*R.O.H, of(R), Name));
           },
           nb::arg("name"), nb::sig("def clone(self, name: str) -> Function"),
-          "Makes a copy with internal linkage.");
+          "A copy of internal linkage.");
 }
 
 void bindBlockMutations(nb::class_<BlockRef, ValueRef> &C) {
   C.def(
        "erase", [](BlockRef &R) { erase(*R.O.H, of(R)); },
-       "Erases the block, which must have no predecessors.")
+       "A block without predecessors.")
       .def(
           "set_branch",
           [](BlockRef &R, const BlockRef &To) {
             setBranch(*R.O.H, of(R), blockIn(R, To));
           },
-          nb::arg("to"), "Replaces the terminator by a branch.")
+          nb::arg("to"), "Puts a branch in the terminator's place.")
       .def(
           "set_conditional_branch",
           [](BlockRef &R, const ValueRef &Condition, const BlockRef &IfTrue,
@@ -177,7 +176,7 @@ void bindBlockMutations(nb::class_<BlockRef, ValueRef> &C) {
 void bindInstructionMutations(nb::class_<InstructionRef, ValueRef> &C) {
   C.def(
        "erase", [](InstructionRef &R) { erase(*R.O.H, of(R)); },
-       "Erases the instruction, which must have no users and be no terminator.")
+       "One that has no users and is no terminator.")
       .def(
           "move_before",
           [](InstructionRef &R, const InstructionRef &Other) {
@@ -192,8 +191,7 @@ void bindInstructionMutations(nb::class_<InstructionRef, ValueRef> &C) {
           },
           nb::arg("name") = "",
           nb::sig("def split_before(self, name: str = '') -> BasicBlock"),
-          "Splits the block before it; returns the new block, which begins "
-          "with it.")
+          "Splits its block: it begins the new one, which is returned.")
       .def(
           "set_metadata",
           [](InstructionRef &R, const std::string &Kind, nb::object Value) {
@@ -203,13 +201,13 @@ void bindInstructionMutations(nb::class_<InstructionRef, ValueRef> &C) {
           nb::arg("kind"), nb::arg("value").none(),
           nb::sig("def set_metadata(self, kind: str, value: Sequence[object] | "
                   "Metadata | None) -> None"),
-          "Sets the attachment of a kind; None removes it.");
+          "None removes it.");
 }
 
 void bindCallMutations(nb::class_<CallRef, InstructionRef> &C) {
   C.def(
        "inline", [](CallRef &R) { inlineCall(*R.O.H, of(R)); },
-       "Replaces the call by the callee's body.")
+       "Puts the callee's body in its place.")
       .def(
           "add_attribute",
           [](CallRef &R, const std::string &Text) {

@@ -114,7 +114,7 @@ void bindOperand(nb::module_ &M) {
           [](OperandView &V) {
             return position(V.function(), V.instruction());
           },
-          "The instruction's position: 16 per instruction, as in segments.")
+          "Of the instruction: 16 per instruction, as in segments.")
       .def("__str__",
            [](OperandView &V) { return text(printed(V.instruction())); });
 }
@@ -140,16 +140,17 @@ void bindRange(nb::module_ &M) {
       .def_prop_ro(
           "segments",
           [](LiveRangeView &V) { return segments(V.function(), V.range()); },
-          "Pairs of start and end, 16 per instruction.")
+          "Starts and ends, 16 per instruction.")
       .def_prop_ro(
           "blocks",
           [](LiveRangeView &V) { return blocks(V.function(), V.range()); },
-          "The numbers of the blocks in which it is live.")
+          "Numbers of the blocks in which it is live.")
       .def_prop_ro(
           "hints",
           [](LiveRangeView &V) { return hints(V.function(), V.range()); },
-          "The registers that LLVM prefers for it now, best first.")
-      .def_prop_ro("assigned", &assignedTo, "Its current register, or None.")
+          "Registers that LLVM would like to give it now, best first.")
+      .def_prop_ro("assigned", &assignedTo,
+                   "The register that it has now, or None.")
       .def_prop_ro("is_spillable",
                    [](LiveRangeView &V) { return V.range().isSpillable(); })
       .def_prop_ro(
@@ -158,9 +159,9 @@ void bindRange(nb::module_ &M) {
       .def_prop_ro(
           "loop_depth",
           [](LiveRangeView &V) { return loopDepth(V.function(), V.range()); },
-          "The depth of the deepest loop that defines or uses it.")
+          "Of the deepest loop in which it is defined or used.")
       .def_prop_ro("operands", &operandsOf,
-                   "The operands that define or use it.")
+                   "The operands of instructions that define or use it.")
       .def("__repr__", [](LiveRangeView &V) {
         return "<live range " + rangeName(V.range().reg()) + ">";
       });
@@ -216,8 +217,8 @@ void bindLiveRange(nb::module_ &M) {
       .def_prop_ro("is_hint",
                    [](ColumnView &C) { return C.Index < C.evict().HintCount; })
       .def_prop_ro("unit_interferences", &unitsOf,
-                   "The interferences per register unit. LLVM's features count "
-                   "a live range once per unit in which it interferes.")
+                   "The same per register unit. LLVM's features count a live "
+                   "range once per unit in which it interferes.")
       .def_prop_ro("interferences", &interferencesOf,
                    "The live ranges that would be evicted.");
 
@@ -227,11 +228,10 @@ void bindLiveRange(nb::module_ &M) {
           "candidate",
           [](EvictionSite &S) { return LiveRangeView(S, S.asked().Range); })
       .def_prop_ro("columns", &columnsOf,
-                   "The candidate registers, one per column of the tensors.")
+                   "The registers in question, as the tensors' columns.")
       .def_prop_ro(
           "must_evict", [](EvictionSite &S) { return S.evict().MustEvict; },
-          "Whether the candidate cannot be spilled, which forbids the answer "
-          "32.")
+          "Whether the candidate cannot be spilled, so that 32 is forbidden.")
       .def_prop_ro("function",
                    [](EvictionSite &S) { return MachineFunctionView(S); })
       .def_prop_ro("ordinal", [](EvictionSite &S) { return S.Ordinal; });

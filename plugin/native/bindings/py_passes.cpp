@@ -153,12 +153,11 @@ PyType_Slot Slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)},
 
 void bindPasses(nb::module_ &M) {
   nb::class_<llvm::PreservedAnalyses>(M, "PreservedAnalyses",
-                                      "The LLVM analyses that are still valid.")
-      .def_static(
-          "all", &llvm::PreservedAnalyses::all,
-          "All analyses: the pass has changed nothing that they look at.")
+                                      "Which of LLVM's analyses still hold.")
+      .def_static("all", &llvm::PreservedAnalyses::all,
+                  "All: nothing that an analysis looks at has changed.")
       .def_static("none", &llvm::PreservedAnalyses::none,
-                  "No analysis; run() may return True instead.")
+                  "None; as the answer True.")
       .def_static(
           "cfg",
           [] {
@@ -166,7 +165,7 @@ void bindPasses(nb::module_ &M) {
             PA.preserveSet<llvm::CFGAnalyses>();
             return PA;
           },
-          "Control-flow analyses only, such as the dominator tree: no block "
+          "Those of control flow alone, such as the dominator tree: no block "
           "and no branch has changed.");
 
   nb::class_<PyPasses>(M, "Passes", nb::type_slots(Slots),
@@ -178,18 +177,18 @@ void bindPasses(nb::module_ &M) {
             return std::make_unique<PyPasses>(
                 *reinterpret_cast<UserPasses *>(Address));
           },
-          nb::arg("address"), "The passes of another compiler in this process.")
-      .def("end", &PyPasses::end, "Ends the passes of the other compiler.")
+          nb::arg("address"), "Those of another compiler in this process.")
+      .def("end", &PyPasses::end, "The other compiler has ended.")
       .def("add", &add, nb::arg("text"), nb::arg("name"), nb::arg("level"),
            nb::arg("required"), nb::arg("run"),
-           "Adds the pass that the pipeline element `text` means.")
+           "Adds what the element `text` of a pipeline means.")
       .def_prop_ro(
           "failure",
           [](PyPasses &Mine) {
             return failureOf(Mine.Passes.failure(), Mine.Exception);
           },
           nb::sig("def failure(self) -> PassFailure | None"),
-          "The failure that ended the compilation.");
+          "What ended the compilation.");
 
   M.def("extension_points", [] {
     std::vector<std::pair<std::string, std::string>> Points;

@@ -104,7 +104,8 @@ bool targetHelp(const std::string &TripleText) {
 namespace {
 
 /// LLVM installs signal handlers when it first opens an output file, even for
-/// ignored signals. This keeps SIGINT Python's and ignored signals ignored.
+/// ignored signals. This keeps SIGINT and SIGUSR1 Python's, and ignored signals
+/// ignored.
 class KeepSignals {
 public:
   KeepSignals() {
@@ -113,13 +114,13 @@ public:
   }
   ~KeepSignals() {
     for (const auto &[Number, Action] : Before)
-      if (Number == SIGINT || Action.sa_handler == SIG_IGN)
+      if (Number == SIGINT || Number == SIGUSR1 || Action.sa_handler == SIG_IGN)
         sigaction(Number, &Action, nullptr);
   }
 
 private:
-  std::array<std::pair<int, struct sigaction>, 3> Before{
-      {{SIGINT, {}}, {SIGHUP, {}}, {SIGTERM, {}}}};
+  std::array<std::pair<int, struct sigaction>, 4> Before{
+      {{SIGINT, {}}, {SIGUSR1, {}}, {SIGHUP, {}}, {SIGTERM, {}}}};
 };
 
 } // namespace
