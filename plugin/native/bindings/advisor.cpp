@@ -109,7 +109,7 @@ void bindHookedPoint(nb::module_ &M) {
   nb::class_<HookedPoint>(M, "HookedPoint")
       .def_ro("name", &HookedPoint::Name)
       .def_ro("function", &HookedPoint::Function,
-              "Which of ours reaches it: optimize or emit.")
+              "Our function that reaches the point: optimize or emit.")
       .def_ro("question", &HookedPoint::Question)
       .def_prop_ro(
           "limit",
@@ -179,7 +179,7 @@ void bindState(nb::class_<PyAdvisor> &C) {
         nb::sig("def views(self, writable: bool) -> dict[str, "
                 "NDArray[numpy.integer | "
                 "numpy.floating]]"),
-        "Numpy views of all tensors, by name.")
+        "Returns numpy views of all tensors, by name.")
       .def("frame", &frame, nb::sig("def frame(self) -> NDArray[numpy.uint8]"),
            "The runner's inputs as one block of bytes.")
       .def(
@@ -189,7 +189,7 @@ void bindState(nb::class_<PyAdvisor> &C) {
             A.Session->setLog(A.Log.get());
           },
           nb::arg("fd"),
-          "Starts a decision log on a descriptor, which it takes over.")
+          "Starts a decision log on a descriptor and takes ownership of it.")
       .def("close_log", &closeLog)
       .def("default", &defaultDecision,
            nb::sig("def default(self) -> bool | int | float"),
@@ -240,7 +240,7 @@ void bindAdvisor(nb::module_ &M) {
                   "collections.abc.Callable[[str], object], evaluate_batch: "
                   "collections.abc.Callable[[bytes, int], Sequence[object]] | "
                   "None, any_context: bool) -> None"),
-          "What to call for a Python runner, once it is bound to the views.");
+          "Sets the functions of a Python runner that is bound to the views.");
   bindState(C);
   bindPassQuestion(C);
   M.def("current_site", &currentSite, nb::arg("advisor"),

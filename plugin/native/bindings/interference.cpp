@@ -90,26 +90,26 @@ void bindInterference(nb::class_<MachineFunctionView> &Class) {
       .def("kept", &kept, nb::arg("make"),
            nb::sig("def kept(self, make: collections.abc.Callable[[], object]) "
                    "-> object"),
-           "What make() gave when first called for this function's allocation; "
-           "dropped at its end.")
+           "Calls make() once per allocation of this function and returns its "
+           "result, which is dropped when the allocation ends.")
       .def("interference", &changesSince, nb::arg("version"),
            nb::sig("def interference(self, version: int) "
                    "-> " PASSPILOT_CHANGES),
-           "What has changed in the interference graph since a version, 0 "
-           "being the empty graph: the version now, removed nodes, new and "
-           "changed nodes with their attributes, removed edges, new edges.")
+           "The changes of the interference graph since a version, 0 for the "
+           "empty graph: the current version, removed nodes, new and changed "
+           "nodes with their attributes, removed edges, new edges.")
       .def("interference_afresh", &afresh, nb::arg("by_pairs"),
            nb::sig("def interference_afresh(self, by_pairs: bool) "
                    "-> " PASSPILOT_CHANGES),
-           "The whole graph, made for this call; by_pairs: by comparing each "
-           "two live ranges. For tests and measurements.")
+           "The whole graph, built from scratch; by_pairs: by comparing all "
+           "pairs of live ranges. For tests and measurements.")
       .def_prop_ro(
           "interference_work",
           [](MachineFunctionView &V) {
             return V.function().interference(V.asked()).work();
           },
-          "How many live ranges have been read and segments looked at until "
-          "now, to follow the changes.");
+          "The number of live ranges read and segments visited so far to "
+          "maintain the graph.");
 }
 
 } // namespace passpilot

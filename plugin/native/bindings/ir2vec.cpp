@@ -37,7 +37,8 @@ void bindIR2Vec(nb::module_ &M) {
           },
           nb::arg("module"), nb::arg("flow_aware"));
   M.def("ir2vec_entities", &ir2vecEntities,
-        "What a vocabulary has vectors of, in LLVM's order: section, key.");
+        "The entities that a vocabulary has vectors for, in LLVM's order: "
+        "pairs of section and key.");
 }
 
 } // namespace passpilot

@@ -102,31 +102,32 @@ static std::optional<int64_t> costAs(const InstructionRef &R,
 void bindFunctionAnalyses(nb::class_<FunctionRef, GlobalRef> &C) {
   C.def_prop_ro("loops", &loopsOfFunction,
                 nb::sig("def loops(self) -> list[Loop]"),
-                "Outer before inner ones.")
+                "The loops, outer before inner ones.")
       .def_prop_ro(
           "properties",
           [](FunctionRef &R) { return propertiesOf(*R.O.H, of(R)); },
           "LLVM's function properties, by LLVM's names.")
       .def("alias", &aliasIn, nb::arg("a"), nb::arg("b"),
            nb::arg("size_a") = nb::none(), nb::arg("size_b") = nb::none(),
-           "Whether memory at two pointers is the same: \"no\", \"may\", "
-           "\"partial\" or \"must\". A size is in bytes, None if unknown.");
+           "Whether two pointers alias: \"no\", \"may\", \"partial\" or "
+           "\"must\". Sizes are in bytes, None if unknown.");
 }
 
 void bindBlockAnalyses(nb::class_<BlockRef, ValueRef> &C) {
   C.def_prop_ro("loop", &loopOfBlock, nb::sig("def loop(self) -> Loop | None"),
-                "The innermost loop that it is in.")
+                "The innermost loop that contains it.")
       .def_prop_ro("loop_depth",
                    [](BlockRef &R) {
                      llvm::BasicBlock &B = of(R);
                      return loopsOf(*R.O.H, *B.getParent()).getLoopDepth(&B);
                    })
       .def("dominates", &blockDominates, nb::arg("other"),
-           "Every block dominates itself, and every unreachable one.")
+           "Whether it dominates another; every block dominates itself and all "
+           "unreachable blocks.")
       .def_prop_ro(
           "immediate_dominator", &immediateDominatorOf,
           nb::sig("def immediate_dominator(self) -> BasicBlock | None"),
-          "None for the entry and for an unreachable block.")
+          "The immediate dominator; None for the entry and unreachable blocks.")
       .def_prop_ro(
           "frequency", [](BlockRef &R) { return frequencyOf(*R.O.H, of(R)); },
           "Executions per execution of the entry block, as LLVM estimates.")
@@ -149,7 +150,7 @@ void bindInlineCost(nb::module_ &M) {
           [](Cost &C) {
             return C.isVariable() ? std::optional(C.getCost()) : std::nullopt;
           },
-          "None if the call is always or never to be inlined.")
+          "The cost; None if LLVM always or never inlines the call.")
       .def_prop_ro("threshold",
                    [](Cost &C) {
                      return C.isVariable() ? std::optional(C.getThreshold())
@@ -163,14 +164,14 @@ void bindInlineCost(nb::module_ &M) {
             return C.getReason() ? std::optional<std::string>(C.getReason())
                                  : std::nullopt;
           },
-          "LLVM's, where it has one.")
+          "LLVM's reason, if it gives one.")
       .def("__bool__", [](Cost &C) { return static_cast<bool>(C); });
 }
 
 void bindCallAnalyses(nb::class_<CallRef, InstructionRef> &C) {
   C.def_prop_ro(
       "inline_cost", [](CallRef &R) { return inlineCostOf(*R.O.H, of(R)); },
-      "Of a direct call of a function with a body.");
+      "The cost of a direct call of a function with a body.");
 }
 
 } // namespace passpilot

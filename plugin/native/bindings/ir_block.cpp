@@ -33,12 +33,12 @@ void bindBlock(nb::module_ &M) {
           "predecessors",
           [](BlockRef &R) { return distinct(R.O, llvm::predecessors(&of(R))); },
           nb::sig("def predecessors(self) -> list[BasicBlock]"),
-          "Each once, however many edges there are.")
+          "The blocks without duplicates, however many edges there are.")
       .def_prop_ro(
           "successors",
           [](BlockRef &R) { return distinct(R.O, llvm::successors(&of(R))); },
           nb::sig("def successors(self) -> list[BasicBlock]"),
-          "Each once, however many edges there are.")
+          "The blocks without duplicates, however many edges there are.")
       .def_prop_ro(
           "function",
           [](BlockRef &R) { return valueOf(R.O, of(R).getParent()); },

@@ -95,7 +95,7 @@ nb::object call(const Builder &B, const FunctionRef &Callee,
 void bindBuilder(nb::module_ &M) {
   nb::class_<Builder>(
       M, "IRBuilder",
-      "Inserts instructions in front of one, with its debug location.")
+      "Inserts instructions before a given one, with its debug location.")
       .def(
           "__init__",
           [](Builder *B, nb::handle_t<InstructionRef> Before) {
@@ -108,18 +108,18 @@ void bindBuilder(nb::module_ &M) {
            nb::arg("name") = "",
            nb::sig("def binary(self, opcode: str, a: Value, b: Value, "
                    "name: str = '') -> Instruction"),
-           "\"add\", \"fmul\", \"shl\", ... of two values of one type.")
+           "Inserts \"add\", \"fmul\", \"shl\", ... of two values of one type.")
       .def("compare", &compare, nb::arg("predicate"), nb::arg("a"),
            nb::arg("b"), nb::arg("name") = "",
            nb::sig("def compare(self, predicate: str, a: Value, b: Value, "
                    "name: str = '') -> Instruction"),
-           "\"slt\", \"eq\", ... of integers or pointers; \"olt\", ... of "
-           "floating-point numbers.")
+           "Inserts \"slt\", \"eq\", ... of integers or pointers; \"olt\", ... "
+           "of floating-point numbers.")
       .def("cast", &castTo, nb::arg("opcode"), nb::arg("value"),
            nb::arg("type"), nb::arg("name") = "",
            nb::sig("def cast(self, opcode: str, value: Value, type: Type, "
                    "name: str = '') -> Instruction"),
-           "\"zext\", \"trunc\", \"sitofp\", \"bitcast\", ...")
+           "Inserts \"zext\", \"trunc\", \"sitofp\", \"bitcast\", ...")
       .def("select", &select, nb::arg("condition"), nb::arg("a"), nb::arg("b"),
            nb::arg("name") = "",
            nb::sig("def select(self, condition: Value, a: Value, b: Value, "

@@ -48,7 +48,8 @@ void bindCall(nb::module_ &M) {
        "callee",
        [](CallRef &R) { return valueOf(R.O, of(R).getCalledFunction()); },
        nb::sig("def callee(self) -> Function | None"),
-       "The function that is called directly, as its type has it.")
+       "The directly called function, if its type matches the call's; else "
+       "None.")
       .def_prop_ro(
           "called_operand",
           [](CallRef &R) { return valueOf(R.O, of(R).getCalledOperand()); },

@@ -58,10 +58,10 @@ static void bindBody(nb::class_<FunctionRef, GlobalRef> &C) {
                    nb::sig("def entry_block(self) -> BasicBlock | None"))
       .def_prop_ro("instructions", &instructionsOf,
                    nb::sig("def instructions(self) -> list[Instruction]"),
-                   "Those of all blocks, in order.")
+                   "The instructions of all blocks, in order.")
       .def_prop_ro("call_sites", &callSitesOf,
                    nb::sig("def call_sites(self) -> list[CallBase]"),
-                   "The calls in it, those of intrinsics included.")
+                   "The calls in it, including those of intrinsics.")
       .def_prop_ro("callers", &callersOf,
                    nb::sig("def callers(self) -> list[Function]"),
                    "The functions that call it directly.")
@@ -71,7 +71,7 @@ static void bindBody(nb::class_<FunctionRef, GlobalRef> &C) {
       .def_prop_ro("opcode_counts",
                    [](FunctionRef &R) { return opcodeCounts(of(R)); })
       .def_prop_ro("entry_count", &entryCountOf,
-                   "How often it is entered, by the profile.");
+                   "How often it is entered, according to the profile.");
 }
 
 void bindFunction(nb::module_ &M) {
@@ -99,7 +99,7 @@ void bindFunction(nb::module_ &M) {
             return callingConvText(of(R).getCallingConv());
           },
           &setCallingConventionOf,
-          "As the assembly has it; \"ccc\" where it has nothing.")
+          "The assembly's word; \"ccc\" if there is none.")
       .def_prop_ro("is_vararg", [](FunctionRef &R) { return of(R).isVarArg(); })
       .def_prop_ro("is_intrinsic",
                    [](FunctionRef &R) { return of(R).isIntrinsic(); })

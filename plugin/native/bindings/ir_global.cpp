@@ -68,8 +68,7 @@ void bindGlobal(nb::module_ &M) {
   bindGlobalMutations(C);
   C.def_prop_rw(
        "linkage", [](GlobalRef &R) { return linkageText(of(R)); },
-       &setLinkageOf,
-       "As the assembly has it; \"external\" where it has nothing.")
+       &setLinkageOf, "The assembly's word; \"external\" if there is none.")
       .def_prop_rw(
           "visibility", [](GlobalRef &R) { return visibilityText(of(R)); },
           &setVisibilityOf, "\"default\", \"hidden\" or \"protected\".")
@@ -78,7 +77,7 @@ void bindGlobal(nb::module_ &M) {
       .def_prop_ro(
           "value_type",
           [](GlobalRef &R) { return TypeRef{R.O, of(R).getValueType()}; },
-          "Of what is at the address; `type` is the address's.")
+          "The type of the value at the address; `type` is the address's.")
       .def_prop_ro("is_dso_local",
                    [](GlobalRef &R) { return of(R).isDSOLocal(); })
       .def_prop_ro("is_thread_local",
@@ -87,12 +86,13 @@ void bindGlobal(nb::module_ &M) {
                    "\"unnamed_addr\", \"local_unnamed_addr\" or empty.")
       .def_prop_ro("section",
                    [](GlobalRef &R) { return textOf(of(R).getSection()); })
-      .def_prop_ro("comdat", &comdatOf, "Its comdat's name, or empty.")
-      .def_prop_ro("alignment", &alignmentOf, "In bytes, where it says so.")
+      .def_prop_ro("comdat", &comdatOf, "The name of its comdat, or empty.")
+      .def_prop_ro("alignment", &alignmentOf,
+                   "The explicit alignment in bytes, or None.")
       .def_prop_ro("metadata", &metadataListOf,
                    nb::sig("def metadata(self) -> list[tuple[str, object]]"),
-                   "Attachments but for debug information: kind and value; "
-                   "there may be several of a kind.");
+                   "Pairs of kind and value, without debug information; a kind "
+                   "may occur several times.");
   bindVariable(M);
 }
 

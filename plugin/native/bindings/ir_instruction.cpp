@@ -111,47 +111,50 @@ static void bindPlace(nb::class_<InstructionRef, ValueRef> &C) {
       .def_prop_ro(
           "next",
           [](InstructionRef &R) { return valueOf(R.O, of(R).getNextNode()); },
-          nb::sig("def next(self) -> Instruction | None"), "In the block.")
+          nb::sig("def next(self) -> Instruction | None"),
+          "The next instruction in the block, or None.")
       .def_prop_ro(
           "previous",
           [](InstructionRef &R) { return valueOf(R.O, of(R).getPrevNode()); },
-          nb::sig("def previous(self) -> Instruction | None"), "In the block.")
+          nb::sig("def previous(self) -> Instruction | None"),
+          "The previous instruction in the block, or None.")
       .def_prop_ro("debug_location", &locationOf)
       .def_prop_ro("inlined_at", &inlinedAtOf,
-                   "The calls it was inlined at, innermost first.")
+                   "The calls it was inlined through, innermost first.")
       .def_prop_ro("metadata", &metadataDict,
                    nb::sig("def metadata(self) -> dict[str, object]"),
-                   "Attachments but for the debug location, by kind.");
+                   "The attachments by kind, without the debug location.");
 }
 
 static void bindDetails(nb::class_<InstructionRef, ValueRef> &C) {
   C.def_prop_ro("predicate", &predicateOf,
                 nb::sig("def predicate(self) -> str | None"),
-                "Of a comparison: \"slt\", \"oeq\", ...")
+                "The predicate of a comparison: \"slt\", \"oeq\", ...")
       .def_prop_ro(
           "incoming", &incomingOf,
           nb::sig("def incoming(self) -> list[tuple[Value, BasicBlock]]"),
-          "Of a phi: value and predecessor; else empty.")
+          "The (value, predecessor) pairs of a phi; else empty.")
       .def_prop_ro("cases", &casesOf,
                    nb::sig("def cases(self) -> list[tuple[int, BasicBlock]]"),
-                   "Of a switch, without its default; else empty.")
+                   "The cases of a switch without the default; else empty.")
       .def_prop_ro("indices", &indicesOf,
-                   "Of extractvalue and insertvalue; else empty.")
-      .def_prop_ro("access_type", &accessTypeOf,
-                   "Of what an alloca, load, store or getelementptr is about.")
+                   "The indices of extractvalue and insertvalue; else empty.")
+      .def_prop_ro(
+          "access_type", &accessTypeOf,
+          "The type that an alloca, load, store or getelementptr accesses.")
       .def_prop_ro("alignment", &alignmentOf,
-                   "In bytes, of an alloca, load or store.")
+                   "The alignment of an alloca, load or store, in bytes.")
       .def_prop_ro(
           "ordering", [](InstructionRef &R) { return orderingText(of(R)); },
-          "Of an atomic instruction; else empty.");
+          "The memory ordering of an atomic instruction; else empty.");
 }
 
 void bindInstruction(nb::module_ &M) {
   nb::class_<InstructionRef, ValueRef> C(M, "Instruction");
   C.def_prop_ro("opcode", &opcodeOf, nb::sig("def opcode(self) -> str"))
-      .def_prop_ro("operands", &operandsOf,
-                   nb::sig("def operands(self) -> list[Value]"),
-                   "Of a call: its arguments, those of bundles, the callee.")
+      .def_prop_ro(
+          "operands", &operandsOf, nb::sig("def operands(self) -> list[Value]"),
+          "The operands; of a call: arguments, bundle operands, callee.")
       .def_prop_ro(
           "flags", [](InstructionRef &R) { return flagTexts(of(R)); },
           "\"nsw\", \"inbounds\", \"fast\", \"volatile\", ... as printed.")

@@ -95,12 +95,12 @@ static void bindShape(nb::class_<LoopRef> &C) {
        nb::sig("def blocks(self) -> list[BasicBlock]"))
       .def_prop_ro("latches", &blocksOf<&llvm::Loop::getLoopLatches>,
                    nb::sig("def latches(self) -> list[BasicBlock]"),
-                   "The blocks that go back to the header.")
+                   "The blocks that branch back to the header.")
       .def_prop_ro("exiting_blocks", &blocksOf<&llvm::Loop::getExitingBlocks>,
                    nb::sig("def exiting_blocks(self) -> list[BasicBlock]"))
       .def_prop_ro("exit_blocks", &blocksOf<&llvm::Loop::getUniqueExitBlocks>,
                    nb::sig("def exit_blocks(self) -> list[BasicBlock]"),
-                   "The blocks that it leaves to.")
+                   "The blocks outside that it branches to.")
       .def_prop_ro(
           "preheader",
           [](LoopRef &R) { return valueOf(R.O, R.loop().getLoopPreheader()); },
@@ -138,13 +138,13 @@ void bindLoop(nb::module_ &M) {
        [](LoopRef &R) {
          return known(evolution(R).getSmallConstantTripCount(&R.loop()));
        },
-       "How often the header runs per entry, if that is a known constant.")
+       "The header's executions per entry, if a known constant.")
       .def_prop_ro(
           "max_trip_count",
           [](LoopRef &R) {
             return known(evolution(R).getSmallConstantMaxTripCount(&R.loop()));
           },
-          "The most that trip_count can be, if known.")
+          "The upper bound of trip_count, if known.")
       .def_prop_ro(
           "trip_multiple",
           [](LoopRef &R) {
@@ -153,12 +153,12 @@ void bindLoop(nb::module_ &M) {
           "A number that divides the trip count; 1 if none is known.")
       .def_prop_ro("backedge_taken_count", &backedgeTakenCountOf,
                    nb::sig("def backedge_taken_count(self) -> str | None"),
-                   "LLVM's expression of trip count - 1, if it has one.")
+                   "LLVM's expression for trip count - 1, if it has one.")
       .def_prop_ro(
           "metadata",
           [](LoopRef &R) { return metadataOf(R.O, R.loop().getLoopID()); },
           nb::sig("def metadata(self) -> tuple[object, ...] | None"),
-          "Its llvm.loop: itself as `...`, then its properties.")
+          "The llvm.loop node: itself as `...`, then its properties.")
       .def("__repr__",
            [](LoopRef &R) {
              return text("<Loop at " +

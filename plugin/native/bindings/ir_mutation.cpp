@@ -39,8 +39,8 @@ void bindValueMutations(nb::class_<ValueRef> &C) {
         replaceAllUses(*R.O.H, of(R), operandIn(R.O, Other, "replace"));
       },
       nb::arg("other"),
-      "Of an instruction or argument, by a value of its type that is computed "
-      "before every use.");
+      "Replaces an instruction or argument by a value of its type that is "
+      "computed before every use.");
 }
 
 void bindArgumentMutations(nb::class_<ArgumentRef, ValueRef> &C) {
@@ -64,7 +64,7 @@ void bindArgumentMutations(nb::class_<ArgumentRef, ValueRef> &C) {
 void bindGlobalMutations(nb::class_<GlobalRef, ConstantRef> &C) {
   C.def(
       "erase", [](GlobalRef &R) { erase(*R.O.H, of(R)); },
-      "One without uses that nothing outside the module can refer to.");
+      "Erases it; it must have no uses and be invisible outside the module.");
 }
 
 void setLinkageOf(GlobalRef &R, const std::string &Text) {
@@ -89,14 +89,15 @@ void bindFunctionMutations(nb::class_<FunctionRef, GlobalRef> &C) {
          return run(*R.O.H, &of(R), Pipeline);
        },
        nb::arg("pipeline"),
-       "Runs function passes of LLVM's, in a pass: whether any has changed it.")
+       "Lets the running pass run LLVM's function passes; returns whether any "
+       "has changed the function.")
       .def(
           "add_attribute",
           [](FunctionRef &R, const std::string &Text) {
             addAttribute(*R.O.H, of(R), OfFunction, Text);
           },
           nb::arg("text"),
-          "One attribute as the assembly has it: \"noinline\", "
+          "Adds one attribute in assembly syntax: \"noinline\", "
           "\"\\\"key\\\"=\\\"value\\\"\".")
       .def(
           "remove_attribute",
@@ -125,7 +126,7 @@ void bindFunctionMutations(nb::class_<FunctionRef, GlobalRef> &C) {
           nb::arg("kind"), nb::arg("value").none(),
           nb::sig("def set_metadata(self, kind: str, value: Sequence[object] | "
                   "Metadata | None) -> None"),
-          "None removes it.")
+          "Sets the attachment of a kind; None removes it.")
       .def(
           "add_block",
           [](FunctionRef &R, const std::string &Name) {
@@ -133,26 +134,26 @@ void bindFunctionMutations(nb::class_<FunctionRef, GlobalRef> &C) {
           },
           nb::arg("name") = "",
           nb::sig("def add_block(self, name: str = '') -> BasicBlock"),
-          "At the end; it holds `unreachable` at first.")
+          "Appends a block that holds `unreachable`.")
       .def(
           "clone",
           [](FunctionRef &R, const std::string &Name) {
             return valueOf(R.O, &clone(*R.O.H, of(R), Name));
           },
           nb::arg("name"), nb::sig("def clone(self, name: str) -> Function"),
-          "A copy of internal linkage.");
+          "Makes a copy with internal linkage.");
 }
 
 void bindBlockMutations(nb::class_<BlockRef, ValueRef> &C) {
   C.def(
        "erase", [](BlockRef &R) { erase(*R.O.H, of(R)); },
-       "A block without predecessors.")
+       "Erases the block, which must have no predecessors.")
       .def(
           "set_branch",
           [](BlockRef &R, const BlockRef &To) {
             setBranch(*R.O.H, of(R), blockIn(R, To));
           },
-          nb::arg("to"), "Puts a branch in the terminator's place.")
+          nb::arg("to"), "Replaces the terminator by a branch.")
       .def(
           "set_conditional_branch",
           [](BlockRef &R, const ValueRef &Condition, const BlockRef &IfTrue,
@@ -176,7 +177,7 @@ void bindBlockMutations(nb::class_<BlockRef, ValueRef> &C) {
 void bindInstructionMutations(nb::class_<InstructionRef, ValueRef> &C) {
   C.def(
        "erase", [](InstructionRef &R) { erase(*R.O.H, of(R)); },
-       "One that has no users and is no terminator.")
+       "Erases the instruction, which must have no users and be no terminator.")
       .def(
           "move_before",
           [](InstructionRef &R, const InstructionRef &Other) {
@@ -191,7 +192,8 @@ void bindInstructionMutations(nb::class_<InstructionRef, ValueRef> &C) {
           },
           nb::arg("name") = "",
           nb::sig("def split_before(self, name: str = '') -> BasicBlock"),
-          "Splits its block: it begins the new one, which is returned.")
+          "Splits the block before it; returns the new block, which begins "
+          "with it.")
       .def(
           "set_metadata",
           [](InstructionRef &R, const std::string &Kind, nb::object Value) {
@@ -201,13 +203,13 @@ void bindInstructionMutations(nb::class_<InstructionRef, ValueRef> &C) {
           nb::arg("kind"), nb::arg("value").none(),
           nb::sig("def set_metadata(self, kind: str, value: Sequence[object] | "
                   "Metadata | None) -> None"),
-          "None removes it.");
+          "Sets the attachment of a kind; None removes it.");
 }
 
 void bindCallMutations(nb::class_<CallRef, InstructionRef> &C) {
   C.def(
        "inline", [](CallRef &R) { inlineCall(*R.O.H, of(R)); },
-       "Puts the callee's body in its place.")
+       "Replaces the call by the callee's body.")
       .def(
           "add_attribute",
           [](CallRef &R, const std::string &Text) {

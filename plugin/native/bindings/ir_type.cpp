@@ -78,12 +78,12 @@ void bindType(nb::module_ &M) {
           "\"struct\", \"function\", \"void\", \"label\", ...")
       .def_prop_ro(
           "bits", [](TypeRef &R) { return R.type().getScalarSizeInBits(); },
-          "Of a number, or of each in a vector; 0 for other types.")
-      .def_prop_ro(
-          "parts", &partsOf,
-          "The types in it; of a function: its result, then its parameters.")
+          "Bits of a number or of a vector's element; 0 for other types.")
+      .def_prop_ro("parts", &partsOf,
+                   "The contained types; for a function: its result, then its "
+                   "parameters.")
       .def_prop_ro("count", &countOf,
-                   "Of elements; of a scalable vector: at least.")
+                   "The number of elements; for a scalable vector the minimum.")
       .def_prop_ro("is_vararg",
                    [](TypeRef &R) {
                      auto *F = llvm::dyn_cast<llvm::FunctionType>(&R.type());
@@ -97,7 +97,7 @@ void bindType(nb::module_ &M) {
             auto *S = llvm::dyn_cast<llvm::StructType>(&R.type());
             return textOf(S && S->hasName() ? S->getName() : "");
           },
-          "Of a named struct.")
+          "The name of a named struct.")
       .def_prop_ro("address_space",
                    [](TypeRef &R) -> std::optional<unsigned> {
                      if (!R.type().isPointerTy())

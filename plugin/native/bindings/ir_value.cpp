@@ -117,7 +117,7 @@ static void bindConstant(nb::module_ &M) {
       .def_prop_ro(
           "integer", [](ConstantRef &R) { return integerOf(of(R)); },
           nb::sig("def integer(self) -> int | None"),
-          "The number, if it is one: signed, and i1 true as 1.")
+          "The value of an integer: signed, and i1 true as 1; else None.")
       .def_prop_ro("number", &numberOf,
                    nb::sig("def number(self) -> float | None"),
                    "A floating-point constant, rounded to double.")
@@ -126,7 +126,7 @@ static void bindConstant(nb::module_ &M) {
                    "byte order of this machine.")
       .def_prop_ro("opcode", &opcodeOf,
                    nb::sig("def opcode(self) -> str | None"),
-                   "Of a constant expression.")
+                   "The opcode of a constant expression.")
       .def_prop_ro("operands", &operandsOf,
                    nb::sig("def operands(self) -> list[Value]"))
       .def_prop_ro("is_null",
@@ -134,7 +134,7 @@ static void bindConstant(nb::module_ &M) {
       .def_prop_ro(
           "is_undef",
           [](ConstantRef &R) { return llvm::isa<llvm::UndefValue>(of(R)); },
-          "Undef or poison.")
+          "Whether it is undef or poison.")
       .def_prop_ro("is_poison", [](ConstantRef &R) {
         return llvm::isa<llvm::PoisonValue>(of(R));
       });
@@ -160,9 +160,9 @@ void bindValue(nb::module_ &M) {
                 [](ValueRef &R) { return TypeRef{R.O, of(R).getType()}; })
       .def_prop_ro(
           "name", [](ValueRef &R) { return textOf(of(R).getName()); },
-          "Empty if it has none.")
+          "The name; empty if it has none.")
       .def_prop_ro("users", &usersOf, nb::sig("def users(self) -> list[Value]"),
-                   "Who uses it, once per use.")
+                   "The values that use it, once per use.")
       .def_prop_ro(
           "is_valid", [](ValueRef &R) { return R.peek() != nullptr; },
           "False once the value has been erased.")
@@ -171,7 +171,7 @@ void bindValue(nb::module_ &M) {
           nb::sig("def module(self) -> object"), "The passpilot.Module.")
       .def_prop_ro(
           "as_operand", [](ValueRef &R) { return text(printedOperand(of(R))); },
-          "As an operand is printed: \"i32 %x\".")
+          "The value as a printed operand: \"i32 %x\".")
       .def("__str__", [](ValueRef &R) { return text(printed(of(R))); })
       .def("__repr__",
            [](nb::handle Self) {

@@ -114,7 +114,7 @@ void bindOperand(nb::module_ &M) {
           [](OperandView &V) {
             return position(V.function(), V.instruction());
           },
-          "Of the instruction: 16 per instruction, as in segments.")
+          "The instruction's position: 16 per instruction, as in segments.")
       .def("__str__",
            [](OperandView &V) { return text(printed(V.instruction())); });
 }
@@ -140,17 +140,16 @@ void bindRange(nb::module_ &M) {
       .def_prop_ro(
           "segments",
           [](LiveRangeView &V) { return segments(V.function(), V.range()); },
-          "Starts and ends, 16 per instruction.")
+          "Pairs of start and end, 16 per instruction.")
       .def_prop_ro(
           "blocks",
           [](LiveRangeView &V) { return blocks(V.function(), V.range()); },
-          "Numbers of the blocks in which it is live.")
+          "The numbers of the blocks in which it is live.")
       .def_prop_ro(
           "hints",
           [](LiveRangeView &V) { return hints(V.function(), V.range()); },
-          "Registers that LLVM would like to give it now, best first.")
-      .def_prop_ro("assigned", &assignedTo,
-                   "The register that it has now, or None.")
+          "The registers that LLVM prefers for it now, best first.")
+      .def_prop_ro("assigned", &assignedTo, "Its current register, or None.")
       .def_prop_ro("is_spillable",
                    [](LiveRangeView &V) { return V.range().isSpillable(); })
       .def_prop_ro(
@@ -159,9 +158,9 @@ void bindRange(nb::module_ &M) {
       .def_prop_ro(
           "loop_depth",
           [](LiveRangeView &V) { return loopDepth(V.function(), V.range()); },
-          "Of the deepest loop in which it is defined or used.")
+          "The depth of the deepest loop that defines or uses it.")
       .def_prop_ro("operands", &operandsOf,
-                   "The operands of instructions that define or use it.")
+                   "The operands that define or use it.")
       .def("__repr__", [](LiveRangeView &V) {
         return "<live range " + rangeName(V.range().reg()) + ">";
       });
@@ -217,8 +216,8 @@ void bindLiveRange(nb::module_ &M) {
       .def_prop_ro("is_hint",
                    [](ColumnView &C) { return C.Index < C.evict().HintCount; })
       .def_prop_ro("unit_interferences", &unitsOf,
-                   "The same per register unit. LLVM's features count a live "
-                   "range once per unit in which it interferes.")
+                   "The interferences per register unit. LLVM's features count "
+                   "a live range once per unit in which it interferes.")
       .def_prop_ro("interferences", &interferencesOf,
                    "The live ranges that would be evicted.");
 
@@ -228,10 +227,11 @@ void bindLiveRange(nb::module_ &M) {
           "candidate",
           [](EvictionSite &S) { return LiveRangeView(S, S.asked().Range); })
       .def_prop_ro("columns", &columnsOf,
-                   "The registers in question, as the tensors' columns.")
+                   "The candidate registers, one per column of the tensors.")
       .def_prop_ro(
           "must_evict", [](EvictionSite &S) { return S.evict().MustEvict; },
-          "Whether the candidate cannot be spilled, so that 32 is forbidden.")
+          "Whether the candidate cannot be spilled, which forbids the answer "
+          "32.")
       .def_prop_ro("function",
                    [](EvictionSite &S) { return MachineFunctionView(S); })
       .def_prop_ro("ordinal", [](EvictionSite &S) { return S.Ordinal; });

@@ -244,7 +244,7 @@ private:
 } // namespace
 
 void bindMlirContents(nb::module_ &M) {
-  nb::class_<MLIRApi>(M, "MlirApi", "MLIR's C API, of the bindings at hand.")
+  nb::class_<MLIRApi>(M, "MlirApi", "The C API of the installed MLIR bindings.")
       .def(nb::init<const std::string &>(), nb::arg("library"))
       .def(
           "count",
@@ -264,10 +264,11 @@ void bindMlirContents(nb::module_ &M) {
                   "Sequence[tuple[str, str]], flat: Sequence[str]) -> "
                   "tuple[dict[str, int], int, int, int, dict[str, int], "
                   "list[tuple[object, int, str | None, bool]], list[int]]"),
-          "What is in an operation, by its capsule: operations by name, "
-          "blocks, its own blocks, how deep regions are in each other, how "
-          "often each symbol is mentioned, the calls, and the order in which "
-          "MLIR's inliner looks at them, empty for that of the text.");
+          "Counts the contents of the operation in a capsule. Returns the "
+          "operations by name, the number of blocks, of its own blocks, the "
+          "depth of nested regions, the mentions of each symbol, the calls, "
+          "and the order in which MLIR's inliner visits them, empty if that is "
+          "the order of the text.");
 }
 
 } // namespace passpilot

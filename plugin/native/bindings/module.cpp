@@ -123,7 +123,7 @@ void bindModule(nb::module_ &M) {
                    })
       .def(
           "verify", [](HostedModule &H) { return readable(H).verify(); },
-          "The verifier's complaints; empty if sound.")
+          "The verifier's complaints; empty if valid.")
       .def("assembly",
            [](HostedModule &H) {
              std::string Text = readable(H).assembly();
@@ -138,7 +138,7 @@ void bindModule(nb::module_ &M) {
            nb::arg("passes").none(), nb::arg("options"),
            "Runs a pipeline; passes in Python ask the other advisors.")
       .def("emit", &emit, nb::arg("options"), nb::arg("advisors"),
-           "Generates code; each advisor is asked at its point.");
+           "Generates code; each advisor answers at its point.");
   bindIRModule(Module);
 }
 

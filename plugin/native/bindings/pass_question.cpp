@@ -231,7 +231,7 @@ nb::object passSiteOf(PyAdvisor &A) {
 }
 
 void bindPlace(nb::module_ &M) {
-  nb::class_<PyPlace>(M, "DecisionPlace", "Where a decision is taken.")
+  nb::class_<PyPlace>(M, "DecisionPlace", "The place of a decision.")
       .def_ro("caller", &PyPlace::Caller)
       .def_ro("callee", &PyPlace::Callee)
       .def_ro("file", &PyPlace::File)
@@ -258,33 +258,33 @@ void bindPassQuestion(nb::class_<PyAdvisor> &C) {
                "[str, object]], object], "
                "locate: collections.abc.Callable[[object], tuple[str, int, "
                "int] | None]) -> None"),
-       "What makes the advisor one of a pass in Python: of each feature the "
-       "name, what stores it, of all values, where it is not plain, and what "
-       "to take where it is left out; what raises where names are wrong; what "
-       "tells the place of a site.")
+       "Makes this the advisor of a pass in Python. stores: per feature its "
+       "name, a function that stores it from all values if it is not a plain "
+       "number or list, and the value if it is left out. check_names: raises "
+       "if names are wrong. locate: gives the place of a site.")
       .def("begin", &PyAdvisor::begin,
-           "The calling thread compiles, by a compiler other than LLVM, until "
-           "end().")
+           "Makes the calling thread the compiling one, for a compiler other "
+           "than LLVM, until end().")
       .def("end", &PyAdvisor::end)
       .def_prop_ro(
           "session",
           [](PyAdvisor &A) {
             return reinterpret_cast<uintptr_t>(A.Session.get());
           },
-          "The address of the session, for another compiler in this process, "
-          "which asks it between begin() and end().")
+          "The session's address, for another compiler in this process that "
+          "asks it between begin() and end().")
       .def_prop_ro(
           "place", &placeOf,
-          "The place of the current question, as far as the compiler tells it.")
-      .def(
-          "ask", &ask, nb::arg("values"), nb::arg("site").none(),
-          nb::arg("context"), nb::arg("decide"),
-          nb::sig("def ask(self, values: collections.abc.Mapping[str, "
-                  "object], site: object, context: str, decide: "
-                  "collections.abc.Callable[[collections.abc.Mapping[str, "
-                  "object]], bool | int | float]) -> bool | int | float | "
-                  "None"),
-          "The advice on a decision of a pass in Python; None after a failure.")
+          "The place of the current question, as far as the compiler knows it.")
+      .def("ask", &ask, nb::arg("values"), nb::arg("site").none(),
+           nb::arg("context"), nb::arg("decide"),
+           nb::sig("def ask(self, values: collections.abc.Mapping[str, "
+                   "object], site: object, context: str, decide: "
+                   "collections.abc.Callable[[collections.abc.Mapping[str, "
+                   "object]], bool | int | float]) -> bool | int | float | "
+                   "None"),
+           "Asks for advice on a decision of a pass in Python; None after a "
+           "failure.")
       .def("ask_all", &askAll, nb::arg("rows"), nb::arg("sites"),
            nb::arg("contexts"), nb::arg("decide"),
            nb::sig("def ask_all(self, rows: list[collections.abc.Mapping[str, "
@@ -292,8 +292,8 @@ void bindPassQuestion(nb::class_<PyAdvisor> &C) {
                    "decide: collections.abc.Callable[[collections.abc.Mapping["
                    "str, object]], bool | int | float]) -> list[bool | int | "
                    "float] | None"),
-           "The advice on several decisions of which none depends on another's "
-           "advice; None after a failure.");
+           "Asks for advice on several independent decisions; None after a "
+           "failure.");
 }
 
 } // namespace passpilot

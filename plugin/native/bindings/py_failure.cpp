@@ -52,7 +52,8 @@ nb::object failureOf(const std::optional<PassFailure> &F,
 }
 
 void bindFailure(nb::module_ &M) {
-  nb::enum_<FailureKind>(M, "FailureKind", "Who has failed at a decision.")
+  nb::enum_<FailureKind>(M, "FailureKind",
+                         "The kind of a failure at a decision.")
       .value("MODEL", FailureKind::Model)
       .value("PYTHON", FailureKind::Python)
       .value("ADVICE", FailureKind::Advice)
@@ -61,19 +62,19 @@ void bindFailure(nb::module_ &M) {
       .value("DEFAULT", FailureKind::Default)
       .value("INTERRUPT", FailureKind::Interrupt);
   nb::class_<PyFailure>(M, "Failure", nb::type_slots(Slots<PyFailure>),
-                        "What went wrong at a decision.")
+                        "A failure at a decision.")
       .def_prop_ro("kind", [](PyFailure &F) { return F.What.Kind; })
       .def_prop_ro("text", [](PyFailure &F) { return text(F.What.Text); })
       .def_prop_ro(
           "where", [](PyFailure &F) { return text(F.What.Where); },
-          "The decision, as messages name it.")
+          "The decision, in the form used in messages.")
       .def_prop_ro(
           "exception", [](PyFailure &F) { return F.Exception; },
           nb::sig("def exception(self) -> BaseException | None"),
-          "What Python raised, if that is what went wrong.");
-  nb::class_<PyPassFailure>(M, "PassFailure",
-                            nb::type_slots(Slots<PyPassFailure>),
-                            "What ended a compilation in a pass in Python.")
+          "The Python exception that caused it, or None.");
+  nb::class_<PyPassFailure>(
+      M, "PassFailure", nb::type_slots(Slots<PyPassFailure>),
+      "A failure in a pass in Python, which ended the compilation.")
       .def_prop_ro(
           "name", [](PyPassFailure &F) { return F.What.Pass; },
           "The pass's name.")
@@ -82,7 +83,7 @@ void bindFailure(nb::module_ &M) {
       .def_prop_ro(
           "exception", [](PyPassFailure &F) { return F.Exception; },
           nb::sig("def exception(self) -> BaseException | None"),
-          "What Python raised, if it did.");
+          "The Python exception that caused it, or None.");
 }
 
 } // namespace passpilot

@@ -153,11 +153,12 @@ PyType_Slot Slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)},
 
 void bindPasses(nb::module_ &M) {
   nb::class_<llvm::PreservedAnalyses>(M, "PreservedAnalyses",
-                                      "Which of LLVM's analyses still hold.")
-      .def_static("all", &llvm::PreservedAnalyses::all,
-                  "All: nothing that an analysis looks at has changed.")
+                                      "The LLVM analyses that are still valid.")
+      .def_static(
+          "all", &llvm::PreservedAnalyses::all,
+          "All analyses: the pass has changed nothing that they look at.")
       .def_static("none", &llvm::PreservedAnalyses::none,
-                  "None; as the answer True.")
+                  "No analysis; run() may return True instead.")
       .def_static(
           "cfg",
           [] {
@@ -165,7 +166,7 @@ void bindPasses(nb::module_ &M) {
             PA.preserveSet<llvm::CFGAnalyses>();
             return PA;
           },
-          "Those of control flow alone, such as the dominator tree: no block "
+          "Control-flow analyses only, such as the dominator tree: no block "
           "and no branch has changed.");
 
   nb::class_<PyPasses>(M, "Passes", nb::type_slots(Slots),
@@ -177,18 +178,18 @@ void bindPasses(nb::module_ &M) {
             return std::make_unique<PyPasses>(
                 *reinterpret_cast<UserPasses *>(Address));
           },
-          nb::arg("address"), "Those of another compiler in this process.")
-      .def("end", &PyPasses::end, "The other compiler has ended.")
+          nb::arg("address"), "The passes of another compiler in this process.")
+      .def("end", &PyPasses::end, "Ends the passes of the other compiler.")
       .def("add", &add, nb::arg("text"), nb::arg("name"), nb::arg("level"),
            nb::arg("required"), nb::arg("run"),
-           "Adds what the element `text` of a pipeline means.")
+           "Adds the pass that the pipeline element `text` means.")
       .def_prop_ro(
           "failure",
           [](PyPasses &Mine) {
             return failureOf(Mine.Passes.failure(), Mine.Exception);
           },
           nb::sig("def failure(self) -> PassFailure | None"),
-          "What ended the compilation.");
+          "The failure that ended the compilation.");
 
   M.def("extension_points", [] {
     std::vector<std::pair<std::string, std::string>> Points;

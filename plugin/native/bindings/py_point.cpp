@@ -36,7 +36,7 @@ void bindTensorSpec(nb::module_ &M) {
 }
 
 void bindDomain(nb::module_ &M) {
-  nb::class_<Domain>(M, "Domain", "Which answers a decision point takes.")
+  nb::class_<Domain>(M, "Domain", "The answers that a decision point accepts.")
       .def_static("flag", [] { return Domain{}; })
       .def_static(
           "choice",
@@ -52,7 +52,7 @@ void bindDomain(nb::module_ &M) {
           nb::arg("low"), nb::arg("high"))
       .def_prop_ro(
           "expected", [](Domain &D) { return D.expected(); },
-          "The answers, in words.")
+          "Describes the accepted answers.")
       .def_ro("mask", &Domain::Mask,
               "The mask's name; empty if there is none.");
 }
@@ -88,7 +88,7 @@ void bindPoint(nb::module_ &M) {
               ("decision point: expected one of LLVM's, got " + Name).c_str());
         return Known->Table();
       },
-      nb::arg("name"), "LLVM's decision point of that name.");
+      nb::arg("name"), "Returns LLVM's decision point of that name.");
 }
 
 } // namespace passpilot
