@@ -167,4 +167,4 @@ def test_the_public_names_agree() -> None:
         warnings.simplefilter("error")
         for name in package.__all__:
             assert getattr(package, name) is not None
-    assert {*package._HOMES, "__version__"} == {*package.__all__}
+    assert {*package._HOMES, *package._MODULES, "__version__"} == {*package.__all__}
