@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 
 class FailureKind(enum.Enum):
-    """Who has failed at a decision."""
+    """The kind of a failure at a decision."""
 
     MODEL = 1
 
@@ -30,7 +30,7 @@ class FailureKind(enum.Enum):
     INTERRUPT = 7
 
 class Failure:
-    """What went wrong at a decision."""
+    """A failure at a decision."""
 
     @property
     def kind(self) -> FailureKind: ...
@@ -40,14 +40,14 @@ class Failure:
 
     @property
     def where(self) -> str:
-        """The decision, as messages name it."""
+        """The decision, in the form used in messages."""
 
     @property
     def exception(self) -> BaseException | None:
-        """What Python raised, if that is what went wrong."""
+        """The Python exception that caused it, or None."""
 
 class PassFailure:
-    """What ended a compilation in a pass in Python."""
+    """A failure in a pass in Python, which ended the compilation."""
 
     @property
     def name(self) -> str:
@@ -61,10 +61,10 @@ class PassFailure:
 
     @property
     def exception(self) -> BaseException | None:
-        """What Python raised, if it did."""
+        """The Python exception that caused it, or None."""
 
 class DecisionPlace:
-    """Where a decision is taken."""
+    """The place of a decision."""
 
     @property
     def caller(self) -> str: ...
@@ -96,7 +96,7 @@ class TensorSpec:
     def shape(self) -> list[int]: ...
 
 class Domain:
-    """Which answers a decision point takes."""
+    """The answers that a decision point accepts."""
 
     @staticmethod
     def flag() -> Domain: ...
@@ -109,7 +109,7 @@ class Domain:
 
     @property
     def expected(self) -> str:
-        """The answers, in words."""
+        """Describes the accepted answers."""
 
     @property
     def mask(self) -> str:
@@ -138,23 +138,23 @@ class PointSpec:
     def domain(self) -> Domain: ...
 
 def point(name: str) -> PointSpec:
-    """LLVM's decision point of that name."""
+    """Returns LLVM's decision point of that name."""
 
 class PreservedAnalyses:
-    """Which of LLVM's analyses still hold."""
+    """The LLVM analyses that are still valid."""
 
     @staticmethod
     def all() -> PreservedAnalyses:
-        """All: nothing that an analysis looks at has changed."""
+        """All analyses: the pass has changed nothing that they look at."""
 
     @staticmethod
     def none() -> PreservedAnalyses:
-        """None; as the answer True."""
+        """No analysis; run() may return True instead."""
 
     @staticmethod
     def cfg() -> PreservedAnalyses:
         """
-        Those of control flow alone, such as the dominator tree: no block and no branch has changed.
+        Control-flow analyses only, such as the dominator tree: no block and no branch has changed.
         """
 
 class Passes:
@@ -164,17 +164,17 @@ class Passes:
 
     @staticmethod
     def of(address: int) -> Passes:
-        """Those of another compiler in this process."""
+        """The passes of another compiler in this process."""
 
     def end(self) -> None:
-        """The other compiler has ended."""
+        """Ends the passes of the other compiler."""
 
     def add(self, text: str, name: str, level: str, required: bool, run: object) -> None:
-        """Adds what the element `text` of a pipeline means."""
+        """Adds the pass that the pipeline element `text` means."""
 
     @property
     def failure(self) -> PassFailure | None:
-        """What ended the compilation."""
+        """The failure that ended the compilation."""
 
 def extension_points() -> list[tuple[str, str]]: ...
 
@@ -469,7 +469,7 @@ class Module:
     def data_layout(self) -> str: ...
 
     def verify(self) -> str:
-        """The verifier's complaints; empty if sound."""
+        """The verifier's complaints; empty if valid."""
 
     def assembly(self) -> bytes: ...
 
@@ -479,7 +479,7 @@ class Module:
         """Runs a pipeline; passes in Python ask the other advisors."""
 
     def emit(self, options: EmitOptions, advisors: Sequence[Advisor]) -> Emitted:
-        """Generates code; each advisor is asked at its point."""
+        """Generates code; each advisor answers at its point."""
 
     def run(self, pipeline: str) -> bool: ...
 
@@ -689,7 +689,7 @@ class Operand:
 
     @property
     def position(self) -> int:
-        """Of the instruction: 16 per instruction, as in segments."""
+        """The instruction's position: 16 per instruction, as in segments."""
 
     def __str__(self) -> str: ...
 
@@ -713,19 +713,19 @@ class LiveRange:
 
     @property
     def segments(self) -> list[tuple[int, int]]:
-        """Starts and ends, 16 per instruction."""
+        """Pairs of start and end, 16 per instruction."""
 
     @property
     def blocks(self) -> list[int]:
-        """Numbers of the blocks in which it is live."""
+        """The numbers of the blocks in which it is live."""
 
     @property
     def hints(self) -> list[str]:
-        """Registers that LLVM would like to give it now, best first."""
+        """The registers that LLVM prefers for it now, best first."""
 
     @property
     def assigned(self) -> str | None:
-        """The register that it has now, or None."""
+        """Its current register, or None."""
 
     @property
     def is_spillable(self) -> bool: ...
@@ -735,11 +735,11 @@ class LiveRange:
 
     @property
     def loop_depth(self) -> int:
-        """Of the deepest loop in which it is defined or used."""
+        """The depth of the deepest loop that defines or uses it."""
 
     @property
     def operands(self) -> list[Operand]:
-        """The operands of instructions that define or use it."""
+        """The operands that define or use it."""
 
     def __repr__(self) -> str: ...
 
@@ -765,23 +765,23 @@ class MachineFunction:
 
     def kept(self, make: Callable[[], object]) -> object:
         """
-        What make() gave when first called for this function's allocation; dropped at its end.
+        Calls make() once per allocation of this function and returns its result, which is dropped when the allocation ends.
         """
 
     def interference(self, version: int) -> tuple[int, list[int], list[tuple[int, dict[str, object]]], list[tuple[int, int]], list[tuple[int, int]]]:
         """
-        What has changed in the interference graph since a version, 0 being the empty graph: the version now, removed nodes, new and changed nodes with their attributes, removed edges, new edges.
+        The changes of the interference graph since a version, 0 for the empty graph: the current version, removed nodes, new and changed nodes with their attributes, removed edges, new edges.
         """
 
     def interference_afresh(self, by_pairs: bool) -> tuple[int, list[int], list[tuple[int, dict[str, object]]], list[tuple[int, int]], list[tuple[int, int]]]:
         """
-        The whole graph, made for this call; by_pairs: by comparing each two live ranges. For tests and measurements.
+        The whole graph, built from scratch; by_pairs: by comparing all pairs of live ranges. For tests and measurements.
         """
 
     @property
     def interference_work(self) -> int:
         """
-        How many live ranges have been read and segments looked at until now, to follow the changes.
+        The number of live ranges read and segments visited so far to maintain the graph.
         """
 
 class Column:
@@ -800,7 +800,7 @@ class Column:
     @property
     def unit_interferences(self) -> list[list[LiveRange]]:
         """
-        The same per register unit. LLVM's features count a live range once per unit in which it interferes.
+        The interferences per register unit. LLVM's features count a live range once per unit in which it interferes.
         """
 
     @property
@@ -813,11 +813,11 @@ class EvictionSite:
 
     @property
     def columns(self) -> list[Column]:
-        """The registers in question, as the tensors' columns."""
+        """The candidate registers, one per column of the tensors."""
 
     @property
     def must_evict(self) -> bool:
-        """Whether the candidate cannot be spilled, so that 32 is forbidden."""
+        """Whether the candidate cannot be spilled, which forbids the answer 32."""
 
     @property
     def function(self) -> MachineFunction: ...
@@ -836,29 +836,29 @@ class PrioritySite:
     def ordinal(self) -> int: ...
 
 class MlirApi:
-    """MLIR's C API, of the bindings at hand."""
+    """The C API of the installed MLIR bindings."""
 
     def __init__(self, library: str) -> None: ...
 
     def count(self, operation: object, calling: Sequence[tuple[str, str]], flat: Sequence[str]) -> tuple[dict[str, int], int, int, int, dict[str, int], list[tuple[object, int, str | None, bool]], list[int]]:
         """
-        What is in an operation, by its capsule: operations by name, blocks, its own blocks, how deep regions are in each other, how often each symbol is mentioned, the calls, and the order in which MLIR's inliner looks at them, empty for that of the text.
+        Counts the contents of the operation in a capsule. Returns the operations by name, the number of blocks, of its own blocks, the depth of nested regions, the mentions of each symbol, the calls, and the order in which MLIR's inliner visits them, empty if that is the order of the text.
         """
 
 class Advisor:
     def __init__(self, point: PointSpec, native: NativeRunner | None, inputs: Sequence[TensorSpec], custom: Sequence[tuple[TensorSpec, Callable[[], None]]], default_on_error: bool, limit: float, logged: bool) -> None: ...
 
     def set_python(self, evaluate: Callable[[], object], switch_context: Callable[[str], object], evaluate_batch: Callable[[bytes, int], Sequence[object]] | None, any_context: bool) -> None:
-        """What to call for a Python runner, once it is bound to the views."""
+        """Sets the functions of a Python runner that is bound to the views."""
 
     def views(self, writable: bool) -> dict[str, NDArray[numpy.integer | numpy.floating]]:
-        """Numpy views of all tensors, by name."""
+        """Returns numpy views of all tensors, by name."""
 
     def frame(self) -> NDArray[numpy.uint8]:
         """The runner's inputs as one block of bytes."""
 
     def open_log(self, fd: int) -> None:
-        """Starts a decision log on a descriptor, which it takes over."""
+        """Starts a decision log on a descriptor and takes ownership of it."""
 
     def close_log(self) -> bool: ...
 
@@ -876,12 +876,12 @@ class Advisor:
 
     def set_pass(self, stores: Sequence[tuple[str, Callable[[object], None], object]], check_names: Callable[[Mapping[str, object]], object], locate: Callable[[object], tuple[str, int, int] | None]) -> None:
         """
-        What makes the advisor one of a pass in Python: of each feature the name, what stores it, of all values, where it is not plain, and what to take where it is left out; what raises where names are wrong; what tells the place of a site.
+        Makes this the advisor of a pass in Python. stores: per feature its name, a function that stores it from all values if it is not a plain number or list, and the value if it is left out. check_names: raises if names are wrong. locate: gives the place of a site.
         """
 
     def begin(self) -> None:
         """
-        The calling thread compiles, by a compiler other than LLVM, until end().
+        Makes the calling thread the compiling one, for a compiler other than LLVM, until end().
         """
 
     def end(self) -> None: ...
@@ -889,19 +889,21 @@ class Advisor:
     @property
     def session(self) -> int:
         """
-        The address of the session, for another compiler in this process, which asks it between begin() and end().
+        The session's address, for another compiler in this process that asks it between begin() and end().
         """
 
     @property
     def place(self) -> DecisionPlace:
-        """The place of the current question, as far as the compiler tells it."""
+        """The place of the current question, as far as the compiler knows it."""
 
     def ask(self, values: Mapping[str, object], site: object, context: str, decide: Callable[[Mapping[str, object]], bool | int | float]) -> bool | int | float | None:
-        """The advice on a decision of a pass in Python; None after a failure."""
+        """
+        Asks for advice on a decision of a pass in Python; None after a failure.
+        """
 
     def ask_all(self, rows: list[Mapping[str, object]], sites: list[object], contexts: Sequence[str], decide: Callable[[Mapping[str, object]], bool | int | float]) -> list[bool | int | float] | None:
         """
-        The advice on several decisions of which none depends on another's advice; None after a failure.
+        Asks for advice on several independent decisions; None after a failure.
         """
 
 def current_site(advisor: Advisor) -> object: ...
@@ -928,7 +930,7 @@ class HookedPoint:
 
     @property
     def function(self) -> str:
-        """Which of ours reaches it: optimize or emit."""
+        """Our function that reaches the point: optimize or emit."""
 
     @property
     def question(self) -> str: ...
@@ -948,15 +950,15 @@ class Type:
 
     @property
     def bits(self) -> int:
-        """Of a number, or of each in a vector; 0 for other types."""
+        """Bits of a number or of a vector's element; 0 for other types."""
 
     @property
     def parts(self) -> list[Type]:
-        """The types in it; of a function: its result, then its parameters."""
+        """The contained types; for a function: its result, then its parameters."""
 
     @property
     def count(self) -> int | None:
-        """Of elements; of a scalable vector: at least."""
+        """The number of elements; for a scalable vector the minimum."""
 
     @property
     def is_vararg(self) -> bool: ...
@@ -966,7 +968,7 @@ class Type:
 
     @property
     def name(self) -> str:
-        """Of a named struct."""
+        """The name of a named struct."""
 
     @property
     def address_space(self) -> int | None: ...
@@ -995,7 +997,7 @@ class Metadata:
 class Value:
     def replace_all_uses_with(self, other: Value) -> None:
         """
-        Of an instruction or argument, by a value of its type that is computed before every use.
+        Replaces an instruction or argument by a value of its type that is computed before every use.
         """
 
     @property
@@ -1003,11 +1005,11 @@ class Value:
 
     @property
     def name(self) -> str:
-        """Empty if it has none."""
+        """The name; empty if it has none."""
 
     @property
     def users(self) -> list[Value]:
-        """Who uses it, once per use."""
+        """The values that use it, once per use."""
 
     @property
     def is_valid(self) -> bool:
@@ -1019,7 +1021,7 @@ class Value:
 
     @property
     def as_operand(self) -> str:
-        """As an operand is printed: "i32 %x"."""
+        """The value as a printed operand: "i32 %x"."""
 
     def __str__(self) -> str: ...
 
@@ -1046,7 +1048,7 @@ class Argument(Value):
 class Constant(Value):
     @property
     def integer(self) -> int | None:
-        """The number, if it is one: signed, and i1 true as 1."""
+        """The value of an integer: signed, and i1 true as 1; else None."""
 
     @property
     def number(self) -> float | None:
@@ -1060,7 +1062,7 @@ class Constant(Value):
 
     @property
     def opcode(self) -> str | None:
-        """Of a constant expression."""
+        """The opcode of a constant expression."""
 
     @property
     def operands(self) -> list[Value]: ...
@@ -1070,18 +1072,18 @@ class Constant(Value):
 
     @property
     def is_undef(self) -> bool:
-        """Undef or poison."""
+        """Whether it is undef or poison."""
 
     @property
     def is_poison(self) -> bool: ...
 
 class GlobalValue(Constant):
     def erase(self) -> None:
-        """One without uses that nothing outside the module can refer to."""
+        """Erases it; it must have no uses and be invisible outside the module."""
 
     @property
     def linkage(self) -> str:
-        """As the assembly has it; "external" where it has nothing."""
+        """The assembly's word; "external" if there is none."""
 
     @linkage.setter
     def linkage(self, arg: str, /) -> None: ...
@@ -1098,7 +1100,7 @@ class GlobalValue(Constant):
 
     @property
     def value_type(self) -> Type:
-        """Of what is at the address; `type` is the address's."""
+        """The type of the value at the address; `type` is the address's."""
 
     @property
     def is_dso_local(self) -> bool: ...
@@ -1115,16 +1117,16 @@ class GlobalValue(Constant):
 
     @property
     def comdat(self) -> str:
-        """Its comdat's name, or empty."""
+        """The name of its comdat, or empty."""
 
     @property
     def alignment(self) -> int | None:
-        """In bytes, where it says so."""
+        """The explicit alignment in bytes, or None."""
 
     @property
     def metadata(self) -> list[tuple[str, object]]:
         """
-        Attachments but for debug information: kind and value; there may be several of a kind.
+        Pairs of kind and value, without debug information; a kind may occur several times.
         """
 
 class GlobalVariable(GlobalValue):
@@ -1153,11 +1155,11 @@ class Function(GlobalValue):
 
     @property
     def instructions(self) -> list[Instruction]:
-        """Those of all blocks, in order."""
+        """The instructions of all blocks, in order."""
 
     @property
     def call_sites(self) -> list[CallBase]:
-        """The calls in it, those of intrinsics included."""
+        """The calls in it, including those of intrinsics."""
 
     @property
     def callers(self) -> list[Function]:
@@ -1174,11 +1176,11 @@ class Function(GlobalValue):
 
     @property
     def entry_count(self) -> int | None:
-        """How often it is entered, by the profile."""
+        """How often it is entered, according to the profile."""
 
     @property
     def loops(self) -> list[Loop]:
-        """Outer before inner ones."""
+        """The loops, outer before inner ones."""
 
     @property
     def properties(self) -> dict[str, int]:
@@ -1186,15 +1188,17 @@ class Function(GlobalValue):
 
     def alias(self, a: Value, b: Value, size_a: int | None = None, size_b: int | None = None) -> str:
         """
-        Whether memory at two pointers is the same: "no", "may", "partial" or "must". A size is in bytes, None if unknown.
+        Whether two pointers alias: "no", "may", "partial" or "must". Sizes are in bytes, None if unknown.
         """
 
     def run(self, pipeline: str) -> bool:
-        """Runs function passes of LLVM's, in a pass: whether any has changed it."""
+        """
+        Lets the running pass run LLVM's function passes; returns whether any has changed the function.
+        """
 
     def add_attribute(self, text: str) -> None:
         """
-        One attribute as the assembly has it: "noinline", "\\"key\\"=\\"value\\"".
+        Adds one attribute in assembly syntax: "noinline", "\\"key\\"=\\"value\\"".
         """
 
     def remove_attribute(self, name: str) -> None: ...
@@ -1204,13 +1208,13 @@ class Function(GlobalValue):
     def remove_return_attribute(self, name: str) -> None: ...
 
     def set_metadata(self, kind: str, value: Sequence[object] | Metadata | None) -> None:
-        """None removes it."""
+        """Sets the attachment of a kind; None removes it."""
 
     def add_block(self, name: str = '') -> BasicBlock:
-        """At the end; it holds `unreachable` at first."""
+        """Appends a block that holds `unreachable`."""
 
     def clone(self, name: str) -> Function:
-        """A copy of internal linkage."""
+        """Makes a copy with internal linkage."""
 
     @property
     def arguments(self) -> list[Argument]: ...
@@ -1226,7 +1230,7 @@ class Function(GlobalValue):
 
     @property
     def calling_convention(self) -> str:
-        """As the assembly has it; "ccc" where it has nothing."""
+        """The assembly's word; "ccc" if there is none."""
 
     @calling_convention.setter
     def calling_convention(self, arg: str, /) -> None: ...
@@ -1247,17 +1251,19 @@ class Function(GlobalValue):
 class BasicBlock(Value):
     @property
     def loop(self) -> Loop | None:
-        """The innermost loop that it is in."""
+        """The innermost loop that contains it."""
 
     @property
     def loop_depth(self) -> int: ...
 
     def dominates(self, other: BasicBlock) -> bool:
-        """Every block dominates itself, and every unreachable one."""
+        """
+        Whether it dominates another; every block dominates itself and all unreachable blocks.
+        """
 
     @property
     def immediate_dominator(self) -> BasicBlock | None:
-        """None for the entry and for an unreachable block."""
+        """The immediate dominator; None for the entry and unreachable blocks."""
 
     @property
     def frequency(self) -> float:
@@ -1266,10 +1272,10 @@ class BasicBlock(Value):
     def probability_to(self, successor: BasicBlock) -> float: ...
 
     def erase(self) -> None:
-        """A block without predecessors."""
+        """Erases the block, which must have no predecessors."""
 
     def set_branch(self, to: BasicBlock) -> None:
-        """Puts a branch in the terminator's place."""
+        """Replaces the terminator by a branch."""
 
     def set_conditional_branch(self, condition: Value, if_true: BasicBlock, if_false: BasicBlock) -> None: ...
 
@@ -1285,11 +1291,11 @@ class BasicBlock(Value):
 
     @property
     def predecessors(self) -> list[BasicBlock]:
-        """Each once, however many edges there are."""
+        """The blocks without duplicates, however many edges there are."""
 
     @property
     def successors(self) -> list[BasicBlock]:
-        """Each once, however many edges there are."""
+        """The blocks without duplicates, however many edges there are."""
 
     @property
     def function(self) -> Function: ...
@@ -1303,7 +1309,7 @@ class Instruction(Value):
 
     @property
     def operands(self) -> list[Value]:
-        """Of a call: its arguments, those of bundles, the callee."""
+        """The operands; of a call: arguments, bundle operands, callee."""
 
     @property
     def flags(self) -> list[str]:
@@ -1329,50 +1335,50 @@ class Instruction(Value):
 
     @property
     def next(self) -> Instruction | None:
-        """In the block."""
+        """The next instruction in the block, or None."""
 
     @property
     def previous(self) -> Instruction | None:
-        """In the block."""
+        """The previous instruction in the block, or None."""
 
     @property
     def debug_location(self) -> SourceLocation | None: ...
 
     @property
     def inlined_at(self) -> list[SourceLocation]:
-        """The calls it was inlined at, innermost first."""
+        """The calls it was inlined through, innermost first."""
 
     @property
     def metadata(self) -> dict[str, object]:
-        """Attachments but for the debug location, by kind."""
+        """The attachments by kind, without the debug location."""
 
     @property
     def predicate(self) -> str | None:
-        """Of a comparison: "slt", "oeq", ..."""
+        """The predicate of a comparison: "slt", "oeq", ..."""
 
     @property
     def incoming(self) -> list[tuple[Value, BasicBlock]]:
-        """Of a phi: value and predecessor; else empty."""
+        """The (value, predecessor) pairs of a phi; else empty."""
 
     @property
     def cases(self) -> list[tuple[int, BasicBlock]]:
-        """Of a switch, without its default; else empty."""
+        """The cases of a switch without the default; else empty."""
 
     @property
     def indices(self) -> list[int]:
-        """Of extractvalue and insertvalue; else empty."""
+        """The indices of extractvalue and insertvalue; else empty."""
 
     @property
     def access_type(self) -> Type | None:
-        """Of what an alloca, load, store or getelementptr is about."""
+        """The type that an alloca, load, store or getelementptr accesses."""
 
     @property
     def alignment(self) -> int | None:
-        """In bytes, of an alloca, load or store."""
+        """The alignment of an alloca, load or store, in bytes."""
 
     @property
     def ordering(self) -> str:
-        """Of an atomic instruction; else empty."""
+        """The memory ordering of an atomic instruction; else empty."""
 
     def dominates(self, other: Instruction) -> bool: ...
 
@@ -1382,22 +1388,24 @@ class Instruction(Value):
         """
 
     def erase(self) -> None:
-        """One that has no users and is no terminator."""
+        """Erases the instruction, which must have no users and be no terminator."""
 
     def move_before(self, other: Instruction) -> None: ...
 
     def split_before(self, name: str = '') -> BasicBlock:
-        """Splits its block: it begins the new one, which is returned."""
+        """
+        Splits the block before it; returns the new block, which begins with it.
+        """
 
     def set_metadata(self, kind: str, value: Sequence[object] | Metadata | None) -> None:
-        """None removes it."""
+        """Sets the attachment of a kind; None removes it."""
 
 class InlineCost:
     """LLVM's estimate for a call site."""
 
     @property
     def cost(self) -> int | None:
-        """None if the call is always or never to be inlined."""
+        """The cost; None if LLVM always or never inlines the call."""
 
     @property
     def threshold(self) -> int | None: ...
@@ -1410,17 +1418,17 @@ class InlineCost:
 
     @property
     def reason(self) -> str | None:
-        """LLVM's, where it has one."""
+        """LLVM's reason, if it gives one."""
 
     def __bool__(self) -> bool: ...
 
 class CallBase(Instruction):
     @property
     def inline_cost(self) -> InlineCost:
-        """Of a direct call of a function with a body."""
+        """The cost of a direct call of a function with a body."""
 
     def inline(self) -> None:
-        """Puts the callee's body in its place."""
+        """Replaces the call by the callee's body."""
 
     def add_attribute(self, text: str) -> None: ...
 
@@ -1432,7 +1440,9 @@ class CallBase(Instruction):
 
     @property
     def callee(self) -> Function | None:
-        """The function that is called directly, as its type has it."""
+        """
+        The directly called function, if its type matches the call's; else None.
+        """
 
     @property
     def called_operand(self) -> Value: ...
@@ -1479,14 +1489,14 @@ class Loop:
 
     @property
     def latches(self) -> list[BasicBlock]:
-        """The blocks that go back to the header."""
+        """The blocks that branch back to the header."""
 
     @property
     def exiting_blocks(self) -> list[BasicBlock]: ...
 
     @property
     def exit_blocks(self) -> list[BasicBlock]:
-        """The blocks that it leaves to."""
+        """The blocks outside that it branches to."""
 
     @property
     def preheader(self) -> BasicBlock | None: ...
@@ -1506,11 +1516,11 @@ class Loop:
 
     @property
     def trip_count(self) -> int | None:
-        """How often the header runs per entry, if that is a known constant."""
+        """The header's executions per entry, if a known constant."""
 
     @property
     def max_trip_count(self) -> int | None:
-        """The most that trip_count can be, if known."""
+        """The upper bound of trip_count, if known."""
 
     @property
     def trip_multiple(self) -> int:
@@ -1518,11 +1528,11 @@ class Loop:
 
     @property
     def backedge_taken_count(self) -> str | None:
-        """LLVM's expression of trip count - 1, if it has one."""
+        """LLVM's expression for trip count - 1, if it has one."""
 
     @property
     def metadata(self) -> tuple[object, ...] | None:
-        """Its llvm.loop: itself as `...`, then its properties."""
+        """The llvm.loop node: itself as `...`, then its properties."""
 
     def __repr__(self) -> str: ...
 
@@ -1531,20 +1541,20 @@ class Loop:
     def __hash__(self) -> int: ...
 
 class IRBuilder:
-    """Inserts instructions in front of one, with its debug location."""
+    """Inserts instructions before a given one, with its debug location."""
 
     def __init__(self, before: Instruction) -> None: ...
 
     def binary(self, opcode: str, a: Value, b: Value, name: str = '') -> Instruction:
-        """"add", "fmul", "shl", ... of two values of one type."""
+        """Inserts "add", "fmul", "shl", ... of two values of one type."""
 
     def compare(self, predicate: str, a: Value, b: Value, name: str = '') -> Instruction:
         """
-        "slt", "eq", ... of integers or pointers; "olt", ... of floating-point numbers.
+        Inserts "slt", "eq", ... of integers or pointers; "olt", ... of floating-point numbers.
         """
 
     def cast(self, opcode: str, value: Value, type: Type, name: str = '') -> Instruction:
-        """"zext", "trunc", "sitofp", "bitcast", ..."""
+        """Inserts "zext", "trunc", "sitofp", "bitcast", ..."""
 
     def select(self, condition: Value, a: Value, b: Value, name: str = '') -> Instruction: ...
 
@@ -1564,4 +1574,6 @@ class IR2VecVocabulary:
     def embed_module(self, module: Module, flow_aware: bool) -> list[float]: ...
 
 def ir2vec_entities() -> list[tuple[str, str]]:
-    """What a vocabulary has vectors of, in LLVM's order: section, key."""
+    """
+    The entities that a vocabulary has vectors for, in LLVM's order: pairs of section and key.
+    """
