@@ -1192,9 +1192,7 @@ class Function(GlobalValue):
         """
 
     def run(self, pipeline: str) -> bool:
-        """
-        Lets the running pass run LLVM's function passes; returns whether any has changed the function.
-        """
+        """Runs LLVM's function passes on it; returns whether any changed it."""
 
     def add_attribute(self, text: str) -> None:
         """

@@ -89,8 +89,7 @@ void bindFunctionMutations(nb::class_<FunctionRef, GlobalRef> &C) {
          return run(*R.O.H, &of(R), Pipeline);
        },
        nb::arg("pipeline"),
-       "Lets the running pass run LLVM's function passes; returns whether any "
-       "has changed the function.")
+       "Runs LLVM's function passes on it; returns whether any changed it.")
       .def(
           "add_attribute",
           [](FunctionRef &R, const std::string &Text) {
