@@ -136,7 +136,7 @@ class GrpcServer:
             yield from self._session(requests, context)
         except grpc.RpcError:
             pass  # the client is gone
-        except (Exception, SystemExit) as error:  # noqa: BLE001  (only this session ends)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  (it ends one session only)
             self._notice(describe_failure(error)[:LONGEST_NOTICE])
         finally:
             self._count(-1)
@@ -155,7 +155,7 @@ class GrpcServer:
                 point = _read_hello(hello)
                 runner = stack.enter_context(self._supply.runner_for(point))
                 session = _GrpcSession(runner, point, self._notice)
-            except (Exception, SystemExit) as error:  # noqa: BLE001  (only this session ends)
+            except (Exception, SystemExit) as error:  # noqa: BLE001  (it ends one session only)
                 text = describe_failure(error)
                 self._notice(f"{self._who}: refused a client at {context.peer()}: {text}"[:LONGEST_NOTICE])
                 yield grpc_messages.failure(text, type(error).__name__)

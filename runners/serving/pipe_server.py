@@ -64,7 +64,7 @@ class PipeServer:
             self._session(channel)
         except BrokenPipeError:
             self._notice(str(channel.gone("it to read an answer")))
-        except (Exception, SystemExit) as error:  # noqa: BLE001  (only this session ends)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  (it ends one session only)
             self._notice(describe_failure(error)[:LONGEST_NOTICE])
         finally:
             channel.close()
