@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from passpilot.features.catalogue import HOOKED
 
-TYPE_CHECKING = False  # the name that type checkers take for true
+TYPE_CHECKING = False  # type checkers take it as true
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Final, Literal

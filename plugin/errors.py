@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from passpilot.plugin.public import publish
 
-TYPE_CHECKING = False  # the name that type checkers take for true
+TYPE_CHECKING = False  # type checkers take it as true
 if TYPE_CHECKING:
     from typing import Final
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from types import FunctionType
 
-TYPE_CHECKING = False  # the name that type checkers take for true; `passpilot cc` does not wait for typing
+TYPE_CHECKING = False  # type checkers take it as true; `passpilot cc` does not wait for typing
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -11,7 +11,7 @@ import os
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.version import MAJOR
 
-TYPE_CHECKING = False  # the name that type checkers take for true
+TYPE_CHECKING = False  # type checkers take it as true
 if TYPE_CHECKING:
     from pathlib import Path
 

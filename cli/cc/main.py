@@ -18,7 +18,7 @@ from passpilot.plugin.errors import InputError
 from passpilot.plugin.toolchain import installed
 from passpilot.plugin.version import MAJOR
 
-TYPE_CHECKING = False  # the name that type checkers take for true
+TYPE_CHECKING = False  # type checkers take it as true
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Final, NoReturn

@@ -14,7 +14,7 @@ from passpilot.cli.options_table import RUNNERS, OptionRow, options_of
 from passpilot.features.catalogue import HOOKED
 from passpilot.plugin.errors import InputError, UsageError
 
-TYPE_CHECKING = False  # the name that type checkers take for true
+TYPE_CHECKING = False  # type checkers take it as true
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Final

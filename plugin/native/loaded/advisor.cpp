@@ -42,7 +42,6 @@ public:
   }
 
   Session &session() override { return TheSession; }
-  bool inPython() const override { return false; }
 
   void finish(bool Good, Messages &Told) override {
     const Failure &F = TheSession.failure();
@@ -113,7 +112,6 @@ public:
   }
 
   Session &session() override { return *reinterpret_cast<Session *>(Address); }
-  bool inPython() const override { return true; }
   void finish(bool Good, Messages &Told) override {
     Calls.Finish(&Told, Address, Good);
   }

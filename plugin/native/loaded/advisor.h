@@ -22,8 +22,6 @@ class Advisor {
 public:
   virtual ~Advisor() = default;
   virtual Session &session() = 0;
-  /// Whether Python makes the decisions and knows the details of failures.
-  virtual bool inPython() const = 0;
   /// Ends the compilation. The log appears unless \p Good is false or the
   /// session has failed. Adds messages for the user to \p Told, except for
   /// unaskedWarning().
