@@ -28,7 +28,7 @@ from passpilot import Module, emit, optimize
 from passpilot.passes.shipped.pipeline import MODULE
 from tests.corpus.build import bindir, build
 from tests.corpus.programs import programs
-from tests.passes.allocated import driver_output
+from tests.passes.allocation.allocated import driver_output
 
 if TYPE_CHECKING:
     from tests.corpus.programs import Program

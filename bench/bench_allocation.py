@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
-from tests.passes.allocated import optimized  # noqa: E402
+from tests.passes.allocation.allocated import optimized  # noqa: E402
 
 C_FUNCTIONS: Final = """
 #include <stdint.h>

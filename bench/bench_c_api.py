@@ -26,7 +26,7 @@ from passpilot.runners.native import _library
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from bench.bench_decision import shared_library  # noqa: E402
-from tests.plugin.native.c_client import CRunner  # noqa: E402
+from tests.plugin.native.c.client import CRunner  # noqa: E402
 from tests.runners.aot.models import mlp  # noqa: E402
 
 if TYPE_CHECKING:

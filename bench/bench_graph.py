@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from tests.features.llvm.scarce import long_function  # noqa: E402
-from tests.passes.allocated import optimized  # noqa: E402
+from tests.passes.allocation.allocated import optimized  # noqa: E402
 
 SAMPLES: Final = 20  # at questions 1, 2, 4, 8, ...
 

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs clang-tidy on plugin/native, each file once per content.
+"""Runs clang-tidy on the files of plugin/native that changed since they were clean.
 
 usage: tools/tidy.py [FILE.cpp ...]
 
-Skips a file that was clean unless it, one of our headers that it includes, its compile command or .clang-tidy
-has changed. build/tidy/ has an empty file for each clean state. JOBS is the number of parallel processes.
+tools/tidy.clean is the record: a line with a hash for each clean file. The hash covers the file, those of
+our headers that it includes, and .clang-tidy, all without comments and spaces; so `make lint` on a fresh
+checkout runs clang-tidy on nothing, and after an edit on what the edit reaches. A run that finds a file clean
+updates the record: commit it. JOBS is the number of parallel processes.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import subprocess
@@ -23,57 +24,75 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[1]
 NATIVE: Final = ROOT / "plugin" / "native"
 BUILD: Final = ROOT / "build" / "cmake"
-CLEAN: Final = ROOT / "build" / "tidy"
+RECORD: Final = ROOT / "tools" / "tidy.clean"
 TIDY: Final = Path(sys.executable).parent / "clang-tidy"
+# A string or character constant is kept; a comment goes.
+COMMENT: Final = re.compile(r'("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
 @cache
 def closure(file: Path) -> frozenset[Path]:
     """The file and all of our headers that it includes, directly or indirectly."""
-    names = re.findall(r'^#include "([^"]+)"', file.read_text(), re.MULTILINE)
-    found = {(file.parent / name).resolve() for name in names}
-    ours = {each for each in found if each.is_relative_to(NATIVE) and each.is_file()}
-    return frozenset({file}.union(*(closure(each) for each in ours)))
+    found: set[Path] = {file}
+    for name in re.findall(r'^#include "([^"]+)"', file.read_text(), re.MULTILINE):
+        near = (file.parent / name, NATIVE / name, NATIVE / "include" / name)
+        header = next((each.resolve() for each in near if each.is_file()), None)
+        if header is not None and header.is_relative_to(NATIVE):
+            found |= closure(header)
+    return frozenset(found)
 
 
-def state(file: Path, command: str) -> str:
-    """A hash of everything that the verdict on a file depends on."""
-    digest = hashlib.sha256(f"{command}\n{(ROOT / '.clang-tidy').read_text()}".encode())
+@cache
+def contents(file: Path) -> bytes:
+    """The file without comments and spaces."""
+    return "".join(COMMENT.sub(r"\1", file.read_text()).split()).encode()
+
+
+def state(file: Path) -> str:
+    """A hash of everything in this repository that the verdict on a file depends on."""
+    rules = "".join(
+        line for line in (ROOT / ".clang-tidy").read_text().splitlines() if not line.startswith("#")
+    )
+    digest = hashlib.sha256(rules.encode())
     for each in sorted(closure(file)):
-        digest.update(each.read_bytes())
-    return digest.hexdigest()[:32]
+        digest.update(str(each.relative_to(ROOT)).encode() + b"\0" + contents(each))
+    return digest.hexdigest()[:16]
 
 
-def check(file: Path, command: str) -> str:
-    """clang-tidy's complaints about the file; empty if it is clean."""
-    stamp = CLEAN / state(file, command)
-    if stamp.exists():
-        return ""
+def complaints(file: Path) -> str:
+    """What clang-tidy says about the file; empty if it is clean."""
     done = subprocess.run(
         [TIDY, "-p", BUILD, "--quiet", file], capture_output=True, text=True, check=False, cwd=ROOT
     )
-    if done.returncode:
-        return done.stdout or done.stderr
-    stamp.touch()
-    return ""
+    return (done.stdout or done.stderr) if done.returncode else ""
+
+
+def recorded() -> dict[str, str]:
+    """The record: for each clean file its hash."""
+    if not RECORD.exists():
+        return {}
+    pairs = (line.split() for line in RECORD.read_text().splitlines())
+    return {name: clean for clean, name in pairs}
 
 
 def main(names: list[str]) -> int:
-    """Check the named files, or all; return 1 if there are complaints."""
-    CLEAN.mkdir(parents=True, exist_ok=True)
-    commands = {
-        Path(each["file"]): each["command"]
-        for each in json.loads((BUILD / "compile_commands.json").read_text())
-    }
-    wanted = {Path(name).resolve() for name in names}
-    files = sorted(
-        file for file in commands if file.is_relative_to(NATIVE) and (not wanted or file in wanted)
-    )
-    jobs = int(os.environ.get("JOBS") or os.cpu_count() or 1)
-    with ThreadPoolExecutor(jobs) as pool:
-        complaints = [text for text in pool.map(lambda file: check(file, commands[file]), files) if text]
-    print(*complaints, sep="", end="")
-    return 1 if complaints else 0
+    """Check the named files, or all of plugin/native; return 1 if there are complaints."""
+    files = sorted(NATIVE.rglob("*.cpp"))
+    states = {str(file.relative_to(ROOT)): state(file) for file in files}
+    record = {name: clean for name, clean in recorded().items() if name in states}
+    wanted = {str(Path(name).resolve().relative_to(ROOT)) for name in names} or set(states)
+    changed = sorted(name for name in wanted if record.get(name) != states[name])
+    with ThreadPoolExecutor(int(os.environ.get("JOBS") or os.cpu_count() or 1)) as pool:
+        for name, text in zip(changed, pool.map(complaints, (ROOT / name for name in changed)), strict=True):
+            print(text, end="", flush=True)
+            if text:
+                record.pop(name, None)
+            else:
+                record[name] = states[name]
+            new = "".join(f"{clean} {name}\n" for name, clean in sorted(record.items()))
+            RECORD.with_suffix(".new").write_text(new)
+            RECORD.with_suffix(".new").replace(RECORD)
+    return int(any(record.get(name) != states[name] for name in wanted))
 
 
 if __name__ == "__main__":

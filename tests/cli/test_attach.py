@@ -15,7 +15,7 @@ from tests import stock
 from tests.command import GENEROUS, PASSPILOT, finished, passpilot, program, refused, started
 from tests.command import stock as stock_opt
 from tests.corpus.build import bindir
-from tests.passes.allocated import optimized
+from tests.passes.allocation.allocated import optimized
 from tests.runners.serving import grpc_serving
 from tests.runners.serving.serving import served
 

@@ -11,7 +11,7 @@ import pytest
 from tests import stock
 from tests.command import files_in, passpilot
 from tests.corpus.build import bindir
-from tests.passes.allocated import TRIPLES, for_target, optimized
+from tests.passes.allocation.allocated import TRIPLES, for_target, optimized
 
 LEVELS = range(4)
 FILETYPES = ("obj", "asm")

@@ -10,7 +10,7 @@ from passpilot.cli.aot import main
 from passpilot.features.log.reader import read_log
 from passpilot.passes.evict import EvictAdvisor
 from tests.command import passpilot
-from tests.passes.pressure import allocated
+from tests.passes.allocation.pressure import allocated
 from tests.runners.aot.models import column_scorer, small_mlp
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from passpilot.runners.python import Observation
 from passpilot.runners.remote import grpc_messages, wire
 from passpilot.runners.remote.advisor_pb2 import Answer, Done, Failure, Hello, Question, Welcome
 from tests.command import CALLS, program, stock
-from tests.passes import pressure
+from tests.passes.allocation import pressure
 from tests.runners.remote.cutter import cutter
 from tests.runners.serving.grpc_serving import advise, client, served, server, target_of
 from tests.runners.serving.serving import GENEROUS, point, spec

@@ -22,7 +22,7 @@ from passpilot.plugin.errors import ModelError, SpecMismatchError, UsageError
 from passpilot.runners.base import allocate, tensor_views
 from passpilot.runners.check import check_runner
 from passpilot.runners.spec import make_runner
-from tests.passes.pressure import allocated, compiled
+from tests.passes.allocation.pressure import allocated, compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -23,7 +23,7 @@ from passpilot.plugin.errors import AdviceError, CompilationError, InputError, P
 from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage
 from passpilot.training.episode import METHOD, CompilerClient
 from tests.command import GENEROUS, program
-from tests.passes import pressure
+from tests.passes.allocation import pressure
 from tests.training.serving import INLINE, Cable, Service, persistently, play, served
 
 MODULE: Final = program(6).encode()

@@ -18,7 +18,7 @@ from passpilot.plugin.errors import CompilationError
 from passpilot.training.compiler_pb2 import Start
 from passpilot.training.task import Task
 from tests.command import passpilot
-from tests.passes import pressure
+from tests.passes.allocation import pressure
 from tests.stock import MANY_CALLS, clang, opt, run
 from tests.training.serving import INLINE, Asked, Service, play, served
 

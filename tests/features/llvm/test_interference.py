@@ -17,7 +17,7 @@ import passpilot
 from passpilot.features.llvm.interference import interference_graph
 from passpilot.plugin.errors import CompilationError, PolicyError, StaleViewError, UsageError
 from tests.features.llvm import scarce
-from tests.passes.allocated import by_llc, emitted, for_target, optimized
+from tests.passes.allocation.allocated import by_llc, emitted, for_target, optimized
 
 if TYPE_CHECKING:
     from passpilot.plugin._core import MachineFunction

@@ -12,7 +12,7 @@ import pytest
 
 from tests import stock
 from tests.command import passpilot, refused
-from tests.passes.allocated import by_llc, for_target, optimized
+from tests.passes.allocation.allocated import by_llc, for_target, optimized
 
 WEIGHTS = {
     "spills": 1,

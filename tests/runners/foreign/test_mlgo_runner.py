@@ -17,7 +17,7 @@ from passpilot.runners.foreign.mlgo import MlgoRunner, header_of
 from passpilot.runners.spec import make_runner
 from tests.command import GENEROUS, Done, passpilot, program, run
 from tests.corpus.build import bindir
-from tests.passes.pressure import compiled
+from tests.passes.allocation.pressure import compiled
 from tests.runners.serving.serving import process
 
 AGENT = Path(__file__).with_name("mlgo_agent.py")

@@ -27,7 +27,7 @@ from passpilot.runners.remote.advisor_pb2 import Answer
 from passpilot.runners.remote.auth import read_guard
 from passpilot.runners.serving.grpc_server import GrpcServer
 from tests.command import PASSPILOT, passpilot, program, refused
-from tests.passes import pressure
+from tests.passes.allocation import pressure
 from tests.runners.serving.grpc_serving import advise, client, served, server, target_of
 from tests.runners.serving.serving import GENEROUS, ended, other_client, process, spec
 

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Stock tools with our plugin: their own bytes by default, and those of our tools with advice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+import passpilot
+from tests import stock
+from tests.corpus.programs import programs
+from tests.plugin.native.stock.tools import made, tool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SMALL: Final = ("lz4", "libyaml", "picosat", "libsvm", "box2d")
+
+ECHO: Final = {f"PASSPILOT_{point}": "default" for point in ("INLINE", "EVICT", "PRIORITY")}
+
+POLICY: Final = """\
+def echo(obs):
+    return obs.default()
+
+def draw(obs):
+    return hash((obs.context, obs["callee_users"].item())) % 3 == 0
+"""
+
+
+def cases() -> Iterator[object]:
+    """Every program; the large ones in a soak."""
+    for name in programs():
+        yield pytest.param(name, marks=() if name in SMALL else pytest.mark.soak)
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", list(cases()))
+@pytest.mark.filterwarnings("ignore:.*over 4 times its size")
+def test_opt_decides_as_ours(name: str, tmp_path: Path) -> None:
+    source = programs()[name].whole("O2")
+    module = passpilot.Module.read(source)
+    hosted = tmp_path / "hosted.log"
+    with passpilot.InlineAdvisor("random:5", log=str(hosted)) as advisor:
+        passpilot.optimize(module, "default<O2>", [advisor])
+    loaded = tmp_path / "loaded.log"
+    flags = ("-passpilot-inline=random:5", f"-passpilot-log={loaded}")
+    out = tmp_path / "out.bc"
+    done = tool("opt", *flags, "-passes=default<O2>", source, "-o", out, cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert out.read_bytes() == module.bitcode()
+    assert loaded.read_bytes() == hosted.read_bytes()
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", list(cases()))
+def test_llc_decides_as_ours(name: str, tmp_path: Path) -> None:
+    source = tmp_path / "in.bc"
+    stock.run("opt", "-O1", programs()[name].whole("O2"), "-o", source)
+    module = passpilot.Module.read(source, for_codegen=True)
+    logs = [tmp_path / f"hosted.{point}" for point in ("evict", "priority")]
+    evict = passpilot.EvictAdvisor("random:2", log=str(logs[0]))
+    priority = passpilot.PriorityAdvisor("default", log=str(logs[1]))
+    hosted = passpilot.emit(module, advisors=[evict, priority])
+    flags = ("-passpilot-evict=random:2", "-passpilot-priority=default", "-passpilot-log=evict=loaded.evict")
+    more = ("-passpilot-log=priority=loaded.priority", "-filetype=obj", source)
+    same = made("llc", tmp_path / "out.o", *flags, *more) == hosted
+    assert same
+    for log in logs:
+        assert log.with_stem("loaded").read_bytes() == log.read_bytes()
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", list(cases()))
+def test_clang_makes_its_own_objects(name: str, tmp_path: Path) -> None:
+    """With the plugin alone, with a default that nobody asks, and with one that is asked."""
+    source = programs()[name].whole("O2")
+    plain = ("-O2", "-c", "-x", "ir", source)
+    out, logs = tmp_path / "out.o", tmp_path / "logs"
+    logs.mkdir()
+    stock.run("clang", *plain, "-o", out)
+    expected = out.read_bytes()
+    for variables in ({}, ECHO, {**ECHO, "PASSPILOT_LOG": str(logs)}):
+        same = made("clang", out, *plain, env=variables) == expected
+        assert same, variables
+    assert sorted(log.name.rpartition("-")[2] for log in logs.iterdir()) == [
+        "evict.log",
+        "inline.log",
+        "priority.log",
+    ]
+
+
+def test_clang_decides_as_opt(tmp_path: Path) -> None:
+    """A policy in Python sees in clang what it sees in opt, where both run the same pipeline."""
+    source = stock.clang(stock.MANY_CALLS, tmp_path / "in.bc")
+    (tmp_path / "policy.py").write_text(POLICY)
+    runner = f"python:{tmp_path / 'policy.py'}:draw"
+    flags = ("-O2", "-x", "ir", "-c", "-emit-llvm", source)
+    log = tmp_path / "clang.log"
+    variables = {"PASSPILOT_INLINE": runner, "PASSPILOT_LOG": str(log), "PYTHONHASHSEED": "0"}
+    once = made("clang", tmp_path / "clang.bc", *flags, env=variables)
+    again = {"PASSPILOT_INLINE": f"replay:{log}"}
+    assert made("clang", tmp_path / "again.bc", *flags, env=again) == once
+    made("clang", tmp_path / "stock.bc", *flags)
+    assert (tmp_path / "stock.bc").read_bytes() != once
