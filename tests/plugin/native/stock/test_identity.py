@@ -37,15 +37,15 @@ def cases() -> Iterator[object]:
 
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", list(cases()))
-@pytest.mark.filterwarnings("ignore:.*over 4 times its size")
+@pytest.mark.filterwarnings("ignore:.*over 1.5 times its size")
 def test_opt_decides_as_ours(name: str, tmp_path: Path) -> None:
     source = programs()[name].whole("O2")
     module = passpilot.Module.read(source)
     hosted = tmp_path / "hosted.log"
-    with passpilot.InlineAdvisor("random:5", log=str(hosted)) as advisor:
+    with passpilot.InlineAdvisor("random:5", log=str(hosted), size_budget=1.5) as advisor:
         passpilot.optimize(module, "default<O2>", [advisor])
     loaded = tmp_path / "loaded.log"
-    flags = ("-passpilot-inline=random:5", f"-passpilot-log={loaded}")
+    flags = ("-passpilot-inline=random:5", "-passpilot-size-budget=1.5", f"-passpilot-log={loaded}")
     out = tmp_path / "out.bc"
     done = tool("opt", *flags, "-passes=default<O2>", source, "-o", out, cwd=tmp_path)
     assert done.code == 0, done.err
