@@ -4,9 +4,9 @@
 usage: tools/tidy.py [FILE.cpp ...]
 
 tools/tidy.clean is the record: a line for each clean file with a hash of its text without comments and
-spaces. So `make lint` on a fresh checkout runs clang-tidy on nothing, and after an edit on the edited files; a
-header is checked with one source file that includes it. A run that finds a file clean updates the record: commit
-it. After a change of .clang-tidy delete the record. JOBS is the number of parallel processes.
+spaces. So `make lint` on a fresh checkout runs clang-tidy on nothing, and after an edit on the edited files.
+A header is checked with one source file that includes it. A run that finds a file clean updates the record:
+commit it. After a change of .clang-tidy delete the record. JOBS is the number of parallel processes.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ ECHOES = {"by_name": by_name, "native": native, "python": python}
 
 
 def cases() -> Iterator[object]:
-    """Every program for the host (the largest in the soak), the small ones for another target, the echoes in turns."""
+    """Every program for the host, the small ones for another target, the echoes in turns."""
     for i, name in enumerate(programs()):
         marks = [pytest.mark.soak] if name == "sqlite" else []
         yield pytest.param(name, "x86-64", list(ECHOES)[i % 2 + 1], id=f"{name}-x86-64", marks=marks)

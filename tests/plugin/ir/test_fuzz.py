@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Random questions and changes: a slice; ten thousand in `make soak`, and under sanitizers in `make sanitize`."""
+"""Random questions and changes: a slice; ten thousand in `make soak` and, under sanitizers, `make sanitize`."""
 
 from __future__ import annotations
 
