@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Random questions and changes: a slice; ten thousand in `make soak` and, under sanitizers, `make sanitize`."""
+"""Random questions and changes: a slice; ten thousand in the soak and in `make sanitize`."""
 
 from __future__ import annotations
 

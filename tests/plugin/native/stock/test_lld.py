@@ -126,6 +126,20 @@ def test_decisions_are_those_of_ours(objects: list[Path], mode: str, tmp_path: P
     assert list(read_log(str(log)))
 
 
+def test_one_log_for_all_modules(objects: list[Path], mode: str, tmp_path: Path) -> None:
+    env = {"PASSPILOT_INLINE": "const:0", "PASSPILOT_LOG": "x.log"}
+    done = link(objects, tmp_path / "out", jobs=1, env=env)
+    if mode == "full":  # one module
+        assert (done.code, done.err) == (0, "")
+        assert list(read_log(str(tmp_path / "x.log")))
+    else:
+        assert done.code == 1
+        assert re.search(
+            r"ld\.lld: error: .*x\.log: expected one compilation per log, got a second", done.err
+        )
+        assert not (tmp_path / "out").exists()
+
+
 def test_an_error_leaves_no_output(objects: list[Path], tmp_path: Path) -> None:
     (tmp_path / "policy.py").write_text("def no(obs):\n    raise ValueError('no luck')\n")
     done = link(objects, tmp_path / "out", env={"PASSPILOT_INLINE": "python:policy.py:no"})
