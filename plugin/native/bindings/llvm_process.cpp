@@ -18,6 +18,8 @@ void bindLLVM(nb::module_ &M) {
       .value("TAKES_VALUE", OptionKind::TakesValue);
   M.def("option_kind", &optionKind, nb::arg("name"));
   M.def("parse_options", &parseOptions, nb::arg("arguments"));
+  M.def("tell_fatal_errors", &tellFatalErrors, nb::arg("descriptor"),
+        "Writes the reason of LLVM's fatal error to a descriptor.");
   M.def("statistics", &statistics);
   M.def("prints_pipeline", &printsPipeline);
   M.def("pass_names", &passNames);
