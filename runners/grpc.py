@@ -35,12 +35,6 @@ if TYPE_CHECKING:
     from passpilot.runners.base import Host, Runner, Tensor
     from passpilot.runners.remote.auth import Credentials
 
-_OPTIONS: Final = (
-    *grpc_messages.OPTIONS,
-    ("grpc.enable_http_proxy", 0),  # connect to HOST:PORT itself
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 500),
-)
 _KEYS: Final = {"passpilot": ("tls", "token"), "mlbridge": ("proto", "features")}
 """The keys of each protocol."""
 
@@ -61,7 +55,7 @@ class GrpcRunner(RemoteRunner):
         *,
         credentials: Credentials = NO_CREDENTIALS,
     ) -> None:
-        channel = connect(target, credentials.certificates, _OPTIONS)
+        channel = connect(target, credentials.certificates)
         super().__init__(f"grpc:{target}", timeout)
         self._target = target
         self._stream = GrpcStream(

@@ -211,7 +211,7 @@ class _Connection:
         self._who = f"compiler {target}"
         self._timeout = timeout
         self._open = False
-        channel = connect(target, credentials.certificates, grpc_messages.OPTIONS)
+        channel = connect(target, credentials.certificates)
         self._stream = GrpcStream(channel, METHOD, credentials.metadata)
         self._watch = StreamWatch(self._stream, self._who, timeout)
 
