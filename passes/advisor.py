@@ -302,7 +302,9 @@ class Advisor(ABC):
             InputError: it is in use, or another process answers for its runner.
         """
         if isinstance(self.runner, RemoteRunner):
-            told = "expected a runner in this process to be asked by an isolated compilation, got one that asks"
+            told = (
+                "expected a runner in this process to be asked by an isolated compilation, got one that asks"
+            )
             raise InputError(f"{self._who}: {told} another, {self.name}; compile without isolated=True")
         self._reserve()
 

@@ -49,9 +49,9 @@ def optimize(
         verify: run LLVM's verifier before and after the pipeline, and refuse an invalid module.
         options: the rarer flags of opt.
         remarks: the file for the remarks of LLVM's passes.
-        isolated: compile in a child process, so that a fatal error of LLVM is an exception here. The child is a
-            copy of this process: it has your passes and policies, but what they change in memory is lost with
-            it. After an error the module is unchanged; after success all handles of its values are stale.
+        isolated: compile in a child process, so that a fatal error of LLVM is an exception here. The child is
+            a copy of this process: it has your passes and policies, but what they change in memory is lost
+            with it. After an error the module is unchanged; after success all handles of its values are stale.
         deadline: the seconds that the child process may take; 300 by default.
 
     Raises:
@@ -70,7 +70,9 @@ def optimize(
     wanted.verify_each, wanted.pass_plugins = options.verify_each, list(options.pass_plugins)
     wanted.remarks, wanted.at = remarks.core, list(at.items())
     check = partial(raise_failure, passes) if passes is not None else _nothing
-    run_pipeline(module, pipeline, wanted, advisors, passes, check, deadline_of("optimize", isolated, deadline))
+    run_pipeline(
+        module, pipeline, wanted, advisors, passes, check, deadline_of("optimize", isolated, deadline)
+    )
 
 
 def _nothing() -> None:

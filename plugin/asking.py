@@ -6,7 +6,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar, cast, runtime_checkable
 
 from passpilot.plugin.errors import InputError
 
@@ -42,6 +42,11 @@ class AdvisorLike(Protocol):
 
     def close(self) -> None:
         """Close the runner."""
+
+
+@runtime_checkable
+class LendableAdvisor(Protocol):
+    """An advisor that can advise in a child process, as all of ours."""
 
     def lend(self) -> None:
         """Reserve the advisor for a compilation in a child process; this process then calls `take_back`.
@@ -115,26 +120,35 @@ def isolated_llvm(
         CompilationError: the child process died, or did not end within `deadline` seconds.
         Error: as `run`; or an advisor or the module is in use.
     """
-    told: list[object] = [None] * len(advisors)
+    from passpilot.plugin.isolated import run_isolated
+
+    lent = [advisor for advisor in advisors if isinstance(advisor, LendableAdvisor)]
+    if len(lent) < len(advisors):
+        kinds = ", ".join(type(advisor).__name__ for advisor in advisors)
+        raise InputError(f"{function}, isolated: expected advisors of passpilot's own classes, got {kinds}")
+    told: list[object] = [None] * len(lent)
 
     def compiled() -> T:
         module.release()
-        for advisor in advisors:
+        for advisor in lent:
             advisor.arrive()
         return run()
+
+    def tell() -> list[object]:
+        return [advisor.tell() for advisor in lent]
 
     def learn(learnt: object) -> None:
         told[:] = cast("list[object]", learnt)
 
-    from passpilot.plugin.isolated import run_isolated
+    def take_back(index: int) -> None:
+        lent[index].take_back(told[index])
 
     with ExitStack() as ends:
         module.reserve()
         ends.callback(module.release)
-        for index, advisor in enumerate(advisors):
+        for index, advisor in enumerate(lent):
             advisor.lend()
-            ends.callback(lambda index=index, advisor=advisor: advisor.take_back(told[index]))
-        tell = lambda: [advisor.tell() for advisor in advisors]  # noqa: E731
+            ends.callback(take_back, index)
         made = run_isolated(function, compiled, deadline, tell=tell, learn=learn)
         keep(made)
     return made

@@ -120,7 +120,7 @@ def run_pipeline(
 
 @contextmanager
 def _whole_remarks(options: _core.PipelineOptions | _core.EmitOptions) -> Iterator[None]:
-    """Let a child process write the remarks into a file that appears at the end of the block, without an error."""
+    """Let a child process write the remarks into a file that appears at the end, unless the block fails."""
     remarks = options.remarks
     path = remarks.file
     if not path or path == "-" or (os.path.exists(path) and not _is_plain(path)):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`run_isolated`: calls a function in a child process, a copy of this one, and returns what it returns.
 
-After a fatal error LLVM cannot go on: it ends its process, or crashes. In a child process, that is an exception
-in the parent. The child has everything that the parent has: modules, passes, policies. What it changes in
+After a fatal error LLVM cannot go on: it ends its process, or crashes. If that is a child process, the parent
+gets an exception. The child has everything that the parent has: modules, passes, policies. What it changes in
 memory is lost with it, except for what the function returns.
 
-Wire format: the child writes the length of its answer, 8 bytes little-endian, and the answer, a pickled `_Answer`.
+Wire format: the child writes the length of its answer, 8 bytes little-endian, and a pickled `_Answer`.
 """
 
 from __future__ import annotations
@@ -106,7 +106,9 @@ class _Child:
                 if self._pid == 0:
                     _live(run, writer, words)
             except OSError as error:
-                raise CompilationError(f"{self._who}: expected a new process, got: {error.strerror}") from error
+                raise CompilationError(
+                    f"{self._who}: expected a new process, got: {error.strerror}"
+                ) from error
             finally:
                 os.close(writer)
             self._process = os.pidfd_open(self._pid)
@@ -147,9 +149,11 @@ class _Child:
                 told = f"expected it to end within {deadline:g} s, got silence; it was ended, see deadline="
                 raise CompilationError(f"{self._who}: {told}")
         try:
-            return cast("_Answer", pickle.loads(self._data[_LENGTH:]))  # noqa: S301  (our own child wrote it)
+            return cast("_Answer", pickle.loads(self._data[_LENGTH:]))
         except Exception as error:
-            raise CompilationError(f"{self._who}: expected an answer, got {describe_exception(error)}") from error
+            raise CompilationError(
+                f"{self._who}: expected an answer, got {describe_exception(error)}"
+            ) from error
 
     def _whole(self) -> bool:
         return len(self._data) >= _LENGTH and len(self._data) - _LENGTH >= int.from_bytes(
@@ -225,7 +229,7 @@ def _portable(error: BaseException) -> tuple[BaseException, BaseException | None
 def _survives(error: BaseException) -> bool:
     """Whether the parent gets the exception as it is."""
     try:
-        return type(pickle.loads(pickle.dumps(error))) is type(error)  # noqa: S301  (it is ours)
+        return type(pickle.loads(pickle.dumps(error))) is type(error)
     except Exception:  # noqa: BLE001  (a class of a function, a file as an attribute, ...)
         return False
 

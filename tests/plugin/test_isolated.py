@@ -28,16 +28,25 @@ from passpilot.plugin.errors import (
     PolicyError,
     StaleViewError,
 )
+from passpilot.plugin.ir import ModuleIR
 from tests.command import GENEROUS, PASSPILOT, program
 
 TEXT: Final = program(4).encode()
-NEVER: Final = "target triple = \"x86_64-pc-linux-gnu\"\ndefine void @f() {\n  call void @llvm.aarch64.hint(i32 0)\n  ret void\n}\ndeclare void @llvm.aarch64.hint(i32)\n"
+NEVER: Final = """\
+target triple = "x86_64-pc-linux-gnu"
+declare void @llvm.aarch64.hint(i32)
+define void @f() {
+  call void @llvm.aarch64.hint(i32 0)
+  ret void
+}
+"""
 """LLVM cannot select an instruction, and ends its process."""
 
 
 def small(obs: Observation) -> bool:
     """Reads tensors, the default and the IR."""
-    return bool(obs.default()) and obs.site.callee.name == "callee" and obs["callee_users"] > 1
+    name = obs.site.callee.name  # type: ignore[attr-defined]
+    return bool(obs.default() and name == "callee" and obs["callee_users"] > 1)
 
 
 def test_it_compiles_as_this_process_does() -> None:
@@ -85,7 +94,9 @@ def test_a_crash_is_an_exception(tmp_path: Path) -> None:
     before = module.bitcode()
     remarks = Remarks(str(tmp_path / "remarks"))
     crash = "default<O2>,trigger-crash-module"
-    with pytest.raises(CompilationError, match=r"optimize, isolated: expected it to finish, got its death by sig"):
+    with pytest.raises(
+        CompilationError, match=r"optimize, isolated: expected it to finish, got its death by sig"
+    ):
         optimize(module, crash, [advisor], remarks=remarks, isolated=True)
     assert module.bitcode() == before
     assert list(tmp_path.iterdir()) == []
@@ -113,7 +124,9 @@ def test_the_deadline_ends_it() -> None:
         return True
 
     module, advisor = Module.read(TEXT), InlineAdvisor(policy)
-    with pytest.raises(CompilationError, match=r"expected it to end within 0\.2 s, got silence; it was ended"):
+    with pytest.raises(
+        CompilationError, match=r"expected it to end within 0\.2 s, got silence; it was ended"
+    ):
         optimize(module, "default<O2>", [advisor], isolated=True, deadline=0.2)
     optimize(module, "default<O2>", isolated=True)
 
@@ -155,9 +168,11 @@ class LocalError(Exception):
 
 def test_an_exception_of_a_policy_is_raised_here() -> None:
     def policy(obs: Observation) -> bool:
-        raise LocalError(obs.site.callee.name)
+        raise LocalError(obs.site.callee.name)  # type: ignore[attr-defined]
 
-    with pytest.raises(PolicyError, match=r"decision 0 \(caller0 -> callee\): LocalError: callee \(.*:\d+\)") as caught:
+    with pytest.raises(
+        PolicyError, match=r"decision 0 \(caller0 -> callee\): LocalError: callee \(.*:\d+\)"
+    ) as caught:
         optimize(Module.read(TEXT), "default<O2>", [InlineAdvisor(policy)], isolated=True)
     assert isinstance(caught.value.__cause__, LocalError)
     assert "in policy\n" in caught.value.__notes__[0]
@@ -196,10 +211,13 @@ def test_errors_of_llvm_and_of_passes_are_the_same() -> None:
     @passpilot.llvm.module_pass("isolated-breaks")
     @dataclass(frozen=True)
     class Breaks:
-        def run(self, module: passpilot.ir.Module) -> bool:
-            raise LocalError(module.name)
+        def run(self, module: ModuleIR) -> bool:
+            raise LocalError(module.triple)
 
-    wrong: tuple[tuple[str, type[Error]], ...] = (("no-such-pass", InputError), ("isolated-breaks", PassError))
+    wrong: tuple[tuple[str, type[Error]], ...] = (
+        ("no-such-pass", InputError),
+        ("isolated-breaks", PassError),
+    )
     for pipeline, kind in wrong:
         told = []
         for isolated in (False, True):
@@ -220,7 +238,9 @@ def test_a_runner_in_another_process_is_refused(tmp_path: Path) -> None:
     with subprocess.Popen(served) as server:
         try:
             module, advisor = Module.read(TEXT), InlineAdvisor(f"pipe:{tmp_path / 'p'}", timeout=GENEROUS)
-            with pytest.raises(InputError, match="inline advisor: expected a runner in this process to be asked by"):
+            with pytest.raises(
+                InputError, match="inline advisor: expected a runner in this process to be asked by"
+            ):
                 optimize(module, "default<O2>", [advisor], isolated=True)
             optimize(module, "default<O2>", [advisor])
             advisor.close()
@@ -256,7 +276,9 @@ def test_the_module_and_the_advisors_are_in_use_meanwhile() -> None:
         return True
 
     module, advisor = Module.read(TEXT), InlineAdvisor(policy)
-    thread = threading.Thread(target=optimize, args=(module, "default<O2>", [advisor]), kwargs={"isolated": True})
+    thread = threading.Thread(
+        target=optimize, args=(module, "default<O2>", [advisor]), kwargs={"isolated": True}
+    )
     thread.start()
     os.read(inside[0], 1)
     uses: tuple[Callable[[], object], ...] = (
@@ -281,7 +303,7 @@ def test_the_module_and_the_advisors_are_in_use_meanwhile() -> None:
 def test_a_wrong_deadline(isolated: bool, deadline: float) -> None:
     for run in (emit, lambda module, **options: optimize(module, "dce", **options)):
         with pytest.raises(InputError, match=r"(optimize|emit): expected (isolated=True with a|a) deadline"):
-            run(Module.read(TEXT), isolated=isolated, deadline=deadline)  # type: ignore[operator]
+            run(Module.read(TEXT), isolated=isolated, deadline=deadline)
 
 
 def test_no_descriptor_is_left() -> None:

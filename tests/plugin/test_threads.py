@@ -35,7 +35,8 @@ def policy(obs):
 
 for index, number in enumerate(numbers):
     remarks = passpilot.Remarks(number.name)
-    passpilot.optimize(passpilot.Module.read(text), "default<O2>", [passpilot.InlineAdvisor(policy)], remarks=remarks)
+    advisor = passpilot.InlineAdvisor(policy)
+    passpilot.optimize(passpilot.Module.read(text), "default<O2>", [advisor], remarks=remarks)
 assert heard == numbers, set(numbers) ^ set(heard)
 missing = [number.name for number in numbers if not os.path.exists(number.name)]
 assert not missing, missing
@@ -68,7 +69,9 @@ def test_options_do_not_change_under_a_compilation() -> None:
     compiling.start()
     asked.wait()
     try:
-        with pytest.raises(InputError, match="LLVM options: expected no compilation on another thread, got one"):
+        with pytest.raises(
+            InputError, match="LLVM options: expected no compilation on another thread, got one"
+        ):
             llvm_options(["-ir2vec-opc-weight=1"])
     finally:
         answered.set()
@@ -81,12 +84,16 @@ def switch(name: str, cases: int = 20) -> str:
     numbers = range(cases)
     table = " ".join(f"i32 {i}, label %c{i}" for i in numbers)
     bodies = "\n".join(f"c{i}:\n  call void @g(i32 {i * i})\n  ret void" for i in numbers)
-    return f"define void @{name}(i32 %x) {{\n  switch i32 %x, label %d [{table}]\n{bodies}\nd:\n  ret void\n}}\n"
+    return (
+        f"define void @{name}(i32 %x) {{\n  switch i32 %x, label %d [{table}]\n{bodies}\nd:\n  ret void\n}}\n"
+    )
 
 
 def test_a_compilation_within_another_leaves_its_targets_options() -> None:
-    """PowerPC's back end changes an option of LLVM; each compilation begins with LLVM's value, but only alone."""
-    text = f'target triple = "powerpc64le-linux-gnu"\n{switch("f")}{switch("h")}declare void @g(i32)\n'.encode()
+    """PowerPC's back end changes an option of LLVM; a compilation resets it only if it is alone."""
+    text = (
+        f'target triple = "powerpc64le-linux-gnu"\n{switch("f")}{switch("h")}declare void @g(i32)\n'.encode()
+    )
 
     def policy(obs: Observation) -> float:
         Module.read(b'target triple = "x86_64-linux-gnu"\n', for_codegen=True)

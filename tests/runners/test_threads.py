@@ -18,9 +18,13 @@ from passpilot.plugin.errors import RunnerError
 from passpilot.runners.base import Runner, tensor_views
 from tests.command import program
 
-FUNCTION: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64))
+FUNCTION: Final = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)
+)
 POINT: Final = find_point("inline")
-BUSY: Final = "native runner: expected one thread at a time, got another while it was in use; make a runner for "
+BUSY: Final = (
+    "native runner: expected one thread at a time, got another while it was in use; make a runner for "
+)
 
 
 class Gate:
@@ -74,7 +78,9 @@ def test_a_second_thread_gets_an_error() -> None:
         ):
             with pytest.raises(RunnerError, match=BUSY):
                 use()
-        with pytest.raises(RunnerError, match="inline advisor: expected a runner that is free, got one that ano"):
+        with pytest.raises(
+            RunnerError, match="inline advisor: expected a runner that is free, got one that ano"
+        ):
             optimize(Module.read(program(3).encode()), "default<O2>", [InlineAdvisor(gate.runner)])
     assert answers == [1]
     assert gate.runner.evaluate() == 1
@@ -84,7 +90,10 @@ def test_a_compilation_has_its_runner_alone() -> None:
     gate = Gate()
     frame = bound(gate.runner)
     module, advisor = Module.read(program(3).encode()), InlineAdvisor(gate.runner)
-    with gate.held(lambda: optimize(module, "default<O2>", [advisor])), pytest.raises(RunnerError, match=BUSY):
+    with (
+        gate.held(lambda: optimize(module, "default<O2>", [advisor])),
+        pytest.raises(RunnerError, match=BUSY),
+    ):
         gate.runner.evaluate_batch(frame[np.newaxis])
     assert advisor.stats.accepted == advisor.stats.decisions > 0
     assert gate.runner.evaluate() == 1

@@ -369,7 +369,9 @@ def test_a_wrong_timeout(timeout: float) -> None:
 def test_options_of_no_known_size(size: int) -> None:
     point, options = described(TOY, flag()), COptions(size, 1.0)
     assert not library().passpilot_runner_create(b"default", ctypes.byref(point), ctypes.byref(options))
-    told = f"options: expected the size of passpilot_options, here 56 or less in an older header, got {size}; "
+    told = (
+        f"options: expected the size of passpilot_options, here 56 or less in an older header, got {size}; "
+    )
     newer = ", and use the library of the header's version" if size > 56 else ""
     assert last_error() == f"{told}start from PASSPILOT_OPTIONS_INIT{newer}"
 

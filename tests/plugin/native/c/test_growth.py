@@ -84,7 +84,10 @@ def built(folder: Path, *, cut: str = "", add: str = "") -> Path:
         (include / header.name).write_text(header.read_text())
     header = include / "passpilot.h"
     text = header.read_text()
-    members, end = re.search(r"typedef struct passpilot_options \{\n(.*?)\} passpilot_options;", text, re.S), ""
+    members, end = (
+        re.search(r"typedef struct passpilot_options \{\n(.*?)\} passpilot_options;", text, re.DOTALL),
+        "",
+    )
     assert members
     kept = members[1].partition(f"  {cut}")[0] if cut else members[1]
     text = text.replace(members[1], kept.rpartition("/*")[0] if kept.rstrip().endswith("*/") else kept + add)
@@ -106,7 +109,9 @@ def test_a_program_with_an_older_header_runs(tmp_path: Path, cut: str, size: int
 def test_a_program_with_a_newer_header_is_refused(tmp_path: Path) -> None:
     told = run(built(tmp_path, add="  const char *newest;\n"), cwd=tmp_path, good=False)
     assert told.startswith("options: expected the size of passpilot_options, here 56 or less in an older ")
-    assert told.endswith("got 64; start from PASSPILOT_OPTIONS_INIT, and use the library of the header's version\n")
+    assert told.endswith(
+        "got 64; start from PASSPILOT_OPTIONS_INIT, and use the library of the header's version\n"
+    )
 
 
 def test_programs_ask_for_the_library_of_the_headers_version(tmp_path: Path) -> None:

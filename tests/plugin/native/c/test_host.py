@@ -72,10 +72,10 @@ ENVIRONMENT_OF_THREADS: Final = r"""
 static int changes;
 
 int setenv(const char *name, const char *value, int replace) {
-  int (*real)(const char *, const char *, int) = (int (*)(const char *, const char *, int))dlsym(RTLD_NEXT, "setenv");
+  typedef int setter(const char *, const char *, int);
   fprintf(stderr, "setenv %s\n", name);
   ++changes;
-  return real(name, value, replace);
+  return ((setter *)dlsym(RTLD_NEXT, "setenv"))(name, value, replace);
 }
 
 int main(void) {
@@ -95,7 +95,12 @@ def hosted(script: str, folder: Path) -> str:
     """What a program in Python says that loads the library."""
     (folder / "policy.py").write_text(POLICY)
     done = subprocess.run(
-        [sys.executable, "-c", HOST + script], capture_output=True, text=True, cwd=folder, timeout=GENEROUS, check=False
+        [sys.executable, "-c", HOST + script],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=GENEROUS,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -110,7 +115,9 @@ def test_the_hosts_names_stay_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("language", ["C", "C.UTF-8"])
-def test_no_other_threads_environment_is_freed(tmp_path: Path, language: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_other_threads_environment_is_freed(
+    tmp_path: Path, language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """setenv() may free what getenv() reads on another thread, so nobody calls it."""
     monkeypatch.setitem(ENVIRONMENT, "LC_ALL", language)
     monkeypatch.delitem(ENVIRONMENT, "OPENBLAS_NUM_THREADS", raising=False)
