@@ -212,7 +212,7 @@ def test_errors_of_llvm_and_of_passes_are_the_same() -> None:
     @dataclass(frozen=True)
     class Breaks:
         def run(self, module: ModuleIR) -> bool:
-            raise LocalError(module.triple)
+            raise LocalError(module.source_file)
 
     wrong: tuple[tuple[str, type[Error]], ...] = (
         ("no-such-pass", InputError),
