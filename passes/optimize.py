@@ -51,7 +51,7 @@ def optimize(
         remarks: the file for the remarks of LLVM's passes.
         isolated: compile in a child process, so that a fatal error of LLVM is an exception here. The child is
             a copy of this process: it has your passes and policies, but what they change in memory is lost
-            with it. After an error the module is unchanged; after success the handles of its values are stale.
+            with it. After an error the module is unchanged; after success, handles of its values are stale.
         deadline: the seconds that the child process may take; 300 by default.
 
     Raises:
