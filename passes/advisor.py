@@ -81,7 +81,7 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _LentCounts:
     """What an advisor learns from a compilation in a child process."""
 
     counts: Mapping[str, float]
@@ -312,13 +312,13 @@ class Advisor(ABC):
         """In the child process: get ready for `start`."""
         self._in_use.release()
 
-    def tell(self) -> _Told:
+    def tell(self) -> _LentCounts:
         """In the child process, at the end: what `take_back` gets."""
-        return _Told({name: self._count(name) for name in (*_COUNTS, "ask_seconds")}, self._logged)
+        return _LentCounts({name: self._count(name) for name in (*_COUNTS, "ask_seconds")}, self._logged)
 
     def take_back(self, told: object) -> None:
         """Get the advisor back from the child process; None if that died."""
-        if isinstance(told, _Told):
+        if isinstance(told, _LentCounts):
             self._logged = told.logged
             before = {name: self._count(name) - self._elsewhere.get(name, 0) for name in told.counts}
             self._elsewhere = {name: count - before[name] for name, count in told.counts.items()}

@@ -230,6 +230,6 @@ def llvm_options(arguments: Sequence[str]) -> None:
     A call first resets the options that it names to LLVM's defaults; other options keep their values.
 
     Raises:
-        InputError: LLVM refuses an option.
+        InputError: LLVM refuses an option, or another thread compiles and reads the options.
     """
     _core.parse_options([utf8("LLVM option", each) for each in arguments])

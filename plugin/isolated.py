@@ -56,7 +56,7 @@ def run_isolated(
     Raises:
         CompilationError: the child died, or did not end within `deadline` seconds.
     """
-    with _Child(who, partial(_run, run, tell)) as child:
+    with _IsolatedCall(who, partial(_run, run, tell)) as child:
         answer = child.answer(deadline)
     learn(answer.told)
     for told in answer.warned:
@@ -87,7 +87,7 @@ class _Answer:
     warned: list[_Warned] = field(default_factory=list)
 
 
-class _Child:
+class _IsolatedCall:
     """The child process; killed and reaped at the end of the block."""
 
     def __init__(self, who: str, run: Callable[[], _Answer]) -> None:
