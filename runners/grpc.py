@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from google.protobuf.message import DecodeError
 
 from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError, SpecMismatchError, UsageError
+from passpilot.plugin.failures import for_terminal
 from passpilot.runners.remote import grpc_messages, wire
 from passpilot.runners.remote.advisor_pb2 import Answer, Question
 from passpilot.runners.remote.auth import NO_CREDENTIALS, read_credentials
@@ -101,7 +102,7 @@ class GrpcRunner(RemoteRunner):
         answer = self._parsed(data)
         kind = answer.WhichOneof("kind")
         if kind == "failure":
-            text = answer.failure.error[: wire.MAX_TEXT]
+            text = for_terminal(answer.failure.error[: wire.MAX_TEXT])
             raise wire.error_class(answer.failure.kind)(f"{self._who}: {text}")
         if kind != "welcome":
             self._refuse("a welcome", data[:80])
@@ -157,7 +158,8 @@ class GrpcRunner(RemoteRunner):
         """
         answer = self._parsed(data)
         if answer.WhichOneof("kind") == "failure":
-            msg = f"{self._who} ({self.server}): {answer.failure.error[: wire.MAX_TEXT]}"
+            text = for_terminal(answer.failure.error[: wire.MAX_TEXT])
+            msg = f"{self._who} ({self.server}): {text}"
             raise ModelError(msg)
         return answer
 

@@ -21,6 +21,7 @@ from google.protobuf.descriptor_pb2 import (
 )
 
 from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError, SpecMismatchError
+from passpilot.plugin.failures import for_terminal
 from passpilot.runners.remote.grpc_stream import connect
 from passpilot.runners.remote.peer import RemoteRunner
 from passpilot.runners.serdes.protobuf import message_classes, point_file
@@ -130,7 +131,7 @@ class BridgeGrpcRunner(RemoteRunner):
             raise SpecMismatchError(f"{msg}, got: {error}") from error
 
     def _fail(self, error: grpc.RpcError) -> NoReturn:
-        code, details = error.code(), " ".join(str(error.details()).split())
+        code, details = error.code(), for_terminal(" ".join(str(error.details()).split()))
         if code is grpc.StatusCode.UNKNOWN:  # a Python server's code when its model raises
             raise ModelError(f"{self._who}: {details}") from error
         expected, got = {

@@ -13,6 +13,7 @@ from passpilot.features.point import find_point
 from passpilot.plugin.errors import PeerError
 from passpilot.runners.spec import make_runner
 from passpilot.training.episode import CompilerClient
+from tests.test_house import LAYERS, ROOT
 
 TIMEOUT: Final = 0.5
 """Seconds to wait for a server that takes the connection and says nothing."""
@@ -47,3 +48,10 @@ def test_clients_connect_to_their_server_itself(
         server.accept()[0].close()
         with pytest.raises(BlockingIOError):
             proxy.accept()
+
+
+def test_all_clients_channels_are_made_in_one_place() -> None:
+    """With the same options: no proxy, and no message beyond the limit."""
+    files = [file for layer in LAYERS for file in (ROOT / layer).rglob("*.py")]
+    makers = [file.name for file in files if "secure_channel(" in file.read_text()]
+    assert makers == ["grpc_stream.py"]

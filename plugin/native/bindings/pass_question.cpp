@@ -46,7 +46,8 @@ public:
             nb::cast<std::tuple<std::string, unsigned, unsigned>>(Place);
         P.File = File;
       }
-    } catch (nb::python_error &) { // a stale view has no place
+    } catch (nb::python_error &) {
+      return {}; // a stale view has no place
     }
     return P;
   }
