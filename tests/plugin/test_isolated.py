@@ -299,6 +299,42 @@ def test_the_module_and_the_advisors_are_in_use_meanwhile() -> None:
     assert advisor.stats.decisions == 4
 
 
+OUTPUT: Final = """
+import ctypes, sys
+import passpilot
+
+c = ctypes.CDLL(None)
+
+def policy(obs):
+    c.puts(b"c, within")
+    print("python, within")
+    return True
+
+module = passpilot.Module.read(sys.stdin.buffer.read())
+c.puts(b"c, before")
+print("python, before")
+passpilot.optimize(module, "default<O2>", [passpilot.InlineAdvisor(policy)], isolated=True)
+c.puts(b"c, after")
+print("python, after")
+"""
+
+
+def test_output_appears_once() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", OUTPUT],
+        input=program(1).encode(),
+        capture_output=True,
+        timeout=GENEROUS,
+        check=True,
+    )
+    lines = done.stdout.decode().splitlines()
+    assert sorted(lines) == sorted(f"{who}, {when}" for who in ("c", "python") for when in TIMES)
+    assert [line.partition(", ")[2] for line in lines[:4]] == [when for when in TIMES[:2] for _ in range(2)]
+
+
+TIMES: Final = ("before", "within", "after")
+
+
 @pytest.mark.parametrize(("isolated", "deadline"), [(False, 1.0), (True, 0.0), (True, float("nan"))])
 def test_a_wrong_deadline(isolated: bool, deadline: float) -> None:
     for run in (emit, lambda module, **options: optimize(module, "dce", **options)):
