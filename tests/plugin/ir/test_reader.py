@@ -62,7 +62,7 @@ def check(source: Path, level: str, answers: dict[str, int]) -> None:
     assert all(answers.values()), answers
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_a_real_program(corpus: Callable[[str, str], Path], answers: dict[str, int]) -> None:
     check(corpus("lz4", "O2"), "O2", answers)
 
