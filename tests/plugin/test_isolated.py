@@ -136,7 +136,7 @@ import os, signal, sys, time
 import passpilot
 
 def policy(obs):
-    os.write(1, f"{os.getpid()}\n".encode())
+    os.write(1, b"%d\\n" % os.getpid())
     os.kill(os.getpid(), signal.SIGINT)  # a terminal signals both
     os.kill(os.getppid(), signal.SIGINT)
     time.sleep(1000)
