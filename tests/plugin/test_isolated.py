@@ -89,6 +89,37 @@ def test_a_fatal_error_of_llvm_is_an_exception() -> None:
     assert module.bitcode() == before
 
 
+UNSTEADY: Final = """\
+target triple = "x86_64-pc-linux-gnu"
+declare { i64, i1 } @llvm.umul.with.overflow.i64(i64, i64)
+define i1 @f(i32 %n) {
+  br label %loop
+loop:
+  %i = phi i32 [ 0, %0 ], [ 1, %again ]
+  %more = icmp slt i32 %i, %n
+  br i1 %more, label %again, label %done
+again:
+  call void null()
+  br label %loop
+done:
+  %wide = sext i32 %n to i64
+  %bytes = call { i64, i1 } @llvm.umul.with.overflow.i64(i64 %wide, i64 4)
+  %lost = extractvalue { i64, i1 } %bytes, 1
+  ret i1 %lost
+}
+"""
+"""InstCombine needs more than one iteration, which is a fatal error unless the pipeline allows it."""
+
+
+def test_a_pass_that_ends_the_process_is_an_exception() -> None:
+    module = Module.read(UNSTEADY.encode())
+    with pytest.raises(
+        CompilationError, match="LLVM: Instruction Combining on f did not reach a fixpoint after 1"
+    ):
+        optimize(module, "instcombine", isolated=True)
+    optimize(module, "instcombine<no-verify-fixpoint>", isolated=True)
+
+
 def test_a_crash_is_an_exception(tmp_path: Path) -> None:
     module, advisor = Module.read(TEXT), InlineAdvisor("const:1", log=str(tmp_path / "log"))
     before = module.bitcode()
