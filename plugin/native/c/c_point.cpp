@@ -80,8 +80,9 @@ Domain readDomain(const passpilot_domain &D, const std::string &Who) {
     Made.Low = D.low;
     Made.High = D.high;
     return Made;
+  default:
+    refuse(Who, "an enum passpilot_domain_kind", std::to_string(D.kind));
   }
-  refuse(Who, "an enum passpilot_domain_kind", std::to_string(D.kind));
 }
 
 /// Adds the mask of a choice if the features lack it.

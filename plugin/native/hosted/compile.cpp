@@ -102,7 +102,7 @@ public:
 void stopOn(PassInstrumentationCallbacks &PIC, Session *Inline,
             const StopPoll &Poll, bool &Interrupted) {
   PIC.registerShouldRunOptionalPassCallback(
-      [Inline, &Poll, &Interrupted](StringRef, Any) {
+      [Inline, &Poll, &Interrupted](StringRef, const Any &) {
         if (!Interrupted && Poll && Poll()) {
           Interrupted = true;
           if (Inline)

@@ -120,9 +120,11 @@ std::string complaints(const PassUnit &Unit, const Function *F) {
 
 std::optional<std::string> settleChange(const PassUnit &Unit, bool Verify,
                                         bool &BrokenIR) {
-  if (std::string Found; Verify && !(Found = verified(Unit)).empty()) {
-    BrokenIR = true;
-    return Found;
+  if (Verify) {
+    if (std::string Found = verified(Unit); !Found.empty()) {
+      BrokenIR = true;
+      return Found;
+    }
   }
   if (Unit.Walked)
     for (Function *F : functionsOf(Unit))

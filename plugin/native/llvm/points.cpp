@@ -18,6 +18,7 @@ static TensorSpec fromLLVM(const llvm::TensorSpec &S) {
 static std::vector<TensorSpec>
 fromLLVM(const std::vector<llvm::TensorSpec> &Specs) {
   std::vector<TensorSpec> V;
+  V.reserve(Specs.size());
   for (const llvm::TensorSpec &S : Specs)
     V.push_back(fromLLVM(S));
   return V;

@@ -181,9 +181,9 @@ void EvictionAdvisor::applyLimit(EvictQuestion &Q) const {
     Mask[I] &= !overLimit(Q, I);
     Any |= Mask[I];
   }
-  const int64_t Default = Q.column(Q.Default());
-  Mask[Default] = Before[Default];
-  if (!Any && !Mask[Default])
+  const int64_t Chosen = Q.column(Q.Default());
+  Mask[Chosen] = Before[Chosen];
+  if (!Any && !Mask[Chosen])
     std::copy(Before.begin(), Before.end(), Mask);
 }
 

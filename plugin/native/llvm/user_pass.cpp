@@ -251,12 +251,12 @@ static const std::vector<StringRef> Containers = {"PassManager", "PassAdaptor",
 /// Maintains Running, and skips optional passes after a failure.
 void UserPasses::watch(PassInstrumentationCallbacks &PIC) {
   PIC.registerShouldRunOptionalPassCallback(
-      [this](StringRef, Any) { return !Failure; });
-  PIC.registerBeforeNonSkippedPassCallback([this](StringRef, Any Unit) {
+      [this](StringRef, const Any &) { return !Failure; });
+  PIC.registerBeforeNonSkippedPassCallback([this](StringRef, const Any &Unit) {
     Running.push_back(any_cast<const LazyCallGraph::SCC *>(&Unit) != nullptr);
   });
   PIC.registerAfterPassCallback(
-      [this](StringRef, Any, const PreservedAnalyses &) {
+      [this](StringRef, const Any &, const PreservedAnalyses &) {
         Running.pop_back();
       });
   PIC.registerAfterPassInvalidatedCallback(

@@ -106,7 +106,7 @@ void CallGraphSummary::countUses() {
       for (Operation &Op : R.getOps()) {
         Contents Mentioned;
         refer(Op, OperationKind(), Mentioned);
-        if (!ByFunction.count(&Op))
+        if (!ByFunction.contains(&Op))
           for (Region &Inner : Op.getRegions())
             look(Inner, 1, Mentioned);
         keep(Table, Mentioned);
