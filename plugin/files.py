@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`OutputFile`: an output file that appears whole or not at all.
+"""`OutputFile`: an output file that appears whole or not at all. `read_regular`: reads what a user names.
 
 A regular file has no name until it is complete, so even a killed process leaves no partial file. If the file
 system does not support nameless files, the data goes to a temporary file in the same folder, which is then
@@ -11,6 +11,7 @@ Pipes, devices and ``-`` (standard output) are written directly; a FIFO must hav
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import stat
@@ -27,6 +28,10 @@ _DESCRIPTOR: Final = re.compile(
     r"/dev/(stdout|(?P<stderr>stderr))|(/dev/fd|/proc/self/fd)/(?P<number>\d{1,9})", re.ASCII
 )
 """Names of open descriptors of this process; to open such a file again would overwrite it from its start."""
+
+
+_MOST_BYTES: Final = 0x7FFFFFFF
+"""The largest input; ONNX's format has no larger models."""
 
 
 class OutputFile:
@@ -139,6 +144,27 @@ class OutputFile:
             self.commit()
         else:
             self.discard()
+
+
+def read_regular(path: str | os.PathLike[str]) -> bytes:
+    """The contents of a regular file of less than 2 GiB; a FIFO is refused, where `open` would wait.
+
+    `plugin/native/runtime/input_file.h` follows the same rule.
+
+    Raises:
+        OSError: the file cannot be read, or is not a regular file.
+    """
+    with open(path, "rb", opener=_open_at_once) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+        if status.st_size > _MOST_BYTES:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), os.fspath(path))
+        return file.read()
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def write_file(path: str, data: bytes) -> None:

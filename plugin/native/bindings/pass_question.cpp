@@ -46,7 +46,7 @@ public:
             nb::cast<std::tuple<std::string, unsigned, unsigned>>(Place);
         P.File = File;
       }
-    } catch (nb::python_error &) { // a stale view has no place
+    } catch (std::exception &) { // a stale view has no place
     }
     return P;
   }
