@@ -19,6 +19,7 @@
 #include <list>
 #include <mutex>
 #include <optional>
+#include <unistd.h>
 
 using namespace llvm;
 
@@ -274,23 +275,43 @@ AdvisorOptions advisorOptions(const std::string &Point, const Module &M) {
   return O;
 }
 
-/// Refuses our options in an llc that uses its new pass manager.
-static void refuseNewPassManager() {
+/// The error about options that this tool cannot follow at all.
+static Error checkTogether() {
   const std::string Flag = newPassManagerFlag();
   const bool Given =
       any_of(Option::all(), [](const Option *O) { return !O->last().empty(); });
   if (!Flag.empty() && Given)
-    refuse("passpilot: expected llc's own choice of a pass manager, got " +
-           Flag + ": its register allocator asks nobody; remove it");
+    return createStringError(
+        "passpilot: expected llc's own choice of a pass manager, got " + Flag +
+        ": its register allocator asks nobody; remove it");
+  const bool Changes =
+      !passPoints().empty() || !textsAt().empty() ||
+      any_of(Points, [](auto &F) { return advised(F.Point.Name); });
+  if (Changes && hasLinkerCache())
+    return createStringError("passpilot: expected an advised link without "
+                             "--thinlto-cache-dir, got one; remove it");
+  return Error::success();
+}
+
+/// Ends the tool as soon as such options are parsed. lld loads plugins on its
+/// threads, too; then each pipeline reports the error.
+static void refuseTogether() {
+  if (Error E = checkTogether()) {
+    const std::string Text = toString(std::move(E));
+    if (getpid() == gettid())
+      refuse(Text);
+  }
 }
 
 void watchFlags() {
-  Option::onFlag(refuseNewPassManager);
-  onNewPassManager(refuseNewPassManager);
-  refuseNewPassManager();
+  Option::onFlag(refuseTogether);
+  onNewPassManager(refuseTogether);
+  refuseTogether();
 }
 
 Error checkOptions() {
+  if (Error E = checkTogether())
+    return E;
   if (Error E = checkValues())
     return E;
   return checkReaders();

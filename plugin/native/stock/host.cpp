@@ -10,12 +10,14 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/WithColor.h"
 
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 #include <link.h>
 #include <mutex>
@@ -95,6 +97,25 @@ static bool toolIs(StringRef Name) {
 }
 
 bool isLinker() { return toolIs("lld"); }
+
+bool hasLinkerCache() {
+  if (!isLinker())
+    return false;
+  const auto Command = MemoryBuffer::getFileAsStream("/proc/self/cmdline");
+  if (!Command)
+    return false;
+  const std::string Text = (*Command)->getBuffer().str();
+  SmallVector<const char *> Words;
+  for (const char *Word = Text.data(); Word < Text.data() + Text.size();
+       Word += std::strlen(Word) + 1)
+    Words.push_back(Word);
+  BumpPtrAllocator Allocator;
+  cl::ExpansionContext Files(Allocator, cl::TokenizeGNUCommandLine);
+  consumeError(Files.expandResponseFiles(Words)); // lld has reported it
+  return any_of(Words, [](const char *Word) {
+    return StringRef(Word).ltrim('-').starts_with("thinlto-cache-dir");
+  });
+}
 
 bool isClang() { return toolIs("clang"); }
 

@@ -17,6 +17,9 @@ void checkTool(bool Strict);
 
 /// Whether the tool is lld, which compiles several modules at a time.
 bool isLinker();
+/// Whether the tool is lld with a cache of compiled modules, whose keys do not
+/// depend on our options.
+bool hasLinkerCache();
 /// Whether the tool is clang, which may leave code generation to a linker.
 bool isClang();
 
