@@ -82,10 +82,10 @@ public:
                             intptr_t) = find("mlirDictionaryAttrGetElement");
 
 private:
-  Symbol find(const char *Name) const {
-    void *Address = dlsym(Handle, Name);
+  Symbol find(const char *Function) const {
+    void *Address = dlsym(Handle, Function);
     if (!Address)
-      raiseError("InputError", std::string("MLIR's C API: expected ") + Name +
+      raiseError("InputError", std::string("MLIR's C API: expected ") + Function +
                                    ", got none; use newer bindings");
     return {Address};
   }

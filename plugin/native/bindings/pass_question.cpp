@@ -46,7 +46,8 @@ public:
             nb::cast<std::tuple<std::string, unsigned, unsigned>>(Place);
         P.File = File;
       }
-    } catch (std::exception &) { // a stale view has no place
+    } catch (std::exception &) {
+      return {}; // a stale view has no place
     }
     return P;
   }

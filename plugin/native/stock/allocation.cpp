@@ -8,6 +8,7 @@
 #include "../llvm/llvm_options.h"
 #include "../llvm/points.h"
 #include "../llvm/register_allocation.h"
+#include "../loaded/python.h"
 #include "flags.h"
 #include "host.h"
 #include "stages.h"
@@ -44,6 +45,7 @@ const Preparation &prepared(Module &M) {
   static std::once_flag Once;
   if (optimizes())
     return P;
+  GivenUpGIL Given; // whoever is first runs files in Python
   std::call_once(Once, [&M] {
     P.Failed |= !contained(M.getContext(), [](Messages &Told) {
       PassBuilder PB;
