@@ -46,7 +46,7 @@ public:
             nb::cast<std::tuple<std::string, unsigned, unsigned>>(Place);
         P.File = File;
       }
-    } catch (nb::python_error &) {
+    } catch (std::exception &) {
       return {}; // a stale view has no place
     }
     return P;

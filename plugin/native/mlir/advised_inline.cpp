@@ -3,6 +3,7 @@
 // `advised-inline`: MLIR's inliner, which asks a runner about each call.
 
 #include "../loaded/advisor.h"
+#include "../loaded/firewall.h"
 
 #include "inline_point.h"
 #include "legality.h"
@@ -26,7 +27,16 @@ public:
       : S(S), Summary(Root, Graph), Legal(Root->getContext()),
         Where(Root->getLoc()) {}
 
+  /// Called by MLIR's inliner: an exception fails the session.
   bool wants(const Inliner::ResolvedCall &Call) {
+    Messages Told;
+    bool Wanted = false;
+    if (!contained(Told, [&] { Wanted = decide(Call); }))
+      S.abandon(FailureKind::Model, Told.back().Text);
+    return Wanted;
+  }
+
+  bool decide(const Inliner::ResolvedCall &Call) {
     Waiting = nullptr;
     FunctionSummary *Caller = Summary.find(Call.sourceNode);
     FunctionSummary *Callee = Summary.find(Call.targetNode);
@@ -115,6 +125,7 @@ private:
   std::shared_ptr<OpPassManager> Simplify; ///< the parsed Pipeline
 
   bool canSimplify(const CallGraph &Graph);
+  void adviseCalls();
   LogicalResult inlineCalls(CallGraph &Graph, Inlining *Advised);
 };
 
@@ -156,6 +167,14 @@ bool AdvisedInline::canSimplify(const CallGraph &Graph) {
 }
 
 void AdvisedInline::runOnOperation() {
+  Messages Told;
+  if (contained(Told, [&] { adviseCalls(); }))
+    return;
+  emitMessages(Told, getOperation()->getLoc());
+  signalPassFailure();
+}
+
+void AdvisedInline::adviseCalls() {
   Operation *Root = getOperation();
   if (!Root->hasTrait<OpTrait::SymbolTable>()) {
     emitError(Root->getLoc())

@@ -2,6 +2,8 @@
 //
 // The entry point for MLIR's stock tools: `mlir-opt --load-pass-plugin=`.
 
+#include "../loaded/firewall.h"
+
 #include "mlir_passes.h"
 #include "version.h"
 
@@ -43,9 +45,12 @@ bool sharesMLIR() {
   return Loaded.MLIR < Loaded.Ours;
 }
 
-void load(const std::string &Files) {
+/// MLIR calls this: an exception ends the tool, as any other error.
+void load(const std::string &Files) noexcept {
   Messages Told;
-  if (!registerUserPasses(Files, Told))
+  bool Good = false;
+  contained(Told, [&] { Good = registerUserPasses(Files, Told); });
+  if (!Good)
     refuse(Told.back().Text);
 }
 
