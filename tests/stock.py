@@ -30,7 +30,7 @@ def printed(source: Path | str, passes: str) -> str:
 def opt(source: Path, pipeline: str, *flags: str) -> tuple[bytes, bytes]:
     """The bitcode and the assembly that stock opt makes of `source`, in one run.
 
-    The pass `print` writes what -S writes, as the first test of test_inline_identity.py makes sure.
+    The pass `print` writes what -S writes, as the first test of passes/inline/test_identity.py makes sure.
     """
     passes = f"{pipeline},print" if pipeline else "print"
     command = [str(bindir() / "opt"), f"-passes={passes}", *flags, str(source), "-o", "-"]

@@ -388,7 +388,7 @@ def test_an_exception_of_a_feature_is_a_feature_error(program: Path) -> None:
 
     decide.features = ("fails",)  # type: ignore[attr-defined]
     try:
-        with pytest.raises(FeatureError, match=r"at decision 0 .*KeyError: 'absent' \(.*test_inline_advisor"):
+        with pytest.raises(FeatureError, match=r"at decision 0 .*KeyError: 'absent' \(.*test_advisor"):
             decided(program, decide)
         with pytest.warns(PasspilotWarning, match="fell back to the default; the first: .*KeyError"):
             code, _ = decided(program, decide, on_error="default")
