@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from typing import TYPE_CHECKING
 
 from passpilot.features.point import Point, find_point
-from passpilot.plugin.errors import SpecMismatchError
+from passpilot.plugin.errors import SpecMismatchError, restated
 from passpilot.runners.spec import make_runner, shown
 
 if TYPE_CHECKING:
@@ -20,6 +19,10 @@ class Supply:
     """Makes the runners that `spec` names; any thread may call it.
 
     The first runner is made at once, so that a wrong spec shows early; the first session takes it.
+
+    Raises:
+        SpecMismatchError: the runner reads what `point` does not offer.
+        Error: the runner cannot be made.
     """
 
     def __init__(self, spec: RunnerLike, point: str, timeout: float) -> None:
@@ -30,8 +33,11 @@ class Supply:
         self._point = find_point(point)
         self._lock = threading.Lock()
         self._spare: Runner | None = None
-        with contextlib.suppress(SpecMismatchError):  # a client may register the features that it lacks
+        try:
             self._spare = make_runner(spec, self._point, timeout=timeout)
+        except SpecMismatchError as error:
+            hint = "name another point with --point, or the file of its custom features with --load"
+            raise restated(error, f"{error}; {hint}") from error
 
     def runner_for(self, point: Point) -> Runner:
         """A runner for a client that offers the tensors of `point`.

@@ -108,7 +108,7 @@ def test_log_and_replay(engine: str, tmp_path: Path) -> None:
     assert set(arrays["inlining_decision"].reshape(-1).tolist()) == {0, 1}
     assert arrays["callee_operations"].min() > 0, "values that nobody but the log reads"
     assert inlined(f"replay:{log}", engine) == made
-    with pytest.raises(AdviceError, match="replay with the input and the pipeline"):
+    with pytest.raises(AdviceError, match="compare the input, the pipeline, and the versions"):
         run_other_program(f"replay:{log}", engine)
 
 
