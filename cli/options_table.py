@@ -81,11 +81,8 @@ class OptionRow:
 
 _IN_MLIR: Final[Mapping[str, Mapping[Door, tuple[str, str]]]] = {
     "inline": {
-        "mlir-plugin": (
-            "RUNNER",
-            "ask RUNNER about each call; same as --passpilot-advise mlir-inline=RUNNER",
-        )
-    }
+        "mlir-plugin": ("RUNNER", "ask RUNNER about each call that MLIR may inline"),
+    },
 }
 """The options of libpasspilot_mlir.so that have the name of one of LLVM's points."""
 

@@ -3,7 +3,7 @@
 
 The library is the one behind the bindings' modules, so both work on the same objects. A struct of the C API
 that holds one pointer is passed as that pointer; this is right on every ABI that Python runs on. C++ declares
-the functions that it calls itself: `plugin/native/bindings/mlir_contents.cpp`.
+the functions that it calls itself: `plugin/native/bindings/mlir_api.h`.
 """
 
 from __future__ import annotations

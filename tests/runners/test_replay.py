@@ -59,7 +59,7 @@ def test_other_question_is_refused_by_name(log: Path, right: int, place: str) ->
             ask(runner, users, users == 12)
         with pytest.raises(AdviceError) as caught:
             ask(runner, 99, 0)
-    assert f"replay {log} {place}: expected callee_users = [{10 + right}], got [99]; replay with" in str(
+    assert f"replay {log} {place}: expected callee_users = [{10 + right}], got [99]; compare the input" in str(
         caught.value
     )
 

@@ -244,7 +244,22 @@ void bindPlace(nb::module_ &M) {
       .def_ro("column", &PyPlace::Column);
 }
 
+static void bindQuestion(nb::class_<PyAdvisor> &C) {
+  C.def_prop_ro(
+       "place", &placeOf,
+       "The place of the current question, as far as the compiler knows it.")
+      .def(
+          "site_text",
+          [](PyAdvisor &A, const std::string &Part) {
+            return questionOf(A).irOf(Part);
+          },
+          nb::arg("part"),
+          "The IR of the call, caller or callee of the current question, as "
+          "text; empty if the compiler shows the IR itself.");
+}
+
 void bindPassQuestion(nb::class_<PyAdvisor> &C) {
+  bindQuestion(C);
   C.def(
        "set_pass",
        [](PyAdvisor &A,
@@ -280,17 +295,6 @@ void bindPassQuestion(nb::class_<PyAdvisor> &C) {
           },
           "The session's address, for another compiler in this process that "
           "asks it between begin() and end().")
-      .def_prop_ro(
-          "place", &placeOf,
-          "The place of the current question, as far as the compiler knows it.")
-      .def(
-          "site_text",
-          [](PyAdvisor &A, const std::string &Part) {
-            return questionOf(A).irOf(Part);
-          },
-          nb::arg("part"),
-          "The IR of the call, caller or callee of the current question, as "
-          "text; empty if the compiler shows the IR itself.")
       .def("ask", &ask, nb::arg("values"), nb::arg("site").none(),
            nb::arg("context"), nb::arg("decide"),
            nb::sig("def ask(self, values: collections.abc.Mapping[str, "

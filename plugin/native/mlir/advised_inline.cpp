@@ -2,8 +2,8 @@
 //
 // `advised-inline`: MLIR's inliner, which asks a runner about each call.
 
-#include "compilation.h"
 #include "inlining.h"
+#include "mlir_compilation.h"
 #include "mlir_passes.h"
 
 #include "mlir/Pass/Pass.h"
@@ -67,7 +67,7 @@ private:
                          llvm::cl::desc("seconds to wait for another process"),
                          llvm::cl::init(10.0)};
   std::shared_ptr<OpPassManager> Simplify; ///< the parsed pipeline
-  std::shared_ptr<Compilation> Shared;
+  std::shared_ptr<MLIRCompilation> Shared;
 
   std::string pipeline() const {
     return Pipeline == "none" ? "" : Pipeline.getValue();
@@ -128,7 +128,7 @@ bool AdvisedInline::canSimplify(const CallGraph &Graph) {
 }
 
 LogicalResult AdvisedInline::initialize(MLIRContext *Context) {
-  Shared = Compilation::of(Context);
+  Shared = MLIRCompilation::of(Context);
   return success(Shared != nullptr);
 }
 

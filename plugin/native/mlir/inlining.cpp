@@ -12,7 +12,7 @@ namespace passpilot {
 using ResolvedCall = Inliner::ResolvedCall;
 
 /// The attribute of a refused call; copies of the call have it, too.
-static constexpr llvm::StringLiteral Mark = "passpilot.no_inline";
+static constexpr llvm::StringLiteral Mark = "passpilot_no_inline";
 
 std::optional<bool> Inlining::ask(const ResolvedCall &Call) {
   FunctionSummary *Caller = Summary.find(Call.sourceNode);

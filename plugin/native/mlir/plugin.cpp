@@ -2,7 +2,7 @@
 //
 // The entry point for MLIR's stock tools: `mlir-opt --load-pass-plugin=`.
 
-#include "compilation.h"
+#include "mlir_compilation.h"
 #include "mlir_passes.h"
 #include "version.h"
 

@@ -5,8 +5,8 @@
 // operation goes there and comes back as text, in the generic form with
 // locations.
 
-#include "compilation.h"
 #include "exchange.h"
+#include "mlir_compilation.h"
 #include "mlir_passes.h"
 
 #include "mlir/Pass/Pass.h"
@@ -50,7 +50,7 @@ public:
 private:
   const Definition &D;
   std::string Options;
-  std::shared_ptr<Compilation> Shared;
+  std::shared_ptr<MLIRCompilation> Shared;
 };
 
 LogicalResult MLIRUserPass::initializeOptions(
@@ -69,7 +69,7 @@ LogicalResult MLIRUserPass::initializeOptions(
 /// cannot be loaded once passes run.
 LogicalResult MLIRUserPass::initialize(MLIRContext *Context) {
   Context->loadAllAvailableDialects();
-  Shared = Compilation::of(Context);
+  Shared = MLIRCompilation::of(Context);
   return success(Shared != nullptr);
 }
 

@@ -94,9 +94,10 @@ def test_names_and_defaults(source: Path) -> None:
     shown = re.search(r"advised-inline\{(.*)\}", done.err)
     assert shown
     theirs = dict(each.split("=", 1) for each in shown[1].split())
-    ours = {field.name.replace("_", "-"): field.default for field in dataclasses.fields(AdvisedInline)}
-    assert {**theirs, "timeout": float(theirs["timeout"])} == {
-        name: {None: "", 4: "4"}.get(default, default) for name, default in ours.items()
+    ours = {each.name.replace("_", "-"): each.default for each in dataclasses.fields(AdvisedInline)}
+    assert theirs.keys() == ours.keys()
+    assert {**theirs, "timeout": str(float(theirs["timeout"]))} == {
+        name: "" if default is None else str(default) for name, default in ours.items()
     }
 
 

@@ -2,8 +2,8 @@
 //
 // The tool's flags that begin with --passpilot, which advise all passes.
 
-#ifndef PASSPILOT_MLIR_FLAGS_H
-#define PASSPILOT_MLIR_FLAGS_H
+#ifndef PASSPILOT_MLIR_MLIR_FLAGS_H
+#define PASSPILOT_MLIR_MLIR_FLAGS_H
 
 #include "../loaded/advisor.h"
 

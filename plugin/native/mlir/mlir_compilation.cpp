@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "compilation.h"
+#include "mlir_compilation.h"
 
 #include "inline_point.h"
 #include "mlir_passes.h"
@@ -19,15 +19,15 @@ namespace passpilot {
 namespace {
 
 std::mutex Mutex; ///< for All
-llvm::DenseMap<MLIRContext *, std::weak_ptr<Compilation>> All;
+llvm::DenseMap<MLIRContext *, std::weak_ptr<MLIRCompilation>> All;
 std::atomic<bool> Begun = false; ///< there has been a compilation
 
 } // namespace
 
 bool compilationBegun() { return Begun; }
 
-std::shared_ptr<Compilation> Compilation::of(MLIRContext *Context) {
-  const auto Known = [Context]() -> std::weak_ptr<Compilation> & {
+std::shared_ptr<MLIRCompilation> MLIRCompilation::of(MLIRContext *Context) {
+  const auto Known = [Context]() -> std::weak_ptr<MLIRCompilation> & {
     return All[Context];
   };
   {
@@ -35,7 +35,7 @@ std::shared_ptr<Compilation> Compilation::of(MLIRContext *Context) {
     if (auto C = Known().lock())
       return C;
   }
-  std::shared_ptr<Compilation> C(new Compilation(Context));
+  std::shared_ptr<MLIRCompilation> C(new MLIRCompilation(Context));
   Begun = true;
   if (advises() && !C->begin())
     return nullptr;
@@ -45,7 +45,7 @@ std::shared_ptr<Compilation> Compilation::of(MLIRContext *Context) {
 }
 
 /// Starts the advisors.
-bool Compilation::begin() {
+bool MLIRCompilation::begin() {
   Context->disableMultithreading(); // so that the order of decisions is fixed
   Handler = Context->getDiagEngine().registerHandler([this](Diagnostic &D) {
     if (D.getSeverity() == DiagnosticSeverity::Error)
@@ -60,7 +60,7 @@ bool Compilation::begin() {
   return emitMessages(Told, UnknownLoc::get(Context));
 }
 
-bool Compilation::add(const Advised &Each, Messages &Told) {
+bool MLIRCompilation::add(const Advised &Each, Messages &Told) {
   const AdvisorOptions &O = Each.Options;
   if (Each.Point == mlirInlinePoint().Name) {
     InlinerOptions = O;
@@ -77,12 +77,12 @@ bool Compilation::add(const Advised &Each, Messages &Told) {
   return Told.empty();
 }
 
-void Compilation::failInliner(Messages &Told) {
+void MLIRCompilation::failInliner(Messages &Told) {
   Inliner->finish(true, Told);
   Finished = true;
 }
 
-void Compilation::end(Messages &Told) {
+void MLIRCompilation::end(Messages &Told) {
   const bool Good = !Failed;
   if (Inliner && !Finished) {
     Inliner->finish(Good, Told);
@@ -96,7 +96,7 @@ void Compilation::end(Messages &Told) {
       Calls->EndPasses(&Told, Number, Good, statsWanted());
 }
 
-Compilation::~Compilation() {
+MLIRCompilation::~MLIRCompilation() {
   {
     std::lock_guard<std::mutex> Lock(Mutex);
     All.erase(Context);

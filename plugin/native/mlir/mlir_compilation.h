@@ -4,11 +4,11 @@
 // name. It begins with the first of our passes and ends when MLIR destroys the
 // last of them, which is after the output has been printed.
 
-#ifndef PASSPILOT_MLIR_COMPILATION_H
-#define PASSPILOT_MLIR_COMPILATION_H
+#ifndef PASSPILOT_MLIR_MLIR_COMPILATION_H
+#define PASSPILOT_MLIR_MLIR_COMPILATION_H
 
-#include "flags.h"
 #include "mlir_calls.h"
+#include "mlir_flags.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -18,13 +18,13 @@
 
 namespace passpilot {
 
-class Compilation {
+class MLIRCompilation {
 public:
   /// The compilation of a context; the passes keep it alive. Call this in
   /// Pass::initialize(). Returns null after an error, which it emits.
-  static std::shared_ptr<Compilation> of(mlir::MLIRContext *Context);
-  ~Compilation();
-  Compilation(const Compilation &) = delete;
+  static std::shared_ptr<MLIRCompilation> of(mlir::MLIRContext *Context);
+  ~MLIRCompilation();
+  MLIRCompilation(const MLIRCompilation &) = delete;
 
   /// The advisor of `mlir-inline`; null if the flags name none.
   Advisor *inliner() { return Inliner.get(); }
@@ -35,7 +35,7 @@ public:
   size_t number() const { return Number; }
 
 private:
-  explicit Compilation(mlir::MLIRContext *Context) : Context(Context) {}
+  explicit MLIRCompilation(mlir::MLIRContext *Context) : Context(Context) {}
 
   mlir::MLIRContext *const Context;
   AdvisorOptions InlinerOptions;

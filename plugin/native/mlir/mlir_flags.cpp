@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "flags.h"
+#include "mlir_flags.h"
 
 #include "inline_point.h"
 #include "mlir_passes.h"
@@ -50,8 +50,7 @@ void checkTimeout(const double &Seconds) {
 
 cl::opt<std::string>
     Inline("passpilot-inline", cl::value_desc("RUNNER"),
-           cl::desc("Ask RUNNER about each call; same as --passpilot-advise "
-                    "mlir-inline=RUNNER"),
+           cl::desc("Ask RUNNER about each call that MLIR may inline"),
            cl::cat(Category), cl::callback([](const std::string &Text) {
              checkValue("inline", Text);
            }));
