@@ -16,6 +16,7 @@ from passpilot.cli.parser import Parser, record
 from passpilot.features.catalogue import HOOKED, LogStyle
 from passpilot.features.log.reader import read_log
 from passpilot.features.point import find_point
+from passpilot.plugin.failures import for_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -128,7 +129,7 @@ class _Decision:
         line = (
             f"{self.observation.index:8} {self.default or '-':{width}} {self.advice:{width}} {self._place()}"
         )
-        return line.rstrip()
+        return for_terminal(line.rstrip())
 
     def _place(self) -> str:
         seen = self.observation
@@ -167,7 +168,7 @@ def _print_table(decisions: Iterable[_Decision], style: _Style) -> None:
     for decision in decisions:
         if decision.observation.context != context:
             context = decision.observation.context
-            print(f"context {context}:")
+            print(f"context {for_terminal(context)}:")
         print(decision)
         advices[decision.advice] += 1
         compared += decision.default != ""

@@ -110,5 +110,7 @@ def _fail(error: Exception, traceback: bool) -> int:
 
 
 def _say(text: str) -> None:
+    from passpilot.plugin.failures import for_terminal
+
     # One write: in a parallel build, other processes write to the same stream.
-    print(f"passpilot: {text}\n", end="", file=sys.stderr)
+    print(f"passpilot: {for_terminal(text)}\n", end="", file=sys.stderr)

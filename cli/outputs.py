@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from passpilot.cli.advice import log_paths, runner_specs
 from passpilot.plugin.errors import PasspilotWarning, UsageError
+from passpilot.plugin.failures import for_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -93,4 +94,4 @@ def _print_warning(
     line: str | None = None,  # noqa: ARG001
 ) -> None:
     kind = "" if issubclass(category, PasspilotWarning) else f"{category.__name__}: "
-    print(f"passpilot: warning: {kind}{message}", file=sys.stderr)
+    print(f"passpilot: warning: {kind}{for_terminal(str(message))}", file=sys.stderr)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.cli.parser import Parser, record
 from passpilot.passes.points import search_point
+from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.load import load_file
 from passpilot.runners.serving.pipe_server import PipeServer
 from passpilot.runners.serving.stop import Stopped, stop_on_signals
@@ -99,7 +100,7 @@ def _parsed(argv: Sequence[str] | None) -> ServeOptions:
 
 
 def _notice(text: str) -> None:
-    print(f"passpilot serve: {text}", file=sys.stderr, flush=True)
+    print(f"passpilot serve: {for_terminal(text)}", file=sys.stderr, flush=True)
 
 
 def _serve_pipe(options: ServeOptions, base: str, stopping: threading.Event) -> None:

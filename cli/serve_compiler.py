@@ -7,6 +7,8 @@ import asyncio
 import contextlib
 import math
 import os
+import secrets
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,10 +24,12 @@ from grpc_reflection.v1alpha import reflection
 
 from passpilot.cli.parser import Parser, record
 from passpilot.plugin.errors import UsageError
-from passpilot.runners.remote.auth import read_guard
+from passpilot.runners.remote.auth import is_loopback, read_guard
+from passpilot.runners.remote.grpc_messages import split_address
+from passpilot.runners.serving.guard import AsyncTokenGuard
 from passpilot.runners.serving.stop import stop_signals
 from passpilot.training.compiler_service import SERVICE, CompilerService, Corpus
-from passpilot.training.pool import GRACE, Pool
+from passpilot.training.pool import GRACE, Pool, WorkerOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +46,8 @@ class ServeCompilerOptions:
     compile_timeout: float
     episodes: int
     token: str | None
+    no_token: bool
+    allow_files: bool
     tls_cert: str | None
     tls_key: str | None
 
@@ -51,6 +57,8 @@ def _parser() -> Parser:
         "passpilot serve-compiler",
         description="Let agents take the decisions of compilations over gRPC, one episode per compilation.",
         epilog="example:\n  passpilot serve-compiler --grpc :5005 --corpus modules/\n\n"
+        "Without --token, it prints a line with the token that agents must send. An agent can let LLVM run\n"
+        "any passes on any module: give the token only to people to whom you would give a shell.\n\n"
         "In Python an agent uses passpilot.CompilerClient. For other languages, compiler.proto in the\n"
         "package defines the service.\n\n"
         "SIGTERM, Ctrl-C and SIGHUP end it with exit code 0. If the last two are ignored at the start, as\n"
@@ -65,7 +73,10 @@ def _parser() -> Parser:
     add("compile-timeout", metavar="S", type=float, default=300.0, help="seconds for each step of LLVM (300)")
     most = max(8, 2 * (os.cpu_count() or 1))
     add("episodes", metavar="N", type=int, default=most, help=f"the most episodes at a time ({most})")
-    add("token", metavar="TEXT|@FILE", help="answer only agents that send this token")
+    add("token", metavar="TEXT|@FILE", help="the token that agents must send (a random one, printed)")
+    add("no-token", action="store_true", help="answer everybody who reaches the port")
+    files = "let modules and pipelines of agents read and write files, with the rights of the service"
+    add("allow-files", action="store_true", help=files)
     add("tls-cert", metavar="FILE", help="use TLS with this certificate (PEM)")
     add("tls-key", metavar="FILE", help="the private key of the certificate (PEM)")
     parser.traceback_option()
@@ -87,6 +98,8 @@ def _parsed(argv: Sequence[str] | None) -> ServeCompilerOptions:
         if not 0 < value < math.inf:
             flag = f"--{name.replace('_', '-')}"
             raise UsageError(f"serve-compiler: {flag}: expected a number of more than 0, got {value}")
+    if options.no_token and options.token is not None:
+        raise UsageError("serve-compiler: expected --token or --no-token, got both")
     return options
 
 
@@ -96,18 +109,19 @@ async def _serve(options: ServeCompilerOptions) -> None:
     stops = stop_signals()
     for number in stops:
         loop.add_signal_handler(number, serving.cancel)
-    flags = (options.token, options.tls_cert, options.tls_key)
-    token, tls = read_guard(options.grpc, *flags, who="serve-compiler")
+    token, tls = _guard(options)
     corpus = Corpus(options.corpus)
-    pool = Pool(options.load, options.episodes)
-    service = CompilerService(pool, corpus, options.timeout, options.compile_timeout, token)
-    server = grpc.aio.server(options=OPTIONS)
+    pool = Pool(WorkerOptions(options.load, options.allow_files), options.episodes)
+    service = CompilerService(pool, corpus, options.timeout, options.compile_timeout)
+    server = grpc.aio.server(options=OPTIONS, interceptors=[AsyncTokenGuard(token)])
     try:
         port = listen(server, options.grpc, f"serve-compiler --grpc {options.grpc}", tls)
         await pool.warm()
         await _offer(server, service)
         await server.start()
         announce(options.grpc, port)
+        if options.token is None and token:
+            print(f"token {token}", flush=True)
         await asyncio.Event().wait()  # for a signal
     finally:
         for number in stops:
@@ -115,6 +129,17 @@ async def _serve(options: ServeCompilerOptions) -> None:
         await server.stop(None)
         pool.close()
         await _settle()
+
+
+def _guard(options: ServeCompilerOptions) -> tuple[str, tuple[bytes, bytes] | None]:
+    """The token, empty with --no-token, and certificate and key."""
+    made = options.token
+    if made is None and not options.no_token:
+        made = secrets.token_hex(16)
+    if options.no_token and not is_loopback(split_address(options.grpc, "serve-compiler: --grpc")[0]):
+        text = f"passpilot serve-compiler: --grpc {options.grpc}: without a token, whoever reaches it uses it"
+        print(text, file=sys.stderr, flush=True)
+    return read_guard(options.grpc, made, options.tls_cert, options.tls_key, who="serve-compiler")
 
 
 async def _settle() -> None:

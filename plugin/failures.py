@@ -28,6 +28,13 @@ def describe_failure(error: BaseException) -> str:
     return _printable(str(error)) if own else describe_exception(error)
 
 
+def for_terminal(text: str) -> str:
+    """The text with escapes such as ``\\x1b`` for all that is not printable, which a terminal could obey."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
 def _printable(text: str) -> str:
     """The text without surrogates, which UTF-8 cannot hold."""
     return text.encode("utf-8", "backslashreplace").decode()

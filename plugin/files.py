@@ -3,14 +3,19 @@
 
 A regular file has no name until it is complete, so even a killed process leaves no partial file. If the file
 system does not support nameless files, the data goes to a temporary file in the same folder, which is then
-renamed. For a symbolic link, its target is replaced. The new file keeps the permissions of the old one.
-Pipes, devices and ``-`` (standard output) are written directly; a FIFO must have a reader.
+renamed. For a symbolic link, its target is replaced. Pipes, devices and ``-`` (standard output) are written
+directly; a FIFO must have a reader.
+
+The new file keeps the permissions of the caller's old one, but no bits such as setuid; a file that replaces
+another user's has the permissions of a new file. In a sticky folder such as /tmp, links and FIFOs of other
+users are refused, except those of the folder's owner, as Linux does with ``fs.protected_symlinks``.
 `plugin/native/runtime/output_file.h` follows the same rules.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import stat
@@ -27,6 +32,9 @@ _DESCRIPTOR: Final = re.compile(
     r"/dev/(stdout|(?P<stderr>stderr))|(/dev/fd|/proc/self/fd)/(?P<number>\d{1,9})", re.ASCII
 )
 """Names of open descriptors of this process; to open such a file again would overwrite it from its start."""
+
+_MOST_LINKS: Final = 40
+"""The most symbolic links that Linux follows in one name."""
 
 
 class OutputFile:
@@ -52,11 +60,16 @@ class OutputFile:
             sys.stdout.flush()
             return os.dup(int(known["number"] or (2 if known["stderr"] else 1)))
         flags = os.O_WRONLY | os.O_CLOEXEC
-        if os.path.exists(self.path) and not stat.S_ISREG(os.stat(self.path).st_mode):
+        target = _followed(self.path)
+        if os.path.exists(self.path) and not stat.S_ISREG((status := os.stat(self.path)).st_mode):
+            if stat.S_ISFIFO(status.st_mode):
+                _check_owner(status, os.path.dirname(target))
             fd = os.open(self.path, flags | os.O_NONBLOCK)  # a FIFO without a reader is an error, not a wait
             os.set_blocking(fd, True)
             return fd
-        self._target = os.path.realpath(self.path)
+        if self.path.endswith("/"):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        self._target = target
         with contextlib.suppress(OSError):  # no nameless files here; any other error comes again below
             return self._same_mode(os.open(os.path.dirname(self._target), flags | os.O_TMPFILE, 0o666))
         fd = os.open(self._beside(), flags | os.O_CREAT | os.O_EXCL, 0o666)
@@ -64,9 +77,11 @@ class OutputFile:
         return self._same_mode(fd)
 
     def _same_mode(self, fd: int) -> int:
-        """Give the new file the permissions of the file that it replaces, if there is one."""
+        """Give the new file the permissions of the caller's file that it replaces, if there is one."""
         with contextlib.suppress(FileNotFoundError):
-            os.fchmod(fd, stat.S_IMODE(os.stat(self._target).st_mode))
+            before = os.lstat(self._target)
+            if before.st_uid == os.geteuid():
+                os.fchmod(fd, before.st_mode & 0o777)
         return fd
 
     def _beside(self) -> str:
@@ -162,3 +177,51 @@ def write_files(contents: Mapping[str, bytes]) -> None:
         files = [stack.enter_context(OutputFile(path)) for path in contents]
         for file, data in zip(files, contents.values(), strict=True):
             file.write(data)
+
+
+def _followed(path: str) -> str:
+    """Follow all symbolic links of `path` and check who owns them; the end need not exist.
+
+    Raises:
+        OSError: there are too many links, or a link is not one to follow.
+    """
+    place, links = "/", 0
+    rest = (path if path.startswith("/") else f"{os.getcwd()}/{path}").split("/")[::-1]
+    while rest:
+        name = rest.pop()
+        if name == "..":
+            place = os.path.dirname(place)
+        if name in ("", ".", ".."):
+            continue
+        here = os.path.join(place, name)
+        status = _status(here)
+        if status is None or not stat.S_ISLNK(status.st_mode):
+            place = here
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        _check_owner(status, place)
+        target = os.readlink(here)
+        place = "/" if target.startswith("/") else place
+        rest += target.split("/")[::-1]
+    return place
+
+
+def _status(path: str) -> os.stat_result | None:
+    """The status of a path whose last part is not followed; None if there is nothing."""
+    try:
+        return os.lstat(path)
+    except FileNotFoundError:
+        return None
+
+
+def _check_owner(status: os.stat_result, folder: str) -> None:
+    """Refuse another user's link or FIFO in a sticky `folder`.
+
+    Raises:
+        PermissionError: it belongs neither to the caller nor to the owner of the folder.
+    """
+    around = os.stat(folder)
+    if around.st_mode & stat.S_ISVTX and status.st_uid not in (os.geteuid(), around.st_uid):
+        raise PermissionError(errno.EACCES, "another user's link or FIFO in a folder that many may write")

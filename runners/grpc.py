@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from google.protobuf.message import DecodeError
 
 from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError, SpecMismatchError, UsageError
+from passpilot.plugin.failures import for_terminal
 from passpilot.runners.remote import grpc_messages, wire
 from passpilot.runners.remote.advisor_pb2 import Answer, Question
 from passpilot.runners.remote.auth import NO_CREDENTIALS, read_credentials
@@ -35,12 +36,6 @@ if TYPE_CHECKING:
     from passpilot.runners.base import Host, Runner, Tensor
     from passpilot.runners.remote.auth import Credentials
 
-_OPTIONS: Final = (
-    *grpc_messages.OPTIONS,
-    ("grpc.enable_http_proxy", 0),  # connect to HOST:PORT itself
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 500),
-)
 _KEYS: Final = {"passpilot": ("tls", "token"), "mlbridge": ("proto", "features")}
 """The keys of each protocol."""
 
@@ -61,7 +56,7 @@ class GrpcRunner(RemoteRunner):
         *,
         credentials: Credentials = NO_CREDENTIALS,
     ) -> None:
-        channel = connect(target, credentials.certificates, _OPTIONS)
+        channel = connect(target, credentials.certificates)
         super().__init__(f"grpc:{target}", timeout)
         self._target = target
         self._stream = GrpcStream(
@@ -107,7 +102,7 @@ class GrpcRunner(RemoteRunner):
         answer = self._parsed(data)
         kind = answer.WhichOneof("kind")
         if kind == "failure":
-            text = answer.failure.error[: wire.MAX_TEXT]
+            text = for_terminal(answer.failure.error[: wire.MAX_TEXT])
             raise wire.error_class(answer.failure.kind)(f"{self._who}: {text}")
         if kind != "welcome":
             self._refuse("a welcome", data[:80])
@@ -163,7 +158,8 @@ class GrpcRunner(RemoteRunner):
         """
         answer = self._parsed(data)
         if answer.WhichOneof("kind") == "failure":
-            msg = f"{self._who} ({self.server}): {answer.failure.error[: wire.MAX_TEXT]}"
+            text = for_terminal(answer.failure.error[: wire.MAX_TEXT])
+            msg = f"{self._who} ({self.server}): {text}"
             raise ModelError(msg)
         return answer
 

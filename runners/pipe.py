@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError, SpecMismatchError
+from passpilot.plugin.failures import for_terminal
 from passpilot.runners.remote import wire
 from passpilot.runners.remote.fifo import connect
 from passpilot.runners.remote.peer import PeerRunner
@@ -110,7 +111,7 @@ class _Client(PeerRunner):
             self._refuse(f"an answer of {wire.ANSWER_SIZE} bytes", data)
         if status:
             text = self._channel.read(status, deadline, "the text of an error", rest)
-            msg = f"{self._who} ({self.server}): {text.decode('utf-8', 'replace')}"
+            msg = f"{self._who} ({self.server}): {for_terminal(text.decode('utf-8', 'replace'))}"
             raise ModelError(msg)
         return word, rest
 

@@ -19,7 +19,6 @@ import grpc
 
 from passpilot.plugin.errors import CompilationError, Error, InputError
 from passpilot.runners.remote import grpc_messages
-from passpilot.runners.remote.auth import has_token
 from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage, Start
 from passpilot.training.messages import failure
 from passpilot.training.rewards import improvement
@@ -102,18 +101,14 @@ def _open(path: str, flags: int) -> int:
 
 
 class CompilerService:
-    """Serves episodes, to all clients or to those that send `token`.
+    """Serves episodes: an agent has `timeout` seconds for an action, a compiler `limit` for an answer."""
 
-    An agent has `timeout` seconds for an action, a compiler `limit` seconds for an answer.
-    """
-
-    def __init__(self, pool: Pool, corpus: Corpus, timeout: float, limit: float, token: str = "") -> None:
+    def __init__(self, pool: Pool, corpus: Corpus, timeout: float, limit: float) -> None:
         self.pool = pool
         self.corpus = corpus
         self.timeout = timeout
         self.limit = limit
         self.baselines = Baselines()
-        self._token = token
 
     def handler(self) -> grpc.GenericRpcHandler:
         """The service's methods, for a gRPC server."""
@@ -125,9 +120,6 @@ class CompilerService:
         return grpc.method_handlers_generic_handler(SERVICE, {"Episodes": method})
 
     async def _episodes(self, _messages: object, context: Context) -> None:
-        if not has_token(context.invocation_metadata(), self._token):
-            msg = "expected the token of this server in `authorization: Bearer TOKEN`"
-            await context.abort(grpc.StatusCode.UNAUTHENTICATED, msg)
         await _AgentStream(self, context).run()
 
 

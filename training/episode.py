@@ -20,6 +20,7 @@ from google.protobuf.message import DecodeError
 from passpilot.features.domain import Choice, Flag, Number
 from passpilot.features.spec import TensorSpec, layout
 from passpilot.plugin.errors import AdviceError, InputError, PeerError
+from passpilot.plugin.failures import for_terminal
 from passpilot.runners.base import tensor_views
 from passpilot.runners.remote import grpc_messages
 from passpilot.runners.remote.auth import read_credentials
@@ -167,7 +168,7 @@ class CompilerClient:
         if message.HasField("failure"):
             self._asking = message.failure.retry
             failure = message.failure.failure
-            raise error_class(failure.kind)(f"{self._who}: {failure.error}")
+            raise error_class(failure.kind)(f"{self._who}: {for_terminal(failure.error)}")
         if message.HasField("episode"):
             self._introduce(message.episode)
         self._asking = message.HasField("observation")
@@ -211,7 +212,7 @@ class _Connection:
         self._who = f"compiler {target}"
         self._timeout = timeout
         self._open = False
-        channel = connect(target, credentials.certificates, grpc_messages.OPTIONS)
+        channel = connect(target, credentials.certificates)
         self._stream = GrpcStream(channel, METHOD, credentials.metadata)
         self._watch = StreamWatch(self._stream, self._who, timeout)
 

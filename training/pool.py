@@ -15,11 +15,13 @@ import socket
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import CompilationError, PeerError
 from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage
 from passpilot.training.messages import LENGTH
+from passpilot.training.scratch import ScratchFolder, remove_left_overs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +36,19 @@ _TAIL: Final = 300
 
 _PYTHON: Final = (sys.executable, "-P", "-m")
 """Runs a module, but never one from the current folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """What a worker loads at its start, and whether modules and pipelines may read and write files."""
+
+    load: Sequence[str] = ()
+    allow_files: bool = False
+
+    @property
+    def arguments(self) -> list[str]:
+        """The worker's arguments after the socket."""
+        return [str(int(self.allow_files)), *self.load]
 
 
 class _Link(asyncio.Protocol):
@@ -65,17 +80,17 @@ class _Link(asyncio.Protocol):
 class EpisodeWorker:
     """One compiler process, made by `start`, with its own temporary folder."""
 
-    def __init__(self, load: Sequence[str]) -> None:
+    def __init__(self, options: WorkerOptions) -> None:
         self._owed = 0
         with contextlib.ExitStack() as stack:
             enter = stack.enter_context
-            folder = enter(tempfile.TemporaryDirectory(prefix="passpilot-", ignore_cleanup_errors=True))
+            folder = enter(contextlib.closing(ScratchFolder())).path
             self._output = enter(tempfile.TemporaryFile())  # noqa: SIM115
             service_end, worker_end = socket.socketpair()
             self._socket = enter(service_end)
             with worker_end:
                 self._process = subprocess.Popen(
-                    [*_PYTHON, "passpilot.training.worker", str(worker_end.fileno()), *load],
+                    [*_PYTHON, "passpilot.training.worker", str(worker_end.fileno()), *options.arguments],
                     stdin=subprocess.DEVNULL,
                     stdout=self._output,
                     stderr=self._output,
@@ -86,13 +101,13 @@ class EpisodeWorker:
         self._link = _Link()
 
     @classmethod
-    async def start(cls, load: Sequence[str]) -> tuple[EpisodeWorker, CompilerMessage]:
+    async def start(cls, options: WorkerOptions) -> tuple[EpisodeWorker, CompilerMessage]:
         """Start a worker; return it and its first message.
 
         Raises:
             CompilationError: it does not start.
         """
-        worker = cls(load)
+        worker = cls(options)
         try:
             loop = asyncio.get_running_loop()
             await loop.create_connection(lambda: worker._link, sock=worker._socket)
@@ -166,8 +181,8 @@ class EpisodeWorker:
 class Pool:
     """At most `limit` workers; up to one idle worker per processor is kept."""
 
-    def __init__(self, load: Sequence[str], limit: int) -> None:
-        self._load = load
+    def __init__(self, options: WorkerOptions, limit: int) -> None:
+        self._options = options
         self._limit = limit
         self._idle: list[EpisodeWorker] = []
         self._lent: set[EpisodeWorker] = set()
@@ -199,7 +214,7 @@ class Pool:
             raise PeerError(f"{msg}; try again later, or see --episodes")
         self._starting += 1
         try:
-            worker, greeting = await EpisodeWorker.start(self._load)
+            worker, greeting = await EpisodeWorker.start(self._options)
         except OSError as error:
             msg = f"compiler service: expected to start a compiler, got: {error}"
             raise CompilationError(msg) from error
@@ -242,11 +257,12 @@ class Pool:
             worker.end()
 
     async def warm(self) -> None:
-        """Start one worker, so that files that cannot be loaded show at once.
+        """Start one worker, so that files that cannot be loaded show at once; remove left-overs first.
 
         Raises:
             CompilationError: it cannot be started.
         """
+        remove_left_overs()
         self.give_back(await self.borrow(), done=True)
 
     def close(self) -> None:

@@ -22,7 +22,7 @@ from passpilot.passes.points import search_point
 from passpilot.plugin.errors import AdviceError, Error
 from passpilot.plugin.load import load_file
 from passpilot.runners.base import Runner, own_features
-from passpilot.training import compiler_pb2
+from passpilot.training import compiler_pb2, limits
 from passpilot.training.messages import LENGTH, failure
 from passpilot.training.task import Task
 
@@ -163,8 +163,12 @@ def _compiled(start: compiler_pb2.Start, channel: AgentChannel) -> compiler_pb2.
     return compiler_pb2.CompilerMessage(result=result, episode=runner.introduction())
 
 
-def _answer(start: compiler_pb2.Start, channel: AgentChannel) -> compiler_pb2.CompilerMessage:
+def _answer(
+    start: compiler_pb2.Start, channel: AgentChannel, *, allow_files: bool
+) -> compiler_pb2.CompilerMessage:
     try:
+        if not allow_files:
+            limits.check_passes(start)
         if start.point:
             return _compiled(start, channel)
         with warnings.catch_warnings():
@@ -175,12 +179,18 @@ def _answer(start: compiler_pb2.Start, channel: AgentChannel) -> compiler_pb2.Co
 
 
 def main(argv: Sequence[str]) -> None:
-    """Serve the socket whose descriptor is the first argument; the other arguments are files to load."""
+    """Serve the socket whose descriptor is the first argument.
+
+    The second argument is 1 if modules and pipelines may read and write files, else 0. The other arguments
+    are files to load.
+    """
     ctypes.CDLL(None).prctl(_PARENT_DEATH, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service
-    channel = AgentChannel(socket.socket(fileno=int(argv[0])))
+    channel, allow_files = AgentChannel(socket.socket(fileno=int(argv[0]))), argv[1] == "1"
     try:
-        for file in argv[1:]:
+        if not allow_files:
+            limits.refuse_assembly_files()
+        for file in argv[2:]:
             load_file(file)
     except Error as error:
         channel.send(failure(error))
@@ -188,9 +198,9 @@ def main(argv: Sequence[str]) -> None:
     channel.send(compiler_pb2.CompilerMessage())
     while True:
         message = channel.receive()
-        made = (
-            _answer(message.start, channel) if message.HasField("start") else compiler_pb2.CompilerMessage()
-        )
+        made = compiler_pb2.CompilerMessage()
+        if message.HasField("start"):
+            made = _answer(message.start, channel, allow_files=allow_files)
         channel.send(made)
 
 

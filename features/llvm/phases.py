@@ -20,26 +20,27 @@ if TYPE_CHECKING:
 
     Unit: TypeAlias = ModuleIR | Function
 
+_INSTCOMBINE: Final = "instcombine<no-verify-fixpoint>"
+
 FUNCTION_PIPELINES: Final = (
-    "sroa,early-cse<memssa>,instcombine,simplifycfg",
-    "newgvn,dse,adce,instcombine,simplifycfg",
-    "reassociate,gvn,dse,adce,instcombine,simplifycfg",
+    f"sroa,early-cse<memssa>,{_INSTCOMBINE},simplifycfg",
+    f"newgvn,dse,adce,{_INSTCOMBINE},simplifycfg",
+    f"reassociate,gvn,dse,adce,{_INSTCOMBINE},simplifycfg",
     "separate-const-offset-from-gep,early-cse,nary-reassociate,slsr,early-cse",
     "gvn-sink,simplifycfg",
-    "loop-simplify,lcssa,loop(loop-idiom,indvars,loop-deletion),instcombine,simplifycfg",
-    "loop-mssa(loop-instsimplify,loop-simplifycfg,licm),instcombine,simplifycfg",
-    "constraint-elimination,correlated-propagation,jump-threading,instcombine,simplifycfg",
-    "simplifycfg<no-switch-to-lookup;sink-common-insts;hoist-common-insts>,instcombine",
+    f"loop-simplify,lcssa,loop(loop-idiom,indvars,loop-deletion),{_INSTCOMBINE},simplifycfg",
+    f"loop-mssa(loop-instsimplify,loop-simplifycfg,licm),{_INSTCOMBINE},simplifycfg",
+    f"constraint-elimination,correlated-propagation,jump-threading,{_INSTCOMBINE},simplifycfg",
+    f"simplifycfg<no-switch-to-lookup;sink-common-insts;hoist-common-insts>,{_INSTCOMBINE}",
     "mldst-motion,sink,tailcallelim,simplifycfg",
 )
 """The pipelines for functions; choice 1 is the first."""
 
 MODULE_PIPELINES: Final = (
     *(f"function({text})" for text in FUNCTION_PIPELINES),
-    "iroutliner",
     "mergefunc",
     "globalopt,ipsccp,deadargelim,cgscc(argpromotion),globaldce,constmerge",
-    "inliner-wrapper,function(sroa,early-cse,instcombine,simplifycfg),globaldce",
+    f"inliner-wrapper,function(sroa,early-cse,{_INSTCOMBINE},simplifycfg),globaldce",
 )
 """The pipelines for modules; choice 1 is the first."""
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import onnx
 import onnx.inliner
+from google.protobuf.message import Message
 from onnx import helper, numpy_helper
 
 from passpilot.plugin.errors import ModelError, RunnerSpecError
@@ -126,10 +127,23 @@ def _read(path: str) -> tuple[bytes, onnx.ModelProto]:
     except Exception as error:  # protobuf's errors have no common class
         msg = f"model {path}: expected an ONNX file, got: {_line(error)}"
         raise ModelError(msg) from error
+    _check_texts(model, path)
     if not model.graph.output:
         msg = f"model {path}: expected an ONNX graph with outputs, got none"
         raise ModelError(msg)
     return data, onnx.inliner.inline_local_functions(model) if model.functions else model
+
+
+def _check_texts(message: Message, path: str) -> None:
+    """Check the texts of a message and of those in it: where a text is not UTF-8, protobuf gives bytes."""
+    for row, value in message.ListFields():
+        if row.type not in (row.TYPE_STRING, row.TYPE_MESSAGE):
+            continue
+        for each in [value] if isinstance(value, (str, bytes, Message)) else value:
+            if isinstance(each, bytes):
+                raise ModelError(f"model {path}: {row.name}: expected a text in UTF-8, got {each[:60]!r}")
+            if isinstance(each, Message):
+                _check_texts(each, path)
 
 
 def _constants(graph: onnx.GraphProto, path: str) -> dict[str, Array]:

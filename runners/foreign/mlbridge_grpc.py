@@ -21,6 +21,8 @@ from google.protobuf.descriptor_pb2 import (
 )
 
 from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError, SpecMismatchError
+from passpilot.plugin.failures import for_terminal
+from passpilot.runners.remote.grpc_stream import connect
 from passpilot.runners.remote.peer import RemoteRunner
 from passpilot.runners.serdes.protobuf import message_classes, point_file
 
@@ -38,11 +40,6 @@ if TYPE_CHECKING:
 
 METHOD: Final = "getAdvice"
 _PATIENCE: Final = 60.0
-_OPTIONS: Final = (
-    ("grpc.max_send_message_length", -1),
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.enable_http_proxy", 0),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +81,7 @@ class BridgeGrpcRunner(RemoteRunner):
         fields = {field.name: field for field in service.request.field}
         self._single = {spec.name: _is_single(fields.get(spec.name), spec, who) for spec in inputs}
         self._advice = _first_field(service.reply, who)
-        self._channel = grpc.insecure_channel(address, options=_OPTIONS)
+        self._channel = connect(address)
         super().__init__(who, timeout)
         try:
             self._connect()
@@ -134,7 +131,7 @@ class BridgeGrpcRunner(RemoteRunner):
             raise SpecMismatchError(f"{msg}, got: {error}") from error
 
     def _fail(self, error: grpc.RpcError) -> NoReturn:
-        code, details = error.code(), " ".join(str(error.details()).split())
+        code, details = error.code(), for_terminal(" ".join(str(error.details()).split()))
         if code is grpc.StatusCode.UNKNOWN:  # a Python server's code when its model raises
             raise ModelError(f"{self._who}: {details}") from error
         expected, got = {

@@ -7,7 +7,8 @@ The server makes a pair (mode 0600) for each session. A client claims the pair b
 both FIFOs and unlinks their names, so that no third process can open them: when either end dies, the other
 reads an end of file, whatever other clients do, and bytes of a dead client never reach the next session.
 During a session the names do not exist, and other clients wait for the next pair. The server holds a lock on
-BASE.lock for its life; names without that lock are left-overs of a killed server.
+BASE.lock for its life; names without that lock are left-overs of a killed server. Both ends refuse symbolic
+links, and files of users other than their own and root.
 
 The client also keeps a reading end of BASE.out, so that writing to a dead server raises no SIGPIPE in a
 compiler that may not ignore it; it notices the server's death at once, by the end of file on BASE.in.
@@ -25,10 +26,13 @@ import stat
 import time
 from io import FileIO
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import PeerError
 from passpilot.runners.remote.wire import MAX_LINE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _LONGEST_NAP: Final = 0.02
 _LARGEST_READ: Final = 1 << 20
@@ -256,17 +260,36 @@ def _names(base: str) -> tuple[Path, Path]:
 
 
 def _open(path: Path, mode: int) -> int:
-    descriptor = os.open(path, mode | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+    return _opened(path, mode, stat.S_ISFIFO, "FIFO")
+
+
+def _opened(path: Path, mode: int, is_kind: Callable[[int], bool], kind: str) -> int:
+    """Open a file of `kind` of this user or root, which is no symbolic link; does not block.
+
+    Raises:
+        OSError: it cannot be opened, or is another file.
+    """
+    try:
+        flags = mode | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(path, flags, 0o600)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.EINVAL, f"a symbolic link, not a {kind}", str(path)) from error
+        raise
+    status = os.fstat(descriptor)
+    wrong = "" if is_kind(status.st_mode) else f"not a {kind}"
+    if status.st_uid not in (0, os.geteuid()):
+        wrong = f"another user's {kind}"
+    if wrong:
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "not a FIFO", str(path))
+        raise OSError(errno.EINVAL, wrong, str(path))
     return descriptor
 
 
 def _served(base: str) -> bool:
     """Whether a live server holds BASE.lock."""
     try:
-        descriptor = os.open(f"{base}.lock", os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = _opened(Path(f"{base}.lock"), os.O_RDONLY, stat.S_ISREG, "lock file")
     except OSError:
         return False
     try:
@@ -300,16 +323,16 @@ class Listener:
 
     def __exit__(self, *_: object) -> None:
         if self._held >= 0:
-            for path in self._paths:
-                if path.is_fifo():
-                    path.unlink(missing_ok=True)
-            self._lock.unlink(missing_ok=True)
+            for path in (*self._paths, self._lock):
+                with contextlib.suppress(OSError):  # it is gone, or another user's
+                    if path == self._lock or path.is_fifo():
+                        path.unlink()
             os.close(self._held)
             self._held = -1
 
     def _locked(self) -> int:
         while True:
-            descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = _opened(self._lock, os.O_RDWR | os.O_CREAT, stat.S_ISREG, "lock file")
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if os.path.samestat(self._lock.stat(), os.fstat(descriptor)):

@@ -36,6 +36,16 @@ OPTIONS: Final = (
     ("grpc.max_send_message_length", LARGEST),
     ("grpc.max_receive_message_length", LARGEST),
 )
+"""The options of all channels, of clients and servers."""
+
+CLIENT_OPTIONS: Final = (
+    *OPTIONS,
+    ("grpc.enable_http_proxy", 0),  # connect to HOST:PORT itself: a proxy would read the token
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 500),
+)
+"""The options of all clients' channels."""
+
 _ADDRESS: Final = re.compile(r"(?:(\[[0-9A-Fa-f:.]+(?:%\w+)?\]|[\w.-]*):)?(\d{1,5})", re.ASCII)
 _FRAME, _INTEGER, _NUMBER = 0x12, 0x11, 0x19
 """Protobuf's tags of the fields: number and wire type."""

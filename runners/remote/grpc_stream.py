@@ -11,7 +11,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-import grpc
+from passpilot.runners.remote import grpc_messages  # before grpc: it sets grpc's verbosity
+
+import grpc  # isort: skip
 from grpc._cython import cygrpc  # type: ignore[attr-defined]
 
 from passpilot.plugin.errors import PeerError
@@ -32,8 +34,9 @@ _ANSWERED: Final = 2
 _CANCELLED: Final = grpc.StatusCode.CANCELLED.value[0]
 
 
-def connect(target: str, certificates: bytes | None, options: Sequence[tuple[str, int]]) -> grpc.Channel:
-    """Make a channel to `target`, with TLS if there are certificates; sends nothing yet."""
+def connect(target: str, certificates: bytes | None = None) -> grpc.Channel:
+    """Make a client's channel to `target`, with TLS if there are certificates; sends nothing yet."""
+    options = grpc_messages.CLIENT_OPTIONS
     if certificates is None:
         return grpc.insecure_channel(target, options)
     return grpc.secure_channel(target, grpc.ssl_channel_credentials(certificates), options)

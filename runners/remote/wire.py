@@ -33,6 +33,7 @@ from passpilot.features.point import Point, find_point, point_names
 from passpilot.features.spec import TensorSpec, layout, parse_table
 from passpilot.plugin import errors
 from passpilot.plugin.errors import Error, PeerError
+from passpilot.plugin.failures import for_terminal
 
 VERSION: Final = 1
 MAX_LINE: Final = 1 << 20
@@ -151,13 +152,13 @@ def read_welcome(line: bytes, who: str) -> Greeting:
     row = _object(line, f"{who}: the server's handshake")
     text, kind = row.get("error"), row.get("kind")
     if isinstance(text, str):
-        raise error_class(str(kind))(f"{who}: {text}")
+        raise error_class(str(kind))(f"{who}: {for_terminal(text)}")
     names, runner = row.get("inputs"), row.get("runner")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         _refuse(f"{who}: the server's handshake", line)
     if not isinstance(runner, str) or len(set(names)) != len(names):
         _refuse(f"{who}: the server's handshake", line)
-    return Greeting(tuple(names), runner)
+    return Greeting(tuple(names), for_terminal(runner))
 
 
 def _line(row: dict[str, object]) -> bytes:

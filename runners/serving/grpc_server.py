@@ -28,7 +28,7 @@ from passpilot.plugin.errors import PeerError
 from passpilot.plugin.failures import describe_failure
 from passpilot.runners.base import tensor_views
 from passpilot.runners.remote.advisor_pb2 import Answer, Done, Question, Welcome
-from passpilot.runners.remote.auth import has_token
+from passpilot.runners.serving.guard import LOOKERS, Share, TokenGuard
 from passpilot.runners.serving.pipe_session import LONGEST_NOTICE
 from passpilot.runners.serving.supply import Supply
 
@@ -44,12 +44,17 @@ if TYPE_CHECKING:
 MOST: Final = 1000
 """The most sessions at a time; one more is refused, not queued."""
 
+MOST_PER_ADDRESS: Final = MOST // 2
+
 _PATIENCE: Final = 1.0
 OPTIONS: Final = (
     *grpc_messages.OPTIONS,
     ("grpc.so_reuseport", 0),  # a port that is taken is an error
 )
 """The options of a server's channel."""
+
+_CONTEXT_HEAD: Final = 4
+"""Bytes of protobuf before the name of a context: the tag and a length of at most three bytes."""
 
 _DONE: Final = Answer(done=Done()).SerializeToString()
 
@@ -80,13 +85,18 @@ class GrpcServer:
         self._who = f"serve --grpc {address}"
         self._timeout = timeout
         self._notice = notice
-        self._token = token
+        self._share = Share(MOST_PER_ADDRESS)
         self._sessions = 0
         self._changed = threading.Condition()
         self.ended = threading.Event()
         self._supply = Supply(spec, point, timeout)
-        self._threads = ThreadPoolExecutor(MOST, "passpilot-serve")
-        self._server = grpc.server(self._threads, options=OPTIONS, maximum_concurrent_rpcs=MOST)
+        self._threads = ThreadPoolExecutor(MOST + LOOKERS, "passpilot-serve")
+        self._server = grpc.server(
+            self._threads,
+            options=OPTIONS,
+            maximum_concurrent_rpcs=MOST + LOOKERS,
+            interceptors=[TokenGuard(token, grpc_messages.SERVICE, timeout)],
+        )
         self._offer()
         try:
             self.port = listen(self._server, address, self._who, tls)
@@ -98,7 +108,7 @@ class GrpcServer:
         handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(self._advise)
         service = grpc.method_handlers_generic_handler(grpc_messages.SERVICE, {grpc_messages.METHOD: handler})
         self._server.add_generic_rpc_handlers((service,))
-        state = health.HealthServicer()
+        state = health.HealthServicer(experimental_non_blocking=False)  # else `Watch` would evade the guard
         health_pb2_grpc.add_HealthServicer_to_server(state, self._server)
         state.set(grpc_messages.SERVICE, health_pb2.HealthCheckResponse.SERVING)
         names = (grpc_messages.SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
@@ -127,13 +137,15 @@ class GrpcServer:
         return self._sessions
 
     def _advise(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
-        if not has_token(context.invocation_metadata(), self._token):
-            context.set_code(grpc.StatusCode.UNAUTHENTICATED)
-            context.set_details("expected the token of this server in `authorization: Bearer TOKEN`")
-            return
         self._count(1)
         try:
-            yield from self._session(requests, context)
+            with self._share.place(context) as free:
+                if free:
+                    yield from self._session(requests, context)
+                else:
+                    context.set_code(grpc.StatusCode.RESOURCE_EXHAUSTED)
+                    most = f"at most {MOST_PER_ADDRESS} sessions of one address"
+                    context.set_details(f"expected {most} at a time, got one more")
         except grpc.RpcError:
             pass  # the client is gone
         except (Exception, SystemExit) as error:  # noqa: BLE001  (it ends one session only)
@@ -222,6 +234,9 @@ class _GrpcSession:
             question = Question()
         kind = question.WhichOneof("kind")
         if kind == "context":
+            if len(request) > wire.MAX_TEXT + _CONTEXT_HEAD:
+                most = f"a context's name of at most {wire.MAX_TEXT} bytes"
+                raise PeerError(f"question: expected {most}, got {len(request)}")
             self._runner.switch_context(question.context)
             return _DONE
         size = self._size - len(self._head)

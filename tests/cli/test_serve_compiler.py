@@ -23,7 +23,7 @@ from passpilot.plugin.errors import InputError, PeerError
 from passpilot.training.compiler_pb2 import CompilerMessage
 from passpilot.training.compiler_service import SERVICE
 from passpilot.training.episode import CompilerClient
-from passpilot.training.pool import Pool
+from passpilot.training.pool import Pool, WorkerOptions
 from tests.command import GENEROUS, PASSPILOT, finished, passpilot, refused, started
 from tests.training.serving import served
 
@@ -175,7 +175,7 @@ def test_answers_that_make_no_episode(answer: CompilerMessage) -> None:
 
 def test_a_worker_that_comes_back_late_is_not_kept() -> None:
     async def scene() -> None:
-        pool = Pool((), 1)
+        pool = Pool(WorkerOptions(), 1)
         worker = await pool.borrow()
         pool.close()
         pool.give_back(worker, done=False)

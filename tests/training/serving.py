@@ -126,8 +126,9 @@ def served(folder: Path, *flags: str | Path) -> Iterator[Service]:
     """A service with the features above; it is always killed and reaped at the end."""
     file, temporary, made = folder / "features.py", folder / "tmp", folder / "made"
     file.write_text(FEATURES)
-    temporary.mkdir()
-    command = [PASSPILOT, "serve-compiler", "--grpc=127.0.0.1:0", f"--load={file}", *flags]
+    temporary.mkdir(exist_ok=True)
+    token = [] if any(str(flag).startswith("--token") for flag in flags) else ["--no-token"]
+    command = [PASSPILOT, "serve-compiler", "--grpc=127.0.0.1:0", f"--load={file}", *token, *flags]
     environment = {**os.environ, "TMPDIR": str(temporary), "MADE": str(made)}
     with subprocess.Popen(
         [str(each) for each in command],

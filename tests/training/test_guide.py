@@ -18,8 +18,9 @@ def fenced(language: str) -> str:
 
 
 def test_the_program_of_the_guide_prints_what_the_guide_says(tmp_path: Path) -> None:
-    with served(tmp_path) as service:
+    (tmp_path / "token").write_text("a-secret\n")
+    with served(tmp_path, f"--token=@{tmp_path}/token") as service:
         program = fenced("python").replace("127.0.0.1:5005", service.target)
         assert service.target in program
         command = [sys.executable, "-c", program]
-        assert subprocess.check_output(command, text=True, timeout=GENEROUS) == fenced("text")
+        assert subprocess.check_output(command, text=True, timeout=GENEROUS, cwd=tmp_path) == fenced("text")

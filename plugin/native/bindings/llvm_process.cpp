@@ -5,6 +5,7 @@
 #include "core.h"
 #include "nanobind_all.h"
 
+#include "../hosted/assembly_files.h"
 #include "../hosted/setup.h"
 #include "../hosted/target.h"
 #include "llvm/TargetParser/Host.h"
@@ -18,6 +19,8 @@ void bindLLVM(nb::module_ &M) {
       .value("TAKES_VALUE", OptionKind::TakesValue);
   M.def("option_kind", &optionKind, nb::arg("name"));
   M.def("parse_options", &parseOptions, nb::arg("arguments"));
+  M.def("refuse_assembly_files", &refuseAssemblyFiles,
+        "From now on, assembly in modules reads no files.");
   M.def("statistics", &statistics);
   M.def("prints_pipeline", &printsPipeline);
   M.def("pass_names", &passNames);

@@ -3,7 +3,6 @@
 #include "log_file.h"
 
 #include <stdexcept>
-#include <system_error>
 
 namespace passpilot {
 
@@ -13,8 +12,8 @@ void LogFile::open(const std::string &Name,
   try {
     File.open(Name);
     Log = std::make_unique<DecisionLog>(File.release(), Specs);
-  } catch (const std::system_error &E) {
-    fail(E.code().message());
+  } catch (const std::runtime_error &E) {
+    fail(E.what());
   }
 }
 
@@ -28,8 +27,8 @@ void LogFile::keep() {
     fail(Why);
   try {
     File.commit();
-  } catch (const std::system_error &E) {
-    fail(E.code().message());
+  } catch (const std::runtime_error &E) {
+    fail(E.what());
   }
 }
 

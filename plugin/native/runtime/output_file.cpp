@@ -11,6 +11,7 @@
 #include <system_error>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 namespace fs = std::filesystem;
 
@@ -19,8 +20,12 @@ namespace passpilot {
 /// The most symbolic links that Linux follows in one name.
 static constexpr int MostLinks = 40;
 
+[[noreturn]] static void fail(const std::error_code &Error) {
+  throw std::runtime_error(Error.message());
+}
+
 [[noreturn]] static void fail(int Error) {
-  throw std::system_error(Error, std::generic_category());
+  fail(std::error_code(Error, std::generic_category()));
 }
 
 /// The descriptor that a name such as /dev/stdout or /dev/fd/3 stands for, or
@@ -43,17 +48,60 @@ static int descriptorOf(std::string_view Name) {
   return -1;
 }
 
-/// Follows all symbolic links; the result need not exist.
+/// In a sticky folder such as /tmp, refuses the link or FIFO of a user who is
+/// neither the caller nor the folder's owner.
+static void checkOwner(const struct stat &Found, const fs::path &Folder) {
+  struct stat Around{};
+  if (stat(Folder.c_str(), &Around) != 0)
+    fail(errno);
+  if (Around.st_mode & S_ISVTX && Found.st_uid != geteuid() &&
+      Found.st_uid != Around.st_uid)
+    throw std::runtime_error(
+        "another user's link or FIFO in a folder that many may write");
+}
+
+/// Pushes the parts of a path so that the first one is on top.
+static void pushParts(std::vector<fs::path> &Rest, const fs::path &P) {
+  const std::vector<fs::path> Parts(P.begin(), P.end());
+  Rest.insert(Rest.end(), Parts.rbegin(), Parts.rend());
+}
+
+/// Follows all symbolic links of a path and checks who owns them; the end need
+/// not exist.
 static fs::path targetOf(const std::string &Name) {
-  fs::path P = fs::absolute(Name);
-  std::error_code Ignored;
-  for (int I = 0; fs::is_symlink(P, Ignored); ++I) {
-    if (I == MostLinks)
-      fail(ELOOP);
-    const fs::path Next = fs::read_symlink(P);
-    P = Next.is_absolute() ? Next : P.parent_path() / Next;
+  std::error_code Error;
+  std::vector<fs::path> Rest;
+  pushParts(Rest, fs::absolute(Name, Error));
+  if (Error)
+    fail(Error);
+  fs::path Place = "/";
+  int Links = 0;
+  while (!Rest.empty()) {
+    const fs::path Part = std::move(Rest.back());
+    Rest.pop_back();
+    if (Part.empty() || Part == ".")
+      continue;
+    if (Part == "..") {
+      Place = Place.parent_path();
+      continue;
+    }
+    const fs::path Here = Place / Part; // an absolute part replaces the place
+    struct stat Status{};
+    if (lstat(Here.c_str(), &Status) != 0) {
+      if (errno != ENOENT)
+        fail(errno);
+    } else if (S_ISLNK(Status.st_mode)) {
+      if (++Links > MostLinks)
+        fail(ELOOP);
+      checkOwner(Status, Place);
+      pushParts(Rest, fs::read_symlink(Here, Error));
+      if (Error)
+        fail(Error);
+      continue;
+    }
+    Place = Here;
   }
-  return P;
+  return Place;
 }
 
 static int duplicated(int FD) {
@@ -70,8 +118,11 @@ void OutputFile::open(const std::string &Name) {
     FD = duplicated(Known);
     return;
   }
+  const fs::path Found = targetOf(Name);
   struct stat Status{};
   if (stat(Name.c_str(), &Status) == 0 && !S_ISREG(Status.st_mode)) {
+    if (S_ISFIFO(Status.st_mode))
+      checkOwner(Status, Found.parent_path());
     // Do not block on a FIFO that has no reader.
     FD = ::open(Name.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
     if (FD < 0)
@@ -79,7 +130,9 @@ void OutputFile::open(const std::string &Name) {
     fcntl(FD, F_SETFL, fcntl(FD, F_GETFL) & ~O_NONBLOCK);
     return;
   }
-  Target = targetOf(Name);
+  if (!Name.empty() && Name.back() == '/')
+    fail(EISDIR);
+  Target = Found;
   openTarget();
 }
 
@@ -96,9 +149,11 @@ void OutputFile::openTarget() {
       fail(Error);
     }
   }
+  // The permissions of another user's file, and bits such as setuid, are not
+  // for a file of ours.
   struct stat Before{};
-  if (stat(Target.c_str(), &Before) == 0)
-    fchmod(FD, Before.st_mode & 07777);
+  if (lstat(Target.c_str(), &Before) == 0 && Before.st_uid == geteuid())
+    fchmod(FD, Before.st_mode & 0777);
 }
 
 /// A temporary name next to the file, unique among threads and

@@ -3,8 +3,9 @@
 // An output file that appears complete or not at all, by the rules of
 // plugin/files.py: a regular file has no name until it is complete; a symbolic
 // link stays, and its target is replaced; the new file keeps the permissions of
-// the old one. Pipes, devices and `-` (standard output) are written directly; a
-// FIFO must have a reader.
+// the caller's old one, but no bits such as setuid. Pipes, devices and `-`
+// (standard output) are written directly; a FIFO must have a reader. In a
+// sticky folder such as /tmp, the links and FIFOs of other users are refused.
 
 #ifndef PASSPILOT_RUNTIME_OUTPUT_FILE_H
 #define PASSPILOT_RUNTIME_OUTPUT_FILE_H
@@ -14,7 +15,7 @@
 
 namespace passpilot {
 
-/// All functions throw std::system_error.
+/// All functions throw std::runtime_error with the reason.
 class OutputFile {
 public:
   OutputFile() = default;

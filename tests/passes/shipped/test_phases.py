@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -11,9 +14,10 @@ from passpilot.features.llvm.phases import FUNCTION_PIPELINES, OPCODES, count_op
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.optimize import optimize
 from passpilot.passes.shipped.phases import Phases
-from passpilot.passes.shipped.pipeline import FUNCTION
+from passpilot.passes.shipped.pipeline import FUNCTION, MODULE
 from passpilot.plugin.errors import RegistrationError
 from passpilot.plugin.module import Module
+from tests.corpus.build import bindir
 from tests.plugin.ir.test_in_passes import TEXT
 
 
@@ -51,6 +55,82 @@ def test_the_embedding_counts_every_instruction() -> None:
     counts = count_opcodes(module)
     assert sum(counts) == sum(function.instruction_count for function in module.functions)
     assert counts[OPCODES.index("mul")] == 1
+
+
+NO_FIXPOINT = """
+target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
+declare void @llvm.lifetime.start.p0(ptr)
+define void @f() {
+  %a = alloca ptr, align 8
+  %b = alloca i32, align 4
+  store ptr null, ptr %a, align 8
+  store ptr null, ptr null, align 8
+  store i32 0, ptr null, align 4
+  store ptr null, ptr null, align 8
+  call void @llvm.lifetime.start.p0(ptr %b)
+  %1 = load volatile i32, ptr null, align 4
+  store i32 0, ptr %b, align 4
+  %2 = load ptr, ptr %a, align 8
+  %3 = load i32, ptr %b, align 4
+  store i32 %3, ptr %2, align 4
+  ret void
+}
+"""
+"""Code that LLVM's instcombine does not finish in one iteration: what its check is for."""
+
+USERS = """
+import sys
+from dataclasses import dataclass
+from passpilot import Module, Phases, TensorSpec, llvm, optimize
+
+PHASES = Phases("mine", [sys.argv[1]], TensorSpec("one", "float32", (1,)), lambda module: 1)
+
+@llvm.module_pass("my-phases")
+@dataclass(frozen=True)
+class MyPhases:
+    def run(self, module):
+        return PHASES.run(module, 1)
+
+module = Module.read("in.ll")
+before = module.assembly()
+optimize(module, "my-phases", [PHASES.point.advisor("const:1")])
+print(module.assembly() != before)
+"""
+
+
+@pytest.mark.parametrize("table", ["instcombine", "instcombine<max-iterations=1>"])
+def test_a_users_table_is_without_llvms_check_for_its_own_tests(table: str, tmp_path: Path) -> None:
+    """LLVM ends the process if the check fails; hence the child process."""
+    (tmp_path / "in.ll").write_text(NO_FIXPOINT)
+    checked = [str(bindir() / "opt"), f"-passes={table}", "-disable-output", "in.ll"]
+    done = subprocess.run(checked, cwd=tmp_path, capture_output=True, check=False)
+    assert b"did not reach a fixpoint" in done.stderr
+    command = [sys.executable, "-c", USERS, f"function({table})"]
+    assert subprocess.check_output(command, cwd=tmp_path, text=True) == "True\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (
+            "instcombine,gvn,instcombine",
+            "instcombine<no-verify-fixpoint>,gvn,instcombine<no-verify-fixpoint>",
+        ),
+        ("instcombine<max-iterations=2>", "instcombine<max-iterations=2;no-verify-fixpoint>"),
+        ("instcombine<verify-fixpoint>", "instcombine<verify-fixpoint>"),
+        ("instcombine<no-verify-fixpoint>", "instcombine<no-verify-fixpoint>"),
+        ("aggressive-instcombine,instcombine-x", "aggressive-instcombine,instcombine-x"),
+    ],
+)
+@pytest.mark.usefixtures("restored_registries")
+def test_how_instcombine_is_read(text: str, read: str) -> None:
+    assert Phases("a", [text], TensorSpec("one", "float32", (1,)), lambda _: 1).table == (read,)
+
+
+def test_the_shipped_tables_have_no_pass_that_is_known_to_be_wrong() -> None:
+    text = ",".join([*MODULE.table, *FUNCTION.table])
+    assert "iroutliner" not in text
+    assert text.count("instcombine") == text.count("instcombine<no-verify-fixpoint>") > 0
 
 
 @pytest.mark.parametrize("table", [[], "globaldce", ["globaldce", ""]])

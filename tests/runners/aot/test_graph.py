@@ -36,6 +36,17 @@ def refusal(folder: Path, made: onnx.ModelProto) -> str:
     return str(caught.value)
 
 
+@pytest.mark.parametrize("text", [b"Sigmoid", b"MatMul"])
+def test_names_that_are_no_utf8(text: bytes, tmp_path: Path) -> None:
+    """Of a node that is computed once, and of one that every run computes."""
+    nodes = [helper.make_node("Sigmoid", ["w"], ["v"]), helper.make_node("MatMul", ["x", "v"], ["y"])]
+    weights = {"w": np.ones((4, 2), "f4")}
+    made = model(nodes, [("x", FLOAT, [1, 4])], ["y"], weights).SerializeToString()
+    (tmp_path / "m.onnx").write_bytes(made.replace(text, b"\xff" + text[1:]))
+    with pytest.raises(ModelError, match="op_type: expected a text in UTF-8, got b'"):
+        read_graph(str(tmp_path / "m.onnx"), Choices())
+
+
 def short(graph: onnx.GraphProto) -> None:
     tensor = numpy_helper.from_array(np.ones((4, 2), "f4"), "w")
     tensor.raw_data = tensor.raw_data[:10]

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What an agent of `passpilot serve-compiler` may do: only with the token, without the machine's files."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
+
+from passpilot.plugin.errors import CompilationError, InputError, PeerError
+from passpilot.training.episode import CompilerClient
+from passpilot.training.limits import FILE_PASSES, FILE_PREFIXES
+from tests import stock
+from tests.command import GENEROUS, PASSPILOT, refused
+from tests.training.serving import Service, first_line, served
+
+CODE = b"define i32 @f() { ret i32 1 }"
+INCBIN = r'".incbin \22{}\22"'
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with served(tmp_path_factory.mktemp("service")) as made:
+        yield made
+
+
+def test_a_token_is_made_and_printed_unless_one_is_given(tmp_path: Path) -> None:
+    command = [str(PASSPILOT), "serve-compiler", "--grpc=0"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            target = f"127.0.0.1:{int(first_line(process.stdout))}"
+            word, _, token = first_line(process.stdout).partition(" ")
+            assert (word, len(token)) == ("token", 32)
+            for wrong in ("", "another"):
+                stranger = CompilerClient(target, token=wrong, timeout=GENEROUS)
+                with stranger, pytest.raises(PeerError, match="UNAUTHENTICATED: expected the token"):
+                    stranger.reset(CODE, point="inline", pipeline="default<Oz>")
+            with CompilerClient(target, token=token, timeout=GENEROUS) as client:
+                assert client.reset(CODE, point="inline", pipeline="default<Oz>") is None
+            with grpc.insecure_channel(target) as channel:
+                with pytest.raises(grpc.RpcError, match="UNAUTHENTICATED"):
+                    health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest())
+                with pytest.raises(grpc.RpcError, match="UNAUTHENTICATED"):
+                    ProtoReflectionDescriptorDatabase(channel).get_services()
+        finally:
+            process.kill()
+
+
+def test_a_token_and_none(tmp_path: Path) -> None:
+    said = refused("serve-compiler", "--grpc=0", "--token=t", "--no-token", cwd=tmp_path, code=2)
+    assert "expected --token or --no-token, got both" in said
+
+
+ASSEMBLY = {
+    "module": "module asm " + INCBIN,
+    "upper case": 'module asm ".INCLUDE \\22{}\\22"',
+    "macro": 'module asm ".macro m x\\0A.inc\\\\x \\22{}\\22\\0A.endm\\0Am bin"',
+    "call": "define void @g() {{\n call void asm sideeffect " + INCBIN + ', ""()\n ret void\n}}',
+    "variants": "define void @g() {{\n"
+    r' call void asm sideeffect ".inc$(bin$|lude$) \22{}\22", ""()' + "\n ret void\n}}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ASSEMBLY)
+def test_assembly_reads_no_files(name: str, service: Service, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("the secret\n")
+    text = ASSEMBLY[name].format(tmp_path / "secret")
+    with service.client() as client:
+        with pytest.raises(CompilationError, match="Could not find inc") as caught:
+            client.reset(text.encode(), point="inline", pipeline="default<Oz>", reward="native-size")
+        assert "the secret" not in str(caught.value)
+        fine = b'module asm ".globl x"\nmodule asm "x: .byte 1"'
+        assert client.reset(fine, point="inline", pipeline="default<Oz>", reward="native-size") is None
+
+
+PIPELINES = [
+    "insert-gcov-profiling",
+    "function(sroa,dot-cfg)",
+    "memprof-use<profile-filename=x>",
+    "view-callgraph",
+]
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_passes_that_use_files_are_refused(pipeline: str, service: Service) -> None:
+    with service.client() as client:
+        asked = {"pipeline": pipeline}, {"pipeline": "default<O2>", "at": {"pipeline-start": pipeline}}
+        for each in asked:
+            with pytest.raises(InputError, match=r"expected passes that use no files, got .*--allow-files"):
+                client.reset(CODE, point="inline", **each)
+
+
+def test_they_are_llvms_passes() -> None:
+    names = {
+        line.strip().partition("<")[0] for line in stock.run("opt", "--print-passes").decode().splitlines()
+    }
+    assert names >= FILE_PASSES
+    assert all(any(name.startswith(prefix) for name in names) for prefix in FILE_PREFIXES)
+
+
+def test_files_may_be_allowed(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_bytes(bytes(1000))
+    text = ("module asm " + INCBIN).format(secret).encode() + b"\n" + CODE
+    with served(tmp_path, "--allow-files") as service, service.client() as client:
+        pipeline = "insert-gcov-profiling,default<Oz>"
+        assert client.reset(text, point="inline", pipeline=pipeline, reward="native-size") is None
+        value = client.info["value"]
+    assert isinstance(value, float)
+    assert value > 1000
+
+
+def test_a_killed_services_folders_are_removed_by_the_next(tmp_path: Path) -> None:
+    with served(tmp_path) as killed, served(tmp_path) as alive:
+        assert len(list(alive.temporary.iterdir())) == 2
+        killed.process.kill()
+        killed.process.wait(GENEROUS)
+        with served(tmp_path) as third:
+            assert len(list(alive.temporary.iterdir())) == 2
+            third.process.terminate()
+            assert third.ended() == (0, "")
+        alive.process.terminate()
+        assert alive.ended() == (0, "")
+        assert list(alive.temporary.iterdir()) == []
