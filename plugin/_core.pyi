@@ -888,6 +888,15 @@ class Advisor:
     @property
     def first_fallback(self) -> Failure | None: ...
 
+    @property
+    def place(self) -> DecisionPlace:
+        """The place of the current question, as far as the compiler knows it."""
+
+    def site_text(self, part: str) -> str:
+        """
+        The IR of the call, caller or callee of the current question, as text; empty if the compiler shows the IR itself.
+        """
+
     def set_pass(self, stores: Sequence[tuple[str, Callable[[object], None], object]], check_names: Callable[[Mapping[str, object]], object], locate: Callable[[object], tuple[str, int, int, str, str]]) -> None:
         """
         Makes this the advisor of a pass in Python. stores: per feature its name, a function that stores it from all values if it is not a plain number or list, and the value if it is left out. check_names: raises if names are wrong. locate: gives file, line and column of a site, and caller and callee of a call; empty and 0 if unknown.
@@ -904,15 +913,6 @@ class Advisor:
     def session(self) -> int:
         """
         The session's address, for another compiler in this process that asks it between begin() and end().
-        """
-
-    @property
-    def place(self) -> DecisionPlace:
-        """The place of the current question, as far as the compiler knows it."""
-
-    def site_text(self, part: str) -> str:
-        """
-        The IR of the call, caller or callee of the current question, as text; empty if the compiler shows the IR itself.
         """
 
     def ask(self, values: Mapping[str, object], site: object, context: str, decide: Callable[[Mapping[str, object]], bool | int | float]) -> bool | int | float | None:

@@ -31,6 +31,9 @@ struct Identifier {
 struct Location {
   const void *Pointer;
 };
+struct Context {
+  void *Pointer;
+};
 struct Value {
   const void *Pointer;
 };
@@ -97,7 +100,8 @@ public:
 
   Location (*LocationOf)(Operation) = find("mlirOperationGetLocation");
   void (*SetLocation)(Operation, Location) = find("mlirOperationSetLocation");
-  bool (*IsUnknown)(Location) = find("mlirLocationIsAUnknown");
+  Context (*ContextOf)(Operation) = find("mlirOperationGetContext");
+  Location (*Unknown)(Context) = find("mlirLocationUnknownGet");
   bool (*IsCallSite)(Location) = find("mlirLocationIsACallSite");
   Location (*CallSite)(Location Callee,
                        Location Caller) = find("mlirLocationCallSiteGet");

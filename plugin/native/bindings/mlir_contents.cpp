@@ -244,8 +244,9 @@ void bindMlirContents(nb::module_ &M) {
       .def(
           "stack_locations",
           [](const MLIRApi &MLIR, nb::handle Body, nb::handle Call) {
-            const Location Place = MLIR.LocationOf({pointerIn(Call)});
-            if (!MLIR.IsUnknown(Place))
+            const Operation Op{pointerIn(Call)};
+            const Location Place = MLIR.LocationOf(Op);
+            if (Place.Pointer != MLIR.Unknown(MLIR.ContextOf(Op)).Pointer)
               Stacking(MLIR, Place).apply({pointerIn(Body)});
           },
           nb::arg("body"), nb::arg("call"),
