@@ -7,7 +7,7 @@ CHECKED := $(sort $(dir $(wildcard tests/*.py examples/*.py bench/*.py tools/*.p
 SUMMARIES := build/pytest.txt build/lit.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build setup-test lint tidy format types pytest lit corpus bench soak clean
+.PHONY: help demo test build setup-test lint format types pytest lit corpus bench soak sanitize clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -27,13 +27,11 @@ build: ## leave .venv/bin/passpilot; Python edits need no rebuild, C++ edits an 
 setup-test:
 	@tools/setup.sh test
 
-lint: setup-test ## ruff, and clang-format for the core
+lint: setup-test ## ruff; clang-format and clang-tidy for the core
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	find plugin bench -name '*.cpp' -o -name '*.h' | xargs -r .venv/bin/clang-format --dry-run -Werror
-
-tidy: setup-test ## clang-tidy for the core: each file once per content
-	JOBS=$(JOBS) $(PY) tools/tidy.py
+	JOBS=$(JOBS) $(PY) tools/tidy.py # the files that changed since they were clean
 
 format: setup-test ## rewrite the sources in house style
 	$(PY) -m ruff check --fix
@@ -59,6 +57,12 @@ bench: setup-test ## side-by-side measurements
 
 soak: setup-test corpus ## the tests that take long
 	$(PY) -m pytest -q -n $(JOBS) -m soak
+
+sanitize: ## tests with the core under AddressSanitizer and UBSan, then under ThreadSanitizer
+	@tools/setup.sh sanitize
+	$(PY) -m tests.corpus.build
+	tools/sanitize.sh address $(UNDER_ADDRESS)
+	tools/sanitize.sh thread $(UNDER_THREAD)
 
 clean: ## remove what was built; the corpus stays in the user's cache
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

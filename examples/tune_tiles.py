@@ -5,7 +5,7 @@ MLIR's ExecutionEngine runs the code that `advised-tile` and the lowering make. 
 over the sizes; of many new candidates, the script runs those that the model predicts to be fastest. At the
 end the untiled operation and the best of both searches run in turns, so that they meet the same load.
 
-usage: tune_tiles.py [--samples 60] [--rounds 41] [--small]
+usage: tune_tiles.py [--samples 60] [--rounds 41]
 """
 
 from __future__ import annotations
@@ -99,9 +99,9 @@ def aligned(values: NDArray[np.int64]) -> Array:
     return array
 
 
-def problems(*, small: bool) -> tuple[Problem, ...]:
+def problems() -> tuple[Problem, ...]:
     """A matmul and a convolution."""
-    n, h, c, f = (32, 6, 4, 8) if small else (256, 28, 32, 64)
+    n, h, c, f = 256, 28, 32, 64
     ones = "{strides = dense<1> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}"
     image, weights, result = (1, h + 2, h + 2, c), (3, 3, c, f), (1, h, h, f)
     loops = (1, h, h, f, 3, 3, c)
@@ -214,12 +214,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--samples", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=41)
-    parser.add_argument("--small", action="store_true")
     options = parser.parse_args()
     table = Table(title="Tile sizes", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for heading, justify in HEADINGS.items():
         table.add_column(heading, justify=justify, no_wrap=True)
-    for problem in problems(small=options.small):
+    for problem in problems():
         made = tune(problem, options.samples, options.rounds)
         for title, seconds, sizes in made:
             speed_up = f"{made[0][1] / seconds:.2f}"

@@ -28,7 +28,7 @@ fi
 # All is compiled by clang: the MLIR plugin must be, and a process has one sanitizer runtime.
 PATH=$PWD/.venv/bin:$PATH CC=clang-$llvm CXX=clang++-$llvm .venv/bin/python -m pip --python "$python" \
   --disable-pip-version-check -q install --no-deps --no-build-isolation --force-reinstall \
-  -C build-dir="$folder/cmake" -C cmake.define.PASSPILOT_SANITIZE="$flags" .
+  --config-settings build-dir="$folder/cmake" --config-settings cmake.define.PASSPILOT_SANITIZE="$flags" .
 
 # The tools that load our plugins are not built with sanitizers, so the runtime is loaded before them. AddressSanitizer
 # finds the functions that throw only if the C++ library is there when it starts.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# usage: tools/setup.sh build|demo|test
+# usage: tools/setup.sh build|demo|test|sanitize
 #
 # Makes a .venv with passpilot from a bare checkout on Debian 12: installs missing Debian packages (as root or
 # through sudo) and the Python packages of pyproject.toml, and builds the native core in build/cmake. A second
@@ -13,6 +13,8 @@ cd "$(dirname "$0")/.."
 llvm=$(sed -n 's/^set(PASSPILOT_LLVM_MAJOR \([0-9]*\))/\1/p' plugin/CMakeLists.txt)
 python=${PYTHON:-/usr/bin/python3}
 group=${1:-build}
+runtimes=no
+if [ "$group" = sanitize ]; then group=test runtimes=yes; fi # the same .venv
 
 say() { printf 'passpilot: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -21,7 +23,7 @@ case $group in
   build) extras="" ;;
   demo) extras="demo" ;;
   test) extras="demo,dev,test" ;;
-  *) die "expected build, demo or test, got '$group'" ;;
+  *) die "expected build, demo, test or sanitize, got '$group'" ;;
 esac
 
 mkdir -p build
@@ -57,6 +59,10 @@ if [ "$group" = test ]; then
   need npm command -v npm
   need csmith command -v csmith
   need libcsmith-dev test -f /usr/include/csmith/csmith.h
+fi
+
+if [ "$runtimes" = yes ]; then
+  need "libclang-rt-$llvm-dev" test -f "$("clang++-$llvm" -print-file-name="libclang_rt.asan-$(uname -m).so")"
 fi
 
 known() { apt-cache show --no-all-versions "$@" >/dev/null 2>&1; }

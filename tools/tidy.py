@@ -3,10 +3,10 @@
 
 usage: tools/tidy.py [FILE.cpp ...]
 
-tools/tidy.clean is the record: a line with a hash for each clean file. The hash covers the file, those of
-our headers that it includes, and .clang-tidy, all without comments and spaces; so `make lint` on a fresh
-checkout runs clang-tidy on nothing, and after an edit on what the edit reaches. A run that finds a file clean
-updates the record: commit it. JOBS is the number of parallel processes.
+tools/tidy.clean is the record: a line for each clean file with a hash of its text without comments and
+spaces. So `make lint` on a fresh checkout runs clang-tidy on nothing, and after an edit on the edited files.
+A header is checked with one source file that includes it. A run that finds a file clean updates the record:
+commit it. After a change of .clang-tidy delete the record. JOBS is the number of parallel processes.
 """
 
 from __future__ import annotations
@@ -42,21 +42,18 @@ def closure(file: Path) -> frozenset[Path]:
     return frozenset(found)
 
 
-@cache
-def contents(file: Path) -> bytes:
-    """The file without comments and spaces."""
-    return "".join(COMMENT.sub(r"\1", file.read_text()).split()).encode()
-
-
 def state(file: Path) -> str:
-    """A hash of everything in this repository that the verdict on a file depends on."""
-    rules = "".join(
-        line for line in (ROOT / ".clang-tidy").read_text().splitlines() if not line.startswith("#")
-    )
-    digest = hashlib.sha256(rules.encode())
-    for each in sorted(closure(file)):
-        digest.update(str(each.relative_to(ROOT)).encode() + b"\0" + contents(each))
-    return digest.hexdigest()[:16]
+    """A hash of the file without comments and spaces."""
+    text = "".join(COMMENT.sub(r"\1", file.read_text()).split())
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def checked_by(file: Path, sources: list[Path]) -> Path:
+    """The source file whose check covers the file: itself, or for a header one that includes it."""
+    if file.suffix == ".cpp":
+        return file
+    own = file.with_suffix(".cpp")
+    return own if own in sources else next(each for each in sources if file in closure(each))
 
 
 def complaints(file: Path) -> str:
@@ -75,24 +72,33 @@ def recorded() -> dict[str, str]:
     return {name: clean for clean, name in pairs}
 
 
+def write(record: dict[str, str]) -> None:
+    """Replace the record."""
+    new = RECORD.with_suffix(".new")
+    new.write_text("".join(f"{clean} {name}\n" for name, clean in sorted(record.items())))
+    new.replace(RECORD)
+
+
 def main(names: list[str]) -> int:
     """Check the named files, or all of plugin/native; return 1 if there are complaints."""
-    files = sorted(NATIVE.rglob("*.cpp"))
-    states = {str(file.relative_to(ROOT)): state(file) for file in files}
+    sources = sorted(NATIVE.rglob("*.cpp"))
+    headers = sorted(set().union(*map(closure, sources)) - set(sources))
+    states = {str(file.relative_to(ROOT)): state(file) for file in (*sources, *headers)}
     record = {name: clean for name, clean in recorded().items() if name in states}
     wanted = {str(Path(name).resolve().relative_to(ROOT)) for name in names} or set(states)
-    changed = sorted(name for name in wanted if record.get(name) != states[name])
+    covered: dict[Path, list[str]] = {}
+    for name in sorted(wanted):
+        if record.get(name) != states[name]:
+            covered.setdefault(checked_by(ROOT / name, sources), []).append(name)
+    failed = False
     with ThreadPoolExecutor(int(os.environ.get("JOBS") or os.cpu_count() or 1)) as pool:
-        for name, text in zip(changed, pool.map(complaints, (ROOT / name for name in changed)), strict=True):
+        for changed, text in zip(covered.values(), pool.map(complaints, covered), strict=True):
             print(text, end="", flush=True)
-            if text:
-                record.pop(name, None)
-            else:
-                record[name] = states[name]
-            new = "".join(f"{clean} {name}\n" for name, clean in sorted(record.items()))
-            RECORD.with_suffix(".new").write_text(new)
-            RECORD.with_suffix(".new").replace(RECORD)
-    return int(any(record.get(name) != states[name] for name in wanted))
+            failed |= bool(text)
+            if not text:
+                record.update({name: states[name] for name in changed})
+                write(record)
+    return int(failed)
 
 
 if __name__ == "__main__":

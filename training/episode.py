@@ -175,7 +175,7 @@ class CompilerClient:
         if message.HasField("result"):
             self._reward, self.info = message.result.reward, _info(message.result)
             return None
-        if len(message.observation) != len(self._frame) or not self._asking:
+        if len(message.observation) != len(self._frame) or not self._asking or not self.tensors:
             self.close()
             got = f"{len(message.observation)}; use one version at both ends"
             raise PeerError(f"{self._who}: expected an observation of {len(self._frame)} bytes, got {got}")

@@ -44,6 +44,21 @@ MODULE_PIPELINES: Final = (
 )
 """The pipelines for modules; choice 1 is the first."""
 
+_CHEAP: Final = ("gvn-sink,simplifycfg", FUNCTION_PIPELINES[8])
+_LARGEST: Final = 50_000
+
+FUNCTION_LIMITS: Final = {text: _LARGEST for text in FUNCTION_PIPELINES if text not in _CHEAP}
+"""Pipelines whose time grows faster than a function: the most instructions of a function that they get.
+
+With 47,000 instructions in one function they take up to 1.7 s, with four times as many up to 30 s.
+"""
+
+MODULE_LIMITS: Final = {
+    **{f"function({text})": most for text, most in FUNCTION_LIMITS.items()},
+    MODULE_PIPELINES[-1]: _LARGEST,
+}
+"""The same for the pipelines for modules."""
+
 # fmt: off
 OPCODES: Final = (
     "ret", "br", "switch", "unreachable", "add", "sub", "mul", "udiv", "sdiv", "urem", "srem", "fadd",
@@ -78,7 +93,7 @@ def phase_table(name: str, embedding: TensorSpec, pipelines: int) -> PointTable:
         row("initial_size", "instructions that it had before the first"),
         row("step", "pipelines that have run on it"),
         row("last", "the choice before; 0 at first"),
-        row("mask", "1: may be chosen; 0: would change nothing", shape=(1, pipelines + 1)),
+        row("mask", "1: may be chosen; 0: would change nothing, or take too long", shape=(1, pipelines + 1)),
     )
     return PointTable(name, rows, TensorSpec("phase", "int64", (1,)), Choice(pipelines + 1, "mask"))
 

@@ -27,6 +27,8 @@ Source of the idea: Jain et al., POSET-RL, ISPASS 2022.
 from __future__ import annotations
 
 import re
+from math import inf
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from passpilot.features.llvm.phases import phase_table
@@ -58,47 +60,72 @@ class Phases:
         table: texts of LLVM's pipelines: of modules, or of functions if `run` gets functions.
         embedding: the spec of the tensor that `embed` returns.
         embed: computes the embedding of a unit; called for each decision.
+        limits: for pipelines of the table that take long on large functions, the most instructions of a
+            function; a pipeline cannot be chosen for a unit with a larger function.
 
     Raises:
-        RegistrationError: the table is empty, the name is taken, or the tensor does not fit.
+        RegistrationError: the table is empty, the name is taken, or the tensor or a limit does not fit.
     """
 
-    def __init__(self, name: str, table: Sequence[str], embedding: TensorSpec, embed: Embed) -> None:
+    def __init__(
+        self,
+        name: str,
+        table: Sequence[str],
+        embedding: TensorSpec,
+        embed: Embed,
+        limits: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        if unknown := [text for text in limits if text not in table]:
+            raise RegistrationError(
+                f"phases {name!r}: expected limits of pipelines of the table, got {unknown}"
+            )
         if isinstance(table, str) or not table or not all(table):
             raise RegistrationError(f"phases {name!r}: expected a table of pipeline texts, got {table!r}")
         row = phase_table(name, embedding, len(table))
         point = DecisionPoint[int](
             name, features=row.rows, advice=row.advice, domain=row.domain, default=_stop
         )
-        self._take(point, table, embedding.name, embed)
+        self._take(point, table, embedding.name, embed, limits)
 
     @classmethod
-    def of(cls, told: PointTable, table: Sequence[str], embed: Embed) -> Self:
+    def of(cls, told: PointTable, table: Sequence[str], embed: Embed, limits: Mapping[str, int]) -> Self:
         """The phases of a point of the catalogue; its first feature is the embedding."""
         made = cls.__new__(cls)
-        made._take(DecisionPoint[int].of(told, _stop), table, told.rows[0].spec.name, embed)
+        made._take(DecisionPoint[int].of(told, _stop), table, told.rows[0].spec.name, embed, limits)
         return made
 
-    def _take(self, point: DecisionPoint[int], table: Sequence[str], embedding: str, embed: Embed) -> None:
+    def _take(
+        self,
+        point: DecisionPoint[int],
+        table: Sequence[str],
+        embedding: str,
+        embed: Embed,
+        limits: Mapping[str, int],
+    ) -> None:
         self.table = tuple(map(_without_fixpoint_check, table))
         """The pipelines; choice 1 is the first."""
         self.point = point
         self._embedding, self._embed = embedding, embed
+        self._limits = (inf, *(limits.get(text, inf) for text in table))
 
     def run(self, unit: Unit, budget: int) -> bool:
         """Run at most `budget` advised pipelines on the unit; returns whether the unit has changed.
 
         A pipeline that has changed nothing cannot be chosen again until another one has changed something.
+        One with a limit cannot be chosen while the unit has a larger function.
 
         Raises:
             Error: the advisor's failure, or a pipeline of the table is not valid.
         """
-        initial, last, changed = _size(unit), STOP, False
-        mask = [1] * (len(self.table) + 1)
+        initial, last, changed = sum(_sizes(unit)), STOP, False
+        useful = [True] * len(self._limits)
         for step in range(budget):
+            sizes = _sizes(unit)
+            most = max(sizes, default=0)
+            mask = [int(each and most <= limit) for each, limit in zip(useful, self._limits, strict=True)]
             values = {
                 self._embedding: self._embed(unit),
-                "size": _size(unit),
+                "size": sum(sizes),
                 "initial_size": initial,
                 "step": step,
                 "last": last,
@@ -108,9 +135,9 @@ class Phases:
             if last == STOP:
                 break
             if unit.run(self.table[last - 1]):
-                changed, mask = True, [1] * len(mask)
+                changed, useful = True, [True] * len(useful)
             else:
-                mask[last] = 0
+                useful[last] = False
         return changed
 
 
@@ -131,7 +158,7 @@ def _stop(_: Mapping[str, object]) -> int:
     return STOP
 
 
-def _size(unit: Unit) -> int:
-    """The number of instructions."""
+def _sizes(unit: Unit) -> list[int]:
+    """The number of instructions of each function."""
     functions = [unit] if isinstance(unit, Function) else unit.functions
-    return sum(function.instruction_count for function in functions)
+    return [function.instruction_count for function in functions]

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from passpilot.features.llvm.phases import (
+    FUNCTION_LIMITS,
     FUNCTION_PIPELINES,
     FUNCTION_TABLE,
+    MODULE_LIMITS,
     MODULE_PIPELINES,
     MODULE_TABLE,
     count_opcodes,
@@ -21,8 +23,8 @@ from passpilot.passes.python.api import function_pass, module_pass
 from passpilot.passes.shipped.phases import Phases
 from passpilot.plugin.ir import Function, ModuleIR
 
-MODULE: Final = Phases.of(MODULE_TABLE, MODULE_PIPELINES, count_opcodes)
-FUNCTION: Final = Phases.of(FUNCTION_TABLE, FUNCTION_PIPELINES, count_opcodes)
+MODULE: Final = Phases.of(MODULE_TABLE, MODULE_PIPELINES, count_opcodes, MODULE_LIMITS)
+FUNCTION: Final = Phases.of(FUNCTION_TABLE, FUNCTION_PIPELINES, count_opcodes, FUNCTION_LIMITS)
 
 
 @module_pass("advised-pipeline")

@@ -158,7 +158,9 @@ def answering(answer: CompilerMessage) -> grpc.Server:
     return server
 
 
-@pytest.mark.parametrize("answer", [CompilerMessage(), CompilerMessage(observation=bytes(8))])
+@pytest.mark.parametrize(
+    "answer", [CompilerMessage(), CompilerMessage(observation=b""), CompilerMessage(observation=bytes(8))]
+)
 def test_answers_that_make_no_episode(answer: CompilerMessage) -> None:
     server = answering(answer)
     port = server.add_insecure_port("127.0.0.1:0")

@@ -16,14 +16,18 @@ from tests import stock
 
 ARCHIVES: Final = Path(__file__).parent / "mlir"
 
-MODULES: Final = {
-    "flax_resnet_forward": 1e-5,
-    "flax_transformer_train": 1e-5,
-    "jax_ode_and_linalg": 1e-5,
-    "scipy_bfgs_rosenbrock": 0.3,
-}
-"""How far results may be from JAX's, relatively. BFGS is stopped on its way, where rounding counts:
-mlir-opt 22 and clang are as far without inlining."""
+MODULES: Final = (
+    "flax_resnet_forward",
+    "flax_transformer_train",
+    "jax_ode_and_linalg",
+    "scipy_bfgs_rosenbrock",
+)
+DISTANCE: Final = 1e-5
+"""How far results may be from JAX's, relatively.
+
+BFGS takes 14 steps instead of up to 1,600. A step amplifies the rounding of those before it: results are
+within 5e-6 of JAX's after 14 steps, 1e-4 off after 20, 2e-2 after 40, where the line search fails in float32.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ class RealModule:
         command = [program, self.folder / "in.bin", self.folder / "ref.bin"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
         distance, differing = done.stderr.split()
-        assert float(distance) <= MODULES[self.name], "further from JAX's results than it may be"
+        assert float(distance) <= DISTANCE, "further from JAX's results than it may be"
         assert differing == "0", "integers are other than JAX's"
         return done.stdout
 

@@ -55,7 +55,7 @@ public:
   llvm::Value *peek() const { return *N; }
   /// Raises StaleViewError if the value was erased, InputError if another
   /// thread is compiling the module.
-  llvm::Value &get(const char *Noun) const;
+  llvm::Value &get(const char *Asker) const;
 
 private:
   HandleTable::Node *N;

@@ -16,12 +16,12 @@ nb::str textOf(llvm::StringRef S) {
 
 ValueRef::~ValueRef() { O.H->handles().release(N, O.H->busy()); }
 
-llvm::Value &ValueRef::get(const char *Noun) const {
+llvm::Value &ValueRef::get(const char *Asker) const {
   readable(*O.H);
   if (llvm::Value *V = peek())
     return *V;
   raiseError("StaleViewError",
-             std::string(Noun) + " of module " +
+             std::string(Asker) + " of module " +
                  O.H->module().getModuleIdentifier() +
                  ": expected one that is still there, got one that has been "
                  "erased since; look it up again");

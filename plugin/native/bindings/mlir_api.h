@@ -116,11 +116,11 @@ public:
   void (*Append)(Block, Operation) = find("mlirBlockAppendOwnedOperation");
 
 private:
-  Symbol find(const char *Name) const {
-    void *Address = dlsym(Handle, Name);
+  Symbol find(const char *Function) const {
+    void *Address = dlsym(Handle, Function);
     if (!Address)
-      raiseError("InputError", std::string("MLIR's C API: expected ") + Name +
-                                   ", got none; use newer bindings");
+      raiseError("InputError", std::string("MLIR's C API: expected ") +
+                                   Function + ", got none; use newer bindings");
     return {Address};
   }
 };

@@ -106,6 +106,7 @@ evaluateBatch(NativeRunner &N,
   const size_t Count = Frames.shape(0), Stride = Frames.shape(1);
   const std::vector<size_t> Offsets = offsetsOf(N.Impl->inputs(), Stride);
   std::vector<const void *> Firsts;
+  Firsts.reserve(Offsets.size());
   for (size_t O : Offsets)
     Firsts.push_back(Frames.data() + O);
   std::vector<Advice> Answers(Count);

@@ -47,7 +47,8 @@ public:
       P.File = File;
       P.Caller = Caller;
       P.Callee = Callee;
-    } catch (nb::python_error &) { // a stale view has no place
+    } catch (nb::python_error &) {
+      return {}; // a stale view has no place
     }
     return P;
   }

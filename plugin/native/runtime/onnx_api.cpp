@@ -9,7 +9,7 @@ namespace passpilot::onnx {
 
 namespace {
 struct ApiBase {
-  const void *const *(*GetApi)(uint32_t Version);
+  void *const *(*GetApi)(uint32_t Version);
   const char *(*GetVersionString)();
 };
 } // namespace

@@ -78,7 +78,7 @@ public:
   Env *env() const { return TheEnv; }
 
 private:
-  const void *const *Table = nullptr;
+  void *const *Table = nullptr;
   Env *TheEnv = nullptr;
 };
 

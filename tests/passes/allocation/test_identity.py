@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,7 +51,8 @@ ECHOES = {"by_name": by_name, "native": native, "python": python}
 def cases() -> Iterator[object]:
     """Every program for the host, the small ones for another target, the echoes in turns."""
     for i, name in enumerate(programs()):
-        yield pytest.param(name, "x86-64", list(ECHOES)[i % 2 + 1], id=f"{name}-x86-64")
+        marks = [pytest.mark.soak] if name == "sqlite" else []
+        yield pytest.param(name, "x86-64", list(ECHOES)[i % 2 + 1], id=f"{name}-x86-64", marks=marks)
     for i, name in enumerate(SMALL):
         yield pytest.param(name, "aarch64", list(ECHOES)[i % 3], id=f"{name}-aarch64")
 
@@ -75,17 +77,22 @@ def test_whole_program(name: str, target: str, kind: str) -> None:
 def test_every_unit(name: str, target: str, opt_level: int, tmp_path: Path) -> None:
     units = sorted(programs()[name].bitcode("O2").glob("*.bc"))
     assert len(units) > 1
+    compared = 0
     for number, unit in enumerate(units):
         optimized = tmp_path / "unit.bc"
         stock.run("opt", f"-O{opt_level}", unit, "-o", optimized)
         source = retargeted(optimized, target)
         try:
             expected = by_llc(source, opt_level=opt_level)
-        except AssertionError:
+        except AssertionError as error:
+            if target == "x86-64" or not re.search("inline asm|constraint", str(error)):
+                raise
             continue  # the host's assembly, for another target
         advisors = list(ECHOES.values())[number % len(ECHOES)]()
         same = emitted(source, advisors, opt_level=opt_level) == expected
         assert same, (unit.name, target)
+        compared += 1
+    assert compared > len(units) / 2
 
 
 @pytest.mark.soak

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from passpilot.features.log.reader import read_log
 from tests.command import passpilot as command
 from tests.corpus.programs import programs
 from tests.passes.allocation.allocated import (
@@ -45,7 +46,9 @@ def check_csmith(seed: int, folder: Path) -> bool:
     except subprocess.TimeoutExpired:
         return False
     for opt_level in (1, 2, 3):
-        objects = emitted(source, random_advisors(seed), opt_level=opt_level)
+        advisors = random_advisors(seed)
+        objects = emitted(source, advisors, opt_level=opt_level)
+        assert advisors[1].stats.decisions, "each live range has a priority"
         assert printed(link(objects, folder), timeout=60) == expected, (seed, opt_level)
     return True
 
@@ -54,14 +57,17 @@ def check_stress(seed: int, folder: Path) -> bool:
     """Undefined behaviour may not be run: LLVM's machine verifier looks at the code instead."""
     target = list(TRIPLES)[seed % len(TRIPLES)]
     source = stressed(seed, folder, target)
-    advice = [f"--evict=random:{seed}", f"--priority=random:{seed}"]
+    log = folder / "priority.log"
+    advice = [f"--evict=random:{seed}", f"--priority=random:{seed}", f"--log=priority={log}"]
     flags = ["-filetype=obj", "-verify-machineinstrs"]
     plain = command("llc", source, *flags, "-o", folder / "plain.o", cwd=folder)
     done = command("llc", source, *flags, *advice, "-o", folder / "stress.o", cwd=folder)
     assert done.code == plain.code, (seed, target, done.err)
     if done.code:  # the back end itself cannot compile it
         assert done.err == plain.err
-    return not done.code
+        return False
+    assert list(read_log(str(log)))
+    return True
 
 
 @pytest.mark.timeout(600)

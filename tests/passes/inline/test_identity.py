@@ -17,6 +17,8 @@ OPT_LEVELS = ("O1", "O2", "O3", "Os", "Oz")
 RUNS = 20
 """Stock runs before an output counts as one that stock opt does not give."""
 ASKING = ("python", "log", "native")
+LARGE = ("sqlite", "zstd", "bullet", "lua")
+"""Programs that are compiled at Oz alone, and at O2 in the soak."""
 
 
 def same_as_stock(source: Path, pipeline: str, kind: str, folder: Path) -> bool:
@@ -33,7 +35,8 @@ def whole_programs() -> Iterator[object]:
     """Every program at Oz and O2, each with one of the echoes, so that all of them are used at both."""
     for i, name in enumerate(programs()):
         for j, level in enumerate(LEVELS):
-            yield pytest.param(name, level, ASKING[(i + j) % len(ASKING)], id=f"{name}-{level}")
+            marks = [pytest.mark.soak] if name in LARGE and level == "O2" else []
+            yield pytest.param(name, level, ASKING[(i + j) % len(ASKING)], id=f"{name}-{level}", marks=marks)
 
 
 @pytest.fixture

@@ -225,7 +225,7 @@ def test_real_programs_decided_in_both_compute_the_same(name: str, tmp_path: Pat
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("name", sorted(MODULES.keys() - {"flax_transformer_train"}))
+@pytest.mark.parametrize("name", sorted({*MODULES} - {"flax_transformer_train"}))
 def test_real_programs_decided_in_both_at_length(name: str, seed: int, tmp_path: Path) -> None:
     check(name, tmp_path, seed, "default<O1>")
 

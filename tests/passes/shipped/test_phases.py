@@ -5,20 +5,35 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from passpilot.features.llvm.phases import FUNCTION_PIPELINES, OPCODES, count_opcodes
+from passpilot.features.llvm.phases import (
+    FUNCTION_LIMITS,
+    FUNCTION_PIPELINES,
+    MODULE_LIMITS,
+    MODULE_PIPELINES,
+    OPCODES,
+    count_opcodes,
+)
 from passpilot.features.spec import TensorSpec
 from passpilot.passes.optimize import optimize
+from passpilot.passes.python.api import module_pass
 from passpilot.passes.shipped.phases import Phases
 from passpilot.passes.shipped.pipeline import FUNCTION, MODULE
 from passpilot.plugin.errors import RegistrationError
 from passpilot.plugin.module import Module
 from tests.corpus.build import bindir
 from tests.plugin.ir.test_in_passes import TEXT
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from passpilot.plugin.ir import ModuleIR
 
 
 def read() -> Module:
@@ -48,6 +63,40 @@ def test_the_pipelines_of_the_table_are_valid_in_any_order() -> None:
             optimize(module, "function(advised-function-pipeline{budget=20})", [advisor])
         module.verify()
     assert len(set(FUNCTION_PIPELINES)) == len(FUNCTION_PIPELINES)
+
+
+@pytest.mark.usefixtures("restored_registries")
+def test_a_pipeline_with_a_limit_is_not_for_units_with_a_larger_function() -> None:
+    sizes = [function.instruction_count for function in read().functions]
+    assert max(sizes) < sum(sizes), "the limit is one for each function"
+    for limit, allowed in ((max(sizes), 1), (max(sizes) - 1, 0)):
+        masks: list[list[int]] = []
+
+        def policy(obs: object, masks: list[list[int]] = masks) -> int:
+            masks.append(cast("dict[str, NDArray[np.int64]]", obs)["mask"].reshape(-1).tolist())
+            return 0
+
+        name, table, one = f"limited-{limit}", ["globaldce", "mergefunc"], TensorSpec("one", "float32", (1,))
+        phases = Phases(name, table, one, lambda _: 1, limits={"mergefunc": limit})
+
+        @module_pass(f"run-{name}")
+        @dataclass(frozen=True)
+        class Run:
+            def run(self, module: ModuleIR, phases: Phases = phases) -> bool:
+                return phases.run(module, 3)
+
+        optimize(read(), f"run-{name}", [phases.point.advisor(policy)])
+        assert masks == [[1, 1, allowed]]
+
+
+def test_the_shipped_limits() -> None:
+    """Nothing that a usual program has is as large; what takes long on larger functions has a limit."""
+    assert {*MODULE_LIMITS} < {*MODULE_PIPELINES}
+    assert {*FUNCTION_LIMITS} < {*FUNCTION_PIPELINES}
+    assert {*MODULE_LIMITS.values(), *FUNCTION_LIMITS.values()} == {50_000}
+    assert MODULE._limits.count(50_000) == len(MODULE_LIMITS)
+    with pytest.raises(RegistrationError, match=r"expected limits of pipelines of the table, got \['dce'\]"):
+        Phases("no", ["globaldce"], TensorSpec("one", "float32", (1,)), lambda _: 1, limits={"dce": 1})
 
 
 def test_the_embedding_counts_every_instruction() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -44,12 +45,8 @@ class Fail:
         raise ValueError("no luck")
 """
 
-INSTALLED: Final = [
-    pytest.param(
-        root, marks=pytest.mark.skipif(not find_spec(root.partition(".")[0]), reason="not installed")
-    )
-    for root in ROOTS[1:]
-]
+INSTALLED: Final = [root for root in ROOTS[1:] if find_spec(root.partition(".")[0])]
+IREE: Final = "iree-base-compiler==3.13.0"
 
 
 def mlir_opt(
@@ -71,14 +68,28 @@ def mlir_opt(
 
 @pytest.mark.parametrize("root", INSTALLED)
 def test_each_package_runs_pipelines_with_passes_in_python(root: str, tmp_path: Path) -> None:
-    done = mlir_opt(tmp_path, "builtin.module(func.func(shift{by=3},cse),inline,symbol-dce)", root)
+    check_package(root, tmp_path)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1200)
+def test_iree_runs_pipelines_with_passes_in_python(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(site), IREE]
+    subprocess.run(command, check=True)
+    check_package("iree.compiler", tmp_path, site)
+
+
+def check_package(root: str, folder: Path, path: Path | None = None) -> None:
+    """The package `root`, perhaps on another path, runs passes in Python and reports their errors."""
+    done = mlir_opt(folder, "builtin.module(func.func(shift{by=3},cse),inline,symbol-dce)", root, path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "call" not in done.stdout
     assert "arith.constant 3 : i32" in done.stdout
-    done = mlir_opt(tmp_path, "builtin.module(func.func(fail))", root)
+    done = mlir_opt(folder, "builtin.module(func.func(fail))", root, path)
     assert done.returncode == 1
     assert "in.mlir:1:1: error: pass fail: ValueError: no luck (" in done.stderr
-    done = mlir_opt(tmp_path, "builtin.module(inline,no-such-pass)", root)
+    done = mlir_opt(folder, "builtin.module(inline,no-such-pass)", root, path)
     assert "at column 23: pass no-such-pass: expected a pass of MLIR's or one in Python" in done.stderr
 
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 BUDGET: Final = re.compile(r"ld\.lld: warning: inline advisor: .* had grown over its size budget.*\n")
 PROGRAM: Final = programs()["libyaml"]
-RANDOM: Final = {"PASSPILOT_INLINE": "random:9", "PASSPILOT_EVICT": "random:4"}
+INLINE: Final = {"PASSPILOT_INLINE": "random:9", "PASSPILOT_SIZE_BUDGET": "1.5"}
+RANDOM: Final = {**INLINE, "PASSPILOT_EVICT": "random:4"}
 
 
 @pytest.fixture(scope="module", params=["full", "thin"])
@@ -101,12 +102,12 @@ def test_policies_in_python_on_several_threads(objects: list[Path], tmp_path: Pa
     assert made[0] != linked(objects, tmp_path / "out", plugin=False)
 
 
-@pytest.mark.filterwarnings("ignore:.*over 4 times its size")
+@pytest.mark.filterwarnings("ignore:.*over 1.5 times its size")
 def test_decisions_are_those_of_ours(objects: list[Path], mode: str, tmp_path: Path) -> None:
     """The module before the linker's pipeline, optimized by us, is the module after it."""
     logs = tmp_path / "logs"
     logs.mkdir()
-    env = {"PASSPILOT_INLINE": "random:9", "PASSPILOT_LOG": str(logs)}
+    env = {**INLINE, "PASSPILOT_LOG": str(logs)}
     output = tmp_path / "out"
     assert link(objects, output, "--save-temps", env=env).code == 0
     first, last = (output, ".0.2.internalize.bc") if mode == "full" else (objects[0], ".3.import.bc")
@@ -114,7 +115,7 @@ def test_decisions_are_those_of_ours(objects: list[Path], mode: str, tmp_path: P
     after = first.with_name(first.name + (".0.4.opt.bc" if mode == "full" else ".4.opt.bc"))
     hosted = tmp_path / "hosted.log"
     module = passpilot.Module.read(before, verify=False)
-    with passpilot.InlineAdvisor("random:9", log=str(hosted)) as advisor:
+    with passpilot.InlineAdvisor("random:9", log=str(hosted), size_budget=1.5) as advisor:
         passpilot.optimize(module, "lto<O2>" if mode == "full" else "thinlto<O2>", [advisor])
     unordered = re.compile(r"\A; ModuleID.*\n|; preds = .*")  # the linker's has no order of uses
     same = unordered.sub("", str(module.copy())) == unordered.sub("", str(passpilot.Module.read(after)))
@@ -123,6 +124,20 @@ def test_decisions_are_those_of_ours(objects: list[Path], mode: str, tmp_path: P
     (log,) = (each for each in logs.iterdir() if each.name.startswith(f"{name}-"))
     assert log.read_bytes() == hosted.read_bytes()
     assert list(read_log(str(log)))
+
+
+def test_one_log_for_all_modules(objects: list[Path], mode: str, tmp_path: Path) -> None:
+    env = {"PASSPILOT_INLINE": "const:0", "PASSPILOT_LOG": "x.log"}
+    done = link(objects, tmp_path / "out", jobs=1, env=env)
+    if mode == "full":  # one module
+        assert (done.code, done.err) == (0, "")
+        assert list(read_log(str(tmp_path / "x.log")))
+    else:
+        assert done.code == 1
+        assert re.search(
+            r"ld\.lld: error: .*x\.log: expected one compilation per log, got a second", done.err
+        )
+        assert not (tmp_path / "out").exists()
 
 
 def test_an_error_leaves_no_output(objects: list[Path], tmp_path: Path) -> None:
