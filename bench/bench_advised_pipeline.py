@@ -26,6 +26,7 @@ from rich.table import Table
 
 from passpilot import Module, emit, optimize
 from passpilot.passes.shipped.pipeline import MODULE
+from passpilot.plugin.errors import CompilationError
 from tests.corpus.build import bindir, build
 from tests.corpus.programs import programs
 from tests.passes.allocation.allocated import driver_output
@@ -38,8 +39,8 @@ DEFAULT: Final = ("picosat", "libyaml")
 
 
 def code_of(module: Module) -> tuple[int, bytes]:
-    """The size of .text and the object; uses up the module."""
-    made = emit(module, relocation_model="pic")
+    """The size of .text and the object."""
+    made = emit(module, relocation_model="pic", isolated=True)
     with tempfile.NamedTemporaryFile(suffix=".o") as file:
         file.write(made)
         file.flush()
@@ -51,7 +52,7 @@ def code_of(module: Module) -> tuple[int, bytes]:
 def advised(start: Module, seed: int) -> Module:
     """A copy of the module after the random sequence of a seed."""
     module = start.copy()
-    optimize(module, "advised-pipeline", [MODULE.point.advisor(f"random:{seed}")])
+    optimize(module, "advised-pipeline", [MODULE.point.advisor(f"random:{seed}")], isolated=True)
     return module
 
 
@@ -62,7 +63,10 @@ def measure(program: Program, seeds: int) -> dict[str, float]:
     oz, _ = code_of(start.copy())
     sizes = {}
     for seed in track(range(seeds), program.name):
-        sizes[seed], _ = code_of(advised(start, seed))
+        try:
+            sizes[seed], _ = code_of(advised(start, seed))
+        except CompilationError as error:
+            print(f"{program.name}: seed {seed}: {error}", file=sys.stderr)
     best = min(sizes, key=sizes.__getitem__)
     _, made = code_of(advised(start, best))
     with tempfile.TemporaryDirectory() as folder:

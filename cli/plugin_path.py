@@ -34,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.option("help", "h", action="help", help="show this text")
     parser.option("mlir", action="store_true", help=f"the one for mlir-opt-{MAJOR}")
-    parser.option("c", action="store_true", help="libpasspilot_c.so, the C API")
+    parser.option("c", action="store_true", help="libpasspilot_c.so.1, the C API")
     parser.option("cmakedir", action="store_true", help="the folder for CMake's passpilot_DIR")
     parser.option("pkgconfigdir", action="store_true", help="the folder for PKG_CONFIG_PATH")
     options = parser.parse_args(argv)

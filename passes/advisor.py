@@ -41,10 +41,11 @@ from passpilot.plugin.version import MAJOR
 from passpilot.runners.base import Runner, own_features
 from passpilot.runners.native import NativeRunner, core_point, core_spec, spec_of
 from passpilot.runners.remote.absent import make_runner_or_absent
+from passpilot.runners.remote.peer import RemoteRunner
 from passpilot.runners.spec import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Self
 
     from passpilot.features.point import Point
@@ -77,6 +78,14 @@ class Stats:
     def microseconds_per_decision(self) -> float:
         """The mean time of one decision; 0 without decisions."""
         return 1e6 * self.seconds / self.decisions if self.decisions else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _LentCounts:
+    """What an advisor learns from a compilation in a child process."""
+
+    counts: Mapping[str, float]
+    logged: bool
 
 
 class Advisor(ABC):
@@ -127,6 +136,7 @@ class Advisor(ABC):
         self._logged = False
         self._core: _core.Advisor | None = None
         self._in_use = threading.Lock()
+        self._elsewhere: Mapping[str, float] = {}  # the counts of compilations in child processes
         point = find_point(self.point)
         self.name = (
             shown(runner) if isinstance(runner, str) else getattr(runner, "__name__", type(runner).__name__)
@@ -200,9 +210,12 @@ class Advisor(ABC):
 
     def _counts(self) -> dict[str, int]:
         """The core's counts, and their sum ``decisions``; all 0 without a core."""
-        raw = self._core.counts if self._core is not None else {}
-        counts = {name: int(raw.get(name, 0)) for name in _COUNTS}
+        counts = {name: int(self._count(name)) for name in _COUNTS}
         return {**counts, "decisions": sum(counts[name] for name in ("asked", "fallbacks", "budget_hits"))}
+
+    def _count(self, name: str) -> float:
+        """One of the core's counts, with those of child processes; 0 without a core."""
+        return (self._core.counts[name] if self._core else 0) + self._elsewhere.get(name, 0)
 
     def _new_counts(self) -> dict[str, int]:
         """The counts of the present compilation."""
@@ -210,7 +223,7 @@ class Advisor(ABC):
 
     @property
     def _seconds(self) -> float:
-        return self._core.counts["ask_seconds"] if self._core is not None else 0.0
+        return self._count("ask_seconds")
 
     @property
     @abstractmethod
@@ -242,11 +255,7 @@ class Advisor(ABC):
         """
         if self._core is None:
             return None
-        if not self._in_use.acquire(blocking=False):
-            raise InputError(
-                f"{self._who}: expected it to be free, got one in use by another compilation; "
-                "give each thread its own"
-            )
+        self._reserve()
         try:
             self._open_log(self._core)
         except BaseException:
@@ -254,6 +263,13 @@ class Advisor(ABC):
             raise
         self._before = self._counts()
         return self._core
+
+    def _reserve(self) -> None:
+        if not self._in_use.acquire(blocking=False):
+            raise InputError(
+                f"{self._who}: expected it to be free, got one in use by another compilation; "
+                "give each thread its own"
+            )
 
     def finish(self, error: BaseException | None) -> None:
         """End one compilation; used by `optimize` and `emit`.
@@ -278,6 +294,35 @@ class Advisor(ABC):
         if error is None:
             for text in self._complaints(core):
                 warn_user(text)
+
+    def lend(self) -> None:
+        """Reserve the advisor for a compilation in a child process; this process then calls `take_back`.
+
+        Raises:
+            InputError: it is in use, or another process answers for its runner.
+        """
+        if isinstance(self.runner, RemoteRunner):
+            told = (
+                "expected a runner in this process to be asked by an isolated compilation, got one that asks"
+            )
+            raise InputError(f"{self._who}: {told} another, {self.name}; compile without isolated=True")
+        self._reserve()
+
+    def arrive(self) -> None:
+        """In the child process: get ready for `start`."""
+        self._in_use.release()
+
+    def tell(self) -> _LentCounts:
+        """In the child process, at the end: what `take_back` gets."""
+        return _LentCounts({name: self._count(name) for name in (*_COUNTS, "ask_seconds")}, self._logged)
+
+    def take_back(self, told: object) -> None:
+        """Get the advisor back from the child process; None if that died."""
+        if isinstance(told, _LentCounts):
+            self._logged = told.logged
+            before = {name: self._count(name) - self._elsewhere.get(name, 0) for name in told.counts}
+            self._elsewhere = {name: count - before[name] for name, count in told.counts.items()}
+        self._in_use.release()
 
     def close(self) -> None:
         """Close the runner. Idempotent."""

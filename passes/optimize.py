@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from passpilot.passes.python.pipeline import bind, raise_failure
 from passpilot.plugin import _core
-from passpilot.plugin.compile import NO_REMARKS, PLAIN, run_pipeline
+from passpilot.plugin.compile import NO_REMARKS, PLAIN, deadline_of, run_pipeline
 from passpilot.plugin.module import utf8
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ def optimize(
     verify: bool = True,
     options: PipelineOptions = PLAIN,
     remarks: Remarks = NO_REMARKS,
+    isolated: bool = False,
+    deadline: float | None = None,
 ) -> None:
     """Run a textual pipeline of LLVM's new pass manager on `module`, in place, as opt would.
 
@@ -47,10 +49,14 @@ def optimize(
         verify: run LLVM's verifier before and after the pipeline, and refuse an invalid module.
         options: the rarer flags of opt.
         remarks: the file for the remarks of LLVM's passes.
+        isolated: compile in a child process, so that a fatal error of LLVM is an exception here. The child is
+            a copy of this process: it has your passes and policies, but what they change in memory is lost
+            with it. After an error the module is unchanged; after success, handles of its values are stale.
+        deadline: the seconds that the child process may take; 300 by default.
 
     Raises:
         InputError: the pipeline, a file or an option is wrong.
-        CompilationError: LLVM reported an error.
+        CompilationError: LLVM reported an error, or ended the child process, or did not end in time.
         PassError: a pass in Python raised, or left invalid IR.
         Error: an advisor failed and its `on_error` is ``fail``.
     """
@@ -63,7 +69,11 @@ def optimize(
     wanted.aa_pipeline, wanted.debug_pass_manager = options.aa_pipeline, options.debug_pass_manager
     wanted.verify_each, wanted.pass_plugins = options.verify_each, list(options.pass_plugins)
     wanted.remarks, wanted.at = remarks.core, list(at.items())
-    if passes is None:
-        run_pipeline(module, pipeline, wanted, advisors)
-    else:
-        run_pipeline(module, pipeline, wanted, advisors, passes, partial(raise_failure, passes))
+    check = partial(raise_failure, passes) if passes is not None else _nothing
+    run_pipeline(
+        module, pipeline, wanted, advisors, passes, check, deadline_of("optimize", isolated, deadline)
+    )
+
+
+def _nothing() -> None:
+    """Checks nothing."""

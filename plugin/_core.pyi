@@ -475,6 +475,14 @@ class Module:
 
     def bitcode(self) -> bytes: ...
 
+    def reserve(self) -> None:
+        """Reserves it for this thread."""
+
+    def release(self) -> None: ...
+
+    def replace(self, bitcode: bytes) -> None:
+        """Replaces its contents; all views are stale."""
+
     def optimize(self, pipeline: str, advisors: Sequence[Advisor], passes: Passes | None, options: PipelineOptions) -> list[str]:
         """Runs a pipeline; passes in Python ask the other advisors."""
 
@@ -526,6 +534,9 @@ class OptionKind(enum.Enum):
 def option_kind(name: str) -> OptionKind: ...
 
 def parse_options(arguments: Sequence[str]) -> None: ...
+
+def tell_fatal_errors(descriptor: int) -> None:
+    """Writes the reason of LLVM's fatal error to a descriptor."""
 
 def refuse_assembly_files() -> None:
     """From now on, assembly in modules reads no files."""

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar, cast, runtime_checkable
 
 from passpilot.plugin.errors import InputError
 
@@ -41,6 +42,27 @@ class AdvisorLike(Protocol):
 
     def close(self) -> None:
         """Close the runner."""
+
+
+@runtime_checkable
+class LendableAdvisor(Protocol):
+    """An advisor that can advise in a child process, as all of ours."""
+
+    def lend(self) -> None:
+        """Reserve the advisor for a compilation in a child process; this process then calls `take_back`.
+
+        Raises:
+            Error: it is in use, or its runner cannot be asked in a copy of this process.
+        """
+
+    def arrive(self) -> None:
+        """In the child process: get ready for `start`."""
+
+    def tell(self) -> object:
+        """In the child process, at the end: what `take_back` gets; it can be pickled."""
+
+    def take_back(self, told: object) -> None:
+        """Get the advisor back from the child process; None if that died."""
 
 
 ASKED: Final[ContextVar[Mapping[str, AdvisorLike]]] = ContextVar("ASKED", default=MappingProxyType({}))
@@ -82,6 +104,56 @@ def advised_llvm(function: str, advisors: Sequence[AdvisorLike], run: Callable[[
     return made
 
 
+def isolated_llvm(
+    function: str,
+    module: _core.Module,
+    advisors: Sequence[AdvisorLike],
+    deadline: float,
+    run: Callable[[], T],
+    keep: Callable[[T], None] = lambda _: None,
+) -> T:
+    """Call `run`, which compiles the module with these advisors, in a child process, and return its result.
+
+    `keep` gets the result while the module is still reserved.
+
+    Raises:
+        CompilationError: the child process died, or did not end within `deadline` seconds.
+        Error: as `run`; or an advisor or the module is in use.
+    """
+    from passpilot.plugin.isolated import run_isolated
+
+    lent = [advisor for advisor in advisors if isinstance(advisor, LendableAdvisor)]
+    if len(lent) < len(advisors):
+        kinds = ", ".join(type(advisor).__name__ for advisor in advisors)
+        raise InputError(f"{function}, isolated: expected advisors of passpilot's own classes, got {kinds}")
+    told: list[object] = [None] * len(lent)
+
+    def compiled() -> T:
+        module.release()
+        for advisor in lent:
+            advisor.arrive()
+        return run()
+
+    def tell() -> list[object]:
+        return [advisor.tell() for advisor in lent]
+
+    def learn(learnt: object) -> None:
+        told[:] = cast("list[object]", learnt)
+
+    def take_back(index: int) -> None:
+        lent[index].take_back(told[index])
+
+    with ExitStack() as ends:
+        module.reserve()
+        ends.callback(module.release)
+        for index, advisor in enumerate(lent):
+            advisor.lend()
+            ends.callback(take_back, index)
+        made = run_isolated(function, compiled, deadline, tell=tell, learn=learn)
+        keep(made)
+    return made
+
+
 def advised(function: str, advisors: Sequence[AdvisorLike], run: Callable[[], T]) -> T:
     """Call `run`, a compilation by another compiler than LLVM on this thread, and return its result.
 
@@ -93,17 +165,16 @@ def advised(function: str, advisors: Sequence[AdvisorLike], run: Callable[[], T]
     """
 
     def begun(asked: AskedByLLVM) -> T | None:
-        for core in asked.values():
-            core.begin()
-        try:
-            return run()
-        except Exception:
-            if any(core.failure for core in asked.values()):
-                return None  # the advisor's finish() raises its failure
-            raise
-        finally:
+        with ExitStack() as ends:
             for core in asked.values():
-                core.end()
+                core.begin()
+                ends.callback(core.end)
+            try:
+                return run()
+            except Exception:
+                if any(core.failure for core in asked.values()):
+                    return None  # the advisor's finish() raises its failure
+                raise
 
     return cast("T", advised_llvm(function, advisors, begun))
 

@@ -7,22 +7,28 @@ opt's rarer flags, `Remarks` for the file of remarks that both may write.
 
 from __future__ import annotations
 
+import os
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from passpilot.plugin import _core
-from passpilot.plugin.asking import advised_llvm
+from passpilot.plugin.asking import advised_llvm, isolated_llvm
 from passpilot.plugin.errors import InputError
+from passpilot.plugin.files import OutputFile
 from passpilot.plugin.module import utf8
 from passpilot.plugin.origin import warn_user
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from passpilot.plugin.asking import AdvisorLike, AskedByLLVM
     from passpilot.plugin.module import Module
 
 FileType = Literal["obj", "asm", "null"]
+
+DEADLINE: Final = 300.0
+"""The seconds that an isolated compilation may take unless the caller says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,7 @@ def run_pipeline(
     advisors: Sequence[AdvisorLike] = (),
     passes: _core.Passes | None = None,
     check: Callable[[], None] = lambda: None,
+    deadline: float | None = None,
 ) -> None:
     """Run a pipeline on `module`, in place; users call `passpilot.optimize`.
 
@@ -82,6 +89,7 @@ def run_pipeline(
         advisors: the advisors that take decisions.
         passes: the passes in Python that the text names.
         check: raises the exception of a pass in Python, if there was one.
+        deadline: the seconds for a compilation in a child process; None to compile in this process.
 
     Raises:
         Error: as `passpilot.optimize`.
@@ -93,8 +101,55 @@ def run_pipeline(
             check()
         return told
 
-    for text in advised_llvm("optimize", advisors, run):
-        warn_user(text)
+    def compiled() -> None:
+        for text in advised_llvm("optimize", advisors, run):
+            warn_user(text)
+
+    core = module._core
+    if deadline is None:
+        compiled()
+        return
+
+    def inside() -> bytes:
+        compiled()
+        return core.bitcode()
+
+    with _whole_remarks(options):
+        isolated_llvm("optimize", core, advisors, deadline, inside, core.replace)
+
+
+@contextmanager
+def _whole_remarks(options: _core.PipelineOptions | _core.EmitOptions) -> Iterator[None]:
+    """Let a child process write the remarks into a file that appears at the end, unless the block fails."""
+    remarks = options.remarks
+    path = remarks.file
+    if not path or path == "-" or (os.path.exists(path) and not _is_plain(path)):
+        yield
+        return
+    with OutputFile(path) as file:
+        remarks.file = f"/proc/self/fd/{file.fd}"
+        options.remarks = remarks
+        yield
+
+
+def _is_plain(path: str) -> bool:
+    """Whether the path names a regular file, not an open descriptor of this process."""
+    return os.path.isfile(path) and not path.startswith(("/dev/", "/proc/"))
+
+
+def deadline_of(function: str, isolated: bool, deadline: float | None) -> float | None:
+    """The deadline of a compilation in a child process; None for one in this process.
+
+    Raises:
+        InputError: there is a deadline without a child process, or it is not a number above 0.
+    """
+    if deadline is not None and not isolated:
+        raise InputError(f"{function}: expected isolated=True with a deadline, got a deadline alone")
+    if deadline is not None and not deadline > 0:
+        raise InputError(f"{function}: expected a deadline of more than 0 seconds, got {deadline}")
+    if not isolated:
+        return None
+    return DEADLINE if deadline is None else deadline
 
 
 def emit(
@@ -108,6 +163,8 @@ def emit(
     relocation_model: str = "",
     verify: bool = True,
     remarks: Remarks = NO_REMARKS,
+    isolated: bool = False,
+    deadline: float | None = None,
 ) -> bytes:
     """Generate code for `module`, as llc would: an object file or assembly.
 
@@ -123,10 +180,12 @@ def emit(
         relocation_model: ``pic``, ``static``, ...; empty for the target's default.
         verify: run LLVM's verifier, and refuse an invalid module.
         remarks: the file for the remarks of LLVM's passes.
+        isolated: compile in a child process, as in `passpilot.optimize`; the module then stays as it is.
+        deadline: the seconds that the child process may take; 300 by default.
 
     Raises:
         InputError: the triple or an argument is wrong.
-        CompilationError: LLVM reported an error.
+        CompilationError: LLVM reported an error, or ended the child process, or did not end in time.
         Error: an advisor failed and its `on_error` is ``fail``.
     """
     options = _core.EmitOptions()
@@ -134,7 +193,13 @@ def emit(
     options.cpu, options.features = mcpu, mattr
     options.opt_level, options.relocation_model, options.verify = opt_level, relocation_model, verify
     options.remarks = remarks.core
-    return generate(module, options, advisors).code
+    limit = deadline_of("emit", isolated, deadline)
+    if limit is None:
+        return generate(module, options, advisors).code
+    with _whole_remarks(options):
+        return isolated_llvm(
+            "emit", module._core, advisors, limit, lambda: generate(module, options, advisors).code
+        )
 
 
 def file_type(name: str) -> _core.FileType:
@@ -165,6 +230,6 @@ def llvm_options(arguments: Sequence[str]) -> None:
     A call first resets the options that it names to LLVM's defaults; other options keep their values.
 
     Raises:
-        InputError: LLVM refuses an option.
+        InputError: LLVM refuses an option, or another thread compiles and reads the options.
     """
     _core.parse_options([utf8("LLVM option", each) for each in arguments])

@@ -118,7 +118,6 @@ def trace(error: BaseException) -> None:
 
 def fill(address: int, tell: Tell, functions: Sequence[Function]) -> None:
     """Write C pointers to the functions into the struct at `address`; a function gets a teller first."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     table = (c_void_p * len(functions)).from_address(address)
     for index, (function, result, arguments) in enumerate(functions):
         telling = _telling(function, 0 if result else None, tell)

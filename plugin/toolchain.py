@@ -48,7 +48,7 @@ def mlir_plugin() -> Path:
 
 def c_library() -> Path:
     """The library of the C API; the folders `cmake` and `pkgconfig` are beside it."""
-    return _path("libpasspilot_c.so")
+    return _path("libpasspilot_c.so.1")
 
 
 def include_folder() -> Path:

@@ -2,7 +2,7 @@
 """Native runners, which run in the C++ core: `const:`, `default`, `random:`, `onnx:`, `aot:`, C functions.
 
 Inside a compilation the core asks them directly, without the GIL; the methods here are for other callers,
-such as `passpilot serve`.
+such as `passpilot serve`. A second thread that uses the runner at the same time gets a `RunnerError`.
 
 `onnx:MODEL[?output=NAME&as=decision|logits|score|probability&threshold=0.5&map=INPUT:a,b]` runs an ONNX model
 on one thread. Each model input reads the tensor of the same name, type and number of elements. `map=x:a,b`

@@ -40,6 +40,8 @@ def optimize(
     verify: bool = True,
     options: PipelineOptions = PLAIN,
     remarks: Remarks = NO_REMARKS,
+    isolated: bool = False,
+    deadline: float | None = None,
 ) -> ModuleRef:
     """What `passpilot.optimize` makes of a module of llvmlite, as a module of llvmlite.
 
@@ -53,6 +55,8 @@ def optimize(
         verify: as in `passpilot.optimize`.
         options: as in `passpilot.optimize`.
         remarks: as in `passpilot.optimize`.
+        isolated: as in `passpilot.optimize`.
+        deadline: as in `passpilot.optimize`.
 
     Returns:
         A new module of the same name, triple and data layout, in the context of a `ModuleRef` and in
@@ -74,6 +78,8 @@ def optimize(
         verify=verify,
         options=options,
         remarks=remarks,
+        isolated=isolated,
+        deadline=deadline,
     )
     return _given(read, getattr(module, "_context", None))
 
@@ -87,6 +93,8 @@ def emit(
     mattr: str = "",
     opt_level: int = 2,
     relocation_model: str = "pic",
+    isolated: bool = False,
+    deadline: float | None = None,
 ) -> bytes:
     """What `passpilot.emit` makes of a module of llvmlite: an object file that llvmlite's JIT compilers load.
 
@@ -98,6 +106,8 @@ def emit(
         mattr: as in `passpilot.emit`.
         opt_level: 0 to 3.
         relocation_model: what MCJIT and ORC place anywhere is ``pic``.
+        isolated: as in `passpilot.emit`.
+        deadline: as in `passpilot.emit`.
 
     Raises:
         InputError: the module is not llvmlite's or not valid, or an argument is wrong.
@@ -112,6 +122,8 @@ def emit(
         mattr=mattr,
         opt_level=opt_level,
         relocation_model=relocation_model,
+        isolated=isolated,
+        deadline=deadline,
     )
 
 

@@ -16,6 +16,8 @@
         def run(self, module):
             return PHASES.run(module, self.budget)
 
+To search for a good sequence, compile with ``isolated=True``: some sequences crash LLVM or never end.
+
 At each step the runner sees an embedding of the present unit and picks the pipeline to run next, or stops.
 
 In pipeline text, LLVM's ``instcombine`` checks that it has reached a fixpoint, and ends the process if not: a

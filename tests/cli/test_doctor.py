@@ -24,7 +24,7 @@ def test_all_is_well(tmp_path: Path) -> None:
     assert rows["MLIR bindings"].startswith(f"{bindings().root} {bindings().version} (")
     assert rows["passes in Python"].startswith("nested, in ")
     assert rows["LLVM"].startswith("LLVM version 22.1")
-    assert rows["C API"].endswith("/libpasspilot_c.so")
+    assert rows["C API"].endswith("/libpasspilot_c.so.1")
     assert rows["plugin for opt-22"].endswith("/libpasspilot.so")
 
 

@@ -49,20 +49,31 @@ HostedModule &readable(HostedModule &H) {
   return H;
 }
 
-Compiling::Compiling(HostedModule &H, const std::vector<PyAdvisor *> &All)
-    : H(H), Advisors(All) {
+void reserve(HostedModule &H) {
   readable(H);
   if (H.Worker != std::thread::id())
     refuseBusy(H);
   refuseBroken(H);
   H.Worker = std::this_thread::get_id();
-  H.dropAnalyses();
-  for (PyAdvisor *A : Advisors)
-    A->begin();
 }
 
-Compiling::~Compiling() {
-  H.Worker = std::thread::id();
+void release(HostedModule &H) { H.Worker = std::thread::id(); }
+
+Compiling::Compiling(HostedModule &H, const std::vector<PyAdvisor *> &All)
+    : H(H), Advisors(All) {
+  reserve(H);
+  H.dropAnalyses();
+  try {
+    for (PyAdvisor *A : Advisors)
+      A->begin();
+  } catch (...) {
+    end();
+    throw;
+  }
+}
+
+void Compiling::end() {
+  release(H);
   for (PyAdvisor *A : Advisors)
     A->end();
 }

@@ -17,6 +17,11 @@ HostedModule &readable(HostedModule &H);
 /// Throws InputError if a pass has left \p H invalid.
 void refuseBroken(HostedModule &H);
 
+/// Reserves \p H for this thread until release(). Throws InputError if it is
+/// reserved already.
+void reserve(HostedModule &H);
+void release(HostedModule &H);
+
 /// Polls for Ctrl-C every 20 ms while LLVM runs without the GIL. check() raises
 /// the signal handler's exception after LLVM has returned.
 class SignalPoll {
@@ -35,12 +40,14 @@ private:
 class Compiling {
 public:
   Compiling(HostedModule &H, const std::vector<PyAdvisor *> &All);
-  ~Compiling();
+  ~Compiling() { end(); }
   Compiling(const Compiling &) = delete;
 
 private:
   HostedModule &H;
   std::vector<PyAdvisor *> Advisors;
+
+  void end();
 };
 
 } // namespace passpilot

@@ -10,9 +10,11 @@ namespace passpilot {
 
 static std::atomic<bool> Ending{false};
 static std::atomic<int> Runs{0};
+static thread_local int OwnRuns = 0; ///< those of Runs on this thread
 
 ReleasedGIL::ReleasedGIL() {
   ++Runs;
+  ++OwnRuns;
   if (!interpreterEnds())
     Released.emplace();
 }
@@ -20,6 +22,7 @@ ReleasedGIL::ReleasedGIL() {
 ReleasedGIL::~ReleasedGIL() {
   Released.reset();
   --Runs; // only once the GIL is back
+  --OwnRuns;
 }
 
 bool interpreterEnds() {
@@ -36,7 +39,8 @@ void endRuns() {
   if (nb::cast<int>(Threads) > 1) // daemon threads may still hold objects
     nb::set_leak_warnings(false);
   nb::gil_scoped_release NoGIL;
-  for (int Wait = 0; Runs > 0 && Wait < 1000; ++Wait)
+  // A compiler may end the process within a pass in Python, on this thread.
+  for (int Wait = 0; Runs > OwnRuns && Wait < 1000; ++Wait)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 

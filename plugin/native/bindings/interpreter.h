@@ -27,7 +27,7 @@ private:
   std::optional<nb::gil_scoped_release> Released;
 };
 
-/// Called at exit: waits for daemon threads that compile. A thread that takes
+/// Called at exit: waits for other threads that compile. A thread that takes
 /// an ended interpreter's GIL would be killed inside LLVM.
 void endRuns();
 

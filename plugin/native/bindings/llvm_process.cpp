@@ -19,6 +19,8 @@ void bindLLVM(nb::module_ &M) {
       .value("TAKES_VALUE", OptionKind::TakesValue);
   M.def("option_kind", &optionKind, nb::arg("name"));
   M.def("parse_options", &parseOptions, nb::arg("arguments"));
+  M.def("tell_fatal_errors", &tellFatalErrors, nb::arg("descriptor"),
+        "Writes the reason of LLVM's fatal error to a descriptor.");
   M.def("refuse_assembly_files", &refuseAssemblyFiles,
         "From now on, assembly in modules reads no files.");
   M.def("statistics", &statistics);

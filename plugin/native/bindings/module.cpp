@@ -134,6 +134,14 @@ void bindModule(nb::module_ &M) {
              refuseBroken(readable(H));
              return bytesOf(H.bitcode());
            })
+      .def("reserve", &reserve, "Reserves it for this thread.")
+      .def("release", &release)
+      .def(
+          "replace",
+          [](HostedModule &H, nb::bytes Bitcode) {
+            H.replace({Bitcode.c_str(), Bitcode.size()});
+          },
+          nb::arg("bitcode"), "Replaces its contents; all views are stale.")
       .def("optimize", &optimize, nb::arg("pipeline"), nb::arg("advisors"),
            nb::arg("passes").none(), nb::arg("options"),
            "Runs a pipeline; passes in Python ask the other advisors.")

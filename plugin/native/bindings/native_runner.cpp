@@ -52,6 +52,23 @@ aot(const std::string &Path, const std::vector<TensorSpec> &Offered,
   return wrap(std::move(R));
 }
 
+/// Reserves a runner for one call: the runner has one set of buffers, and a
+/// model runs without the GIL.
+class Reserved {
+public:
+  explicit Reserved(NativeRunner &N) : R(*N.Impl) {
+    if (!R.reserve())
+      raiseError("RunnerError",
+                 "native runner: expected one thread at a time, got another "
+                 "while it was in use; make a runner for each");
+  }
+  ~Reserved() { R.release(); }
+  Reserved(const Reserved &) = delete;
+
+private:
+  Runner &R;
+};
+
 /// The offset of each of \p Inputs in a frame of \p Size bytes, which has the
 /// layout of a TensorBlock of the distinct inputs.
 std::vector<size_t> offsetsOf(const std::vector<TensorSpec> &Inputs,
@@ -77,6 +94,7 @@ std::vector<size_t> offsetsOf(const std::vector<TensorSpec> &Inputs,
 
 void bind(NativeRunner &N,
           nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig> Frame) {
+  Reserved Mine(N);
   const std::vector<size_t> Offsets = offsetsOf(N.Impl->inputs(), Frame.size());
   N.Inputs.clear();
   for (size_t O : Offsets)
@@ -85,6 +103,7 @@ void bind(NativeRunner &N,
 }
 
 nb::object evaluate(NativeRunner &N) {
+  Reserved Mine(N);
   if (N.Inputs.size() != N.Impl->inputs().size())
     raiseError("RunnerError",
                "native runner: expected bind() before evaluate(), got none");
@@ -103,6 +122,7 @@ nb::object evaluate(NativeRunner &N) {
 nb::list
 evaluateBatch(NativeRunner &N,
               nb::ndarray<const uint8_t, nb::ndim<2>, nb::c_contig> Frames) {
+  Reserved Mine(N);
   const size_t Count = Frames.shape(0), Stride = Frames.shape(1);
   const std::vector<size_t> Offsets = offsetsOf(N.Impl->inputs(), Stride);
   std::vector<const void *> Firsts;
@@ -191,6 +211,7 @@ void bindRunner(nb::module_ &M) {
       .def(
           "switch_context",
           [](NativeRunner &N, const std::string &Name) {
+            Reserved Mine(N);
             N.Impl->switchContext(Name);
           },
           nb::arg("name"));

@@ -34,6 +34,11 @@ bool isInterrupt(nb::handle Value) {
 }
 
 void PyAdvisor::begin() {
+  if (!Session->runner().reserve())
+    raiseError("RunnerError", Point.Name + " advisor: expected a runner that "
+                                           "is free, got one that another "
+                                           "thread or compilation uses; make "
+                                           "a runner for each");
   Exception = FallbackException = nb::object();
   Compiler = std::this_thread::get_id();
   Session->restart();
@@ -42,7 +47,8 @@ void PyAdvisor::begin() {
 void PyAdvisor::end() {
   Shape.reset();
   ShapeOf = nullptr;
-  Compiler = std::thread::id();
+  if (std::exchange(Compiler, std::thread::id()) != std::thread::id())
+    Session->runner().release();
 }
 
 const FunctionShape &PyAdvisor::shapeOf(llvm::Function &F) {

@@ -38,8 +38,11 @@ struct PyAdvisor {
   const llvm::Function *ShapeOf = nullptr;
   uint64_t ShapeEpoch = 0;
 
-  /// Makes the calling thread the compiling one, until end().
+  ~PyAdvisor() { end(); }
+  /// Makes the calling thread the compiling one, and reserves the runner, until
+  /// end(). Raises RunnerError if the runner is in use.
   void begin();
+  /// Does nothing unless begin() has reserved the runner.
   void end();
   const FunctionShape &shapeOf(llvm::Function &F);
   /// Records a Python exception as the session's failure.

@@ -4,23 +4,48 @@
 
 #include "c_runner.h"
 
+#include <new>
 #include <stdexcept>
+#include <utility>
 
 using namespace passpilot;
 
 namespace {
 
-thread_local std::string LastError;
+/// The last error of a thread. Setting it needs memory, but never throws.
+class ErrorText {
+public:
+  void set(const char *Told) noexcept {
+    try {
+      Text = Told;
+      Lost = false;
+    } catch (...) {
+      Lost = true;
+    }
+  }
+  const char *text() const noexcept {
+    return Lost ? "passpilot: no memory left to describe the error"
+                : Text.c_str();
+  }
+
+private:
+  std::string Text;
+  bool Lost = false;
+};
+
+thread_local ErrorText LastError;
 
 /// Returns \p Call's result, or \p Failed after an error, which it stores.
 template <typename Result, typename Function>
-Result guarded(Result Failed, Function Call) {
+Result guarded(Result Failed, Function Call) noexcept {
   try {
     return Call();
+  } catch (const std::bad_alloc &) {
+    LastError.set("passpilot: expected memory, got none");
   } catch (const std::exception &E) {
-    LastError = E.what();
+    LastError.set(E.what());
   } catch (...) {
-    LastError = "passpilot: an error of an unknown kind";
+    LastError.set("passpilot: an error of an unknown kind");
   }
   return Failed;
 }
@@ -29,12 +54,12 @@ Result guarded(Result Failed, Function Call) {
 class Taken {
 public:
   explicit Taken(passpilot_runner &R) : R(R) {
-    if (R.Busy.test_and_set(std::memory_order_acquire))
+    if (!R.Session->runner().reserve())
       throw std::logic_error(R.Point.Name +
                              " advisor: expected one thread at a time, got "
                              "two; make a runner for each");
   }
-  ~Taken() { R.Busy.clear(std::memory_order_release); }
+  ~Taken() { R.Session->runner().release(); }
 
 private:
   passpilot_runner &R;
@@ -52,10 +77,8 @@ template <typename T> T &given(T *P, const char *What) {
 passpilot_runner *passpilot_runner_create(const char *Spec,
                                           const passpilot_point *P,
                                           const passpilot_options *O) {
-  const passpilot_options Plain = PASSPILOT_OPTIONS_INIT;
   return guarded<passpilot_runner *>(nullptr, [&] {
-    return new passpilot_runner(Spec, given(P, "a decision point"),
-                                O ? *O : Plain);
+    return new passpilot_runner(Spec, given(P, "a decision point"), O);
   });
 }
 
@@ -74,7 +97,7 @@ passpilot_advice *passpilot_runner_default(passpilot_runner *R) {
 }
 
 int passpilot_runner_reads(passpilot_runner *R, const char *Name) {
-  return R && R->reads(Name);
+  return guarded(0, [&] { return R && R->reads(Name) ? 1 : 0; });
 }
 
 int passpilot_runner_evaluate(passpilot_runner *R, passpilot_advice *Answer) {
@@ -96,8 +119,11 @@ void passpilot_runner_switch_context(passpilot_runner *R, const char *Name) {
 
 void passpilot_runner_set_place(passpilot_runner *R,
                                 const passpilot_place *Place) {
-  if (R)
-    R->Question.setPlace(Place);
+  guarded(1, [&] {
+    if (R)
+      R->Question.setPlace(Place);
+    return 0;
+  });
 }
 
 uint64_t passpilot_runner_fallbacks(const passpilot_runner *R) {
@@ -113,11 +139,15 @@ int passpilot_runner_close(passpilot_runner *R, int Keep) {
 }
 
 void passpilot_runner_destroy(passpilot_runner *R) {
-  const std::string Before = LastError;
+  ErrorText Before;
+  std::swap(Before, LastError);
   if (R && !R->Closed)
     passpilot_runner_close(R, 0);
-  delete R;
-  LastError = Before;
+  guarded(1, [&] {
+    delete R;
+    return 0;
+  });
+  std::swap(Before, LastError);
 }
 
-const char *passpilot_last_error(void) { return LastError.c_str(); }
+const char *passpilot_last_error(void) { return LastError.text(); }

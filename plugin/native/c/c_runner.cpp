@@ -6,7 +6,9 @@
 
 #include "processor.h"
 
+#include <cstddef>
 #include <cstdio>
+#include <cstring>
 #include <stdexcept>
 
 using namespace passpilot;
@@ -49,12 +51,22 @@ const double LongestTimeout = 1e6; // as in runners/spec.py
   throw std::runtime_error("passpilot: Python has failed");
 }
 
-const passpilot_options &checked(const passpilot_options &O) {
-  if (O.size != sizeof(passpilot_options))
-    throw std::invalid_argument("options: expected size " +
-                                std::to_string(sizeof(passpilot_options)) +
-                                ", got " + std::to_string(O.size) +
-                                "; start from PASSPILOT_OPTIONS_INIT");
+/// The options of a program whose header may be older than this library: what
+/// its struct lacks has the default.
+passpilot_options checked(const passpilot_options *Given) {
+  passpilot_options O = PASSPILOT_OPTIONS_INIT;
+  if (!Given)
+    return O;
+  const size_t Size = Given->size,
+               Least = offsetof(passpilot_options, default_on_error);
+  if (Size < Least || Size > sizeof O || Size % alignof(passpilot_options))
+    throw std::invalid_argument(
+        "options: expected the size of passpilot_options, here " +
+        std::to_string(sizeof O) + " or less in an older header, got " +
+        std::to_string(Size) + "; start from PASSPILOT_OPTIONS_INIT" +
+        (Size > sizeof O ? ", and use the library of the header's version"
+                         : ""));
+  std::memcpy(static_cast<void *>(&O), Given, Size);
   if (!(O.timeout > 0 && O.timeout <= LongestTimeout))
     throw std::invalid_argument(
         "options: expected a timeout of more than 0 seconds, at most a "
@@ -73,23 +85,23 @@ std::string checked(const char *Spec) {
 } // namespace
 
 passpilot_runner::passpilot_runner(const char *S, const passpilot_point &P,
-                                   const passpilot_options &O)
+                                   const passpilot_options *O)
     : Point(readPoint(P)), Memory(std::make_shared<SharedMemory>()),
       Question(Point, *Memory), Spec(checked(S)), Options(checked(O)) {
   Messages Told;
-  if (O.load && !loadFiles(O.load, Told))
+  if (Options.load && !loadFiles(Options.load, Told))
     fail(Told);
   Session = std::make_unique<passpilot::Session>(
-      Point, make(), std::vector<CustomFeature>(), O.default_on_error != 0,
-      O.log != nullptr);
+      Point, make(), std::vector<CustomFeature>(),
+      Options.default_on_error != 0, Options.log != nullptr);
   Memory->Block = Session->block();
   if (int64_t *Mask = Session->mask())
     std::fill_n(Mask, Point.Domain.Count, 1);
   Question.Mask = Session->mask();
   if (InPython && !InPython->bind(*Session, Memory, Told))
     fail(Told);
-  if (O.log) {
-    Log.open(O.log, Session->logSpecs());
+  if (Options.log) {
+    Log.open(Options.log, Session->logSpecs());
     Session->setLog(Log.log());
   }
 }

@@ -10,8 +10,6 @@
 #include "c_point.h"
 #include "python_runner.h"
 
-#include <atomic>
-
 namespace passpilot {
 
 /// The decision that the caller describes, with its place.
@@ -37,7 +35,7 @@ private:
 struct passpilot_runner {
   /// Throws if the arguments are wrong or the runner cannot be made.
   passpilot_runner(const char *Spec, const passpilot_point &P,
-                   const passpilot_options &O);
+                   const passpilot_options *O);
 
   void *input(const char *Name);
   bool reads(const char *Name) const;
@@ -49,7 +47,6 @@ struct passpilot_runner {
   const std::shared_ptr<passpilot::SharedMemory> Memory;
   passpilot::CallerQuestion Question;
   std::unique_ptr<passpilot::Session> Session;
-  std::atomic_flag Busy = ATOMIC_FLAG_INIT;
   bool Closed = false;
 
 private:

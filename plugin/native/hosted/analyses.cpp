@@ -6,6 +6,7 @@
 #include "../llvm/user_pass.h"
 #include "access.h"
 #include "module.h"
+#include "setup.h"
 #include "target.h"
 
 #include "llvm/Analysis/AssumptionCache.h"
@@ -74,6 +75,7 @@ private:
     const Triple &T = M.getTargetTriple();
     if (T.getArch() == Triple::UnknownArch)
       return nullptr;
+    const OptionsInUse Used;
     auto TM = makeTarget(T, cpuOf({}), featuresOf({}), flagOptions(T),
                          CodeGenOptLevel::None, {});
     if (TM)

@@ -3,6 +3,7 @@
 // Runs pipelines on a HostedModule, set up as in opt.
 
 #include "module.h"
+#include "setup.h"
 #include "target.h"
 
 #include "../llvm/compilation.h"
@@ -138,6 +139,7 @@ std::vector<std::string> HostedModule::optimize(const std::string &Text,
                                                 UserPasses *Given,
                                                 const PipelineOptions &O,
                                                 const StopPoll &Poll) {
+  const OptionsInUse Used;
   std::vector<std::string> Warnings;
   Session *const Inline = sessionAt(Asked, "inline");
   UserPasses None;

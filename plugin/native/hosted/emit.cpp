@@ -3,6 +3,7 @@
 // Generates code from a HostedModule, set up as in llc.
 
 #include "module.h"
+#include "setup.h"
 #include "target.h"
 
 #include "../llvm/llvm_options.h"
@@ -265,6 +266,7 @@ std::unique_ptr<TargetMachine> HostedModule::emitTarget(const EmitOptions &O) {
 
 Emitted HostedModule::emit(const EmitOptions &O, const Sessions &Asked,
                            const StopPoll &Poll) {
+  const OptionsInUse Used;
   if (std::string Errors = O.Verify ? verify() : ""; !Errors.empty())
     throw InputError(M->getModuleIdentifier() +
                      ": expected a module that verifies, got: " + Errors);

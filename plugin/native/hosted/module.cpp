@@ -2,8 +2,10 @@
 
 #include "module.h"
 
+#include "setup.h"
 #include "target.h"
 
+#include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/DiagnosticHandler.h"
@@ -144,6 +146,7 @@ static std::optional<std::string> layoutFor(const ParseOptions &O,
 
 void HostedModule::parse(std::unique_ptr<MemoryBuffer> Buffer,
                          const ParseOptions &O) {
+  const OptionsInUse Used;
   SMDiagnostic Err;
   std::string NoTarget;
   const std::string Name = Buffer->getBufferIdentifier().str();
@@ -177,6 +180,23 @@ void HostedModule::parse(std::unique_ptr<MemoryBuffer> Buffer,
   if (!O.ForCodeGen)
     updateVCallVisibilityInModule(*M, false, {}, false,
                                   [](StringRef) { return true; });
+}
+
+void HostedModule::replace(StringRef Bitcode) {
+  auto Fresh = std::make_unique<LLVMContext>();
+  Fresh->setDiagnosticHandler(
+      std::make_unique<ErrorCollector>(Diagnosed, OnQuery), true);
+  Fresh->setDiscardValueNames(Context->shouldDiscardValueNames());
+  if (Context->isODRUniquingDebugTypes())
+    Fresh->enableDebugTypeODRUniquing();
+  auto Made = parseBitcodeFile({Bitcode, M->getModuleIdentifier()}, *Fresh);
+  if (!Made)
+    throw InputError(M->getModuleIdentifier() +
+                     ": expected bitcode, got: " + toString(Made.takeError()));
+  Own.reset();
+  Handles.clear();
+  M = std::move(*Made);
+  Context = std::move(Fresh); // only now: the old module was in the old one
 }
 
 std::string HostedModule::verify() const {

@@ -82,6 +82,10 @@ public:
   /// The bitcode that opt would write: with use-list order.
   llvm::SmallVector<char, 0> bitcode() const;
 
+  /// Replaces the module by \p Bitcode of it, which another process has
+  /// compiled. Clears all handles. Throws InputError.
+  void replace(llvm::StringRef Bitcode);
+
   /// Runs \p Pipeline and returns warnings. \p Inline and \p Passes may be
   /// null. Throws InputError or CompilationError; a session or a pass of the
   /// user's that failed holds its failure.

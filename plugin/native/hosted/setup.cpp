@@ -32,15 +32,20 @@ static const auto *CodeGenFlags = cl::getRegisteredOptions().count("mcpu")
 
 namespace passpilot {
 
+static int FatalErrors = -1; ///< where reasons go; negative: to stderr
+
+void tellFatalErrors(int Descriptor) { FatalErrors = Descriptor; }
+
 /// Reports LLVM's fatal error in one line and exits; LLVM cannot continue.
 static void onFatalError(void *, const char *Reason, bool) {
-  std::string Text = "passpilot: error: LLVM:";
+  std::string Text = FatalErrors < 0 ? "passpilot: error: LLVM:" : "";
   SmallVector<StringRef, 16> Words;
   SplitString(Reason, Words); // splits at line ends, too
   for (StringRef Word : Words)
     Text += " " + Word.str();
   Text += "\n";
-  (void)!::write(STDERR_FILENO, Text.data(), Text.size());
+  (void)!::write(FatalErrors < 0 ? STDERR_FILENO : FatalErrors, Text.data(),
+                 Text.size());
   sys::RunInterruptHandlers(); // removes LLVM's unfinished outputs
   ::_exit(1);
 }
@@ -69,6 +74,28 @@ void initializeLLVM() {
   });
 }
 
+static std::mutex OptionsMutex;
+static int OptionUsers = 0;
+static thread_local int OwnUses = 0; ///< those of OptionUsers on this thread
+
+OptionsInUse::OptionsInUse() {
+  std::lock_guard<std::mutex> Lock(OptionsMutex);
+  ++OptionUsers;
+  ++OwnUses;
+}
+
+OptionsInUse::~OptionsInUse() {
+  std::lock_guard<std::mutex> Lock(OptionsMutex);
+  --OptionUsers;
+  --OwnUses;
+}
+
+void OptionsInUse::ifAlone(void (*Change)()) {
+  std::lock_guard<std::mutex> Lock(OptionsMutex);
+  if (OptionUsers == 1)
+    Change();
+}
+
 /// "-name", "--name=value" -> "name".
 static StringRef optionName(StringRef Argument) {
   return Argument.ltrim('-').split('=').first;
@@ -93,6 +120,10 @@ withoutRepeats(const std::vector<std::string> &Earlier,
 }
 
 void parseOptions(const std::vector<std::string> &Arguments) {
+  std::lock_guard<std::mutex> Lock(OptionsMutex);
+  if (OptionUsers > OwnUses)
+    throw InputError("LLVM options: expected no compilation on another thread, "
+                     "got one, which reads them; set them before it begins");
   // LLVM's parser resets all options to their defaults each time, so earlier
   // options are passed again.
   static std::vector<std::string> Accepted;

@@ -13,8 +13,26 @@ namespace passpilot {
 /// Registers targets, passes and the handler of fatal errors; runs once.
 void initializeLLVM();
 
+/// Writes the reason of a fatal error, which ends this process, to a descriptor
+/// and not to stderr.
+void tellFatalErrors(int Descriptor);
+
+/// LLVM reads its process-wide options on this thread while this lives. One
+/// compilation may be within another: a policy may read a module.
+class OptionsInUse {
+public:
+  OptionsInUse();
+  ~OptionsInUse();
+  OptionsInUse(const OptionsInUse &) = delete;
+
+  /// Calls \p Change, which resets options, if only this thread's innermost
+  /// OptionsInUse lives. Compilations for several targets at once share LLVM's
+  /// values.
+  static void ifAlone(void (*Change)());
+};
+
 /// Parses LLVM's options ("-inline-threshold=50"), which are process-wide.
-/// Throws InputError.
+/// Throws InputError, also while another thread uses them.
 void parseOptions(const std::vector<std::string> &Arguments);
 /// Whether \p Name is an LLVM option, and whether the next argument may be its
 /// value.

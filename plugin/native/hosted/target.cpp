@@ -4,17 +4,20 @@
 
 #include "../llvm/llvm_options.h"
 #include "errors.h"
+#include "setup.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/CodeGen/CommandFlags.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Remarks/HotnessThresholdParser.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
 
 #include <array>
 #include <csignal>
+#include <mutex>
 #include <utility>
 
 using namespace llvm;
@@ -41,7 +44,7 @@ Expected<std::unique_ptr<TargetMachine>>
 makeTarget(Triple T, StringRef CPU, StringRef Features,
            const llvm::TargetOptions &Flags, CodeGenOptLevel Level,
            std::optional<Reloc::Model> Relocation) {
-  forgetTargets();
+  OptionsInUse::ifAlone(forgetTargets);
   T = orDefault(std::move(T));
   const std::string March = codegen::getMArch(), Given = T.str();
   std::string Error;
@@ -61,6 +64,7 @@ makeTarget(Triple T, StringRef CPU, StringRef Features,
 }
 
 Processor processorOf(const std::string &Name) {
+  const OptionsInUse Used;
   const bool Native = Name == "native";
   const StringMap<bool> Host = sys::getHostCPUFeatures();
   Processor P{Native ? sys::getHostCPUName().str() : Name, "", {}};
@@ -92,6 +96,7 @@ bool targetHelp(const std::string &TripleText) {
   if (codegen::getCPUStr() != "help" &&
       (Features.empty() || Features.front() != "help"))
     return false;
+  const OptionsInUse Used;
   Triple T(Triple::normalize(TripleText));
   auto TM =
       makeTarget(T, cpuOf({}), featuresOf({}), flagOptions(T),
@@ -101,32 +106,26 @@ bool targetHelp(const std::string &TripleText) {
   return true;
 }
 
-namespace {
-
-/// LLVM installs signal handlers when it first opens an output file, even for
-/// ignored signals. This keeps SIGINT and SIGUSR1 Python's, and ignored signals
-/// ignored.
-class KeepSignals {
-public:
-  KeepSignals() {
-    for (auto &[Number, Action] : Before)
-      sigaction(Number, nullptr, &Action);
-  }
-  ~KeepSignals() {
-    for (const auto &[Number, Action] : Before)
-      if (Number == SIGINT || Number == SIGUSR1 || Action.sa_handler == SIG_IGN)
-        sigaction(Number, &Action, nullptr);
-  }
-
-private:
-  std::array<std::pair<int, struct sigaction>, 4> Before{
-      {{SIGINT, {}}, {SIGUSR1, {}}, {SIGHUP, {}}, {SIGTERM, {}}}};
-};
-
-} // namespace
+/// Lets LLVM install its signal handlers, which remove unfinished files, before
+/// it opens the first file. Signals that Python or the user handles or ignores
+/// stay theirs, and so does SIGUSR1, which LLVM would only swallow.
+static void installSignalHandlers() {
+  static std::once_flag Once;
+  std::call_once(Once, [] {
+    std::array<struct sigaction, 32> Before{};
+    for (int Number = 1; Number < 32; ++Number)
+      sigaction(Number, nullptr, &Before[Number]);
+    sys::RemoveFileOnSignal(""); // no file
+    sys::DontRemoveFileOnSignal("");
+    for (int Number = 1; Number < 32; ++Number)
+      if (Number == SIGUSR1 || Before[Number].sa_handler != SIG_DFL)
+        sigaction(Number, &Before[Number], nullptr);
+  });
+}
 
 LLVMRemarkFileHandle openRemarks(LLVMContext &Context, const RemarkOptions &O) {
-  KeepSignals Kept;
+  if (!O.File.empty())
+    installSignalHandlers();
   auto Remarks = setupLLVMOptimizationRemarks(Context, O.File, O.Filter,
                                               O.Format, O.WithHotness);
   if (!Remarks)

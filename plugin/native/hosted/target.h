@@ -36,7 +36,7 @@ Processor processorOf(const std::string &Name);
 llvm::TargetOptions flagOptions(const llvm::Triple &T);
 
 /// The machine for \p T, or the default target if it is empty; -march overrides
-/// it. The error names the triple.
+/// it. The error names the triple. The caller holds an OptionsInUse.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 makeTarget(llvm::Triple T, llvm::StringRef CPU, llvm::StringRef Features,
            const llvm::TargetOptions &Flags, llvm::CodeGenOptLevel Level,

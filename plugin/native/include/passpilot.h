@@ -18,6 +18,9 @@
  * one that returns an int returns nonzero; passpilot_last_error() then gives
  * the reason on one line. No function ends the process or throws.
  *
+ * Versions: libpasspilot_c.so.1 runs every program that was compiled with an
+ * older header of version 1. Only passpilot_options gets members, at its end.
+ *
  * Memory: functions copy the texts and arrays passed to them. Buffers from a
  * runner belong to it, never move, and are freed with it.
  *
@@ -87,7 +90,9 @@ typedef union passpilot_advice {
 } passpilot_advice;
 
 typedef struct passpilot_options {
-  size_t size;    /* sizeof(passpilot_options) */
+  /* sizeof(passpilot_options), by which the library knows the header's version:
+   * members that an older header lacks have their defaults. */
+  size_t size;
   double timeout; /* seconds to wait for another process at most */
   /* Not 0: if the runner fails, warn and take the default decision. A dead peer
    * is not asked again. */

@@ -5,6 +5,7 @@
 #include "llvm/Support/CommandLine.h"
 
 #include <limits>
+#include <mutex>
 
 using namespace llvm;
 
@@ -20,19 +21,20 @@ bool boolOption(StringRef Name) {
   return O && *O;
 }
 
-void liftGrowthLimit() {
-  auto *O = static_cast<cl::opt<float> *>(
-      findOption("ml-advisor-size-increase-threshold"));
-  if (O && O->getNumOccurrences() == 0)
-    O->setValue(std::numeric_limits<float>::max());
+/// Sets option \p Name to its largest value unless the user has set it. Writes
+/// it once: compilations on other threads may be reading it.
+template <typename T> static void lift(StringRef Name) {
+  static std::mutex Mutex;
+  std::lock_guard<std::mutex> Lock(Mutex);
+  auto *O = static_cast<cl::opt<T> *>(findOption(Name));
+  const T Largest = std::numeric_limits<T>::max();
+  if (O && O->getNumOccurrences() == 0 && O->getValue() != Largest)
+    O->setValue(Largest);
 }
 
-void liftEvictionLimit() {
-  auto *O = static_cast<cl::opt<unsigned> *>(
-      findOption("mlregalloc-max-eviction-count"));
-  if (O && O->getNumOccurrences() == 0)
-    O->setValue(std::numeric_limits<unsigned>::max());
-}
+void liftGrowthLimit() { lift<float>("ml-advisor-size-increase-threshold"); }
+
+void liftEvictionLimit() { lift<unsigned>("mlregalloc-max-eviction-count"); }
 
 void forgetTargets() {
   for (const char *Name : {"min-jump-table-entries", "max-jump-table-size"})

@@ -23,7 +23,7 @@ void liftEvictionLimit();
 
 /// Resets process-wide options that back ends overwrite (PowerPC enlarges jump
 /// tables), so that one compilation does not affect the next. Call this before
-/// making a target machine.
+/// making a target machine, unless another compilation is going on.
 void forgetTargets();
 
 } // namespace passpilot

@@ -11,9 +11,11 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 #include <filesystem>
 #include <mutex>
+#include <unistd.h>
 
 namespace fs = std::filesystem;
 
@@ -80,6 +82,21 @@ std::string connection(Messages &Told) {
   return Text;
 }
 
+/// Adds \p Variable, a NAME=TEXT, to the environment unless the name is there.
+/// setenv() would free the old array, which other threads may be reading.
+void addVariable(const std::string &Variable) {
+  if (!environ || std::getenv(Variable.substr(0, Variable.find('=')).c_str()))
+    return;
+  size_t Count = 0;
+  while (environ[Count])
+    ++Count;
+  char **All = new char *[Count + 2]; // never freed, like the text
+  std::copy_n(environ, Count, All);
+  All[Count] = strdup(Variable.c_str());
+  All[Count + 1] = nullptr;
+  environ = All;
+}
+
 /// Finds the functions of the interpreter's library by name.
 class Interpreter {
 public:
@@ -91,14 +108,25 @@ public:
   }
   /// Starts it; returns why it does not start, or nothing.
   std::string start(const std::string &Program) const {
+    // numpy's library reads these; numpy itself would set the second.
+    for (const char *Each : {"OPENBLAS_NUM_THREADS=1", "OPENBLAS_MAIN_FREE=1",
+                             "GOTOBLAS_MAIN_FREE=1"})
+      addVariable(Each);
+    PyPreConfig Before;
+    find<decltype(PyPreConfig_InitPythonConfig)>(
+        "PyPreConfig_InitPythonConfig")(&Before);
+    Before.coerce_c_locale = 0; // it calls setenv(); UTF-8 mode does the rest
+    PyStatus Status =
+        find<decltype(Py_PreInitialize)>("Py_PreInitialize")(&Before);
     PyConfig Config;
     find<decltype(PyConfig_InitPythonConfig)>("PyConfig_InitPythonConfig")(
         &Config);
     Config.install_signal_handlers = 0;
-    PyStatus Status =
-        find<decltype(PyConfig_SetBytesString)>("PyConfig_SetBytesString")(
-            &Config, &Config.program_name, Program.c_str());
     auto *Failed = find<decltype(PyStatus_Exception)>("PyStatus_Exception");
+    if (!Failed(Status))
+      Status =
+          find<decltype(PyConfig_SetBytesString)>("PyConfig_SetBytesString")(
+              &Config, &Config.program_name, Program.c_str());
     if (!Failed(Status))
       Status = find<decltype(Py_InitializeFromConfig)>(
           "Py_InitializeFromConfig")(&Config);
@@ -108,10 +136,32 @@ public:
     find<void *()>("PyEval_SaveThread")(); // give up the GIL
     return "";
   }
-  void run(const std::string &Text) const {
+  /// Runs a program with global names of its own: `__main__` is the host's.
+  /// Returns false if it raises.
+  bool run(const std::string &Text) const {
     const int State = find<int()>("PyGILState_Ensure")();
-    find<int(const char *)>("PyRun_SimpleString")(Text.c_str());
+    PyObject *Globals = find<PyObject *()>("PyDict_New")();
+    PyObject *Code = find<PyObject *(const char *, const char *, int)>(
+        "Py_CompileString")(Text.c_str(), "<passpilot>", Py_file_input);
+    PyObject *Result =
+        Globals && Code ? find<PyObject *(PyObject *, PyObject *, PyObject *)>(
+                              "PyEval_EvalCode")(Code, Globals, Globals)
+                        : nullptr;
+    const bool Good = Result;
+    find<void()>("PyErr_Clear")();
+    for (PyObject *Each : {Globals, Code, Result})
+      find<void(PyObject *)>("Py_DecRef")(Each);
     find<void(int)>("PyGILState_Release")(State);
+    return Good;
+  }
+  /// Gives up the GIL; returns null if this thread does not hold it.
+  void *giveUpGIL() const {
+    return runs() && find<int()>("PyGILState_Check")()
+               ? find<void *()>("PyEval_SaveThread")()
+               : nullptr;
+  }
+  void takeGIL(void *State) const {
+    find<void(void *)>("PyEval_RestoreThread")(State);
   }
 
 private:
@@ -122,12 +172,19 @@ private:
   }
 };
 
+/// Fills in the module's calls.
+bool connect(const Interpreter &Running, Messages &Told) {
+  if (!Running.run(connection(Told)) && Told.empty())
+    Told.push_back({"error", "passpilot: expected Python's own modules ctypes "
+                             "and importlib, got an error at their import; "
+                             "look at PYTHONHOME and PYTHONPATH"});
+  return Told.empty();
+}
+
 bool start(Messages &Told) {
   Interpreter Present(RTLD_DEFAULT); // if the host is Python, or embeds it
-  if (Present.runs()) {
-    Present.run(connection(Told));
-    return Told.empty();
-  }
+  if (Present.runs())
+    return connect(Present, Told);
   const std::string Program = program();
   void *Library = openLibrary(Program);
   if (!Library) {
@@ -144,17 +201,26 @@ bool start(Messages &Told) {
                                  "; look at PYTHONHOME and PYTHONPATH"});
     return false;
   }
-  Ours.run(connection(Told));
-  return Told.empty();
+  return connect(Ours, Told);
 }
 
 std::atomic<bool> Started = false;
 
 } // namespace
 
+GivenUpGIL::GivenUpGIL() : State(Interpreter(RTLD_DEFAULT).giveUpGIL()) {}
+
+GivenUpGIL::~GivenUpGIL() {
+  if (State)
+    Interpreter(RTLD_DEFAULT).takeGIL(State);
+}
+
 const PythonCalls *startedPython(Messages &Told) {
+  if (Started)
+    return TheModule.Calls;
   static std::mutex Mutex;
   static Messages Failure; // reported to every caller
+  GivenUpGIL Given;        // the owner of the lock imports our packages
   std::lock_guard<std::mutex> Lock(Mutex);
   if (!Started && Failure.empty()) {
     Started = start(Failure);

@@ -42,6 +42,18 @@ struct PythonModule {
 /// Each library defines its own.
 extern const PythonModule TheModule;
 
+/// Gives up the GIL while it lives, if this thread holds it. A thread must not
+/// wait for a lock with the GIL: the lock's owner may be waiting for the GIL.
+class GivenUpGIL {
+public:
+  GivenUpGIL();
+  ~GivenUpGIL();
+  GivenUpGIL(const GivenUpGIL &) = delete;
+
+private:
+  void *State = nullptr; ///< the thread's, if it held the GIL
+};
+
 /// Starts the interpreter once. Returns null after an error, added to \p Told.
 const PythonCalls *startedPython(Messages &Told);
 /// As startedPython(); \p Calls is the type of the library's functions.

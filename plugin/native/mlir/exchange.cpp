@@ -12,15 +12,10 @@
 #include "llvm/ADT/StringExtras.h"
 
 #include <limits>
-#include <mutex>
 
 using namespace mlir;
 
 namespace passpilot {
-
-/// Serializes passes on several functions, which read each other's
-/// types.
-static std::mutex Outsides;
 
 static void print(Operation *Op, llvm::raw_ostream &OS, bool Alone) {
   const auto Everything = std::numeric_limits<int64_t>::max();
@@ -51,7 +46,6 @@ static OwningOpRef<Operation *> declarationOf(Operation *Symbol) {
 
 /// Prints the symbols outside of \p Op that it refers to.
 static void printOutside(Operation *Op, llvm::raw_ostream &OS) {
-  std::lock_guard<std::mutex> Lock(Outsides);
   llvm::SmallSetVector<Operation *, 8> Symbols;
   if (const auto Uses = SymbolTable::getSymbolUses(Op))
     for (const SymbolTable::SymbolUse &Use : *Uses)
@@ -99,7 +93,6 @@ bool replaceBy(Operation *Op, const std::string &Text, std::string &Why) {
     Why = New->getName().getStringRef().str();
     return false;
   }
-  std::lock_guard<std::mutex> Lock(Outsides);
   for (auto [To, From] : llvm::zip(Op->getRegions(), New->getRegions()))
     To.takeBody(From);
   Op->setLoc(New->getLoc());

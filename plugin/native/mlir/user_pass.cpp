@@ -11,6 +11,7 @@
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "llvm/Support/CommandLine.h"
 
 #include <deque>
 
@@ -103,6 +104,15 @@ void MLIRUserPass::runOnOperation() {
     Refuse(Op->getName().getStringRef() + " that this MLIR reads, got: " + Why);
 }
 
+/// Makes later contexts run in one thread. The text of a nested operation has
+/// declarations of its siblings, which passes on other threads could change.
+void endThreads() {
+  auto *O = static_cast<llvm::cl::opt<bool> *>(
+      llvm::cl::getRegisteredOptions().lookup("mlir-disable-threading"));
+  if (O)
+    O->setValue(true);
+}
+
 MLIRCalls TheCalls{};
 
 } // namespace
@@ -134,6 +144,7 @@ static bool registerReported(Messages &Told) {
                                    "itself owns"});
       return false;
     }
+    endThreads();
     const Definition &D = Definitions.emplace_back(
         Definition{Name.str(), Anchor.str(), Doc.str()});
     registerPass([&D] { return std::make_unique<MLIRUserPass>(D); });

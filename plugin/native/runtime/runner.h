@@ -4,7 +4,8 @@
 //
 // Lifetime: the caller owns the input buffers and keeps them at the same
 // addresses for the runner's life. A runner never clears its inputs.
-// Threads: one runner serves one thread at a time.
+// Threads: one runner serves one thread at a time; whoever asks it reserves it
+// first.
 
 #ifndef PASSPILOT_RUNTIME_RUNNER_H
 #define PASSPILOT_RUNTIME_RUNNER_H
@@ -12,6 +13,7 @@
 #include "../include/passpilot_model.h"
 #include "point.h"
 
+#include <atomic>
 #include <memory>
 #include <string_view>
 #include <unordered_map>
@@ -46,6 +48,11 @@ public:
   virtual void switchContext(std::string_view) {}
   const std::string &error() const { return Error; }
 
+  /// Reserves the runner for a question, or for all questions of a compilation.
+  /// Returns false if it is reserved already.
+  bool reserve() { return !Reserved.test_and_set(std::memory_order_acquire); }
+  void release() { Reserved.clear(std::memory_order_release); }
+
 protected:
   static const void *shifted(const void *Place, size_t Bytes) {
     return static_cast<const char *>(Place) + Bytes;
@@ -59,6 +66,7 @@ protected:
 
 private:
   std::vector<const void *> Shifted; ///< the inputs of one question of a batch
+  std::atomic_flag Reserved = ATOMIC_FLAG_INIT;
 };
 
 /// Always gives the same answer.

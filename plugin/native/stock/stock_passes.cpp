@@ -81,6 +81,7 @@ std::string firstElement() {
 Error loadFiles() {
   static std::mutex Mutex;
   static StringSet<> Loaded;
+  GivenUpGIL Given; // the owner of the lock runs files in Python
   std::lock_guard<std::mutex> Lock(Mutex);
   const std::string Files = filesToLoad();
   if (Files.empty() || Loaded.contains(Files))

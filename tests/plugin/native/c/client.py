@@ -101,7 +101,7 @@ class CPlace(ctypes.Structure):
 
 @cache
 def library() -> ctypes.CDLL:
-    """libpasspilot_c.so."""
+    """libpasspilot_c.so.1."""
     made = ctypes.CDLL(str(c_library()))
     pointer, text = c_void_p, c_char_p
     for name, result, arguments in (

@@ -179,7 +179,8 @@ def test_the_package_may_be_moved(decide: Path) -> None:
     moved = decide.parent / "elsewhere" / "plugin"
     for part in ("include", "pkgconfig", "cmake"):
         shutil.copytree(c_library().with_name(part), moved / part)
-    shutil.copy(c_library(), moved)
+    for library in (c_library(), c_library().with_suffix("")):  # the library, and the linker's script
+        shutil.copy(library, moved)
     environment = {**ENVIRONMENT, "PKG_CONFIG_PATH": str(moved / "pkgconfig")}
     found = subprocess.check_output(
         ("pkg-config", "--cflags", "--libs", "passpilot"), env=environment, text=True

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -240,3 +241,28 @@ def test_the_process_of_passes_ends_with_the_tool(source: Path) -> None:
         assert tool.pid in {each.pid for each in worker.parents()}
         tool.kill()
         worker.wait(GENEROUS)
+
+
+THREADS: Final = """\
+import os
+from dataclasses import dataclass
+
+from passpilot import mlir
+
+
+@mlir.pass_("threads", anchor="func.func")
+@dataclass(frozen=True)
+class Threads:
+    def run(self, operation):
+        print(len(os.listdir(f"/proc/{os.getppid()}/task")), "thread")
+"""
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="MLIR has one thread on one processor")
+def test_no_thread_changes_what_a_pass_reads_of_other_functions(tmp_path: Path) -> None:
+    """The text of a function has declarations of its siblings, so no other thread runs passes on these."""
+    written(tmp_path, "threads.py", THREADS)
+    source = written(tmp_path, "in.mlir", CALLS)
+    done = stock("func.func(canonicalize,threads)", source, "--passpilot-load=threads.py", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert done.out.decode().count("1 thread\n") == 3, done.out

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`run_isolated`: calls a function in a child process, a copy of this one, and returns what it returns.
+
+After a fatal error LLVM cannot go on: it ends its process, or crashes. If that is a child process, the parent
+gets an exception. The child has everything that the parent has: modules, passes, policies. What it changes in
+memory is lost with it, except for what the function returns.
+
+Wire format: the child writes the length of its answer, 8 bytes little-endian, and a pickled `_Answer`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import pickle
+import select
+import signal
+import sys
+import time
+import traceback
+import warnings
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar, cast
+
+from passpilot.plugin import _core
+from passpilot.plugin.errors import CompilationError, Error, restated
+from passpilot.plugin.failures import describe_exception
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+T = TypeVar("T")
+
+_PARENT_DEATH: Final = 1
+"""PR_SET_PDEATHSIG of prctl(2)."""
+
+_LENGTH: Final = 8
+
+
+def run_isolated(
+    who: str,
+    run: Callable[[], T],
+    deadline: float,
+    *,
+    tell: Callable[[], object] = lambda: None,
+    learn: Callable[[object], None] = lambda _: None,
+) -> T:
+    """Call `run` in a child process and return its result, which must be picklable.
+
+    The exception that it raises is raised here; its warnings appear here, too. In both cases the child calls
+    `tell` at its end, and this process calls `learn` with the result.
+
+    Raises:
+        CompilationError: the child died, or did not end within `deadline` seconds.
+    """
+    with _IsolatedCall(who, partial(_run, run, tell)) as child:
+        answer = child.answer(deadline)
+    learn(answer.told)
+    for told in answer.warned:
+        warnings.warn_explicit(told.text, told.kind, told.file, told.line)
+    if answer.error is not None:
+        raise answer.error from answer.cause
+    return cast("T", answer.value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Warned:
+    """A warning of the child."""
+
+    text: str
+    kind: type[Warning]
+    file: str
+    line: int
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What came of the function."""
+
+    value: object = None
+    told: object = None
+    error: BaseException | None = None
+    cause: BaseException | None = None
+    warned: list[_Warned] = field(default_factory=list)
+
+
+class _IsolatedCall:
+    """The child process; killed and reaped at the end of the block."""
+
+    def __init__(self, who: str, run: Callable[[], _Answer]) -> None:
+        self._who = f"{who}, isolated"
+        with contextlib.ExitStack() as stack:
+            reader, writer = os.pipe()
+            stack.callback(os.close, reader)
+            words = os.memfd_create("passpilot")
+            stack.callback(os.close, words)
+            self._reader, self._words, self._data = reader, words, bytearray()
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(AttributeError, OSError, ValueError):  # it may be None or closed
+                    stream.flush()
+            try:
+                self._pid = _fork()
+                if self._pid == 0:
+                    _live(run, writer, words)
+            except OSError as error:
+                raise CompilationError(
+                    f"{self._who}: expected a new process, got: {error.strerror}"
+                ) from error
+            finally:
+                os.close(writer)
+            self._process = os.pidfd_open(self._pid)
+            stack.callback(os.close, self._process)
+            self._held = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._process, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):  # SIGCHLD is ignored, or somebody else has waited for it
+            os.waitpid(self._pid, 0)
+        self._held.close()
+
+    def answer(self, deadline: float) -> _Answer:
+        """Wait for the answer.
+
+        Raises:
+            CompilationError: there is none.
+        """
+        end = time.monotonic() + deadline
+        poll = select.poll()
+        poll.register(self._reader, select.POLLIN)
+        poll.register(self._process, select.POLLIN)
+        while not self._whole():
+            left = end - time.monotonic()
+            ready = dict(poll.poll(max(0, min(left, 3600)) * 1000))
+            if self._reader in ready:
+                data = os.read(self._reader, 1 << 20)
+                self._data += data
+                if not data and not self._whole():
+                    self._mourn()
+            elif ready:
+                self._mourn()
+            elif left <= 0:
+                told = f"expected it to end within {deadline:g} s, got silence; it was ended, see deadline="
+                raise CompilationError(f"{self._who}: {told}")
+        try:
+            return cast("_Answer", pickle.loads(self._data[_LENGTH:]))
+        except Exception as error:
+            raise CompilationError(
+                f"{self._who}: expected an answer, got {describe_exception(error)}"
+            ) from error
+
+    def _whole(self) -> bool:
+        return len(self._data) >= _LENGTH and len(self._data) - _LENGTH >= int.from_bytes(
+            self._data[:_LENGTH], "little"
+        )
+
+    def _mourn(self) -> NoReturn:
+        """Say how the child died."""
+        words = " ".join(os.pread(self._words, 1 << 16, 0).decode("utf-8", "replace").split())
+        if words:
+            raise CompilationError(f"{self._who}: expected it to succeed, got a fatal error of LLVM: {words}")
+        how = "an end without an answer"
+        with contextlib.suppress(ChildProcessError):
+            code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+            death = f"its death by signal {-code} ({signal.strsignal(-code)})"
+            how = death if code < 0 else f"its end with exit code {code}"
+        raise CompilationError(f"{self._who}: expected it to finish, got {how}")
+
+
+def _fork() -> int:
+    with warnings.catch_warnings():
+        # Python warns of locks that other threads may hold; the deadline bounds that.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+def _live(run: Callable[[], _Answer], writer: int, words: int) -> NoReturn:
+    """The child's life."""
+    code = 1
+    try:
+        ctypes.CDLL(None).prctl(_PARENT_DEATH, signal.SIGKILL)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this process
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        _core.tell_fatal_errors(words)
+        data = _pickled(run())
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(AttributeError, OSError, ValueError):
+                stream.flush()
+        _write(writer, len(data).to_bytes(_LENGTH, "little") + data)
+        code = 0
+    finally:
+        os._exit(code)  # nothing of the parent's is closed or flushed twice
+
+
+def _run(run: Callable[[], object], tell: Callable[[], object]) -> _Answer:
+    answer = _Answer()
+    with warnings.catch_warnings(record=True) as caught:
+        try:
+            answer.value = run()
+        except BaseException as error:  # noqa: BLE001  (raised again by the parent)
+            answer.error, answer.cause = _portable(error)
+    answer.told = tell()
+    answer.warned = [_Warned(str(each.message), each.category, each.filename, each.lineno) for each in caught]
+    return answer
+
+
+def _portable(error: BaseException) -> tuple[BaseException, BaseException | None]:
+    """The error and its cause as the parent can raise them, with the traceback of the cause as a note."""
+    cause = error.__cause__
+    if cause is not None:
+        lines = traceback.format_exception(cause)
+        error.add_note("in the child process:\n" + "".join(lines).rstrip())
+    if not _survives(error):
+        told = describe_exception(error)
+        notes = error.__notes__ if hasattr(error, "__notes__") else []
+        error = restated(error, str(error)) if isinstance(error, Error) else CompilationError(told)
+        error.__cause__ = None
+        for note in notes:
+            error.add_note(note)
+    return error, cause if cause is not None and _survives(cause) else None
+
+
+def _survives(error: BaseException) -> bool:
+    """Whether the parent gets the exception as it is."""
+    try:
+        return type(pickle.loads(pickle.dumps(error))) is type(error)
+    except Exception:  # noqa: BLE001  (a class of a function, a file as an attribute, ...)
+        return False
+
+
+def _pickled(answer: _Answer) -> bytes:
+    try:
+        return pickle.dumps(answer)
+    except Exception as error:  # noqa: BLE001  (a warning of a class that has no global name)
+        told = f"expected a result that can be pickled, got {describe_exception(error)}"
+        return pickle.dumps(_Answer(error=CompilationError(told)))
+
+
+def _write(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]

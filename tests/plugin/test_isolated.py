@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compilations in a child process: the same results, and exceptions where LLVM ends its process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import passpilot
+from passpilot import InlineAdvisor, Module, Observation, Remarks, emit, optimize, read_log
+from passpilot.plugin.errors import (
+    CompilationError,
+    Error,
+    InputError,
+    PassError,
+    PasspilotWarning,
+    PolicyError,
+    StaleViewError,
+)
+from passpilot.plugin.ir import ModuleIR
+from tests.command import GENEROUS, PASSPILOT, program
+
+TEXT: Final = program(4).encode()
+NEVER: Final = """\
+target triple = "x86_64-pc-linux-gnu"
+declare void @llvm.aarch64.hint(i32)
+define void @f() {
+  call void @llvm.aarch64.hint(i32 0)
+  ret void
+}
+"""
+"""LLVM cannot select an instruction, and ends its process."""
+
+
+def small(obs: Observation) -> bool:
+    """Reads tensors, the default and the IR."""
+    name = obs.site.callee.name  # type: ignore[attr-defined]
+    return bool(obs.default() and name == "callee" and obs["callee_users"] > 1)
+
+
+def test_it_compiles_as_this_process_does() -> None:
+    here, there = Module.read(TEXT, name="m"), Module.read(TEXT, name="m")
+    advisors = [InlineAdvisor(small) for _ in range(2)]
+    optimize(here, "default<O2>", advisors[:1])
+    optimize(there, "default<O2>", advisors[1:], isolated=True)
+    assert there.bitcode() == here.bitcode()
+    assert advisors[0].stats.decisions == advisors[1].stats.decisions == 4
+    assert advisors[0].stats.accepted == advisors[1].stats.accepted == 4
+    before = there.bitcode()
+    assert emit(there, isolated=True) == emit(here)
+    assert there.bitcode() == before
+
+
+def test_counts_add_up_over_both_kinds() -> None:
+    advisor = InlineAdvisor("const:1")
+    for isolated in (False, True, True, False):
+        optimize(Module.read(TEXT), "default<O2>", [advisor], isolated=isolated)
+    assert advisor.stats.decisions == advisor.stats.accepted == 16
+
+
+def test_handles_are_stale_after_it() -> None:
+    module = Module.read(TEXT)
+    function = module.function("callee")
+    assert function is not None
+    optimize(module, "globaldce", isolated=True)
+    with pytest.raises(StaleViewError):
+        function.instruction_count  # noqa: B018
+    assert module.function("callee") is not None
+
+
+def test_a_fatal_error_of_llvm_is_an_exception() -> None:
+    module = Module.read(NEVER.encode())
+    before = module.bitcode()
+    expected = r"emit, isolated: expected it to succeed, got a fatal error of LLVM: Cannot select: .*aarch64"
+    for _ in range(2):
+        with pytest.raises(CompilationError, match=expected):
+            emit(module, isolated=True)
+    assert module.bitcode() == before
+
+
+def test_a_crash_is_an_exception(tmp_path: Path) -> None:
+    module, advisor = Module.read(TEXT), InlineAdvisor("const:1", log=str(tmp_path / "log"))
+    before = module.bitcode()
+    remarks = Remarks(str(tmp_path / "remarks"))
+    crash = "default<O2>,trigger-crash-module"
+    with pytest.raises(
+        CompilationError, match=r"optimize, isolated: expected it to finish, got its death by sig"
+    ):
+        optimize(module, crash, [advisor], remarks=remarks, isolated=True)
+    assert module.bitcode() == before
+    assert list(tmp_path.iterdir()) == []
+    optimize(module, "default<O2>", [advisor], remarks=remarks, isolated=True)
+    assert len(list(read_log(tmp_path / "log"))) == 4
+    assert (tmp_path / "remarks").read_text().startswith("--- ")
+    with pytest.raises(Error, match="expected one compilation per log, got a second"):
+        optimize(module, "default<O2>", [advisor], isolated=True)
+
+
+@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_compilation_is_an_exception(kill: signal.Signals) -> None:
+    def policy(obs: Observation) -> bool:  # noqa: ARG001
+        os.kill(os.getpid(), kill)
+        time.sleep(GENEROUS)
+        return True
+
+    with pytest.raises(CompilationError, match=f"got its death by signal {kill.value} "):
+        optimize(Module.read(TEXT), "default<O2>", [InlineAdvisor(policy)], isolated=True)
+
+
+def test_the_deadline_ends_it() -> None:
+    def policy(obs: Observation) -> bool:  # noqa: ARG001
+        threading.Event().wait()
+        return True
+
+    module, advisor = Module.read(TEXT), InlineAdvisor(policy)
+    with pytest.raises(
+        CompilationError, match=r"expected it to end within 0\.2 s, got silence; it was ended"
+    ):
+        optimize(module, "default<O2>", [advisor], isolated=True, deadline=0.2)
+    optimize(module, "default<O2>", isolated=True)
+
+
+INTERRUPTED: Final = """
+import os, signal, sys, time
+import passpilot
+
+def policy(obs):
+    os.kill(os.getppid(), signal.SIGINT)
+    os.kill(os.getpid(), signal.SIGINT)  # as a terminal does
+    print(os.getpid(), flush=True)
+    time.sleep(1000)
+
+module = passpilot.Module.read(sys.stdin.buffer.read())
+try:
+    passpilot.optimize(module, "default<O2>", [passpilot.InlineAdvisor(policy)], isolated=True)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+passpilot.optimize(module, "default<O2>", isolated=True)
+"""
+
+
+def test_ctrl_c_ends_it() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], input=TEXT, capture_output=True, timeout=GENEROUS, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    lines = done.stdout.decode().split()
+    assert lines[-1] == "interrupted"
+    for child in lines[:-1]:
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(child), 0)
+
+
+class LocalError(Exception):
+    """An exception of the user's."""
+
+
+def test_an_exception_of_a_policy_is_raised_here() -> None:
+    def policy(obs: Observation) -> bool:
+        raise LocalError(obs.site.callee.name)  # type: ignore[attr-defined]
+
+    with pytest.raises(
+        PolicyError, match=r"decision 0 \(caller0 -> callee\): LocalError: callee \(.*:\d+\)"
+    ) as caught:
+        optimize(Module.read(TEXT), "default<O2>", [InlineAdvisor(policy)], isolated=True)
+    assert isinstance(caught.value.__cause__, LocalError)
+    assert "in policy\n" in caught.value.__notes__[0]
+
+
+def test_an_exception_that_cannot_be_copied_is_told() -> None:
+    class HiddenError(Exception):
+        pass
+
+    class OwnError(Error):
+        pass
+
+    def policy(obs: Observation) -> bool:  # noqa: ARG001
+        raise HiddenError("hidden")
+
+    def own(obs: Observation) -> bool:  # noqa: ARG001
+        raise OwnError("own")
+
+    with pytest.raises(PolicyError, match="HiddenError: hidden") as caught:
+        optimize(Module.read(TEXT), "default<O2>", [InlineAdvisor(policy)], isolated=True)
+    assert caught.value.__cause__ is None
+    with pytest.raises(Error, match="own"):
+        optimize(Module.read(TEXT), "default<O2>", [InlineAdvisor(own)], isolated=True)
+
+
+def test_sys_exit_in_a_policy_ends_no_process() -> None:
+    def policy(obs: Observation) -> bool:  # noqa: ARG001
+        sys.exit(7)
+
+    with pytest.raises(PolicyError, match="SystemExit: 7"):
+        optimize(Module.read(TEXT), "default<O2>", [InlineAdvisor(policy)], isolated=True)
+
+
+@pytest.mark.usefixtures("restored_registries")
+def test_errors_of_llvm_and_of_passes_are_the_same() -> None:
+    @passpilot.llvm.module_pass("isolated-breaks")
+    @dataclass(frozen=True)
+    class Breaks:
+        def run(self, module: ModuleIR) -> bool:
+            raise LocalError(module.source_file)
+
+    wrong: tuple[tuple[str, type[Error]], ...] = (
+        ("no-such-pass", InputError),
+        ("isolated-breaks", PassError),
+    )
+    for pipeline, kind in wrong:
+        told = []
+        for isolated in (False, True):
+            with pytest.raises(kind) as caught:
+                optimize(Module.read(TEXT, name="m"), pipeline, isolated=isolated)
+            told.append((type(caught.value), str(caught.value)))
+        assert told[0] == told[1]
+
+
+def test_warnings_are_told_here() -> None:
+    with pytest.warns(PasspilotWarning, match="was never asked") as caught:
+        optimize(Module.read(TEXT), "globaldce", [InlineAdvisor("const:1")], isolated=True)
+    assert [each.filename for each in caught] == [__file__]
+
+
+def test_a_runner_in_another_process_is_refused(tmp_path: Path) -> None:
+    served = (PASSPILOT, "serve", "const:1", "--pipe", tmp_path / "p")
+    with subprocess.Popen(served) as server:
+        try:
+            module, advisor = Module.read(TEXT), InlineAdvisor(f"pipe:{tmp_path / 'p'}", timeout=GENEROUS)
+            with pytest.raises(
+                InputError, match="inline advisor: expected a runner in this process to be asked by"
+            ):
+                optimize(module, "default<O2>", [advisor], isolated=True)
+            optimize(module, "default<O2>", [advisor])
+            advisor.close()
+        finally:
+            server.terminate()
+
+
+def test_several_threads_isolate() -> None:
+    expected = Module.read(TEXT)
+    optimize(expected, "default<O2>", [InlineAdvisor(small)])
+    made: list[bytes] = []
+
+    def work() -> None:
+        for _ in range(3):
+            module = Module.read(TEXT)
+            optimize(module, "default<O2>", [InlineAdvisor(small)], isolated=True)
+            made.append(module.bitcode())
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == [expected.bitcode()] * 9
+
+
+def test_the_module_and_the_advisors_are_in_use_meanwhile() -> None:
+    inside, outside = os.pipe(), os.pipe()
+
+    def policy(obs: Observation) -> bool:  # noqa: ARG001
+        os.write(inside[1], b"x")
+        os.read(outside[0], 1)
+        return True
+
+    module, advisor = Module.read(TEXT), InlineAdvisor(policy)
+    thread = threading.Thread(
+        target=optimize, args=(module, "default<O2>", [advisor]), kwargs={"isolated": True}
+    )
+    thread.start()
+    os.read(inside[0], 1)
+    uses: tuple[Callable[[], object], ...] = (
+        lambda: optimize(module, "globaldce"),
+        module.bitcode,
+        lambda: optimize(Module.read(TEXT), "default<O2>", [advisor]),
+        lambda: optimize(module, "globaldce", isolated=True),
+    )
+    try:
+        for use in uses:
+            with pytest.raises(InputError, match="expected it to be free, got one"):
+                use()
+    finally:
+        os.write(outside[1], b"x" * 4)
+        thread.join()
+    for end in (*inside, *outside):
+        os.close(end)
+    assert advisor.stats.decisions == 4
+
+
+@pytest.mark.parametrize(("isolated", "deadline"), [(False, 1.0), (True, 0.0), (True, float("nan"))])
+def test_a_wrong_deadline(isolated: bool, deadline: float) -> None:
+    for run in (emit, lambda module, **options: optimize(module, "dce", **options)):
+        with pytest.raises(InputError, match=r"(optimize|emit): expected (isolated=True with a|a) deadline"):
+            run(Module.read(TEXT), isolated=isolated, deadline=deadline)
+
+
+def test_no_descriptor_is_left() -> None:
+    optimize(Module.read(TEXT), "globaldce", isolated=True)
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        optimize(Module.read(TEXT), "globaldce", isolated=True)
+        with pytest.raises(CompilationError), warnings.catch_warnings():
+            optimize(Module.read(TEXT), "trigger-crash-module", isolated=True)
+    assert len(os.listdir("/proc/self/fd")) == before
