@@ -30,14 +30,19 @@ class Supply:
         """The runner's text, for people."""
         self._spec = spec
         self._timeout = timeout
-        self._point = find_point(point)
         self._lock = threading.Lock()
-        self._spare: Runner | None = None
-        try:
-            self._spare = make_runner(spec, self._point, timeout=timeout)
-        except SpecMismatchError as error:
-            hint = "name another point with --point, or the file of its custom features with --load"
-            raise restated(error, f"{error}; {hint}") from error
+        self._point, self._spare = self._first(point)
+
+    def _first(self, name: str) -> tuple[Point, Runner | None]:
+        """The decision point, and the first runner."""
+        for _ in range(2):  # making the runner may load a file that registers features
+            point = find_point(name)
+            try:
+                return point, make_runner(self._spec, point, timeout=self._timeout)
+            except SpecMismatchError as error:
+                wrong = error
+        hint = "name another point with --point, or the file of its custom features with --load"
+        raise restated(wrong, f"{wrong}; {hint}") from wrong
 
     def runner_for(self, point: Point) -> Runner:
         """A runner for a client that offers the tensors of `point`.

@@ -112,9 +112,16 @@ def test_no_log_of_a_compilation_that_fails_later(source: Path) -> None:
     flags = ("--passpilot-advise=mark=const:1", "--passpilot-inline=const:0")
     logs = ("--passpilot-log=mark=m.log", "--passpilot-log=mlir-inline=i.log")
     pipeline = "func.func(mark),advised-inline,test-nothing"
-    done = asked(source, pipeline.replace("test-nothing", "convert-func-to-llvm{use-bare-ptr-memref-call-conv}"))
+    done = asked(
+        source, pipeline.replace("test-nothing", "convert-func-to-llvm{use-bare-ptr-memref-call-conv}")
+    )
     assert done.code == 1, "a native pass fails"
-    done = asked(source, pipeline.replace("test-nothing", "convert-func-to-llvm{use-bare-ptr-memref-call-conv}"), *flags, *logs)
+    done = asked(
+        source,
+        pipeline.replace("test-nothing", "convert-func-to-llvm{use-bare-ptr-memref-call-conv}"),
+        *flags,
+        *logs,
+    )
     assert done.code == 1
     assert not list(source.parent.glob("*.log*"))
 
@@ -124,9 +131,15 @@ def test_no_log_of_a_compilation_that_fails_later(source: Path) -> None:
     [
         (["--passpilot-advise=mark"], "--passpilot-advise: expected POINT=RUNNER, got 'mark'"),
         (["--passpilot-advise=nosuch=const:1"], "expected one of"),
-        (["--passpilot-advise=inline=const:1"], "expected a point of MLIR's passes, got inline, which is LLVM's"),
+        (
+            ["--passpilot-advise=inline=const:1"],
+            "expected a point of MLIR's passes, got inline, which is LLVM's",
+        ),
         (["--passpilot-advise=mark=nosuch:1"], "runner scheme 'nosuch': expected one of"),
-        (["--passpilot-advise=mark=const:1", "--passpilot-advise=mark=const:0"], "one runner for the point mark"),
+        (
+            ["--passpilot-advise=mark=const:1", "--passpilot-advise=mark=const:0"],
+            "one runner for the point mark",
+        ),
         (["--passpilot-inline="], "--passpilot-inline: expected a value, got none"),
         (["--passpilot-inline=const:3"], "runner const:3: expected const:0 or const:1, got '3'"),
         (["--passpilot-log=x.log"], "--passpilot-log: expected an advisor that it is for, got none"),
