@@ -24,17 +24,19 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from passpilot import Module, emit, optimize
-from passpilot.passes.shipped.pipeline import MODULE
-from passpilot.plugin.errors import CompilationError
-from tests.corpus.build import bindir, build
-from tests.corpus.programs import programs
-from tests.passes.allocation.allocated import driver_output
+ROOT: Final = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from passpilot import Module, emit, optimize  # noqa: E402
+from passpilot.passes.shipped.pipeline import MODULE  # noqa: E402
+from passpilot.plugin.errors import CompilationError  # noqa: E402
+from tests.corpus.build import bindir, build  # noqa: E402
+from tests.corpus.programs import programs  # noqa: E402
+from tests.passes.allocation.allocated import driver_output  # noqa: E402
 
 if TYPE_CHECKING:
     from tests.corpus.programs import Program
 
-ROOT: Final = Path(__file__).parents[1]
 DEFAULT: Final = ("picosat", "libyaml")
 
 

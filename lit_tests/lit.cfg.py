@@ -10,10 +10,12 @@ from pathlib import Path
 
 import lit.formats
 
+from passpilot.plugin.version import MAJOR
+
 config = globals()["config"]  # lit runs this file with the configuration to fill in
 here = Path(__file__).resolve().parent
 venv = here.parent / ".venv" / "bin"
-llvm = subprocess.check_output(["llvm-config-22", "--bindir"], text=True).strip()
+llvm = subprocess.check_output([f"llvm-config-{MAJOR}", "--bindir"], text=True).strip()
 
 for number, action in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:  # as under nohup; the commands would inherit it

@@ -538,6 +538,9 @@ def parse_options(arguments: Sequence[str]) -> None: ...
 def tell_fatal_errors(descriptor: int) -> None:
     """Writes the reason of LLVM's fatal error to a descriptor."""
 
+def flush_output() -> None:
+    """Writes what LLVM and C have buffered for the standard streams."""
+
 def refuse_assembly_files() -> None:
     """From now on, assembly in modules reads no files."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 from passpilot.plugin import _core
 from passpilot.plugin.asking import advised_llvm, isolated_llvm
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.files import OutputFile
+from passpilot.plugin.files import OutputFile, check_output
 from passpilot.plugin.module import utf8
 from passpilot.plugin.origin import warn_user
 
@@ -46,7 +46,9 @@ class Remarks:
 
     @property
     def core(self) -> _core.RemarkOptions:
-        """The options as the core takes them."""
+        """The options as the core takes them; raises InputError for a path of another user's link."""
+        if self.output:
+            check_output(self.output)
         made = _core.RemarkOptions()
         made.file, made.filter = self.output, self.filter
         made.format, made.with_hotness = self.format, self.with_hotness

@@ -179,6 +179,18 @@ def write_files(contents: Mapping[str, bytes]) -> None:
             file.write(data)
 
 
+def check_output(path: str) -> None:
+    """Check the links of a path at which LLVM itself will write.
+
+    Raises:
+        InputError: it leads through a link that `OutputFile` would refuse.
+    """
+    try:
+        _followed(path)
+    except OSError as error:
+        raise InputError(f"{path}: expected a file to write, got: {error.strerror}") from error
+
+
 def _followed(path: str) -> str:
     """Follow all symbolic links of `path` and check who owns them; the end need not exist.
 

@@ -98,9 +98,7 @@ class _IsolatedCall:
             words = os.memfd_create("passpilot")
             stack.callback(os.close, words)
             self._reader, self._words, self._data = reader, words, bytearray()
-            for stream in (sys.stdout, sys.stderr):
-                with contextlib.suppress(AttributeError, OSError, ValueError):  # it may be None or closed
-                    stream.flush()
+            _flush()
             try:
                 self._pid = _fork()
                 if self._pid == 0:
@@ -173,6 +171,14 @@ class _IsolatedCall:
         raise CompilationError(f"{self._who}: expected it to finish, got {how}")
 
 
+def _flush() -> None:
+    """Write all buffered output, so that no process writes it twice or not at all."""
+    _core.flush_output()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # it may be None or closed
+            stream.flush()
+
+
 def _fork() -> int:
     with warnings.catch_warnings():
         # Python warns of locks that other threads may hold; the deadline bounds that.
@@ -189,9 +195,7 @@ def _live(run: Callable[[], _Answer], writer: int, words: int) -> NoReturn:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         _core.tell_fatal_errors(words)
         data = _pickled(run())
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(AttributeError, OSError, ValueError):
-                stream.flush()
+        _flush()
         _write(writer, len(data).to_bytes(_LENGTH, "little") + data)
         code = 0
     finally:

@@ -181,6 +181,10 @@ def read_model(data: bytes, folder: Path) -> None:
     read_graph(written(data, folder, "m.onnx"), Choices())
 
 
+def run_model(data: bytes, folder: Path) -> None:
+    make_runner(f"onnx:{written(data, folder, 'm.onnx')}", INLINE).close()
+
+
 @pytest.mark.parametrize("name", READERS)
 def test_a_few_mistakes(name: str, tmp_path: Path) -> None:
     data, reader = READERS[name]
@@ -196,12 +200,14 @@ def test_many_mistakes(name: str, tmp_path: Path) -> None:
     check(reader, data, tmp_path, range(20_000))
 
 
-def test_models_with_a_few_mistakes(tmp_path: Path) -> None:
-    check(read_model, (MODELS / "actor-13.onnx").read_bytes(), tmp_path, range(20))
+@pytest.mark.parametrize("reader", [read_model, run_model])
+def test_models_with_a_few_mistakes(reader: Reader, tmp_path: Path) -> None:
+    check(reader, (MODELS / "actor-13.onnx").read_bytes(), tmp_path, range(20))
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
+@pytest.mark.parametrize("reader", [read_model, run_model])
 @pytest.mark.parametrize("name", MODEL)
-def test_models_with_many_mistakes(name: str, tmp_path: Path) -> None:
-    check(read_model, (MODELS / f"{name}.onnx").read_bytes(), tmp_path, range(1000))
+def test_models_with_many_mistakes(name: str, reader: Reader, tmp_path: Path) -> None:
+    check(reader, (MODELS / f"{name}.onnx").read_bytes(), tmp_path, range(1000))

@@ -42,7 +42,6 @@ env LD_PRELOAD="$library $("clang++-$llvm" -print-file-name=libstdc++.so.6)" \
   ASAN_OPTIONS="$common:detect_leaks=0:detect_odr_violation=0" \
   UBSAN_OPTIONS="$common:print_stacktrace=1:halt_on_error=1" \
   TSAN_OPTIONS="$common:suppressions=$PWD/tools/tsan.suppressions" \
-  PASSPILOT_SANITIZED="$kind" \
   "$python" -m pytest -q -p no:cacheprovider "$@" || status=$?
 for report in "$findings"/*; do
   [ -f "$report" ] || continue

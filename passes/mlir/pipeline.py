@@ -234,9 +234,12 @@ def _one_thread(context: Any) -> Iterator[None]:
         InputError: called inside a pass while multithreading is on.
     """
     several = context.get_num_threads() > 1
-    if several and _RUNNING.runs:
-        told = "expected no pass around it where MLIR has several threads, got one; disable multithreading"
-        raise InputError(f"run_pipeline with advisors: {told}")
+    if _RUNNING.runs:
+        if several:
+            expected = "expected no pass around it where MLIR has several threads, got one"
+            raise InputError(f"run_pipeline with advisors: {expected}; disable multithreading")
+        yield  # the pass may be on MLIR's only thread, which cannot end itself
+        return
     context.enable_multithreading(False)
     try:
         yield

@@ -22,7 +22,14 @@ def test_inlining_of_a_real_program(corpus: Callable[[str, str], Path], tmp_path
     assert main([str(tmp_path / "m.onnx"), "-o", str(tmp_path / "m.so"), "-mcpu=native"]) == 0
     made = {}
     for spec in ("onnx:m.onnx", "aot:m.so"):
-        flags = ["-passes=default<Oz>", f"--inline={spec}?map=x:*", f"--log={spec}.log", "-o", "-"]
+        flags = [
+            "-passes=default<Oz>",
+            f"--inline={spec}?map=x:*",
+            "--size-budget=1.5",
+            f"--log={spec}.log",
+            "-o",
+            "-",
+        ]
         done = passpilot("opt", corpus("lz4", "Oz"), *flags, cwd=tmp_path)
         assert done.code == 0
         made[spec] = done.out

@@ -89,6 +89,37 @@ def test_a_fatal_error_of_llvm_is_an_exception() -> None:
     assert module.bitcode() == before
 
 
+UNSTEADY: Final = """\
+target triple = "x86_64-pc-linux-gnu"
+declare { i64, i1 } @llvm.umul.with.overflow.i64(i64, i64)
+define i1 @f(i32 %n) {
+  br label %loop
+loop:
+  %i = phi i32 [ 0, %0 ], [ 1, %again ]
+  %more = icmp slt i32 %i, %n
+  br i1 %more, label %again, label %done
+again:
+  call void null()
+  br label %loop
+done:
+  %wide = sext i32 %n to i64
+  %bytes = call { i64, i1 } @llvm.umul.with.overflow.i64(i64 %wide, i64 4)
+  %lost = extractvalue { i64, i1 } %bytes, 1
+  ret i1 %lost
+}
+"""
+"""InstCombine needs more than one iteration, which is a fatal error unless the pipeline allows it."""
+
+
+def test_a_pass_that_ends_the_process_is_an_exception() -> None:
+    module = Module.read(UNSTEADY.encode())
+    with pytest.raises(
+        CompilationError, match="LLVM: Instruction Combining on f did not reach a fixpoint after 1"
+    ):
+        optimize(module, "instcombine", isolated=True)
+    optimize(module, "instcombine<no-verify-fixpoint>", isolated=True)
+
+
 def test_a_crash_is_an_exception(tmp_path: Path) -> None:
     module, advisor = Module.read(TEXT), InlineAdvisor("const:1", log=str(tmp_path / "log"))
     before = module.bitcode()
@@ -136,9 +167,9 @@ import os, signal, sys, time
 import passpilot
 
 def policy(obs):
+    os.write(1, b"%d\\n" % os.getpid())
+    os.kill(os.getpid(), signal.SIGINT)  # a terminal signals both
     os.kill(os.getppid(), signal.SIGINT)
-    os.kill(os.getpid(), signal.SIGINT)  # as a terminal does
-    print(os.getpid(), flush=True)
     time.sleep(1000)
 
 module = passpilot.Module.read(sys.stdin.buffer.read())
@@ -155,11 +186,10 @@ def test_ctrl_c_ends_it() -> None:
         [sys.executable, "-c", INTERRUPTED], input=TEXT, capture_output=True, timeout=GENEROUS, check=False
     )
     assert (done.returncode, done.stderr) == (0, b"")
-    lines = done.stdout.decode().split()
-    assert lines[-1] == "interrupted"
-    for child in lines[:-1]:
-        with pytest.raises(ProcessLookupError):
-            os.kill(int(child), 0)
+    child, told = done.stdout.decode().split()
+    assert told == "interrupted"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(child), 0)
 
 
 class LocalError(Exception):
@@ -297,6 +327,42 @@ def test_the_module_and_the_advisors_are_in_use_meanwhile() -> None:
     for end in (*inside, *outside):
         os.close(end)
     assert advisor.stats.decisions == 4
+
+
+OUTPUT: Final = """
+import ctypes, sys
+import passpilot
+
+c = ctypes.CDLL(None)
+
+def policy(obs):
+    c.puts(b"c, within")
+    print("python, within")
+    return True
+
+module = passpilot.Module.read(sys.stdin.buffer.read())
+c.puts(b"c, before")
+print("python, before")
+passpilot.optimize(module, "default<O2>", [passpilot.InlineAdvisor(policy)], isolated=True)
+c.puts(b"c, after")
+print("python, after")
+"""
+
+
+def test_output_appears_once() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", OUTPUT],
+        input=program(1).encode(),
+        capture_output=True,
+        timeout=GENEROUS,
+        check=True,
+    )
+    lines = done.stdout.decode().splitlines()
+    assert sorted(lines) == sorted(f"{who}, {when}" for who in ("c", "python") for when in TIMES)
+    assert [line.partition(", ")[2] for line in lines[:4]] == [when for when in TIMES[:2] for _ in range(2)]
+
+
+TIMES: Final = ("before", "within", "after")
 
 
 @pytest.mark.parametrize(("isolated", "deadline"), [(False, 1.0), (True, 0.0), (True, float("nan"))])

@@ -12,6 +12,7 @@ from typing import Final
 
 import pytest
 
+from passpilot import Module, Remarks, optimize
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import write_file
 from tests.plugin.native.stock.tools import tool
@@ -146,6 +147,16 @@ def test_files_of_ones_own(name: str, write: Callable[[Path], str], tmp_path: Pa
 @pytest.mark.parametrize("name", OTHERS)
 def test_files_of_others(name: str, write: Callable[[Path], str], tmp_path: Path) -> None:
     check(OTHERS[name], write, tmp_path / "folder")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files of other users")
+def test_remarks_which_llvm_writes(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    link("own/target", NOBODY)(folder)
+    with pytest.raises(InputError, match=REFUSED):
+        optimize(Module.read(IR.encode()), "default<O2>", remarks=Remarks(output=str(folder / "out")))
+    assert (folder / "own" / "target").read_text() == "old"
 
 
 def test_a_link_within_the_path(write: Callable[[Path], str], tmp_path: Path) -> None:

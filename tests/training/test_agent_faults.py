@@ -222,6 +222,22 @@ def test_a_crash_ends_the_episode_only(client: CompilerClient) -> None:
         client.step(1)
 
 
+FATAL: Final = b"""\
+target triple = "x86_64-pc-linux-gnu"
+declare void @llvm.aarch64.hint(i32)
+define void @f() {
+  call void @llvm.aarch64.hint(i32 0)
+  ret void
+}
+"""
+"""LLVM cannot select an instruction, and ends its process."""
+
+
+def test_a_fatal_error_of_llvm_ends_the_episode_only(client: CompilerClient) -> None:
+    with pytest.raises(CompilationError, match=r"exit code 1: .*error: LLVM: Cannot select: .*aarch64"):
+        client.reset(FATAL, point="inline", pipeline="default<Oz>", reward="native-size")
+
+
 def test_a_worker_that_died_while_it_waited_is_replaced(tmp_path: Path) -> None:
     with served(tmp_path) as service, service.client() as client:
         (worker,) = service.workers()

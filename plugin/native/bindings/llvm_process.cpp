@@ -8,7 +8,10 @@
 #include "../hosted/assembly_files.h"
 #include "../hosted/setup.h"
 #include "../hosted/target.h"
+#include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Host.h"
+
+#include <cstdio>
 
 namespace passpilot {
 
@@ -21,6 +24,13 @@ void bindLLVM(nb::module_ &M) {
   M.def("parse_options", &parseOptions, nb::arg("arguments"));
   M.def("tell_fatal_errors", &tellFatalErrors, nb::arg("descriptor"),
         "Writes the reason of LLVM's fatal error to a descriptor.");
+  M.def(
+      "flush_output",
+      [] {
+        llvm::outs().flush();
+        std::fflush(nullptr);
+      },
+      "Writes what LLVM and C have buffered for the standard streams.");
   M.def("refuse_assembly_files", &refuseAssemblyFiles,
         "From now on, assembly in modules reads no files.");
   M.def("statistics", &statistics);

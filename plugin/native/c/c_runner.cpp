@@ -18,11 +18,11 @@ namespace passpilot {
 static std::string textOf(const char *Text) { return Text ? Text : ""; }
 
 void CallerQuestion::setPlace(const passpilot_place *To) {
-  const passpilot_place P = To ? *To : passpilot_place();
-  Caller = textOf(P.caller);
-  Callee = textOf(P.callee);
-  File = textOf(P.file);
-  Place = {Caller, Callee, File, {}, P.line, P.column};
+  const passpilot_place Given = To ? *To : passpilot_place();
+  Caller = textOf(Given.caller);
+  Callee = textOf(Given.callee);
+  File = textOf(Given.file);
+  Place = {Caller, Callee, File, {}, Given.line, Given.column};
 }
 
 std::string CallerQuestion::forbidden(Advice A) {

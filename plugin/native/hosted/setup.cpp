@@ -24,11 +24,14 @@
 
 using namespace llvm;
 
-// Registers -mcpu, -mattr and so on, unless the compiler that has loaded
-// libpasspilot.so already did.
-static const auto *CodeGenFlags = cl::getRegisteredOptions().count("mcpu")
-                                      ? nullptr
-                                      : new codegen::RegisterCodeGenFlags;
+/// Registers -mcpu, -mattr and so on, unless the compiler that has loaded
+/// libpasspilot.so already did.
+static bool registerFlags() noexcept {
+  if (!cl::getRegisteredOptions().contains("mcpu"))
+    static const codegen::RegisterCodeGenFlags Flags;
+  return true;
+}
+[[maybe_unused]] static const bool FlagsRegistered = registerFlags();
 
 namespace passpilot {
 

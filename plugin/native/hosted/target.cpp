@@ -32,7 +32,7 @@ std::string featuresOf(const TargetOptions &O) {
   return O.Features.empty() ? codegen::getFeaturesStr() : O.Features;
 }
 
-static Triple orDefault(Triple T) {
+static Triple orDefault(const Triple &T) {
   return T.getTriple().empty() ? Triple(sys::getDefaultTargetTriple()) : T;
 }
 
@@ -45,7 +45,7 @@ makeTarget(Triple T, StringRef CPU, StringRef Features,
            const llvm::TargetOptions &Flags, CodeGenOptLevel Level,
            std::optional<Reloc::Model> Relocation) {
   OptionsInUse::ifAlone(forgetTargets);
-  T = orDefault(std::move(T));
+  T = orDefault(T);
   const std::string March = codegen::getMArch(), Given = T.str();
   std::string Error;
   if (const Target *Found = TargetRegistry::lookupTarget(March, T, Error)) {

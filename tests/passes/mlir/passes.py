@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -36,6 +37,10 @@ def define(run: Run, anchor: str = "", name: str = "test-pass") -> str:
 
     mlir.pass_(name, anchor=anchor)(Made)
     return name
+
+
+SEVERAL: Final = len(os.sched_getaffinity(0)) > 1
+"""Whether MLIR has several threads: it has one per processor that it may use."""
 
 
 def parsed(text: str = TEXT, threads: bool = False) -> Any:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Final
 import pytest
 
 from passpilot.plugin.toolchain import c_library, include_folder
-from tests.plugin.native.c.test_programs import STRICT, flags, run
+from tests.plugin.native.c.test_programs import POLICY, STRICT, flags, run
 
 CLIENT: Final = r"""
 #include <passpilot.h>
@@ -73,7 +74,25 @@ int main(void) {
   return 0;
 }
 """
-LAST: Final = re.compile(r"  void \(\*warn\)\(void \*data, const char \*text\);\n  void \*warn_data;\n")
+THROWS: Final = r"""
+#include <passpilot.h>
+#include <iostream>
+#include <stdexcept>
+
+static void warn(void *, const char *) { throw std::runtime_error("thrown by the client"); }
+
+int main() {
+  const passpilot_point point = {"toy", nullptr, 0, nullptr, {PASSPILOT_FLAG, 0, nullptr, 0, 0}};
+  passpilot_options options = PASSPILOT_OPTIONS_INIT;
+  options.default_on_error = 1;
+  options.warn = warn;
+  passpilot_runner *runner = passpilot_runner_create("python:policy.py:breaks", &point, &options);
+  passpilot_advice advice;
+  std::cout << passpilot_runner_evaluate(runner, &advice) << " " << passpilot_last_error() << std::endl;
+  std::cout << passpilot_runner_evaluate(runner, &advice) << std::endl;
+  passpilot_runner_destroy(runner);
+}
+"""
 
 
 def built(folder: Path, *, cut: str = "", add: str = "") -> Path:
@@ -84,10 +103,7 @@ def built(folder: Path, *, cut: str = "", add: str = "") -> Path:
         (include / header.name).write_text(header.read_text())
     header = include / "passpilot.h"
     text = header.read_text()
-    members, end = (
-        re.search(r"typedef struct passpilot_options \{\n(.*?)\} passpilot_options;", text, re.DOTALL),
-        "",
-    )
+    members = re.search(r"typedef struct passpilot_options \{\n(.*?)\} passpilot_options;", text, re.DOTALL)
     assert members
     kept = members[1].partition(f"  {cut}")[0] if cut else members[1]
     text = text.replace(members[1], kept.rpartition("/*")[0] if kept.rstrip().endswith("*/") else kept + add)
@@ -95,7 +111,7 @@ def built(folder: Path, *, cut: str = "", add: str = "") -> Path:
     values = ["sizeof(passpilot_options)", "10.0", "0", *["NULL"] * 4][:count] + ["NULL"] * bool(add)
     initial = re.compile(r"\{sizeof\(passpilot_options\).*\}")
     assert initial.search(text)
-    header.write_text(initial.sub("{" + ", ".join(values) + "}", text) + end)
+    header.write_text(initial.sub("{" + ", ".join(values) + "}", text))
     (folder / "client.c").write_text(CLIENT)
     run("cc", "-std=c99", *STRICT, f"-I{include}", "client.c", *flags(), "-o", "client", cwd=folder)
     return folder / "client"
@@ -120,8 +136,19 @@ def test_programs_ask_for_the_library_of_the_headers_version(tmp_path: Path) -> 
     assert c_library().name == "libpasspilot_c.so.1"
 
 
+@pytest.mark.skipif(
+    "libclang_rt" in os.environ.get("LD_PRELOAD", ""),
+    reason="a sanitizer ends the process where memory ends",
+)
 def test_nothing_is_thrown_where_memory_ends(tmp_path: Path) -> None:
     (tmp_path / "poor.c").write_text(POOR)
     run("cc", "-std=gnu99", *STRICT, "poor.c", *flags(), "-o", "poor", cwd=tmp_path)
     told = run(tmp_path / "poor", cwd=tmp_path).splitlines()
     assert told == ["passpilot: expected memory, got none"] * 2 + ["advice"]
+
+
+def test_an_exception_of_a_callback_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "policy.py").write_text(POLICY)
+    (tmp_path / "throws.cpp").write_text(THROWS)
+    run("c++", "-std=c++17", "throws.cpp", *flags(), "-o", "throws", cwd=tmp_path)
+    assert run(tmp_path / "throws", cwd=tmp_path) == "1 thrown by the client\n0\n"
