@@ -23,6 +23,7 @@ class CompilationAdvisors:
 
     def __init__(self) -> None:
         self._advisors: dict[str, tuple[PointAdvisor, _core.Advisor]] = {}
+        self._failure: BaseException | None = None
 
     def advise(self, advisor: PointAdvisor) -> None:
         """Let an advisor take the decisions of its point.
@@ -51,12 +52,14 @@ class CompilationAdvisors:
             ASKED.reset(token)
 
     def raise_failure(self) -> None:
-        """Raise the failure of an advisor, if one has failed."""
-        for advisor, core in self._advisors.values():
-            if core.failure is not None:
-                if error := _finished(advisor, None):
-                    raise error
-                return
+        """Raise the failure of an advisor, if one has failed; again, if it has been raised before."""
+        if self._failure is None:
+            for advisor, core in self._advisors.values():
+                if core.failure is not None:
+                    self._failure = _finished(advisor, None)
+                    break
+        if self._failure is not None:
+            raise self._failure
 
     def end(self, *, good: bool, stats: bool) -> None:
         """End the compilation: close the advisors, and raise their errors.

@@ -88,6 +88,7 @@ class PassWorker:
         before = _printed(made, alone=request.inside)
         pipeline = self._pipeline(f"{request.operation}({request.element})")
         advisors = self._advisors[request.compilation]
+        advisors.raise_failure()
         try:
             with advisors.asked():
                 pipeline.run(made, tell=partial(_tell, told))
