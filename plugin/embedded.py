@@ -52,9 +52,17 @@ class Teller:
 
     def __call__(self, kind: str, text: str, place: tuple[str, int, int] = ("", 0, 0)) -> None:
         """Pass a message of a kind: ``error``, ``warning``, or another that the library expects."""
-        data = text.encode("utf-8", "surrogateescape")
+        data = _bytes_of(text)
         file, line, column = place
         self._tell(self._address, kind.encode(), data, len(data), os.fsencode(file), line, column)
+
+
+def _bytes_of(text: str) -> bytes:
+    """The text in UTF-8; bytes that were none of UTF-8 stay, other surrogates become escapes."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace")
 
 
 def load(files: bytes) -> None:

@@ -139,6 +139,9 @@ def restated(error: Error, text: str) -> Error:
     assert issubclass(kind, Error), "the first class of ours that an error derives from"
     made = kind(text)
     if isinstance(error, RunnerError) and isinstance(made, RunnerError):
-        made.fatal = error.fatal
+        try:
+            made.fatal = error.fatal
+        except Exception:  # noqa: BLE001  (the user's class has a property that raises)
+            made.fatal = False
     made.__cause__ = error
     return made

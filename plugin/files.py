@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`OutputFile`: an output file that appears whole or not at all.
+"""`OutputFile`: an output file that appears whole or not at all. `read_regular`: reads what a user names.
 
 A regular file has no name until it is complete, so even a killed process leaves no partial file. If the file
 system does not support nameless files, the data goes to a temporary file in the same folder, which is then
@@ -35,6 +35,10 @@ _DESCRIPTOR: Final = re.compile(
 
 _MOST_LINKS: Final = 40
 """The most symbolic links that Linux follows in one name."""
+
+
+_MOST_BYTES: Final = 0x7FFFFFFF
+"""The largest input; ONNX's format has no larger models."""
 
 
 class OutputFile:
@@ -154,6 +158,27 @@ class OutputFile:
             self.commit()
         else:
             self.discard()
+
+
+def read_regular(path: str | os.PathLike[str]) -> bytes:
+    """The contents of a regular file of less than 2 GiB; a FIFO is refused, where `open` would wait.
+
+    `plugin/native/runtime/input_file.h` follows the same rule.
+
+    Raises:
+        OSError: the file cannot be read, or is not a regular file.
+    """
+    with open(path, "rb", opener=_open_at_once) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+        if status.st_size > _MOST_BYTES:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), os.fspath(path))
+        return file.read()
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def write_file(path: str, data: bytes) -> None:

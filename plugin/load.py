@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.failures import headline
+from passpilot.plugin.files import read_regular
 from passpilot.plugin.origin import line_in
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def _run(place: Path, shown: str) -> None:
 
 def _read(place: Path, shown: str) -> bytes:
     try:
-        return place.read_bytes()
+        return read_regular(place)
     except OSError as error:
         msg = f"file {shown}: expected a Python file that can be read, got: {error.strerror}"
         raise InputError(msg) from error

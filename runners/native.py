@@ -32,6 +32,7 @@ from passpilot.features.domain import Choice, Flag, Number
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin import _core
 from passpilot.plugin.errors import AdviceError, ModelError, RunnerSpecError
+from passpilot.plugin.files import read_regular
 from passpilot.runners.base import Runner, own_features
 from passpilot.runners.spec import runner_keys
 
@@ -205,7 +206,7 @@ def _model_runner(
 
 def _read(path: str) -> bytes:
     try:
-        return Path(path).read_bytes()
+        return read_regular(path)
     except OSError as error:
         msg = f"model {path}: expected an ONNX file, got: {error.strerror}"
         raise ModelError(msg) from error

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field, replace
 from math import prod
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -20,6 +19,7 @@ from google.protobuf.message import Message
 from onnx import helper, numpy_helper
 
 from passpilot.plugin.errors import ModelError, RunnerSpecError
+from passpilot.plugin.files import read_regular
 from passpilot.runners.aot import (  # noqa: F401  (importing them registers operators)
     classic,
     elementwise,
@@ -119,7 +119,7 @@ def read_graph(path: str, choices: Choices) -> Graph:
 
 def _read(path: str) -> tuple[bytes, onnx.ModelProto]:
     try:
-        data = Path(path).read_bytes()
+        data = read_regular(path)
         model = onnx.load(path)
     except OSError as error:
         msg = f"model {path}: expected an ONNX file, got: {error.strerror or error}"

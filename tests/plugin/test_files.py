@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.files import OutputFile, write_file
+from passpilot.plugin.files import OutputFile, read_regular, write_file
 
 OPEN: Callable[..., int] = os.open
 
@@ -82,3 +82,16 @@ def test_a_place_that_goes_away(tmp_path: Path) -> None:
         file.commit()
     assert os.listdir(folder) == ["a"]
     assert file.fd == -1
+
+
+@pytest.mark.parametrize("name", ["fifo", "/dev/zero", "folder", "absent", "circle"])
+def test_only_a_regular_file_is_read(tmp_path: Path, name: str) -> None:
+    """`open` would wait for a writer of the FIFO, and read /dev/zero without end."""
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / "file").write_bytes(b"text")
+    (tmp_path / "link").symlink_to("file")
+    with pytest.raises(OSError, match=r"regular|directory|symbolic"):
+        read_regular(tmp_path / name)
+    assert read_regular(tmp_path / "link") == b"text"

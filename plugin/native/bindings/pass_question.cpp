@@ -47,7 +47,7 @@ public:
       P.File = File;
       P.Caller = Caller;
       P.Callee = Callee;
-    } catch (nb::python_error &) {
+    } catch (std::exception &) {
       return {}; // a stale view has no place
     }
     return P;

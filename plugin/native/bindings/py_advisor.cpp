@@ -7,7 +7,8 @@
 
 namespace passpilot {
 
-bool guarded(PyAdvisor &A, FailureKind K, const std::function<bool()> &Body) {
+bool guarded(PyAdvisor &A, FailureKind K,
+             const std::function<bool()> &Body) noexcept {
   if (interpreterEnds()) {
     A.Session->noteFailure(FailureKind::Interrupt, "the interpreter ends");
     return false;
@@ -23,10 +24,14 @@ bool guarded(PyAdvisor &A, FailureKind K, const std::function<bool()> &Body) {
   return false;
 }
 
-bool isFatal(nb::handle Value) {
-  nb::object Type =
-      nb::module_::import_("passpilot.plugin.errors").attr("RunnerError");
-  return nb::isinstance(Value, Type) && Value.attr("fatal").is(Py_True);
+bool isFatal(nb::handle Value) noexcept {
+  try {
+    nb::object Type =
+        nb::module_::import_("passpilot.plugin.errors").attr("RunnerError");
+    return nb::isinstance(Value, Type) && Value.attr("fatal").is(Py_True);
+  } catch (nb::python_error &) { // a property of the user's class has raised
+    return false;
+  }
 }
 
 bool isInterrupt(nb::handle Value) {

@@ -52,7 +52,8 @@ struct PyAdvisor {
 /// Runs \p Body, which calls into Python, with the GIL. Exceptions must not
 /// cross LLVM's frames: an exception becomes the session's failure, and the
 /// result is false.
-bool guarded(PyAdvisor &A, FailureKind K, const std::function<bool()> &Body);
+bool guarded(PyAdvisor &A, FailureKind K,
+             const std::function<bool()> &Body) noexcept;
 
 /// A bool for a Flag, else a number.
 nb::object pythonAdvice(PyAdvisor &A, Advice Answer);
@@ -61,7 +62,7 @@ nb::object pythonAdvice(PyAdvisor &A, Advice Answer);
 nb::object adviceOf(const TensorSpec &Spec, Advice A);
 
 /// Whether \p Value is a passpilot error that ends its runner for good.
-bool isFatal(nb::handle Value);
+bool isFatal(nb::handle Value) noexcept;
 /// Whether \p Value is a KeyboardInterrupt or SystemExit.
 bool isInterrupt(nb::handle Value);
 

@@ -64,7 +64,7 @@ void readAnswer(nb::handle Answer, PassResult &R) {
 /// Calls \p Run on the unit. Exceptions must not cross LLVM's frames. GIL:
 /// taken for the call.
 PassResult runBody(PyPasses &Mine, const nb::object &Run,
-                   const PassUnit &Unit) {
+                   const PassUnit &Unit) noexcept {
   PassResult R;
   if (interpreterEnds()) {
     R.Failure = "the interpreter ends";

@@ -6,18 +6,17 @@
 #include "../runtime/log_file.h"
 #include "../runtime/runner_spec.h"
 
+#include "firewall.h"
 #include "python.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Signals.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <mutex>
 #include <set>
 
 using namespace llvm;
-namespace fs = std::filesystem;
 
 namespace passpilot {
 
@@ -200,7 +199,7 @@ std::string report(const Session &S, const std::string &Who) {
   return Text + Time;
 }
 
-std::unique_ptr<Advisor> makeAdvisor(const AdvisorOptions &O, const Point &P,
+static std::unique_ptr<Advisor> made(const AdvisorOptions &O, const Point &P,
                                      Messages &Told) {
   if (!isFirst(O.Log, Told))
     return nullptr;
@@ -222,6 +221,17 @@ std::unique_ptr<Advisor> makeAdvisor(const AdvisorOptions &O, const Point &P,
     return A;
   A->finish(false, Told);
   return nullptr;
+}
+
+std::unique_ptr<Advisor> makeAdvisor(const AdvisorOptions &O, const Point &P,
+                                     Messages &Told) {
+  std::unique_ptr<Advisor> A;
+  contained(Told, [&] { A = made(O, P, Told); });
+  if (!A && Told.empty())
+    Told.push_back({"error", P.Name + " advisor: expected runner " + O.Runner +
+                                 " or the reason why there is none, got "
+                                 "neither"});
+  return A;
 }
 
 } // namespace passpilot

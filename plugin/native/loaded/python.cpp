@@ -34,10 +34,11 @@ extern "C" void passpilotTell(Messages *Teller, const char *Kind,
 /// The Python program of the environment that this plugin is installed in, else
 /// of the build. From its path, the library finds the packages.
 std::string program() {
+  std::error_code Ignored;
   for (fs::path Folder = pluginFolder(); Folder.has_relative_path();
        Folder = Folder.parent_path())
     if (fs::path Program = Folder / "bin" / ("python" + Version);
-        fs::exists(Program))
+        fs::exists(Program, Ignored))
       return Program.string();
   return (fs::path(PASSPILOT_PYTHON_LIBDIR).parent_path() / "bin" /
           ("python" + Version))
@@ -247,10 +248,11 @@ std::string onnxLibrary() {
   const fs::path Folder =
       fs::path(pluginFolder()).parent_path().parent_path() / "onnxruntime/capi";
   std::string Found;
-  std::error_code Missing;
-  for (const auto &Entry : fs::directory_iterator(Folder, Missing))
-    if (Entry.path().filename().string().rfind("libonnxruntime.so", 0) == 0)
-      Found = std::max(Found, Entry.path().string());
+  std::error_code Ignored; // then there is no more entry
+  for (fs::directory_iterator Entry(Folder, Ignored), End; Entry != End;
+       Entry.increment(Ignored))
+    if (Entry->path().filename().string().rfind("libonnxruntime.so", 0) == 0)
+      Found = std::max(Found, Entry->path().string());
   return Found;
 }
 

@@ -2,6 +2,8 @@
 //
 // `advised-inline`: MLIR's inliner, which asks a runner about each call.
 
+#include "../loaded/firewall.h"
+
 #include "inlining.h"
 #include "mlir_compilation.h"
 #include "mlir_passes.h"
@@ -74,6 +76,7 @@ private:
   }
   std::string wrongOption() const;
   bool canSimplify(const CallGraph &Graph);
+  void adviseCalls();
   bool advise(Advisor &Advised, CallGraph &Graph, Location &Where);
   LogicalResult inlineCalls(CallGraph &Graph, Inlining *Advised, bool Marked);
 };
@@ -133,6 +136,14 @@ LogicalResult AdvisedInline::initialize(MLIRContext *Context) {
 }
 
 void AdvisedInline::runOnOperation() {
+  Messages Told;
+  if (contained(Told, [&] { adviseCalls(); }))
+    return;
+  emitMessages(Told, getOperation()->getLoc());
+  signalPassFailure();
+}
+
+void AdvisedInline::adviseCalls() {
   Operation *Root = getOperation();
   if (!Root->hasTrait<OpTrait::SymbolTable>()) {
     emitError(Root->getLoc())

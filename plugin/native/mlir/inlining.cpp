@@ -2,6 +2,8 @@
 
 #include "inlining.h"
 
+#include "../loaded/firewall.h"
+
 #include "llvm/ADT/SCCIterator.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -33,6 +35,14 @@ std::optional<bool> Inlining::ask(const ResolvedCall &Call) {
 }
 
 bool Inlining::wants(const ResolvedCall &Call) {
+  Messages Told;
+  bool Wanted = false;
+  if (!contained(Told, [&] { Wanted = decide(Call); }))
+    S.abandon(FailureKind::Model, Told.back().Text);
+  return Wanted;
+}
+
+bool Inlining::decide(const ResolvedCall &Call) {
   Waiting = nullptr;
   FunctionSummary *Caller = Summary.find(Call.sourceNode);
   FunctionSummary *Callee = Summary.find(Call.targetNode);

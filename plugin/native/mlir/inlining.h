@@ -21,6 +21,7 @@ public:
         Where(Root->getLoc()) {}
 
   /// The inliner's question; the answer takes earlier inlining into account.
+  /// An exception fails the session.
   bool wants(const mlir::Inliner::ResolvedCall &Call);
   /// Called when the inliner inlines the call that was just decided.
   void inlining(bool Moved);
@@ -44,6 +45,7 @@ private:
   FunctionSummary *Waiting = nullptr, *Into = nullptr;
   mlir::Operation *Replaced = nullptr;
 
+  bool decide(const mlir::Inliner::ResolvedCall &Call);
   /// Returns nothing if the call cannot be inlined, or after a failure.
   std::optional<bool> ask(const mlir::Inliner::ResolvedCall &Call);
 };

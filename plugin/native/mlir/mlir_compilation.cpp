@@ -2,6 +2,8 @@
 
 #include "mlir_compilation.h"
 
+#include "../loaded/firewall.h"
+
 #include "inline_point.h"
 #include "mlir_passes.h"
 
@@ -53,10 +55,12 @@ bool MLIRCompilation::begin() {
     return failure(); // the tool's own handler reports it
   });
   Messages Told;
-  if (const auto Points = advisedPoints(Told))
-    for (const Advised &Each : *Points)
-      if (!add(Each, Told))
-        break;
+  contained(Told, [&] {
+    if (const auto Points = advisedPoints(Told))
+      for (const Advised &Each : *Points)
+        if (!add(Each, Told))
+          break;
+  });
   return emitMessages(Told, UnknownLoc::get(Context));
 }
 
@@ -105,7 +109,7 @@ MLIRCompilation::~MLIRCompilation() {
     return;
   Context->getDiagEngine().eraseHandler(Handler);
   Messages Told;
-  end(Told);
+  contained(Told, [&] { end(Told); });
   if (!emitMessages(Told, UnknownLoc::get(Context)) && !Failed) {
     // MLIR takes the compilation for a success, and is about to keep the
     // output.

@@ -2,6 +2,8 @@
 //
 // The entry point for MLIR's stock tools: `mlir-opt --load-pass-plugin=`.
 
+#include "../loaded/firewall.h"
+
 #include "mlir_compilation.h"
 #include "mlir_passes.h"
 #include "version.h"
@@ -39,9 +41,12 @@ bool sharesMLIR() {
   return Loaded.MLIR < Loaded.Ours;
 }
 
-void load(const std::string &Files) {
+/// MLIR calls this: an exception ends the tool, as any other error.
+void load(const std::string &Files) noexcept {
   Messages Told;
-  if (!registerUserPasses(Files, Told))
+  bool Good = false;
+  contained(Told, [&] { Good = registerUserPasses(Files, Told); });
+  if (!Good)
     refuse(Told.back().Text);
 }
 
@@ -49,8 +54,9 @@ void load(const std::string &Files) {
 /// the tool parses it. After an error, the tool refuses the unknown name.
 void find(const std::string &Pipeline) {
   Messages Told;
-  if (!registerNamedPasses(Pipeline, Told))
-    llvm::WithColor::error() << Told.back().Text << "\n";
+  contained(Told, [&] { (void)registerNamedPasses(Pipeline, Told); });
+  for (const Message &M : Told)
+    llvm::WithColor::error() << M.Text << "\n";
 }
 
 void watchPipeline() {

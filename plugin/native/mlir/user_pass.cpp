@@ -5,6 +5,8 @@
 // operation goes there and comes back as text, in the generic form with
 // locations.
 
+#include "../loaded/firewall.h"
+
 #include "exchange.h"
 #include "mlir_compilation.h"
 #include "mlir_passes.h"
@@ -52,14 +54,18 @@ private:
   const Definition &D;
   std::string Options;
   std::shared_ptr<MLIRCompilation> Shared;
+
+  void runInPython();
 };
 
 LogicalResult MLIRUserPass::initializeOptions(
     StringRef Text, function_ref<LogicalResult(const Twine &)> Refuse) {
-  Options = Text.str();
   Messages Told;
-  if (const auto *Calls = python<MLIRCalls>(Told))
-    Calls->Check(&Told, D.Name.c_str(), Options.c_str());
+  contained(Told, [&] {
+    Options = Text.str();
+    if (const auto *Calls = python<MLIRCalls>(Told))
+      Calls->Check(&Told, D.Name.c_str(), Options.c_str());
+  });
   for (const Message &M : Told)
     if (M.isError())
       return Refuse(M.Text);
@@ -75,6 +81,14 @@ LogicalResult MLIRUserPass::initialize(MLIRContext *Context) {
 }
 
 void MLIRUserPass::runOnOperation() {
+  Messages Told;
+  if (contained(Told, [&] { runInPython(); }))
+    return;
+  emitMessages(Told, getOperation()->getLoc());
+  signalPassFailure();
+}
+
+void MLIRUserPass::runInPython() {
   Operation *Op = getOperation();
   auto Refuse = [&](const Twine &Text) {
     emitError(Op->getLoc()) << "pass " << D.Name << ": expected " << Text;

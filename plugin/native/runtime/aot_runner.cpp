@@ -4,6 +4,7 @@
 // interpreter.
 
 #include "../include/passpilot_model.h"
+#include "input_file.h"
 #include "model_runner.h"
 #include "onnx_tensor.h"
 
@@ -12,7 +13,6 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <elf.h>
-#include <fcntl.h>
 #include <fstream>
 #include <sstream>
 #include <sys/mman.h>
@@ -49,20 +49,19 @@ std::string complaint(std::ifstream File) {
   return "";
 }
 
-/// The descriptor of an in-memory copy of the file at \p Path, or -1.
-/// If a read fails, the copy is incomplete and complaint() refuses
-/// it.
-int copyOf(const std::string &Path) {
-  const int From = open(Path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+/// The descriptor of an in-memory copy of the file at \p Path, or -1 with \p
+/// Why set. If a read fails, the copy is incomplete and complaint() refuses it.
+int copyOf(const std::string &Path, std::string &Why) {
+  const int From = openInput(Path, Why);
   if (From < 0)
     return -1;
   const int To = memfd_create("passpilot-model", MFD_CLOEXEC);
-  const int Why = errno;
+  if (To < 0)
+    Why = std::strerror(errno);
   const size_t AtOnce = 1 << 30;
   while (To >= 0 && sendfile(To, From, nullptr, AtOnce) > 0)
     ;
   close(From);
-  errno = Why;
   return To;
 }
 
@@ -122,9 +121,10 @@ private:
 bool AotRunner::open(const std::string &Path,
                      const std::vector<std::string> &Features) {
   const std::string Expected = "expected a model of 'passpilot aot', got ";
-  File = copyOf(Path);
+  std::string Why;
+  File = copyOf(Path, Why);
   if (File < 0)
-    return fail(Expected + std::strerror(errno));
+    return fail(Expected + Why);
   const std::string Name = "/proc/self/fd/" + std::to_string(File);
   if (std::string Wrong = complaint(std::ifstream(Name, std::ios::binary));
       !Wrong.empty())

@@ -2,17 +2,15 @@
 
 #include "runner_spec.h"
 
-#include <cerrno>
+#include "input_file.h"
+
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <optional>
 #include <set>
-#include <sstream>
 
 namespace passpilot {
 
@@ -99,14 +97,6 @@ std::optional<ModelOptions> readOptions(std::string_view Query,
   return Known ? std::optional(O) : std::nullopt;
 }
 
-std::optional<std::string> contents(const std::string &Path) {
-  std::ifstream File(Path, std::ios::binary);
-  std::ostringstream Text;
-  if (std::filesystem::is_directory(Path) || !(Text << File.rdbuf()))
-    return std::nullopt;
-  return Text.str();
-}
-
 std::vector<TensorSpec> offeredBy(const Point &P) {
   std::vector<TensorSpec> Offered = P.Features;
   Offered.push_back(P.Default);
@@ -144,10 +134,10 @@ std::unique_ptr<Runner> modelRunner(std::string_view Scheme,
     return makeAotRunner(Whole.string(), Host.Features, Offered, P.Decision,
                          P.Domain, Options, Error, Mismatch);
   }
-  const auto Model = contents(Path);
+  std::string Why;
+  const auto Model = readInput(Path, Why);
   if (!Model)
-    Error = "model " + Path + ": expected an ONNX file, got: " +
-            std::strerror(std::filesystem::is_directory(Path) ? EISDIR : errno);
+    Error = "model " + Path + ": expected an ONNX file, got: " + Why;
   if (!Model || Host.OnnxLibrary.empty())
     return nullptr;
   return makeOnnxRunner(Path, *Model, Offered, P.Decision, P.Domain, Options,

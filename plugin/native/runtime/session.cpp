@@ -97,6 +97,17 @@ std::optional<Advice> Session::ask(Question &Q, bool OverBudget) {
     return std::nullopt;
   Current = &Q;
   Asker = std::this_thread::get_id();
+  std::optional<Advice> Answer;
+  try {
+    Answer = decide(OverBudget);
+  } catch (const std::exception &E) {
+    abandon(FailureKind::Model, E.what());
+  }
+  Current = nullptr;
+  return Stopped ? std::nullopt : Answer;
+}
+
+Advice Session::decide(bool OverBudget) {
   Default.reset();
   const double DefaultBefore = Counts.DefaultSeconds;
   Stopwatch Watch;
@@ -124,8 +135,7 @@ std::optional<Advice> Session::ask(Question &Q, bool OverBudget) {
   ++Ordinal;
   Counts.AskSeconds +=
       Watch.seconds() - (Counts.DefaultSeconds - DefaultBefore);
-  Current = nullptr;
-  return Stopped ? std::nullopt : std::optional(Answer);
+  return Answer;
 }
 
 std::vector<Advice> Session::askAll(const QuestionBatch &B) {

@@ -191,6 +191,7 @@ private:
   bool Stopped = false, RunnerDead = false;
   Failure Pending, TheFailure, FirstFallback;
 
+  Advice decide(bool OverBudget);
   void fillFeatures();
   size_t together(const QuestionBatch &B, size_t First) const;
   std::vector<Advice> foresee(const char *Features, size_t Count);

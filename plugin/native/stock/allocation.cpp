@@ -8,8 +8,11 @@
 #include "../llvm/llvm_options.h"
 #include "../llvm/points.h"
 #include "../llvm/register_allocation.h"
+#include "../loaded/python.h"
 #include "flags.h"
 #include "host.h"
+#include "stages.h"
+#include "stock_passes.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/CodeGen/GCMetadata.h"
 #include "llvm/CodeGen/RegAllocEvictionAdvisor.h"
@@ -18,7 +21,9 @@
 #include "llvm/PassInfo.h"
 #include "llvm/PassRegistry.h"
 
+#include <cstdlib>
 #include <map>
+#include <mutex>
 #include <string>
 
 using namespace llvm;
@@ -27,37 +32,61 @@ namespace passpilot {
 
 namespace {
 
-/// LLVM's decision points in code generation.
-std::vector<const HookedPoint *> points() {
-  std::vector<const HookedPoint *> Ours;
-  for (const HookedPoint &P : hookedPoints())
-    if (StringRef(P.Function) == "emit")
-      Ours.push_back(&P);
-  return Ours;
+/// What a pipeline does with the options first, for a process without one.
+struct Preparation {
+  StockPasses *Passes = nullptr;
+  bool Failed = false;
+};
+
+/// Checks the options and loads the user's files, if no pipeline has: once per
+/// process. An error is one of the compilation of \p M.
+const Preparation &prepared(Module &M) {
+  static Preparation P;
+  static std::once_flag Once;
+  if (optimizes())
+    return P;
+  GivenUpGIL Given; // whoever is first runs files in Python
+  std::call_once(Once, [&M] {
+    P.Failed |= !contained(M.getContext(), [](Messages &Told) {
+      PassBuilder PB;
+      Expected<StockPasses *> Made = StockPasses::registerWith(PB);
+      P.Failed = !Made;
+      if (Made)
+        P.Passes = *Made;
+      else
+        Told.push_back({"error", toString(Made.takeError())});
+    });
+  });
+  return P;
 }
 
 /// The advisors of one module's code generation.
 class CodeGeneration {
 public:
-  explicit CodeGeneration(Module &M) : M(M) {
+  explicit CodeGeneration(Module &M) : M(M), Failed(prepared(M).Failed) {
     std::map<std::string, Session *> Sessions;
-    for (const HookedPoint *P : points())
-      if (advised(P->Name))
-        Sessions[P->Name] = begin(Asked[P->Name], *P);
-    liftEvictionLimit();
-    Allocation.emplace(M.getContext(), Sessions["evict"], Sessions["priority"]);
+    Failed |= !contained(M.getContext(), [&](Messages &Told) {
+      for (const HookedPoint *P : pointsOf("emit"))
+        if (!Failed && advised(P->Name))
+          Sessions[P->Name] = begin(Asked[P->Name], *P, Told);
+      liftEvictionLimit();
+      Allocation.emplace(M.getContext(), Sessions["evict"],
+                         Sessions["priority"]);
+    });
+    if (!Allocation)
+      std::exit(1); // without it LLVM cannot go on
   }
   CodeGeneration(const CodeGeneration &) = delete;
   /// Call this before LLVM's output counts as good. A later code generation
   /// from the module, or from another at its address, starts anew.
   void end() {
     All.erase(&M);
-    Messages Told;
-    const bool Good = !Failed;
-    for (auto &[Point, A] : Asked)
-      if (A.Advisor && !A.Finished)
-        finish(A, Good, Told);
-    tell(M.getContext(), Told);
+    contained(M.getContext(), [&](Messages &Told) {
+      const bool Good = !Failed;
+      for (auto &[Point, A] : Asked)
+        if (A.Advisor && !A.Finished)
+          finish(A, Good, Told);
+    });
   }
 
   RegisterAllocation &allocation() { return *Allocation; }
@@ -74,14 +103,12 @@ private:
   Module &M;
   std::map<std::string, AskedPoint> Asked;
   std::optional<RegisterAllocation> Allocation;
-  bool Failed = false;
+  bool Failed;
 
-  Session *begin(AskedPoint &A, const HookedPoint &P) {
-    Messages Told;
-    if (advisorOptions(P.Name, M, A.Options, Told))
-      A.Advisor = makeAdvisor(A.Options, P.Table(), Told);
+  Session *begin(AskedPoint &A, const HookedPoint &P, Messages &Told) {
+    A.Options = advisorOptions(P.Name, M);
+    A.Advisor = makeAdvisor(A.Options, P.Table(), Told);
     Failed |= !A.Advisor;
-    tell(M.getContext(), Told);
     if (!A.Advisor)
       return nullptr;
     Session &S = A.Advisor->session();
@@ -92,9 +119,7 @@ private:
   void fail(AskedPoint &A) {
     Failed = true;
     A.Advisor->session().OnFailure = nullptr;
-    Messages Told;
-    finish(A, true, Told);
-    tell(M.getContext(), Told);
+    contained(M.getContext(), [&](Messages &Told) { finish(A, true, Told); });
   }
 
   void finish(AskedPoint &A, bool Good, Messages &Told) {
@@ -125,7 +150,7 @@ std::shared_ptr<CodeGeneration> generationOf(Module &M) {
 }
 
 bool wanted() {
-  return any_of(points(),
+  return any_of(pointsOf("emit"),
                 [](const HookedPoint *P) { return advised(P->Name); });
 }
 
@@ -150,23 +175,31 @@ void replaceConstructor() {
       [] { return wanted() ? createAnalysis<Create>() : Theirs(); });
 }
 
-/// An analysis in every code generation: warns about advisors of register
-/// allocation that were never asked.
+/// An analysis in every code generation: checks the options, and warns about
+/// advisors that were never asked.
 class EveryCodeGeneration final : public GCModuleInfo {
+  bool doInitialization(Module &M) override {
+    noteCodeGeneration();
+    prepared(M);
+    return GCModuleInfo::doInitialization(M);
+  }
+
   bool doFinalization(Module &M) override {
-    for (const HookedPoint *P : points())
-      if (advised(P->Name) && !Begun.contains(&M))
-        warn(M, P->Name);
-    Begun.erase(&M);
+    contained(M.getContext(), [&M](Messages &Told) {
+      if (!Begun.erase(&M))
+        warn(M, "emit", Told);
+      if (StockPasses *Passes = prepared(M).Passes; Passes && !optimizes()) {
+        warn(M, "optimize", Told);
+        Passes->end(/*Good=*/true, Told);
+      }
+    });
     return GCModuleInfo::doFinalization(M);
   }
 
-  static void warn(Module &M, const char *Point) {
-    Messages Told;
-    AdvisorOptions O;
-    if (advisorOptions(Point, M, O, Told))
-      Told.push_back(unaskedWarning(Point, O));
-    tell(M.getContext(), Told);
+  static void warn(Module &M, StringRef Function, Messages &Told) {
+    for (const HookedPoint *P : pointsOf(Function))
+      if (advised(P->Name) && !prepared(M).Failed)
+        Told.push_back(unaskedWarning(P->Name, advisorOptions(P->Name, M)));
   }
 };
 

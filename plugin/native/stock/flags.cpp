@@ -3,6 +3,8 @@
 #include "flags.h"
 
 #include "../llvm/points.h"
+#include "host.h"
+#include "option.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -17,84 +19,13 @@
 #include <list>
 #include <mutex>
 #include <optional>
+#include <unistd.h>
 
 using namespace llvm;
 
 namespace passpilot {
 
 namespace {
-
-cl::OptionCategory Category("passpilot", "Who advises the compiler");
-
-/// A repeatable flag and the environment variable that stands for it.
-class Option {
-public:
-  Option(StringRef Name, const char *Value, const Twine &Help)
-      : Flag(("passpilot-" + Name).str()), Help(Help.str()),
-        Variable("PASSPILOT_" + replaced(Name)),
-        Given(StringRef(Flag), cl::value_desc(Value), cl::desc(this->Help),
-              cl::cat(Category)) {
-    All.push_back(this);
-  }
-  Option(const Option &) = delete;
-
-  static inline std::vector<Option *> All;
-  /// The flag without its prefix: "inline".
-  StringRef shortName() const { return StringRef(Flag).drop_front(10); }
-  using Values = std::vector<std::string>;
-  /// \p Given has the values of each option, in the order of All.
-  static void setAll(std::vector<Values> Given) {
-    std::lock_guard<std::mutex> Lock(Mutex);
-    for (auto [O, Mine] : zip_equal(All, Given))
-      O->Set = std::move(Mine);
-  }
-
-  /// All values; those of the variable are separated by semicolons.
-  std::vector<std::string> all() const {
-    if (Values Mine = set(); !Mine.empty())
-      return Mine;
-    if (!Given.empty())
-      return {Given.begin(), Given.end()};
-    const char *Text = std::getenv(Variable.c_str());
-    SmallVector<StringRef> Parts;
-    StringRef(Text ? Text : "").split(Parts, ';', -1, /*KeepEmpty=*/false);
-    return {Parts.begin(), Parts.end()};
-  }
-  /// The last value; empty if there is none.
-  std::string last() const {
-    if (Values Mine = set(); !Mine.empty())
-      return Mine.back();
-    if (!Given.empty())
-      return Given[Given.size() - 1];
-    const char *Text = std::getenv(Variable.c_str());
-    return Text ? Text : "";
-  }
-  /// Whether any value comes from a flag, not from the variable.
-  bool given() const { return !Given.empty() || !set().empty(); }
-  std::string name() const {
-    return !set().empty()  ? shortName().str()
-           : Given.empty() ? Variable
-                           : "-" + Flag;
-  }
-
-private:
-  const std::string Flag, Help, Variable; ///< Given refers to them
-  cl::list<std::string> Given;
-  Values Set; ///< set by the program, on any of its threads
-  static inline std::mutex Mutex;
-
-  /// Converts "size-budget" to "SIZE_BUDGET".
-  static std::string replaced(StringRef Name) {
-    std::string Text = Name.upper();
-    std::replace(Text.begin(), Text.end(), '-', '_');
-    return Text;
-  }
-
-  Values set() const {
-    std::lock_guard<std::mutex> Lock(Mutex);
-    return Set;
-  }
-};
 
 std::string capitalized(StringRef Text) {
   return std::string(1, toUpper(Text.front())) + Text.drop_front().str();
@@ -140,31 +71,11 @@ Option OnError("on-error", "fail|default", "What a failing runner does");
 Option Timeout("timeout", "SECONDS",
                "How long to wait for another process (10)");
 cl::opt<bool> Stats("passpilot-stats", cl::desc("Tell what the advisors did"),
-                    cl::cat(Category));
+                    cl::cat(optionCategory()));
 
 std::pair<std::string, std::string> halves(StringRef Text) {
   const auto [Name, Value] = Text.split('=');
   return {Name.str(), Value.str()};
-}
-
-bool refuse(const std::string &Text, Messages &Told) {
-  Told.push_back({"error", Text});
-  return false;
-}
-
-bool number(const Option &O, double Least, double &Value, Messages &Told) {
-  const std::string Text = O.last();
-  if (Text.empty())
-    return true;
-  double Given = 0;
-  if (to_float(Text, Given) && std::isfinite(Given) && Given >= Least) {
-    Value = Given;
-    return true;
-  }
-  return refuse(O.name() + ": expected a number" +
-                    (Least > 0 ? " above 0" : " of 0 or more") + ", got '" +
-                    Text + "'",
-                Told);
 }
 
 /// The runner at \p Point. Flags win over variables, for both options.
@@ -172,7 +83,7 @@ std::string runnerOf(StringRef Point) {
   const PointFlags *Own = flagsOf(Point);
   if (Own && Own->Runner.given() && !Advise.given())
     return Own->Runner.last();
-  for (const std::string &Text : Advise.all())
+  for (const std::string &Text : Advise.values())
     if (const auto [Name, Runner] = halves(Text); Name == Point)
       return Runner;
   return Own ? Own->Runner.last() : "";
@@ -226,7 +137,7 @@ bool isPoint(StringRef Name) {
 
 /// Whether there is a log for \p Point.
 bool logged(StringRef Point) {
-  return any_of(Log.all(), [&](const std::string &Text) {
+  return any_of(Log.values(), [&](const std::string &Text) {
     const std::string Name = halves(Text).first;
     return Name == Point || !isPoint(Name);
   });
@@ -235,7 +146,7 @@ bool logged(StringRef Point) {
 /// The log of \p Point; empty if there is none.
 std::string logOf(StringRef Point, const Module &M) {
   std::string Path;
-  for (const std::string &Text : Log.all()) {
+  for (const std::string &Text : Log.values()) {
     const auto [Name, File] = halves(Text);
     if (!isPoint(Name))
       Path = Text;
@@ -245,35 +156,94 @@ std::string logOf(StringRef Point, const Module &M) {
   return sys::fs::is_directory(Path) ? logIn(Path, Point, M) : Path;
 }
 
-/// Reads the flags that only LLVM's points have.
-bool limitOf(const PointFlags &Own, AdvisorOptions &O, Messages &Told) {
-  O.Unasked = Own.Point.Unasked;
-  O.Limit = Own.Point.Limit.Default;
+/// Reads the option that limits the runners of a point.
+Error readLimit(const PointFlags &Own, double &Limit) {
+  Limit = Own.Point.Limit.Default;
   if (!Own.Limit)
-    return true;
-  if (!number(*Own.Limit, 0, O.Limit, Told))
-    return false;
+    return Error::success();
+  if (Error E = Own.Limit->number(0, Limit))
+    return E;
   if (!Own.Point.Limit.Whole ||
-      (O.Limit == std::floor(O.Limit) && O.Limit < 4294967296.0))
-    return true;
-  return refuse(Own.Limit->name() + ": expected an integer of 0 to " +
-                    "4294967295, got '" + Own.Limit->last() + "'",
-                Told);
+      (Limit == std::floor(Limit) && Limit < 4294967296.0))
+    return Error::success();
+  return createStringError(Own.Limit->name() +
+                           ": expected an integer of 0 to 4294967295, got '" +
+                           Own.Limit->last() + "'");
+}
+
+/// Reads the options that all runners have.
+Error readCommon(AdvisorOptions &O) {
+  if (const std::string Text = OnError.last(); !Text.empty())
+    O.OnError = Text;
+  if (O.OnError != "fail" && O.OnError != "default")
+    return createStringError(
+        OnError.name() + ": expected fail or default, got '" + O.OnError + "'");
+  return Timeout.number(1e-9, O.Timeout);
+}
+
+/// Checks the values, whether or not there is a runner that needs them.
+Error checkValues() {
+  for (const Option *O : {&Advise, &At})
+    for (const std::string &Text : O->values())
+      if (const auto [Name, Value] = halves(Text);
+          Name.empty() || Value.empty())
+        return createStringError(O->name() + ": expected POINT=" +
+                                 (O == &At ? "PIPELINE" : "RUNNER") +
+                                 ", got '" + Text + "'");
+  for (const Option *O : Option::all())
+    if (O->given() && O->last().empty())
+      return createStringError(O->name() + ": expected a value, got none");
+  AdvisorOptions Common;
+  if (Error E = readCommon(Common))
+    return E;
+  double Limit = 0;
+  for (const PointFlags &F : Points)
+    if (Error E = readLimit(F, Limit))
+      return E;
+  return Error::success();
+}
+
+/// The error about an option that no advisor reads.
+Error lonely(const Option &O, StringRef Point) {
+  return createStringError(O.name() +
+                           ": expected an advisor that it is for, got none; "
+                           "add -passpilot-" +
+                           Point + "=default");
+}
+
+/// Makes sure that each log, and each flag about advisors, has an advisor. A
+/// variable may be there for another tool of the same build.
+Error checkReaders() {
+  const bool Any = !passPoints().empty() || any_of(Points, [](auto &F) {
+    return !runnerOf(F.Point.Name).empty();
+  });
+  for (const std::string &Text : Log.values()) {
+    const std::string Name = halves(Text).first;
+    if (!Any || (flagsOf(Name) && runnerOf(Name).empty()))
+      return lonely(Log, flagsOf(Name) ? StringRef(Name) : "inline");
+  }
+  for (const Option *O : {&OnError, &Timeout})
+    if (O->given() && !Any)
+      return lonely(*O, "inline");
+  for (const PointFlags &F : Points)
+    if (F.Limit && F.Limit->given() && runnerOf(F.Point.Name).empty())
+      return lonely(*F.Limit, F.Point.Name);
+  return Error::success();
 }
 
 } // namespace
 
 Error setOptions(const std::vector<std::string> &Options) {
-  std::vector<Option::Values> Given(Option::All.size());
+  std::vector<Option::Values> Given(Option::all().size());
   for (const std::string &Text : Options) {
     const auto [Name, Value] = StringRef(Text).split('=');
-    const auto Found =
-        find_if(Option::All, [&](Option *O) { return O->shortName() == Name; });
-    if (Found == Option::All.end() || Value.empty())
+    const auto Found = find_if(
+        Option::all(), [&](Option *O) { return O->shortName() == Name; });
+    if (Found == Option::all().end() || Value.empty())
       return createStringError("registerAdvisors: expected an option such as "
                                "inline=RUNNER, got '" +
                                Text + "'");
-    Given[Found - Option::All.begin()].push_back(Value.str());
+    Given[Found - Option::all().begin()].push_back(Value.str());
   }
   if (!Options.empty())
     Option::setAll(std::move(Given));
@@ -286,51 +256,79 @@ bool advised(const std::string &Point) {
   return !Runner.empty() && (Runner != "default" || logged(Point));
 }
 
-bool advisorOptions(const std::string &Point, const Module &M,
-                    AdvisorOptions &O, Messages &Told) {
-  O.Runner = runnerOf(Point);
-  O.Log = logOf(Point, M);
-  if (const std::string Text = OnError.last(); !Text.empty())
-    O.OnError = Text;
-  if (O.OnError != "fail" && O.OnError != "default")
-    return refuse(OnError.name() + ": expected fail or default, got '" +
-                      O.OnError + "'",
-                  Told);
-  if (!number(Timeout, 1e-9, O.Timeout, Told))
-    return false;
-  const PointFlags *Own = flagsOf(Point);
-  return !Own || limitOf(*Own, O, Told);
+bool advisedByFlag(const std::string &Point) {
+  return advised(Point) && (Advise.given() || flagsOf(Point)->Runner.given());
 }
 
-Error checkOptions() {
-  for (const Option *O : {&Advise, &At})
-    for (const std::string &Text : O->all())
-      if (const auto [Name, Value] = halves(Text);
-          Name.empty() || Value.empty())
-        return createStringError(O->name() + ": expected POINT=" +
-                                 (O == &At ? "PIPELINE" : "RUNNER") +
-                                 ", got '" + Text + "'");
-  std::vector<const Option *> Needed = {&Load, &Log};
-  for (const PointFlags &F : Points)
-    Needed.push_back(&F.Runner);
-  for (const Option *O : Needed)
-    if (O->given() && O->last().empty())
-      return createStringError(O->name() + ": expected a value, got none");
+/// checkOptions() has reported \p E, if there is one.
+static void checked(Error E) { consumeError(std::move(E)); }
+
+AdvisorOptions advisorOptions(const std::string &Point, const Module &M) {
+  AdvisorOptions O;
+  O.Runner = runnerOf(Point);
+  O.Log = logOf(Point, M);
+  checked(readCommon(O));
+  if (const PointFlags *Own = flagsOf(Point)) {
+    O.Unasked = Own->Point.Unasked;
+    checked(readLimit(*Own, O.Limit));
+  }
+  return O;
+}
+
+/// The error about options that this tool cannot follow at all.
+static Error checkTogether() {
+  const std::string Flag = newPassManagerFlag();
+  const bool Given =
+      any_of(Option::all(), [](const Option *O) { return !O->last().empty(); });
+  if (!Flag.empty() && Given)
+    return createStringError(
+        "passpilot: expected llc's own choice of a pass manager, got " + Flag +
+        ": its register allocator asks nobody; remove it");
+  const bool Changes =
+      !passPoints().empty() || !textsAt().empty() ||
+      any_of(Points, [](auto &F) { return advised(F.Point.Name); });
+  if (Changes && hasLinkerCache())
+    return createStringError("passpilot: expected an advised link without "
+                             "--thinlto-cache-dir, got one; remove it");
   return Error::success();
 }
 
-std::string filesToLoad() { return join(Load.all(), ":"); }
+/// Ends the tool as soon as such options are parsed. lld loads plugins on its
+/// threads, too; then each pipeline reports the error.
+static void refuseTogether() {
+  if (Error E = checkTogether()) {
+    const std::string Text = toString(std::move(E));
+    if (getpid() == gettid())
+      refuse(Text);
+  }
+}
+
+void watchFlags() {
+  Option::onFlag(refuseTogether);
+  onNewPassManager(refuseTogether);
+  refuseTogether();
+}
+
+Error checkOptions() {
+  if (Error E = checkTogether())
+    return E;
+  if (Error E = checkValues())
+    return E;
+  return checkReaders();
+}
+
+std::string filesToLoad() { return join(Load.values(), ":"); }
 
 std::vector<std::pair<std::string, std::string>> textsAt() {
   std::vector<std::pair<std::string, std::string>> Texts;
-  for (const std::string &Text : At.all())
+  for (const std::string &Text : At.values())
     Texts.push_back(halves(Text));
   return Texts;
 }
 
 std::vector<std::pair<std::string, std::string>> passPoints() {
   std::vector<std::pair<std::string, std::string>> Pairs;
-  for (const std::string &Text : Advise.all())
+  for (const std::string &Text : Advise.values())
     if (auto Pair = halves(Text); !flagsOf(Pair.first))
       Pairs.push_back(std::move(Pair));
   return Pairs;

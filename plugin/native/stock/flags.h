@@ -17,13 +17,18 @@ llvm::Error setOptions(const std::vector<std::string> &Options);
 /// Checks the options, from flags and from variables.
 llvm::Error checkOptions();
 
+/// Call this when a tool loads us: refuses, as soon as the tool has parsed the
+/// flags, what cannot work together.
+void watchFlags();
+
 /// Whether the options ask for an advisor at LLVM's point \p Point.
 bool advised(const std::string &Point);
+/// Whether a flag does; a variable may be there for another tool.
+bool advisedByFlag(const std::string &Point);
 
-/// Reads how \p Point is advised in the compilation of \p M. Returns false
-/// after an error, added to \p Told.
-bool advisorOptions(const std::string &Point, const llvm::Module &M,
-                    AdvisorOptions &O, Messages &Told);
+/// Reads how \p Point is advised in the compilation of \p M, after
+/// checkOptions().
+AdvisorOptions advisorOptions(const std::string &Point, const llvm::Module &M);
 
 /// The files to load, separated by colons.
 std::string filesToLoad();

@@ -8,12 +8,16 @@
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/WithColor.h"
 
+#include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 #include <link.h>
 #include <mutex>
@@ -87,17 +91,82 @@ void checkTool(bool Strict) {
          sys::fs::getMainExecutable(nullptr, nullptr));
 }
 
-bool isLinker() {
+static bool toolIs(StringRef Name) {
   const std::string Tool = sys::fs::getMainExecutable(nullptr, nullptr);
-  return sys::path::filename(Tool).contains("lld");
+  return sys::path::filename(Tool).contains(Name);
 }
+
+bool isLinker() { return toolIs("lld"); }
+
+bool hasLinkerCache() {
+  if (!isLinker())
+    return false;
+  const auto Command = MemoryBuffer::getFileAsStream("/proc/self/cmdline");
+  if (!Command)
+    return false;
+  const std::string Text = (*Command)->getBuffer().str();
+  SmallVector<const char *> Words;
+  for (const char *Word = Text.data(); Word < Text.data() + Text.size();
+       Word += std::strlen(Word) + 1)
+    Words.push_back(Word);
+  BumpPtrAllocator Allocator;
+  cl::ExpansionContext Files(Allocator, cl::TokenizeGNUCommandLine);
+  consumeError(Files.expandResponseFiles(Words)); // lld has reported it
+  return any_of(Words, [](const char *Word) {
+    return StringRef(Word).ltrim('-').starts_with("thinlto-cache-dir");
+  });
+}
+
+bool isClang() { return toolIs("clang"); }
+
+/// llc's flag for its new pass manager; null in other tools.
+static cl::opt<bool> *newPassManager() {
+  return dynamic_cast<cl::opt<bool> *>(
+      cl::getRegisteredOptions().lookup("enable-new-pm"));
+}
+
+/// llc's flag for pipeline text, which only its new pass manager runs.
+static cl::opt<std::string> *passes() {
+  return dynamic_cast<cl::opt<std::string> *>(
+      cl::getRegisteredOptions().lookup("passes"));
+}
+
+std::string newPassManagerFlag() {
+  if (!newPassManager())
+    return "";
+  if (*newPassManager())
+    return "-enable-new-pm";
+  return passes() && !passes()->empty() ? "-passes" : "";
+}
+
+void onNewPassManager(void (*Call)()) {
+  if (!newPassManager())
+    return;
+  newPassManager()->setCallback([Call](const bool &) { Call(); });
+  if (passes())
+    passes()->setCallback([Call](const std::string &) { Call(); });
+}
+
+static std::atomic<bool> Failed = false;
+
+bool hasFailed() { return Failed; }
 
 void tell(LLVMContext &C, const Messages &Told) {
   for (const Message &M : Told) {
-    if (M.isError())
+    if (M.isError()) {
+      Failed = true;
       removeOutputsAtExit();
+    }
     C.diagnose(DiagnosticInfoGeneric(M.Text, severityOf(M)));
   }
+}
+
+bool contained(LLVMContext &C,
+               function_ref<void(Messages &Told)> Body) noexcept {
+  Messages Told;
+  const bool Good = contained(Told, [&] { Body(Told); });
+  tell(C, Told);
+  return Good;
 }
 
 const Module *moduleOf(const Any &IR) {
@@ -113,6 +182,7 @@ const Module *moduleOf(const Any &IR) {
 }
 
 void refuse(const std::string &Text) {
+  Failed = true;
   WithColor::error() << Text << "\n";
   removeOutputs();
   std::exit(1);

@@ -5,7 +5,7 @@
 #ifndef PASSPILOT_STOCK_HOST_H
 #define PASSPILOT_STOCK_HOST_H
 
-#include "../loaded/message.h"
+#include "../loaded/firewall.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/Passes/PassBuilder.h"
 
@@ -17,10 +17,29 @@ void checkTool(bool Strict);
 
 /// Whether the tool is lld, which compiles several modules at a time.
 bool isLinker();
+/// Whether the tool is lld with a cache of compiled modules, whose keys do not
+/// depend on our options.
+bool hasLinkerCache();
+/// Whether the tool is clang, which may leave code generation to a linker.
+bool isClang();
+
+/// The flag by which llc has been told to use its new pass manager; empty for
+/// other tools.
+std::string newPassManagerFlag();
+/// Lets \p Call be called when llc has parsed such a flag.
+void onNewPassManager(void (*Call)());
+
+/// Whether an error was reported.
+bool hasFailed();
 
 /// Reports messages as the tool does its own. An error ends the compilation
 /// with exit code 1 and no output, at once or when the tool notices it.
 void tell(llvm::LLVMContext &C, const Messages &Told);
+
+/// Calls \p Body and reports its messages. LLVM waits for it, so an exception
+/// becomes an error of the compilation, too. Returns whether there was none.
+bool contained(llvm::LLVMContext &C,
+               llvm::function_ref<void(Messages &Told)> Body) noexcept;
 
 /// Reports an error outside of any compilation and ends the tool.
 [[noreturn]] void refuse(const std::string &Text);

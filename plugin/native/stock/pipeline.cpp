@@ -8,6 +8,7 @@
 #include "../llvm/points.h"
 #include "flags.h"
 #include "host.h"
+#include "stages.h"
 #include "stock_passes.h"
 #include "llvm/IR/Module.h"
 
@@ -55,11 +56,13 @@ public:
     MAM.getResult<Anchor>(M);
     Begun = &M;
     Failed = Reached = false;
-    Name = M.getModuleIdentifier();
     Context = &M.getContext();
-    Passes.begin(M);
-    if (advised("inline"))
-      beginAdvice(M);
+    Failed |= !contained(*Context, [&](Messages &Told) {
+      Name = M.getModuleIdentifier();
+      Passes.begin(M);
+      if (advised("inline"))
+        beginAdvice(M, Told);
+    });
   }
 
   /// Ends the advice: no later pass asks.
@@ -67,12 +70,14 @@ public:
     const Module *Ended = std::exchange(Begun, nullptr);
     if (!Ended)
       return;
-    Messages Told;
     Entry.reset();
-    if (Inline)
-      endAdvice(Ended, Told);
-    Passes.end(!failed(), Told);
-    tell(*Context, Told);
+    contained(*Context, [&](Messages &Told) {
+      if (Inline)
+        endAdvice(Ended, Told);
+      Passes.end(!failed(), Told);
+      if (!failed())
+        expectCodeGeneration();
+    });
   }
 
   /// The managers forget the module \p Gone; its address may be reused.
@@ -107,13 +112,10 @@ private:
   bool Reached = false; ///< LLVM's inliner has run
   std::string Name;     ///< the module's
 
-  void beginAdvice(Module &M) {
-    Messages Told;
-    Options = AdvisorOptions();
-    if (advisorOptions("inline", M, Options, Told))
-      Inline = makeAdvisor(Options, inlinePoint(), Told);
+  void beginAdvice(Module &M, Messages &Told) {
+    Options = advisorOptions("inline", M);
+    Inline = makeAdvisor(Options, inlinePoint(), Told);
     Failed = !Inline;
-    tell(*Context, Told);
     if (!Inline)
       return;
     liftGrowthLimit();
@@ -125,10 +127,8 @@ private:
   /// Reports at once: the rest of the compilation is useless.
   void fail() {
     Failed = true;
-    Messages Told;
-    Inline->finish(true, Told);
     Inline->session().OnFailure = nullptr;
-    tell(*Context, Told);
+    contained(*Context, [&](Messages &Told) { Inline->finish(true, Told); });
   }
 
   void endAdvice(const Module *Ended, Messages &Told) {
@@ -200,7 +200,7 @@ void watch(PassInstrumentationCallbacks &PIC,
 
 } // namespace
 
-Error registerPipeline(PassBuilder &PB) {
+static Error adviseBuilder(PassBuilder &PB) {
   auto Registered = StockPasses::registerWith(PB);
   if (!Registered)
     return Registered.takeError();
@@ -217,6 +217,15 @@ Error registerPipeline(PassBuilder &PB) {
   if (auto *PIC = PB.getPassInstrumentationCallbacks())
     watch(*PIC, Current);
   return Error::success();
+}
+
+Error registerPipeline(PassBuilder &PB) {
+  noteOptimization();
+  Messages Told;
+  std::optional<Error> Result;
+  if (contained(Told, [&] { Result.emplace(adviseBuilder(PB)); }))
+    return std::move(*Result);
+  return createStringError(Told.back().Text);
 }
 
 } // namespace passpilot

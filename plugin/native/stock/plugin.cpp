@@ -29,12 +29,22 @@ registerAdvisors(llvm::PassBuilder &PB,
 
 namespace {
 
+/// Calls \p Body while the tool loads us; an exception ends the tool.
+void contain(llvm::function_ref<void()> Body) noexcept {
+  Messages Told;
+  if (!contained(Told, Body))
+    refuse(Told.back().Text);
+}
+
 /// Code generators call no function of a plugin, so this runs on loading.
 struct OnLoad {
   OnLoad() {
-    checkTool(/*Strict=*/false);
-    enterForeignTool();
-    registerAllocation();
+    contain([] {
+      checkTool(/*Strict=*/false);
+      enterForeignTool();
+      registerAllocation();
+      watchFlags();
+    });
   }
 } Loading;
 
@@ -44,7 +54,7 @@ struct OnLoad {
 
 extern "C" __attribute__((visibility("default"))) llvm::PassPluginLibraryInfo
 llvmGetPassPluginInfo() {
-  passpilot::checkTool(/*Strict=*/true);
+  passpilot::contain([] { passpilot::checkTool(/*Strict=*/true); });
   return {LLVM_PLUGIN_API_VERSION, "passpilot", LLVM_VERSION_STRING,
           [](llvm::PassBuilder &PB) {
             if (llvm::Error E = passpilot::registerPipeline(PB))

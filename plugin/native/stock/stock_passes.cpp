@@ -122,8 +122,10 @@ void StockPasses::find(StringRef Element) {
   if (isLLVMs(Name) || !isKebab(Name) || Refused.contains(Element))
     return;
   Messages Told;
-  if (const auto *Calls = python<LLVMCalls>(Told))
-    Calls->Find(&Told, address(), Element.str().c_str());
+  contained(Told, [&] {
+    if (const auto *Calls = python<LLVMCalls>(Told))
+      Calls->Find(&Told, address(), Element.str().c_str());
+  });
   for (const Message &M : Told)
     WithColor::error() << M.Text << "\n";
   if (!Told.empty())
@@ -149,18 +151,16 @@ void StockPasses::begin(Module &Begun) {
 void StockPasses::advise() {
   for (const auto &[Point, Runner] : passPoints()) {
     Messages Told;
-    AdvisorOptions O;
-    if (advisorOptions(Point, *M, O, Told))
-      calls().Advise(&Told, address(), Point.c_str(), Runner.c_str(),
-                     O.Log.c_str(), O.OnError.c_str(), O.Timeout);
+    const AdvisorOptions O = advisorOptions(Point, *M);
+    calls().Advise(&Told, address(), Point.c_str(), Runner.c_str(),
+                   O.Log.c_str(), O.OnError.c_str(), O.Timeout);
     tell(M->getContext(), Told);
   }
 }
 
 void StockPasses::fail() {
-  Messages Told;
-  calls().Explain(&Told, address());
-  tell(M->getContext(), Told);
+  contained(M->getContext(),
+            [&](Messages &Told) { calls().Explain(&Told, address()); });
 }
 
 void StockPasses::end(bool Good, Messages &Told) {

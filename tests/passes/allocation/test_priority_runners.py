@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import onnxruntime
@@ -197,6 +198,23 @@ def test_a_compiled_function(pressed: Path, tmp_path: Path) -> None:
     asked.value = 1000
     runner = function_runner(address, inputs, DECISION, context=ctypes.addressof(asked))
     with pytest.raises(ModelError, match="native function: expected status 0, got 7"):
+        allocated(pressed, PriorityAdvisor(runner))
+
+
+THROWS: Final = """
+#include <stdexcept>
+extern "C" int decide(void *, const void *const *, void *) { throw std::runtime_error("no luck"); }
+"""
+
+
+def test_a_compiled_function_that_throws(pressed: Path, tmp_path: Path) -> None:
+    """The exception ends at the question: the code generator cannot be unwound."""
+    (tmp_path / "decide.cpp").write_text(THROWS)
+    stock.run("clang++", "-shared", "-fPIC", tmp_path / "decide.cpp", "-o", tmp_path / "decide.so")
+    address = ctypes.cast(ctypes.CDLL(str(tmp_path / "decide.so")).decide, ctypes.c_void_p).value
+    assert address is not None
+    runner = function_runner(address, find_point("priority").select(["li_size"]), DECISION)
+    with pytest.raises(ModelError, match=r"priority advisor at decision 0 \(function .*\): .*no luck"):
         allocated(pressed, PriorityAdvisor(runner))
 
 

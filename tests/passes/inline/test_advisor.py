@@ -334,6 +334,31 @@ def test_an_error_derived_from_ours_stays_the_cause(program: Path) -> None:
     assert isinstance(caught.value.__cause__, OddError)
 
 
+class SpitefulError(PeerError):
+    """An error that raises another when it is looked at."""
+
+    def __init__(self) -> None:
+        Exception.__init__(self, "leave me alone")
+
+    @property
+    def fatal(self) -> bool:  # type: ignore[override]
+        raise ValueError("I said")
+
+
+@pytest.mark.parametrize("on_error", ["fail", "default"])
+def test_an_error_that_raises_when_looked_at(program: Path, on_error: str) -> None:
+    """Its own text is reported; nothing is thrown through LLVM's inliner."""
+
+    def decide(obs: Observation) -> bool:
+        raise SpitefulError
+
+    told = r"at decision 0 .*: SpitefulError: leave me alone \(.*\.py:\d+\)"
+    advisor = InlineAdvisor(decide, on_error=on_error)  # type: ignore[arg-type]
+    expected = pytest.raises(PeerError, match=told) if on_error == "fail" else pytest.warns(match=told)
+    with expected:
+        optimize(Module.read(program), PIPELINE, [advisor])
+
+
 def test_an_error_of_ours_within_a_feature_names_the_feature(program: Path) -> None:
     kept: list[_core.CallSite] = []
 

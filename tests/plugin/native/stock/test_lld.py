@@ -166,3 +166,33 @@ def test_wrong_options_on_several_threads(objects: list[Path], tmp_path: Path) -
         assert re.search(r"ld\.lld: error: .*(nowhere|nobody\.py)", done.err), done.err
         assert "bug report" not in done.err
         assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture
+def thin(tmp_path: Path) -> list[Path]:
+    """Two small units for ThinLTO."""
+    for name in ("first", "second"):
+        callee = "static int twice(int x) { return x * 2; }"
+        (tmp_path / f"{name}.c").write_text(
+            f"{callee}\nint {name}(int x) {{ return twice(x) + twice(x + 1); }}"
+        )
+        stock.run("clang", "-O2", "-flto=thin", "-c", tmp_path / f"{name}.c", "-o", tmp_path / f"{name}.o")
+    return [tmp_path / "first.o", tmp_path / "second.o"]
+
+
+@pytest.mark.parametrize("spelling", ["--thinlto-cache-dir=cache", "@flags"])
+def test_a_cache_with_advice_is_refused(thin: list[Path], tmp_path: Path, spelling: str) -> None:
+    """Its keys do not depend on the advice: it would return objects of other advice."""
+    (tmp_path / "flags").write_text("--thinlto-cache-dir=cache\n")
+    words: tuple[str | Path, ...] = (bindir() / "ld.lld", "-shared", spelling, *thin, "-o", "out")
+    load = f"--load-pass-plugin={llvm_plugin()}"
+    expected = "passpilot: expected an advised link without --thinlto-cache-dir, got one; remove it"
+    done = run(*words, load, cwd=tmp_path, env={"PASSPILOT_INLINE": "const:0"})
+    assert (done.code, expected in done.err) == (1, True), done.err
+    assert not (tmp_path / "out").exists()
+    assert run(*words, load, cwd=tmp_path).code == 0  # a plugin that nobody asks does no harm
+    early = ("-mllvm", f"-load={llvm_plugin()}")  # now all modules are in the cache
+    done = run(*words, *early, "-mllvm", "-passpilot-inline=const:0", cwd=tmp_path)
+    assert (done.code, expected in done.err) == (1, True), done.err
+    done = run(*words, *early, cwd=tmp_path, env={"PASSPILOT_INLINE": "const:0"})
+    assert (done.code, expected in done.err) == (1, True), done.err

@@ -14,9 +14,11 @@ from typing import Final
 import pytest
 
 from passpilot.features.log.reader import read_log
-from passpilot.plugin.toolchain import llvm_plugin
+from passpilot.plugin.toolchain import llvm_plugin, mlir_plugin
 from tests import stock
 from tests.corpus.build import bindir
+from tests.passes.allocation import pressure
+from tests.plugin.native.mlir.tools import CALLS, MLIR_OPT
 
 PLUGIN: Final = str(llvm_plugin())
 POLICY: Final = "def yes(obs):\n    return True\n"
@@ -28,13 +30,23 @@ def source(tmp_path: Path) -> Path:
     return stock.clang(stock.MANY_CALLS, tmp_path / "in.bc")
 
 
-@pytest.fixture(params=["native runner in opt", "Python runner in opt", "passpilot opt"])
+@pytest.fixture(params=["native in opt", "Python in opt", "passpilot opt", "llc", "mlir-opt"])
 def command(request: pytest.FixtureRequest, source: Path) -> str:
     """A command line that writes the log to the file whose name is put behind it."""
+    if request.param == "mlir-opt":
+        (source.parent / "in.mlir").write_text(CALLS)
+        run = "advised-inline{runner=const:1 log=$1}"
+        words = f"{MLIR_OPT} --load-pass-plugin={mlir_plugin()} in.mlir -o out.bc"
+        return f'logged() {{ {words} --pass-pipeline="builtin.module({run})"; }}; logged '
+    if request.param == "llc":
+        words = (
+            f"{bindir() / 'llc'} -load={PLUGIN} {pressure.compiled(source.parent)} -filetype=obj -o out.bc"
+        )
+        return f"{words} -passpilot-evict=random:1 -passpilot-log="
     passes = f"-passes='default<O2>' {source} -o out.bc"
     if request.param == "passpilot opt":
         return f"{Path(sys.executable).with_name('passpilot')} opt {passes} --inline=const:1 --log="
-    runner = "const:1" if request.param == "native runner in opt" else "python:policy.py:yes"
+    runner = "const:1" if request.param == "native in opt" else "python:policy.py:yes"
     return (
         f"{bindir() / 'opt'} -load-pass-plugin={PLUGIN} {passes} -passpilot-inline={runner} -passpilot-log="
     )

@@ -46,7 +46,11 @@ def tool(
     return run(bindir() / name, load, *arguments, cwd=cwd, env=env)
 
 
-def run(*command: str | Path, cwd: Path, env: Mapping[str, str] | None = None) -> Done:
+def run(
+    *command: str | Path,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+) -> Done:
     """Run a command, with more variables than those of this process."""
     done = subprocess.run(
         list(map(str, command)),

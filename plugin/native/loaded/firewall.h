@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Stops exceptions at the functions that a compiler calls. LLVM and MLIR are
+// built without exceptions: nothing may be thrown through their frames.
+
+#ifndef PASSPILOT_LOADED_FIREWALL_H
+#define PASSPILOT_LOADED_FIREWALL_H
+
+#include "message.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace passpilot {
+
+/// Calls \p Body. Returns false if it throws, with an error added to \p Told.
+bool contained(Messages &Told, llvm::function_ref<void()> Body) noexcept;
+
+} // namespace passpilot
+
+#endif

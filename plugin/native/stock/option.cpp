@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "option.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <cmath>
+#include <cstdlib>
+
+using namespace llvm;
+
+namespace passpilot {
+
+cl::OptionCategory &optionCategory() {
+  static cl::OptionCategory Category("passpilot", "Who advises the compiler");
+  return Category;
+}
+
+/// Converts "size-budget" to "SIZE_BUDGET".
+static std::string inCapitals(StringRef Name) {
+  std::string Text = Name.upper();
+  std::replace(Text.begin(), Text.end(), '-', '_');
+  return Text;
+}
+
+static std::vector<Option *> &registered() {
+  static std::vector<Option *> All;
+  return All;
+}
+
+Option::Option(StringRef Name, const char *Value, const Twine &Help)
+    : Flag(("passpilot-" + Name).str()), Help(Help.str()),
+      Variable("PASSPILOT_" + inCapitals(Name)),
+      Given(StringRef(Flag), cl::value_desc(Value), cl::desc(this->Help),
+            cl::cat(optionCategory()), cl::callback([](const std::string &) {
+              if (OnFlag)
+                OnFlag();
+            })) {
+  registered().push_back(this);
+}
+
+const std::vector<Option *> &Option::all() { return registered(); }
+
+void Option::setAll(std::vector<Values> Given) {
+  std::lock_guard<std::mutex> Lock(Mutex);
+  for (auto [O, Mine] : zip_equal(all(), Given))
+    O->Set = std::move(Mine);
+}
+
+Option::Values Option::set() const {
+  std::lock_guard<std::mutex> Lock(Mutex);
+  return Set;
+}
+
+Option::Values Option::values() const {
+  if (Values Mine = set(); !Mine.empty())
+    return Mine;
+  if (!Given.empty())
+    return {Given.begin(), Given.end()};
+  const char *Text = std::getenv(Variable.c_str());
+  SmallVector<StringRef> Parts;
+  StringRef(Text ? Text : "").split(Parts, ';', -1, /*KeepEmpty=*/false);
+  return {Parts.begin(), Parts.end()};
+}
+
+std::string Option::last() const {
+  if (Values Mine = set(); !Mine.empty())
+    return Mine.back();
+  if (!Given.empty())
+    return Given[Given.size() - 1];
+  const char *Text = std::getenv(Variable.c_str());
+  return Text ? Text : "";
+}
+
+std::string Option::name() const {
+  return !set().empty()  ? shortName().str()
+         : Given.empty() ? Variable
+                         : "-" + Flag;
+}
+
+Error Option::number(double Least, double &Value) const {
+  const std::string Text = last();
+  double Number = 0;
+  if (Text.empty())
+    return Error::success();
+  if (to_float(Text, Number) && std::isfinite(Number) && Number >= Least) {
+    Value = Number;
+    return Error::success();
+  }
+  return createStringError(name() + ": expected a number" +
+                           (Least > 0 ? " above 0" : " of 0 or more") +
+                           ", got '" + Text + "'");
+}
+
+} // namespace passpilot

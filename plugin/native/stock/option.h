@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One option of the plugin: a repeatable flag -passpilot-NAME, which the tool
+// parses, and the environment variable PASSPILOT_NAME that stands for it.
+
+#ifndef PASSPILOT_STOCK_OPTION_H
+#define PASSPILOT_STOCK_OPTION_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Error.h"
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace passpilot {
+
+/// The category of our flags in help texts.
+llvm::cl::OptionCategory &optionCategory();
+
+class Option {
+public:
+  Option(llvm::StringRef Name, const char *Value, const llvm::Twine &Help);
+  Option(const Option &) = delete;
+
+  using Values = std::vector<std::string>;
+  /// Every option, in the order of their construction.
+  static const std::vector<Option *> &all();
+  /// \p Given has the values of each option, in the order of all().
+  static void setAll(std::vector<Values> Given);
+  /// Lets \p Call be called whenever the tool has parsed one of our flags.
+  static void onFlag(void (*Call)()) { OnFlag = Call; }
+
+  /// The flag without its prefix: "inline".
+  llvm::StringRef shortName() const {
+    return llvm::StringRef(Flag).drop_front(10);
+  }
+  /// All values; those of the variable are separated by semicolons.
+  Values values() const;
+  /// The last value; empty if there is none.
+  std::string last() const;
+  /// Whether any value comes from a flag, not from the variable.
+  bool given() const { return !Given.empty() || !set().empty(); }
+  /// Where the value comes from, for messages.
+  std::string name() const;
+
+  /// Reads the last value as a number of at least \p Least into \p Value, if
+  /// there is one.
+  llvm::Error number(double Least, double &Value) const;
+
+private:
+  const std::string Flag, Help, Variable; ///< Given refers to them
+  llvm::cl::list<std::string> Given;
+  Values Set; ///< set by the program, on any of its threads
+  static inline std::mutex Mutex;
+  static inline void (*OnFlag)() = nullptr;
+
+  Values set() const;
+};
+
+} // namespace passpilot
+
+#endif

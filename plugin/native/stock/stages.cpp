@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "stages.h"
+
+#include "flags.h"
+#include "host.h"
+#include "llvm/Support/WithColor.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+
+using namespace llvm;
+
+namespace passpilot {
+
+static std::atomic<bool> Optimizes = false, GeneratesCode = false;
+
+std::vector<const HookedPoint *> pointsOf(StringRef Function) {
+  std::vector<const HookedPoint *> Ours;
+  for (const HookedPoint &P : hookedPoints())
+    if (P.Function == Function)
+      Ours.push_back(&P);
+  return Ours;
+}
+
+void noteOptimization() { Optimizes = true; }
+
+bool optimizes() { return Optimizes; }
+
+void noteCodeGeneration() { GeneratesCode = true; }
+
+/// Runs at the end of the process, so that it knows whether there was code
+/// generation. clang leaves that to the linker under -flto; then variables are
+/// for the linker.
+static void warnAtExit() {
+  if (GeneratesCode || hasFailed())
+    return;
+  for (const HookedPoint *P : pointsOf("emit"))
+    if (isClang() ? advisedByFlag(P->Name) : advised(P->Name))
+      WithColor::warning() << P->Name
+                           << " advisor: the runner was never asked: this "
+                              "process has generated no code\n";
+}
+
+void expectCodeGeneration() {
+  static std::once_flag Once;
+  std::call_once(Once, [] { std::atexit(warnAtExit); });
+}
+
+} // namespace passpilot
