@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DOORS: Final[tuple[Door, ...]] = ("opt", "llc", "mlir-opt", "attach", "cc", "plugin", "mlir-plugin")
 """What takes options: commands (`cc` includes `c++`), and libpasspilot.so and libpasspilot_mlir.so."""
 
-COMPILING: Final[tuple[Door, ...]] = ("opt", "llc", "mlir-opt", "cc", "plugin")
+COMPILING: Final[tuple[Door, ...]] = ("opt", "llc", "mlir-opt", "cc", "plugin", "mlir-plugin")
 
 
 RUNNERS: Final = """\
@@ -79,13 +79,25 @@ class OptionRow:
         return self.wording.get(door, (self.value, self.help))
 
 
+_IN_MLIR: Final[Mapping[str, Mapping[Door, tuple[str, str]]]] = {
+    "inline": {
+        "mlir-plugin": ("RUNNER", "ask RUNNER about each call that MLIR may inline"),
+    },
+}
+"""The options of libpasspilot_mlir.so that have the name of one of LLVM's points."""
+
+
 def _points() -> tuple[OptionRow, ...]:
     return tuple(
         OptionRow(
             row.name,
             "RUNNER",
             f"ask RUNNER {row.question}",
-            tuple(each for each in DOORS if each in (row.command, "attach", "cc", "plugin")),
+            (
+                *(each for each in DOORS if each in (row.command, "attach", "cc", "plugin")),
+                *_IN_MLIR.get(row.name, ()),
+            ),
+            wording=_IN_MLIR.get(row.name),
         )
         for row in HOOKED.values()
     )
@@ -131,10 +143,7 @@ TABLE: Final = (
         "register the passes, features, runners and decision points in it",
         DOORS,
         several=True,
-        wording={
-            "attach": ("FILE.py", "run this file first"),
-            "mlir-plugin": ("FILE.py", "register the passes, features and runners in it"),
-        },
+        wording={"attach": ("FILE.py", "run this file first")},
     ),
     OptionRow(
         "at",

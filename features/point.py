@@ -46,6 +46,16 @@ class Site(ABC):
     __slots__ = ()
 
     @property
+    def caller_name(self) -> str:
+        """The name of the caller; empty if it is not about a call."""
+        return ""
+
+    @property
+    def callee_name(self) -> str:
+        """The name of the callee; empty if it is not about a call."""
+        return ""
+
+    @property
     @abstractmethod
     def context(self) -> str:
         """The name of the enclosing function."""

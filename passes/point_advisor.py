@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from passpilot.passes.advisor import Advisor, Stats
 from passpilot.passes.points import search_point
-from passpilot.passes.site import context_of, location_of
+from passpilot.passes.site import context_of, describe_site
 from passpilot.plugin.errors import InputError
 from passpilot.runners.base import own_features
 
@@ -104,7 +104,7 @@ class PointAdvisor(Advisor):
                 (name, partial(value.store, out=buffers[name]), point.absent.get(name))
                 for name, value in ((value.spec.name, value) for value in point.values)
             ]
-            core.set_pass(stores, point.checked, location_of)
+            core.set_pass(stores, point.checked, describe_site)
             self._asker = point
         return core
 

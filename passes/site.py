@@ -23,7 +23,13 @@ def context_of(site: object) -> str:
     return site.name if isinstance(site, Function) else ""
 
 
-def location_of(site: object) -> tuple[str, int, int] | None:
+def describe_site(site: object) -> tuple[str, int, int, str, str]:
+    """File, line and column of `site`, and the names of caller and callee; empty and 0 if unknown."""
+    caller, callee = (site.caller_name, site.callee_name) if isinstance(site, Site) else ("", "")
+    return *(_location_of(site) or ("", 0, 0)), caller, callee
+
+
+def _location_of(site: object) -> tuple[str, int, int] | None:
     """File, line and column of `site`; None if debug information does not have them."""
     if isinstance(site, Site):
         return site.place

@@ -862,6 +862,17 @@ class MlirApi:
         Counts the contents of the operation in a capsule. Returns the operations by name, the number of blocks, of its own blocks, the depth of nested regions, the mentions of each symbol, the calls, and the order in which MLIR's inliner visits them, empty if that is the order of the text.
         """
 
+    def stack_locations(self, body: object, call: object) -> None:
+        """
+        Gives everything in a function call-site locations, as MLIR's inliner does: the body is about to replace the call.
+        """
+
+    def move_rest(self, last: object, block: object) -> None:
+        """Moves the operations behind an operation to the end of a block."""
+
+    def move_all(self, block: object, to: object) -> None:
+        """Moves the operations of a block to the end of another."""
+
 class Advisor:
     def __init__(self, point: PointSpec, native: NativeRunner | None, inputs: Sequence[TensorSpec], custom: Sequence[tuple[TensorSpec, Callable[[], None]]], default_on_error: bool, limit: float, logged: bool) -> None: ...
 
@@ -891,9 +902,18 @@ class Advisor:
     @property
     def first_fallback(self) -> Failure | None: ...
 
-    def set_pass(self, stores: Sequence[tuple[str, Callable[[object], None], object]], check_names: Callable[[Mapping[str, object]], object], locate: Callable[[object], tuple[str, int, int] | None]) -> None:
+    @property
+    def place(self) -> DecisionPlace:
+        """The place of the current question, as far as the compiler knows it."""
+
+    def site_text(self, part: str) -> str:
         """
-        Makes this the advisor of a pass in Python. stores: per feature its name, a function that stores it from all values if it is not a plain number or list, and the value if it is left out. check_names: raises if names are wrong. locate: gives the place of a site.
+        The IR of the call, caller or callee of the current question, as text; empty if the compiler shows the IR itself.
+        """
+
+    def set_pass(self, stores: Sequence[tuple[str, Callable[[object], None], object]], check_names: Callable[[Mapping[str, object]], object], locate: Callable[[object], tuple[str, int, int, str, str]]) -> None:
+        """
+        Makes this the advisor of a pass in Python. stores: per feature its name, a function that stores it from all values if it is not a plain number or list, and the value if it is left out. check_names: raises if names are wrong. locate: gives file, line and column of a site, and caller and callee of a call; empty and 0 if unknown.
         """
 
     def begin(self) -> None:
@@ -908,10 +928,6 @@ class Advisor:
         """
         The session's address, for another compiler in this process that asks it between begin() and end().
         """
-
-    @property
-    def place(self) -> DecisionPlace:
-        """The place of the current question, as far as the compiler knows it."""
 
     def ask(self, values: Mapping[str, object], site: object, context: str, decide: Callable[[Mapping[str, object]], bool | int | float]) -> bool | int | float | None:
         """

@@ -8,7 +8,7 @@ only on the compilation that it was taken from. The log is streamed.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import AdviceError, LogError, PasspilotWarning, RunnerSpecError
 from passpilot.runners.base import Runner
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from passpilot.features.log.reader import LoggedDecision
     from passpilot.features.point import Point
     from passpilot.runners.base import Host, Tensor
+
+
+_COMPARE: Final = (
+    "compare the input, the pipeline, and the versions of the compiler and of passpilot with those of the log"
+)
 
 
 class ReplayRunner(Runner):
@@ -69,7 +74,7 @@ class ReplayRunner(Runner):
         if logged is None:
             msg = (
                 f"replay {self.path}: expected at most {self._asked} decisions, as logged, got one more; "
-                "replay with the input and the pipeline that the log was taken from"
+                f"{_COMPARE}"
             )
             raise AdviceError(msg)
         self._asked += 1
@@ -86,8 +91,7 @@ class ReplayRunner(Runner):
     ) -> AdviceError:
         where = f"decision {self._asked - 1}{_place(logged)}"
         return AdviceError(
-            f"replay {self.path} at {where}: expected {_difference(name, recorded, live)}; "
-            "replay with the input and the pipeline that the log was taken from"
+            f"replay {self.path} at {where}: expected {_difference(name, recorded, live)}; {_COMPARE}"
         )
 
     def close(self) -> None:

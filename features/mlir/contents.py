@@ -85,7 +85,7 @@ def contents_of(operation: Operation) -> Contents:
     """Counts the contents of an operation."""
     kinds = call_kinds()
     calling = [(kind.call, kind.callee) for kind in kinds]
-    counted = _api().count(operation._CAPIPtr, calling, _FLAT)
+    counted = core_api().count(operation._CAPIPtr, calling, _FLAT)
     names, blocks, own_blocks, depth, references, found, order = counted
     calls = [Call(capsule, symbol, kinds[kind], refuses) for capsule, kind, symbol, refuses in found]
     return Contents(
@@ -100,7 +100,8 @@ def contents_of(operation: Operation) -> Contents:
 
 
 @cache
-def _api() -> _core.MlirApi:
+def core_api() -> _core.MlirApi:
+    """The core's functions on operations of the installed bindings."""
     return _core.MlirApi(str(bindings().capi))
 
 

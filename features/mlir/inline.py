@@ -21,7 +21,7 @@ from passpilot.plugin.errors import StaleViewError
 from passpilot.plugin.mlir.place import place_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from passpilot.features.mlir.call_graph import CallGraph, CallGraphNode
     from passpilot.features.mlir.contents import Call
@@ -80,17 +80,10 @@ class CallSite(Site):
     `call`, `caller` and `callee` are operations of MLIR's Python bindings. Do not change or keep them.
     """
 
-    __slots__ = ("_call", "_callee", "_caller", "_over", "_settle")
+    __slots__ = ("_call", "_callee", "_caller", "_over")
 
-    def __init__(
-        self,
-        call: Call,
-        caller: CallGraphNode,
-        callee: CallGraphNode,
-        settle: Callable[[], None] | None = None,
-    ) -> None:
+    def __init__(self, call: Call, caller: CallGraphNode, callee: CallGraphNode) -> None:
         self._call, self._caller, self._callee = call, caller, callee
-        self._settle = settle
         self._over = False
 
     def __repr__(self) -> str:
@@ -156,8 +149,6 @@ class CallSite(Site):
         if self._over:
             expected = "expected to be read within its decision, got a read after it"
             raise StaleViewError(f"obs.site.{what}: {expected}")
-        if self._settle is not None:
-            self._settle()
 
 
 def observe(

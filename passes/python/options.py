@@ -5,7 +5,8 @@
 
 The field ``max_depth`` is the option ``max-depth``. The type of the field determines the values after ``=``:
 bool (``true`` or ``false``; also ``verbose`` or ``no-verbose`` alone), int, float, str, an enum, a Literal,
-or one of these ``| None``. A field without a default is a mandatory option.
+or one of these ``| None``, where an empty value is None. A field without a default is a mandatory option. A
+value may contain spaces within braces, as in ``default-pipeline=canonicalize{max-iterations=3 top-down=0}``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from passpilot.plugin.failures import headline
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-_WORD: Final = re.compile(r"\S+")
+_WORD: Final = re.compile(r"(?:\{(?:[^{}]|\{[^{}]*\})*\}|\S)+")
 _BOOLEANS: Final = {"true": True, "false": False}
 
 
@@ -149,7 +150,7 @@ def _type(name: str, hint: object) -> tuple[str, Callable[[str], object], Callab
     rest = [each for each in arguments if each is not types.NoneType]
     if typing.get_origin(hint) in (Union, types.UnionType) and len(rest) == 1 and len(arguments) == 2:
         expected, parse, accepts = _type(name, rest[0])
-        return expected, parse, lambda value: value is None or accepts(value)
+        return expected, lambda text: parse(text) if text else None, lambda v: v is None or accepts(v)
     shown = getattr(hint, "__name__", None) or str(hint)
     msg = (
         f"bool, int, float, str, an enum, a Literal, or one of them | None as the type of {name}, got {shown}"

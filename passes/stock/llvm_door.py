@@ -7,8 +7,6 @@ Python passes run in this process: the core that they use shares the process's l
 from __future__ import annotations
 
 import os
-import sys
-from contextlib import contextmanager
 from ctypes import c_bool, c_double, c_size_t
 from typing import TYPE_CHECKING, Final
 
@@ -16,13 +14,12 @@ from passpilot.passes.advisor import make_advisor
 from passpilot.passes.point_advisor import PointAdvisor
 from passpilot.passes.python.pipeline import bind_to, raise_failure
 from passpilot.passes.stock import advisors as loaded
+from passpilot.passes.stock.compilation import CompilationAdvisors
 from passpilot.plugin import _core
-from passpilot.plugin.asking import ASKED
 from passpilot.plugin.embedded import TEXT, end, load, told_warnings
-from passpilot.plugin.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from passpilot.passes.advisor import Advisor, OnError
     from passpilot.plugin.embedded import Tell, Teller
@@ -33,76 +30,30 @@ class _LoadedCompilation:
 
     def __init__(self, address: int) -> None:
         self.passes = _core.Passes.of(address)
-        self._advisors: dict[str, tuple[PointAdvisor, _core.Advisor]] = {}
+        self.advisors = CompilationAdvisors()
 
     def find(self, element: str) -> None:
         """Add the Python pass that an element of pipeline text names, if any."""
         bind_to(self.passes, element, self._advised)
 
-    def advise(self, advisor: PointAdvisor) -> None:
-        """Let an advisor take the decisions of its point."""
-        if advisor.point in self._advisors:
-            advisor.close()
-            raise UsageError(f"-passpilot-advise: expected one advisor of the point {advisor.point}, got two")
-        core = advisor.start()
-        if core is None:
-            advisor.close()
-            return
-        core.begin()
-        self._advisors[advisor.point] = (advisor, core)
-
     def explain(self) -> None:
         """Raise the failure of an advisor or a pass."""
-        error: BaseException | None = None
-        for advisor, core in self._advisors.values():
-            if core.failure is not None:
-                error = _finished(advisor, None)
-                break
-        if error is not None:
-            raise error
+        self.advisors.raise_failure()
         raise_failure(self.passes)
 
     def end(self, *, good: bool, stats: bool) -> None:
         """End the compilation: close the advisors, and raise their errors."""
         self.passes.end()
-        errors = []
-        for advisor, core in self._advisors.values():
-            core.end()
-            if stats and good:
-                print(advisor.report(), file=sys.stderr)
-            if good or core.failure is None:
-                failed = None if good else InputError("the compiler has failed")
-                errors.append(_finished(advisor, failed))
-            advisor.close()
-        self._advisors.clear()
-        for error in filter(None, errors):
-            raise error
-
-    @contextmanager
-    def _asked(self) -> Iterator[None]:
-        token = ASKED.set({point: advisor for point, (advisor, _) in self._advisors.items()})
-        try:
-            yield
-        finally:
-            ASKED.reset(token)
+        self.advisors.end(good=good, stats=stats)
 
     def _advised(self, run: Callable[..., object]) -> Callable[..., object]:
         """Wraps a pass's run() so that the advisors of this compilation take its decisions."""
 
         def body(unit: object) -> object:
-            with self._asked():
+            with self.advisors.asked():
                 return run(unit)
 
         return body
-
-
-def _finished(advisor: PointAdvisor, error: BaseException | None) -> BaseException | None:
-    """Finish an advisor; returns the error that it raises, if any."""
-    try:
-        advisor.finish(error)
-    except BaseException as raised:  # noqa: BLE001  (raised again by the caller)
-        return raised
-    return None
 
 
 _COMPILATIONS: Final[dict[int, _LoadedCompilation]] = {}
@@ -136,7 +87,7 @@ def _advise(
         on_error=policy,
         timeout=timeout,
     )
-    _compilation(address).advise(made)
+    _compilation(address).advisors.advise(made)
 
 
 def _explain(tell: Teller, address: int) -> None:  # noqa: ARG001

@@ -13,13 +13,14 @@ from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from types import ModuleType
+    from typing import NoReturn
 
     from passpilot.plugin.mlir.protocols import Operation
 
@@ -91,21 +92,68 @@ _foreign = False
 
 
 def enter_foreign_tool() -> None:
-    """Forbid the bindings: this interpreter runs in a compiler, with which their LLVM would clash."""
+    """Replace the bindings: this interpreter runs in a compiler, with which their LLVM would clash."""
     global _foreign
     _foreign = True
+
+
+class _AbsentModule(ModuleType):
+    """Stands for a module of the bindings, or a name in it, where they cannot be imported.
+
+    A file of passes may fetch names when it is loaded; its passes run in another process, which has the
+    bindings.
+
+    Raises:
+        InputError: it is called.
+    """
+
+    def __getattr__(self, name: str) -> _AbsentModule:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _AbsentModule(f"{self.__name__}.{name}")
+
+    def __call__(self, *_: object, **__: object) -> NoReturn:
+        raise _clash(self.__name__)
+
+
+class _AbsentBindings(Bindings):
+    """Stands for the bindings in a compiler's process; its modules are `_AbsentModule`."""
+
+    def __init__(self) -> None:
+        super().__init__("mlir", _AbsentModule("ir"), _AbsentModule("passmanager"))
+
+    @property
+    def rewrite(self) -> ModuleType:
+        return _AbsentModule("rewrite")
+
+    def dialect(self, name: str) -> ModuleType:
+        return _AbsentModule(name)
+
+    @property
+    def version(self) -> str:
+        raise _clash("version")
+
+    @property
+    def capi(self) -> Path:
+        raise _clash("capi")
+
+
+def _clash(name: str) -> InputError:
+    told = "expected a process of Python's own, got a compiler's, whose LLVM would clash with theirs"
+    return InputError(f"MLIR's Python bindings: {name}: {told}; use it in a pass, or in `passpilot mlir-opt`")
 
 
 @cache
 def bindings() -> Bindings:
     """The bindings of the package that PASSPILOT_MLIR names, or else of the first installed package.
 
+    In another compiler's process they can be named, but not used.
+
     Raises:
-        InputError: there is none, it cannot be imported, or the process is another compiler's.
+        InputError: there is none, or it cannot be imported.
     """
     if _foreign:
-        told = "expected a process of Python's own, got a compiler's, whose LLVM would clash with theirs"
-        raise InputError(f"MLIR's Python bindings: {told}; use `passpilot mlir-opt`")
+        return _AbsentBindings()
     root = _chosen()
     try:
         return Bindings(root, import_module(f"{root}.ir"), import_module(f"{root}.passmanager"))

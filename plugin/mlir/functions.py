@@ -3,7 +3,7 @@
 
 The library is the one behind the bindings' modules, so both work on the same objects. A struct of the C API
 that holds one pointer is passed as that pointer; this is right on every ABI that Python runs on. C++ declares
-the functions that it calls itself: `plugin/native/bindings/mlir_contents.cpp`.
+the functions that it calls itself: `plugin/native/bindings/mlir_api.h`.
 """
 
 from __future__ import annotations
@@ -85,8 +85,9 @@ PASSES: Final[dict[str, Signature]] = {
 """Pass managers, passes and diagnostics; called without the GIL, so that passes in Python can take it."""
 
 REWRITING: Final[dict[str, Signature]] = {
-    "mlirBlockAppendOwnedOperation": (None, c_void_p, c_void_p),
+    "mlirBlockDetach": (None, c_void_p),
     "mlirBlockGetFirstOperation": (c_void_p, c_void_p),
+    "mlirBlockGetParentRegion": (c_void_p, c_void_p),
     "mlirBlockGetTerminator": (c_void_p, c_void_p),
     "mlirIRRewriterCreate": (c_void_p, c_void_p),
     "mlirIRRewriterDestroy": (None, c_void_p),
@@ -95,9 +96,8 @@ REWRITING: Final[dict[str, Signature]] = {
     "mlirOperationGetNextInBlock": (c_void_p, c_void_p),
     "mlirOperationGetOperand": (c_void_p, c_void_p, c_ssize_t),
     "mlirOperationGetRegion": (c_void_p, c_void_p, c_ssize_t),
-    "mlirOperationMoveAfter": (None, c_void_p, c_void_p),
-    "mlirOperationRemoveFromParent": (None, c_void_p),
     "mlirRegionGetFirstBlock": (c_void_p, c_void_p),
+    "mlirRegionInsertOwnedBlockAfter": (None, c_void_p, c_void_p, c_void_p),
     "mlirRewriterBaseInlineBlockBefore": (None, c_void_p, c_void_p, c_void_p, c_ssize_t, c_void_p),
     "mlirRewriterBaseReplaceOpWithValues": (None, c_void_p, c_void_p, c_ssize_t, c_void_p),
 }

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from typing import TYPE_CHECKING
 
 from passpilot.features.point import Point, find_point
-from passpilot.plugin.errors import SpecMismatchError
+from passpilot.plugin.errors import SpecMismatchError, restated
 from passpilot.runners.spec import make_runner, shown
 
 if TYPE_CHECKING:
@@ -20,6 +19,10 @@ class Supply:
     """Makes the runners that `spec` names; any thread may call it.
 
     The first runner is made at once, so that a wrong spec shows early; the first session takes it.
+
+    Raises:
+        SpecMismatchError: the runner reads what `point` does not offer.
+        Error: the runner cannot be made.
     """
 
     def __init__(self, spec: RunnerLike, point: str, timeout: float) -> None:
@@ -27,11 +30,19 @@ class Supply:
         """The runner's text, for people."""
         self._spec = spec
         self._timeout = timeout
-        self._point = find_point(point)
         self._lock = threading.Lock()
-        self._spare: Runner | None = None
-        with contextlib.suppress(SpecMismatchError):  # a client may register the features that it lacks
-            self._spare = make_runner(spec, self._point, timeout=timeout)
+        self._point, self._spare = self._first(point)
+
+    def _first(self, name: str) -> tuple[Point, Runner | None]:
+        """The decision point, and the first runner."""
+        for _ in range(2):  # making the runner may load a file that registers features
+            point = find_point(name)
+            try:
+                return point, make_runner(self._spec, point, timeout=self._timeout)
+            except SpecMismatchError as error:
+                wrong = error
+        hint = "name another point with --point, or the file of its custom features with --load"
+        raise restated(wrong, f"{wrong}; {hint}") from wrong
 
     def runner_for(self, point: Point) -> Runner:
         """A runner for a client that offers the tensors of `point`.

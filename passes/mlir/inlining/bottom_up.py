@@ -3,7 +3,7 @@
 
 It visits, inlines and erases like MLIR's own pass ``inline``: it simplifies the functions of a component,
 then looks at their calls, including those from inlined bodies, and repeats this until nothing is inlined any
-more, four times at most. If all decisions are no, the module stays unchanged.
+more, four times by default. If all decisions are no, the module stays unchanged.
 
 Source: mlir/lib/Transforms/Utils/Inliner.cpp.
 """
@@ -17,7 +17,7 @@ from passpilot.features.mlir.contents import contents_of
 from passpilot.passes.mlir.inlining.graph import ChangingGraph
 from passpilot.passes.mlir.inlining.isolated import inline_in_place, pass_manager
 from passpilot.passes.mlir.inlining.legality import Legality
-from passpilot.passes.mlir.inlining.splice import Splices
+from passpilot.passes.mlir.inlining.splice import Splicer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from passpilot.features.mlir.contents import Call
     from passpilot.plugin.mlir.protocols import Operation, PassManager
 
-    Ask = Callable[[Call, CallGraphNode, CallGraphNode, CallGraph, Callable[[], None]], bool]
-    """Decides on (call, caller, callee, graph, settle); `settle()` makes the IR valid for reading."""
+    Ask = Callable[[Call, CallGraphNode, CallGraphNode, CallGraph], bool]
+    """Decides on (call, caller, callee, graph)."""
 
 ITERATIONS: Final = 4
-"""How often a component is simplified and its calls are visited, at most."""
+"""How often a component is simplified and its calls are visited, at most; the default, as in MLIR."""
 
 
 class _Question(NamedTuple):
@@ -47,12 +47,13 @@ class _History(NamedTuple):
     before: _History | None
 
 
-def inline_bottom_up(root: Operation, pipeline: str, ask: Ask) -> None:
+def inline_bottom_up(root: Operation, pipeline: str, iterations: int, ask: Ask) -> None:
     """Inline the calls in and below `root` that `ask` says yes to.
 
     Args:
         root: a module.
         pipeline: the passes that simplify a function, such as ``canonicalize``; may be empty.
+        iterations: how often a component is simplified and visited at most; 0 is 1, as in MLIR.
         ask: decides whether to inline a call.
 
     Raises:
@@ -65,7 +66,7 @@ def inline_bottom_up(root: Operation, pipeline: str, ask: Ask) -> None:
         inliner = _Inliner(graph, root, simplify, ask, answers)
         try:
             for component in graph.components():
-                inliner.run(component)
+                inliner.run(component, max(iterations, 1))
         finally:
             inliner.close()
     if answers == {False}:
@@ -116,14 +117,14 @@ class _Inliner:
         self._ask = ask
         self._answers = answers
         self._legality = Legality()
-        self._splices = Splices(root)
+        self._splicer = Splicer(root)
 
     def close(self) -> None:
-        self._splices.close()
+        self._splicer.close()
 
-    def run(self, component: Sequence[CallGraphNode]) -> None:
+    def run(self, component: Sequence[CallGraphNode], iterations: int) -> None:
         """Simplify the functions of a component and inline their calls, until nothing is inlined."""
-        for _ in range(ITERATIONS):
+        for _ in range(iterations):
             for node in component:
                 if not node.erased and (self._simplify(node) or node.grown):
                     self._changing.recount(node)
@@ -139,13 +140,10 @@ class _Inliner:
             elif not node.erased and node.mentions:
                 questions += self._questions(node, node.contents.calls, None)
         inlined = False
-        try:
-            for question in questions:  # grows during the loop
-                if not question.caller.erased and self._is_wanted(question):
-                    questions += self._inline(question)
-                    inlined = True
-        finally:
-            self._splices.finish()
+        for question in questions:  # grows during the loop
+            if not question.caller.erased and self._is_wanted(question):
+                questions += self._inline(question)
+                inlined = True
         return inlined
 
     def _questions(
@@ -164,11 +162,10 @@ class _Inliner:
                 return False
             history = history.before
         if callee.grown:  # it is in the same component
-            self._splices.finish()
             self._changing.recount(callee)
         if callee is caller or not self._legality.allows(call, caller, callee):
             return False
-        answer = self._ask(call, caller, callee, self._graph, self._splices.finish)
+        answer = self._ask(call, caller, callee, self._graph)
         self._answers.add(answer)
         return answer
 
@@ -181,11 +178,13 @@ class _Inliner:
         else:
             inner = self._splice(call.operation, callee, last=last)
         self._changing.merge(callee, caller, moved=last)
+        if callee.kind.by_mlir:  # MLIR may have added operations of its own
+            self._changing.recount(caller)
         return self._questions(caller, inner, _History(callee, history))
 
     def _splice(self, call: Operation, callee: CallGraphNode, *, last: bool) -> Sequence[Call]:
         """Replace a call by a copy of its callee's body, or by the body itself if this is the last call."""
         body = callee.operation if last else callee.operation.clone(ip=False).operation
         inner = contents_of(body).calls if callee.contents.calls else []
-        self._splices.inline(call, callee.kind, body, straight=callee.is_straight)
+        self._splicer.inline(call, callee.kind, body, straight=callee.is_straight)
         return inner

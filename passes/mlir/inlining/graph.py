@@ -33,10 +33,11 @@ class ChangingGraph:
         own[callee.name] -= 1
         if references:
             own.update(references)
-        # The call and the returns are gone, or have become branches to and from the body.
+        # A single block goes into the call's block, and call and return disappear. Several blocks split that
+        # block, and their returns become branches.
         straight = callee.is_straight
-        caller.operations += callee.operations - 2 * straight
-        caller.blocks += callee.blocks + (-1 if straight else 1)
+        caller.operations += callee.operations - (2 if straight else 1)
+        caller.blocks += callee.blocks - straight
         caller.calls += callee.calls - 1
         caller.is_flat &= callee.is_flat
         caller.grown = True

@@ -21,6 +21,7 @@ _INLINE: Final = "builtin.module(inline{default-pipeline= max-iterations=1})"
 
 _CALLER: Final = "passpilot.caller"
 _CALLEE: Final = "passpilot.callee"
+_OTHER: Final = "passpilot.other"
 _RENAMED: Final = ("sym_name", "sym_visibility")
 
 
@@ -31,34 +32,44 @@ def is_inlined(call: Operation, caller: CallGraphNode, callee: CallGraphNode) ->
     attributes[kind.callee] = bindings().ir.FlatSymbolRefAttr.get(_CALLEE, call.context)
     copy = caller.operation.clone(ip=False).operation
     attributes[kind.callee] = name
-    return _inline(copy, callee)
+    return _inline(copy, callee, _CALLEE)
 
 
 def inline_in_place(call: Operation, caller: CallGraphNode, callee: CallGraphNode) -> Sequence[Call]:
-    """Let MLIR inline a call that `is_inlined` accepts; returns the calls of the inlined body."""
-    ir, function = bindings().ir, caller.operation
-    before = [old.operation for old in contents_of(function).calls]
+    """Let MLIR inline a call that `is_inlined` accepts; returns the calls of the inlined body.
+
+    The callee keeps its name, which MLIR writes into alias scopes; other calls of it get another meanwhile.
+    """
+    ir, function, attribute = bindings().ir, caller.operation, callee.kind.callee
+    before = contents_of(function).calls
+    others = [old.operation for old in before if old.symbol == callee.name and old.operation != call]
+    hidden = ir.FlatSymbolRefAttr.get(_OTHER, call.context)
+    name = call.attributes[attribute]
     names = {name: function.attributes[name] for name in _RENAMED if name in function.attributes}
     here, unknown = ir.InsertionPoint(function), ir.Location.unknown(call.context)
     place = ir.Operation.create("builtin.module", regions=1, loc=unknown, ip=here)
-    call.attributes[callee.kind.callee] = ir.FlatSymbolRefAttr.get(_CALLEE, call.context)
-    _inline(function, callee)
+    for other in others:
+        other.attributes[attribute] = hidden
+    _inline(function, callee, callee.name)
     ir.InsertionPoint(place).insert(function)
     place.erase()
+    for other in others:
+        other.attributes[attribute] = name
     del function.attributes["sym_visibility"]
-    for name, attribute in names.items():
-        function.attributes[name] = attribute
-    return [inner for inner in contents_of(function).calls if inner.operation not in before]
+    for renamed, value in names.items():
+        function.attributes[renamed] = value
+    known = [old.operation for old in before]
+    return [inner for inner in contents_of(function).calls if inner.operation not in known]
 
 
-def _inline(caller: Operation, callee: CallGraphNode) -> bool:
-    """Let MLIR inline the call of `_CALLEE` in `caller`, and detach `caller`; returns whether MLIR did."""
+def _inline(caller: Operation, callee: CallGraphNode, name: str) -> bool:
+    """Let MLIR inline the call of `name`, the callee, and detach `caller`; returns whether MLIR did."""
     ir, context = bindings().ir, caller.context
     module = ir.Module.create(ir.Location.unknown(context))
     body = callee.operation.clone(ip=False).operation
-    for function, name in ((body, _CALLEE), (caller, _CALLER)):
+    for function, symbol in ((body, name), (caller, _CALLER)):
         module.body.append(function)
-        function.attributes["sym_name"] = ir.StringAttr.get(name, context)
+        function.attributes["sym_name"] = ir.StringAttr.get(symbol, context)
         function.attributes["sym_visibility"] = ir.StringAttr.get("public", context)
     pass_manager(_INLINE, context).run(module.operation)
     body.attributes["sym_visibility"] = ir.StringAttr.get("private", context)

@@ -28,7 +28,7 @@ OURS: Final = "passpilot.no_inline"
 """The attribute of calls that we have marked, so that the program's own marks are kept."""
 
 
-def mark_and_inline(root: Operation, pipeline: str, ask_all: AskAll) -> None:
+def mark_and_inline(root: Operation, pipeline: str, iterations: int, ask_all: AskAll) -> None:
     """Let MLIR's inliner inline the calls in and below `root` that `ask_all` accepts.
 
     If it refuses all calls, nothing is changed.
@@ -36,7 +36,8 @@ def mark_and_inline(root: Operation, pipeline: str, ask_all: AskAll) -> None:
     Raises:
         InputError: MLIR cannot parse the pipeline.
     """
-    inliner = pass_manager(f"{root.name}(inline{{default-pipeline={pipeline}}})", root.context)
+    options = f"default-pipeline={pipeline} max-iterations={iterations}"
+    inliner = pass_manager(f"{root.name}(inline{{{options}}})", root.context)
     questions = [question for graph in call_graphs(root) for question in _questions(graph)]
     for name in {callee.kind.function for _, _, callee, _ in questions if pipeline}:
         pass_manager(f"{name}({pipeline})", root.context)  # MLIR's pass would ignore an error

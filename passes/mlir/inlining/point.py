@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from passpilot.features.mlir.inline import FEATURES, TABLE, CallSite, observe
 from passpilot.passes.decision_point import DecisionPoint
-from passpilot.passes.mlir.inlining.bottom_up import inline_bottom_up
+from passpilot.passes.mlir.inlining.bottom_up import ITERATIONS, inline_bottom_up
 from passpilot.passes.mlir.inlining.mark import mark_and_inline
 from passpilot.passes.point_advisor import PointAdvisor
 from passpilot.plugin.asking import ASKED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from passpilot.features.mlir.call_graph import CallGraph, CallGraphNode
     from passpilot.features.mlir.contents import Call
@@ -34,35 +34,36 @@ MLIR_INLINE: Final = DecisionPoint[bool].of(TABLE, lambda _: True)
 """The decision: whether to inline a call. By default, yes, as in MLIR's inliner."""
 
 
-def inline(root: Operation, *, engine: Engine = "bottom-up", pipeline: str = "canonicalize") -> None:
+def inline(
+    root: Operation,
+    *,
+    engine: Engine = "bottom-up",
+    pipeline: str = "canonicalize",
+    max_iterations: int = ITERATIONS,
+) -> None:
     """Inline calls in a module as the advisor of `mlir-inline` advises; without one, as MLIR itself does.
 
     Args:
         root: a module.
         engine: the implementation, see the module's docstring.
         pipeline: the passes that simplify each function before its calls are visited; may be empty.
+        max_iterations: how often functions that call each other are simplified and visited.
 
     Raises:
         InputError: MLIR cannot parse the pipeline.
         Error: the advisor failed.
     """
     if engine == "bottom-up":
-        inline_bottom_up(root, pipeline, _ask)
+        inline_bottom_up(root, pipeline, max_iterations, _ask)
     else:
-        mark_and_inline(root, pipeline, _ask_all)
+        mark_and_inline(root, pipeline, max_iterations, _ask_all)
 
 
-def _ask(
-    call: Call,
-    caller: CallGraphNode,
-    callee: CallGraphNode,
-    graph: CallGraph,
-    settle: Callable[[], None],
-) -> bool:
+def _ask(call: Call, caller: CallGraphNode, callee: CallGraphNode, graph: CallGraph) -> bool:
     advisor = ASKED.get().get(MLIR_INLINE.name)
     if advisor is None:
         return True
-    site = CallSite(call, caller, callee, settle)
+    site = CallSite(call, caller, callee)
     try:
         values = observe(call, caller, callee, graph) if _reads(advisor) else _UNREAD
         return MLIR_INLINE.ask(values, site)

@@ -12,24 +12,31 @@ import socket
 import subprocess
 import sys
 import threading
-from ctypes import c_bool
+from ctypes import c_bool, c_double, c_size_t
 from functools import cache
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Final
 
+from passpilot.features.catalogue import HOOKED
 from passpilot.features.point import Site
-from passpilot.passes.mlir.stock.messages import Request, receive_answer, send_request
+from passpilot.passes.mlir.stock.messages import (
+    AdviseRequest,
+    EndRequest,
+    RunRequest,
+    receive_answer,
+    send_request,
+)
 from passpilot.passes.point_advisor import PointAdvisor
 from passpilot.passes.python.registry import MLIR
 from passpilot.passes.stock import advisors as loaded
 from passpilot.plugin.embedded import FILES, TEXT, end, load
-from passpilot.plugin.errors import InputError, PassError
+from passpilot.plugin.errors import InputError, PassError, UsageError
 
 if TYPE_CHECKING:
     from typing import NoReturn
 
     from passpilot.passes.advisor import OnError
-    from passpilot.passes.mlir.stock.messages import Reply
+    from passpilot.passes.mlir.stock.messages import Reply, Request
     from passpilot.passes.python.registry import PassDefinition
     from passpilot.plugin._core import Advisor as Core
     from passpilot.plugin.embedded import Tell, Teller
@@ -70,11 +77,41 @@ class LoadedSite(Site):
         place = self._core.place
         return (place.file, place.line, place.column) if place.file else None
 
+    @property
+    def call(self) -> LoadedOperation:
+        """The calling operation."""
+        return self._operation("call")
+
+    @property
+    def caller(self) -> LoadedOperation:
+        """The function that contains the call."""
+        return self._operation("caller")
+
+    @property
+    def callee(self) -> LoadedOperation:
+        """The function that is called."""
+        return self._operation("callee")
+
+    def _operation(self, part: str) -> LoadedOperation:
+        return LoadedOperation(part, self._core.site_text(part))
+
+
+class LoadedOperation:
+    """An operation of the tool's own MLIR, of which Python has the text: ``str(obs.site.callee)``."""
+
+    __slots__ = ("_part", "_text")
+
+    def __init__(self, part: str, text: str) -> None:
+        self._part, self._text = part, text
+
+    def __str__(self) -> str:
+        return self._text
+
     def __getattr__(self, name: str) -> NoReturn:
-        if name in ("call", "caller", "callee"):
-            told = "expected a name or a place, got an operation, which only `passpilot mlir-opt` can show"
-            raise InputError(f"obs.site.{name} in a stock mlir-opt: {told}")
-        raise AttributeError(name)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        told = f"expected its text, str(obs.site.{self._part}), got a use that only `passpilot mlir-opt` has"
+        raise InputError(f"obs.site.{self._part}.{name} in a stock mlir-opt: {told}")
 
 
 class LoadedAdvisor(PointAdvisor):
@@ -99,8 +136,18 @@ def _make(
 def _load(tell: Teller, files: bytes) -> None:
     before = MLIR.added()
     load(files)
-    for definition in map(_definition, sorted(MLIR.added() - before)):
-        tell("pass", f"{definition.name}\n{definition.level}\n{definition.doc}")
+    for name in sorted(MLIR.added() - before):
+        _tell_pass(tell, _definition(name))
+
+
+def _find(tell: Teller, names: bytes) -> None:
+    for name in names.decode().split():
+        if definition := MLIR.find(name):
+            _tell_pass(tell, definition)
+
+
+def _tell_pass(tell: Teller, definition: PassDefinition) -> None:
+    tell("pass", f"{definition.name}\n{definition.level}\n{definition.doc}")
 
 
 def _check(tell: Teller, name: bytes, options: bytes) -> None:  # noqa: ARG001
@@ -115,15 +162,44 @@ def _check(tell: Teller, name: bytes, options: bytes) -> None:  # noqa: ARG001
     make_pass(definition, text, 0, (0, len(text)), error)
 
 
-def _run(tell: Teller, operation: bytes, name: bytes, options: bytes, text: bytes, inside: bool) -> None:
+def _run(
+    tell: Teller, compilation: int, operation: bytes, name: bytes, options: bytes, text: bytes, inside: bool
+) -> None:
     element = f"{name.decode()}{{{os.fsdecode(options)}}}"
-    request = Request(operation.decode(), name.decode(), element, inside)
-    with _ONE:
-        answer = _worker().run(request, text)
-    for told in answer.told:
-        tell(*told)
+    answer = _asked(tell, RunRequest(compilation, operation.decode(), name.decode(), element, inside), text)
     if answer.text:
         tell("result", answer.text.decode("utf-8", "surrogateescape"))
+
+
+def _advise(
+    tell: Teller,
+    compilation: int,
+    point: bytes,
+    runner: bytes,
+    log: bytes,
+    on_error: bytes,
+    timeout: float,
+) -> None:
+    name = os.fsdecode(point)
+    if name in HOOKED:
+        told = f"expected a point of MLIR's passes, got {name}, which is LLVM's"
+        raise UsageError(f"--passpilot-advise: {told}")
+    policy: OnError = "default" if on_error == b"default" else "fail"
+    request = AdviseRequest(compilation, name, os.fsdecode(runner), os.fsdecode(log), policy, timeout)
+    _asked(tell, request)
+
+
+def _end_passes(tell: Teller, compilation: int, good: bool, stats: bool) -> None:
+    _asked(tell, EndRequest(compilation, good, stats))
+
+
+def _asked(tell: Teller, request: Request, text: bytes = b"") -> Reply:
+    """The worker's answer; passes its diagnostics on."""
+    with _ONE:
+        answer = _worker().ask(request, text)
+    for told in answer.told:
+        tell(*told)
+    return answer
 
 
 class _WorkerProcess:
@@ -136,8 +212,8 @@ class _WorkerProcess:
             self._process = subprocess.Popen(command, pass_fds=(its.fileno(),))
         self._connection = Connection(ours.detach())
 
-    def run(self, request: Request, text: bytes) -> Reply:
-        """Run a pass in the process and wait for the reply, without a time limit.
+    def ask(self, request: Request, text: bytes) -> Reply:
+        """Send a request and wait for the reply, without a time limit.
 
         Raises:
             PassError: the process died.
@@ -146,9 +222,9 @@ class _WorkerProcess:
             send_request(self._connection, request, text)
             return receive_answer(self._connection)
         except (EOFError, OSError):
-            got = f"its end with code {self._ended()}"
-            told = f"expected an answer of the process in which it runs, got {got}"
-            raise PassError(f"pass {request.name}: {told}") from None
+            who = f"pass {request.name}" if isinstance(request, RunRequest) else "passes in Python"
+            told = "expected an answer of the process in which it runs"
+            raise PassError(f"{who}: {told}, got its end with code {self._ended()}") from None
 
     def end(self) -> None:
         """Close the connection, which ends the process, and wait for it."""
@@ -187,5 +263,11 @@ def _definition(name: str) -> PassDefinition:
 
 def connect(address: int, tell: Tell) -> None:
     """Write the functions of this module into the struct of plugin/native/mlir/mlir_calls.h at `address`."""
-    more = ((_check, None, (TEXT, TEXT)), (_run, None, (TEXT, TEXT, TEXT, TEXT, c_bool)))
+    more = (
+        (_check, None, (TEXT, TEXT)),
+        (_run, None, (c_size_t, TEXT, TEXT, TEXT, TEXT, c_bool)),
+        (_find, None, (TEXT,)),
+        (_advise, None, (c_size_t, TEXT, TEXT, TEXT, TEXT, c_double)),
+        (_end_passes, None, (c_size_t, c_bool, c_bool)),
+    )
     loaded.connect(address, tell, load=_load, end=_end, make=_make, more=more)

@@ -13,11 +13,22 @@ import select
 import signal
 import sys
 import threading
+import warnings
+from collections import defaultdict
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from passpilot.passes.mlir.pipeline import Pipeline
-from passpilot.passes.mlir.stock.messages import Reply, receive_request, send_answer
+from passpilot.passes.mlir.stock.messages import (
+    AdviseRequest,
+    Reply,
+    RunRequest,
+    receive_request,
+    send_answer,
+)
+from passpilot.passes.point_advisor import PointAdvisor
+from passpilot.passes.stock.compilation import CompilationAdvisors
 from passpilot.plugin.errors import Error, PassError
 from passpilot.plugin.failures import headline
 from passpilot.plugin.interrupt import heeded
@@ -32,7 +43,7 @@ NOWHERE = ("", 0, 0)
 
 
 class PassWorker:
-    """Runs passes on text."""
+    """Runs passes on text, and keeps the advisors of each compilation."""
 
     def __init__(self) -> None:
         self._mlir = bindings()
@@ -40,29 +51,50 @@ class PassWorker:
         self._context.allow_unregistered_dialects = True  # the tool has checked the dialects
         self._context.enable_multithreading(False)
         self._pipelines: dict[str, Pipeline] = {}
+        self._advisors: defaultdict[int, CompilationAdvisors] = defaultdict(CompilationAdvisors)
 
     def answer(self, request: Request, text: bytes) -> Reply:
-        """Run a pass; the run has failed if the reply has an error."""
-        diagnostics: list[Diagnostic] = []
-        failed: list[Told] = []
+        """Do what is requested; it has failed if the reply has an error."""
+        told: list[Told] = []
         result = b""
-        try:
-            result = self._run(request, text, diagnostics)
-        except Error as error:
-            if not any(diagnostic.severity == "error" for diagnostic in diagnostics):
-                failed.append(("error", " ".join(str(error).split()), NOWHERE))
-        except BaseException as error:  # noqa: BLE001  (Ctrl-C and sys.exit() in a pass)
-            failed.append(("error", f"{request.name}: {headline(error)}", NOWHERE))
-        said = [message for first in diagnostics for message in (first, *first.notes)]
-        told = [(one.severity, one.message, (one.file, one.line, one.column)) for one in said]
-        return Reply([*told, *failed], result)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                result = self._done(request, text, told)
+            except Error as error:
+                if not any(kind == "error" for kind, *_ in told):
+                    told.append(("error", " ".join(str(error).split()), NOWHERE))
+            except BaseException as error:  # noqa: BLE001  (Ctrl-C and sys.exit() in a pass)
+                who = f"{request.name}: " if isinstance(request, RunRequest) else ""
+                told.append(("error", who + headline(error), NOWHERE))
+        return Reply([*told, *(("warning", str(each.message), NOWHERE) for each in caught)], result)
 
-    def _run(self, request: Request, text: bytes, diagnostics: list[Diagnostic]) -> bytes:
+    def _done(self, request: Request, text: bytes, told: list[Told]) -> bytes:
+        if isinstance(request, RunRequest):
+            return self._run(request, text, told)
+        if isinstance(request, AdviseRequest):
+            number, point, runner, log, on_error, timeout = request
+            made = PointAdvisor(point, runner, log=log or None, on_error=on_error, timeout=timeout)
+            self._advisors[number].advise(made)
+        else:
+            ended = self._advisors.pop(request.compilation, CompilationAdvisors())
+            ended.end(good=request.good, stats=request.stats)
+        return b""
+
+    def _run(self, request: RunRequest, text: bytes, told: list[Told]) -> bytes:
         """The new text of the operation; empty if it has not changed."""
         whole = self._parsed(request, text)
         made = whole.regions[0].blocks[0].operations[0].operation if request.inside else whole
         before = _printed(made, alone=request.inside)
-        self._pipeline(f"{request.operation}({request.element})").run(made, tell=diagnostics.append)
+        pipeline = self._pipeline(f"{request.operation}({request.element})")
+        advisors = self._advisors[request.compilation]
+        advisors.raise_failure()
+        try:
+            with advisors.asked():
+                pipeline.run(made, tell=partial(_tell, told))
+        except BaseException:
+            advisors.raise_failure()
+            raise
         after = _printed(made, alone=request.inside)
         return after if after != before else b""
 
@@ -71,7 +103,7 @@ class PassWorker:
             self._pipelines[text] = Pipeline(text, self._context)
         return self._pipelines[text]
 
-    def _parsed(self, request: Request, text: bytes) -> Any:
+    def _parsed(self, request: RunRequest, text: bytes) -> Any:
         mlir = self._mlir
         try:
             return mlir.ir.Operation.parse(text.decode("utf-8", "surrogateescape"), context=self._context)
@@ -79,6 +111,11 @@ class PassWorker:
             got = error.error_diagnostics[0].message
             told = f"expected what MLIR of {mlir.root} {mlir.version} reads, got: {got}"
             raise PassError(f"pass {request.name}: {told}") from None
+
+
+def _tell(told: list[Told], diagnostic: Diagnostic) -> None:
+    said = (diagnostic, *diagnostic.notes)
+    told += [(each.severity, each.message, (each.file, each.line, each.column)) for each in said]
 
 
 def _printed(operation: Any, *, alone: bool) -> bytes:
@@ -106,7 +143,7 @@ def main(descriptor: str, *files: str) -> None:
             load_file(path)
         worker = PassWorker()
     except Error as error:
-        failure = Reply([("error", " ".join(str(error).split()), NOWHERE)], b"")
+        failure = Reply([("error", " ".join(str(error).split()), NOWHERE)])
     while True:
         try:
             request, text = receive_request(connection)

@@ -1,95 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Counts the contents of an MLIR operation through the C API of the installed
-// Python bindings. Their MLIR is not linked and may have any version. The
-// structs are those of mlir-c/Support.h and mlir-c/IR.h.
+// Python bindings.
 
-#include "core.h"
-#include "python_error.h"
+#include "mlir_api.h"
 
-#include <dlfcn.h>
 #include <unordered_map>
 
 namespace passpilot {
 
+using namespace mlir_api;
+
 namespace {
-
-struct Operation {
-  void *Pointer;
-};
-struct Block {
-  void *Pointer;
-};
-struct Region {
-  void *Pointer;
-};
-struct Attribute {
-  const void *Pointer;
-};
-struct Identifier {
-  const void *Pointer;
-};
-struct NamedAttribute {
-  Identifier Name;
-  Attribute Value;
-};
-struct Text {
-  const char *Data;
-  size_t Length;
-  std::string_view view() const { return {Data, Length}; }
-};
-
-/// The C API functions that we use, from one library.
-class MLIRApi {
-  struct Symbol {
-    void *Address;
-    template <typename Function> operator Function *() const {
-      return reinterpret_cast<Function *>(Address);
-    }
-  };
-  void *const Handle; // declared before the functions found in it
-
-public:
-  explicit MLIRApi(const std::string &Library)
-      : Handle(dlopen(Library.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
-    if (!Handle)
-      raiseError("InputError", Library + ": expected MLIR's C API, loaded");
-  }
-
-  Identifier (*Name)(Operation) = find("mlirOperationGetName");
-  Text (*TextOf)(Identifier) = find("mlirIdentifierStr");
-  intptr_t (*Regions)(Operation) = find("mlirOperationGetNumRegions");
-  Region (*RegionAt)(Operation, intptr_t) = find("mlirOperationGetRegion");
-  Block (*FirstBlock)(Region) = find("mlirRegionGetFirstBlock");
-  Block (*NextBlock)(Block) = find("mlirBlockGetNextInRegion");
-  Operation (*First)(Block) = find("mlirBlockGetFirstOperation");
-  Operation (*Next)(Operation) = find("mlirOperationGetNextInBlock");
-  intptr_t (*Attributes)(Operation) = find("mlirOperationGetNumAttributes");
-  NamedAttribute (*AttributeAt)(Operation,
-                                intptr_t) = find("mlirOperationGetAttribute");
-  Attribute (*AttributeNamed)(Operation,
-                              Text) = find("mlirOperationGetAttributeByName");
-  bool (*IsFlatSymbol)(Attribute) = find("mlirAttributeIsAFlatSymbolRef");
-  Text (*FlatSymbol)(Attribute) = find("mlirFlatSymbolRefAttrGetValue");
-  bool (*IsSymbol)(Attribute) = find("mlirAttributeIsASymbolRef");
-  Text (*RootSymbol)(Attribute) = find("mlirSymbolRefAttrGetRootReference");
-  bool (*IsArray)(Attribute) = find("mlirAttributeIsAArray");
-  intptr_t (*Elements)(Attribute) = find("mlirArrayAttrGetNumElements");
-  Attribute (*ElementAt)(Attribute, intptr_t) = find("mlirArrayAttrGetElement");
-  bool (*IsDictionary)(Attribute) = find("mlirAttributeIsADictionary");
-  intptr_t (*Entries)(Attribute) = find("mlirDictionaryAttrGetNumElements");
-  NamedAttribute (*EntryAt)(Attribute,
-                            intptr_t) = find("mlirDictionaryAttrGetElement");
-
-private:
-  Symbol find(const char *Function) const {
-    void *Address = dlsym(Handle, Function);
-    if (!Address)
-      raiseError("InputError", std::string("MLIR's C API: expected ") + Function +
-                                   ", got none; use newer bindings");
-    return {Address};
-  }
-};
 
 /// A call in Python: the operation's capsule, the index of its kind, the
 /// callee's symbol or None, and whether it must not be inlined.
@@ -127,7 +49,7 @@ public:
 
 private:
   struct Name {
-    passpilot::Text Text{};
+    mlir_api::Text Text{};
     size_t Count = 0;
     bool IsFlat = false;
     std::optional<size_t> Kind;
@@ -243,6 +165,60 @@ private:
 
 } // namespace
 
+/// Stacks locations on that of a call, as mlir/lib/Transforms/Utils/
+/// InliningUtils.cpp does.
+class Stacking {
+public:
+  Stacking(const MLIRApi &MLIR, Location Call) : MLIR(MLIR), Call(Call) {}
+
+  /// Changes everything in \p Op, but not \p Op itself.
+  void apply(Operation Op) {
+    for (intptr_t R = 0, End = MLIR.Regions(Op); R < End; ++R)
+      for (Block B = MLIR.FirstBlock(MLIR.RegionAt(Op, R)); B.Pointer;
+           B = MLIR.NextBlock(B)) {
+        for (intptr_t I = 0, Count = MLIR.Arguments(B); I < Count; ++I) {
+          const Value Argument = MLIR.ArgumentAt(B, I);
+          MLIR.SetArgumentLocation(Argument,
+                                   stacked(MLIR.LocationOfValue(Argument)));
+        }
+        for (Operation Each = MLIR.First(B); Each.Pointer;
+             Each = MLIR.Next(Each)) {
+          MLIR.SetLocation(Each, stacked(MLIR.LocationOf(Each)));
+          apply(Each);
+        }
+      }
+  }
+
+private:
+  const MLIRApi &MLIR;
+  const Location Call;
+  std::unordered_map<const void *, Location> Known;
+
+  Location stacked(Location Place) {
+    auto [It, New] = Known.try_emplace(Place.Pointer);
+    if (New)
+      It->second = stack(Place);
+    return It->second;
+  }
+
+  /// The outermost caller of \p Place is now called at the call.
+  Location stack(Location Place) const {
+    if (!MLIR.IsCallSite(Place))
+      return MLIR.CallSite(Place, Call);
+    return MLIR.CallSite(MLIR.CalleeOf(Place), stack(MLIR.CallerOf(Place)));
+  }
+};
+
+/// Moves the operations between \p First and the end of its block.
+void moveToEnd(const MLIRApi &MLIR, Operation First, Block To) {
+  while (First.Pointer) {
+    const Operation Next = MLIR.Next(First);
+    MLIR.Remove(First);
+    MLIR.Append(To, First);
+    First = Next;
+  }
+}
+
 void bindMlirContents(nb::module_ &M) {
   nb::class_<MLIRApi>(M, "MlirApi", "The C API of the installed MLIR bindings.")
       .def(nb::init<const std::string &>(), nb::arg("library"))
@@ -251,12 +227,8 @@ void bindMlirContents(nb::module_ &M) {
           [](const MLIRApi &MLIR, nb::handle Capsule,
              const Count::Kinds &Calling,
              const std::vector<std::string> &Flat) {
-            const char *Name = PyCapsule_GetName(Capsule.ptr());
-            void *Pointer = PyCapsule_GetPointer(Capsule.ptr(), Name);
-            if (!Pointer)
-              throw nb::python_error();
-            Count C(MLIR, Name, Calling, Flat);
-            C.count({Pointer});
+            Count C(MLIR, PyCapsule_GetName(Capsule.ptr()), Calling, Flat);
+            C.count({pointerIn(Capsule)});
             return C.result();
           },
           nb::arg("operation"), nb::arg("calling"), nb::arg("flat"),
@@ -268,7 +240,36 @@ void bindMlirContents(nb::module_ &M) {
           "operations by name, the number of blocks, of its own blocks, the "
           "depth of nested regions, the mentions of each symbol, the calls, "
           "and the order in which MLIR's inliner visits them, empty if that is "
-          "the order of the text.");
+          "the order of the text.")
+      .def(
+          "stack_locations",
+          [](const MLIRApi &MLIR, nb::handle Body, nb::handle Call) {
+            const Operation Op{pointerIn(Call)};
+            const Location Place = MLIR.LocationOf(Op);
+            if (Place.Pointer != MLIR.Unknown(MLIR.ContextOf(Op)).Pointer)
+              Stacking(MLIR, Place).apply({pointerIn(Body)});
+          },
+          nb::arg("body"), nb::arg("call"),
+          nb::sig("def stack_locations(self, body: object, call: object) -> "
+                  "None"),
+          "Gives everything in a function call-site locations, as MLIR's "
+          "inliner does: the body is about to replace the call.")
+      .def(
+          "move_rest",
+          [](const MLIRApi &MLIR, nb::handle Last, nb::handle To) {
+            moveToEnd(MLIR, MLIR.Next({pointerIn(Last)}), {pointerIn(To)});
+          },
+          nb::arg("last"), nb::arg("block"),
+          nb::sig("def move_rest(self, last: object, block: object) -> None"),
+          "Moves the operations behind an operation to the end of a block.")
+      .def(
+          "move_all",
+          [](const MLIRApi &MLIR, nb::handle From, nb::handle To) {
+            moveToEnd(MLIR, MLIR.First({pointerIn(From)}), {pointerIn(To)});
+          },
+          nb::arg("block"), nb::arg("to"),
+          nb::sig("def move_all(self, block: object, to: object) -> None"),
+          "Moves the operations of a block to the end of another.");
 }
 
 } // namespace passpilot

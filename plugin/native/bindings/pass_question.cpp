@@ -41,11 +41,12 @@ public:
     DecisionPlace P;
     nb::gil_scoped_acquire GIL;
     try {
-      if (nb::object Place = A.Locate(Site); !Place.is_none()) {
-        std::tie(File, P.Line, P.Column) =
-            nb::cast<std::tuple<std::string, unsigned, unsigned>>(Place);
-        P.File = File;
-      }
+      std::tie(File, P.Line, P.Column, Caller, Callee) =
+          nb::cast<std::tuple<std::string, unsigned, unsigned, std::string,
+                              std::string>>(A.Locate(Site));
+      P.File = File;
+      P.Caller = Caller;
+      P.Callee = Callee;
     } catch (std::exception &) {
       return {}; // a stale view has no place
     }
@@ -62,7 +63,7 @@ public:
 private:
   PyAdvisor &A;
   const nb::handle Values, Decide;
-  std::string File;
+  std::string File, Caller, Callee;
 };
 
 /// Guards a question to an advisor. Raises if another is in progress, or if
@@ -217,12 +218,16 @@ struct PyPlace {
   unsigned Line, Column;
 };
 
-static PyPlace placeOf(PyAdvisor &A) {
+static Question &questionOf(PyAdvisor &A) {
   Question *Q = A.Session->current();
   if (!Q)
     raiseError("StaleViewError", "obs.site: expected to be read within its "
                                  "decision, got a read outside");
-  const DecisionPlace P = Q->place();
+  return *Q;
+}
+
+static PyPlace placeOf(PyAdvisor &A) {
+  const DecisionPlace P = questionOf(A).place();
   return {std::string(P.Caller), std::string(P.Callee), std::string(P.File),
           P.Line, P.Column};
 }
@@ -240,7 +245,22 @@ void bindPlace(nb::module_ &M) {
       .def_ro("column", &PyPlace::Column);
 }
 
+static void bindQuestion(nb::class_<PyAdvisor> &C) {
+  C.def_prop_ro(
+       "place", &placeOf,
+       "The place of the current question, as far as the compiler knows it.")
+      .def(
+          "site_text",
+          [](PyAdvisor &A, const std::string &Part) {
+            return questionOf(A).irOf(Part);
+          },
+          nb::arg("part"),
+          "The IR of the call, caller or callee of the current question, as "
+          "text; empty if the compiler shows the IR itself.");
+}
+
 void bindPassQuestion(nb::class_<PyAdvisor> &C) {
+  bindQuestion(C);
   C.def(
        "set_pass",
        [](PyAdvisor &A,
@@ -253,16 +273,18 @@ void bindPassQuestion(nb::class_<PyAdvisor> &C) {
          A.Locate = std::move(Locate);
        },
        nb::arg("stores"), nb::arg("check_names"), nb::arg("locate"),
-       nb::sig("def set_pass(self, stores: Sequence[tuple[str, "
-               "collections.abc.Callable[[object], None], object]], "
-               "check_names: collections.abc.Callable[[collections.abc.Mapping"
-               "[str, object]], object], "
-               "locate: collections.abc.Callable[[object], tuple[str, int, "
-               "int] | None]) -> None"),
+       nb::sig(
+           "def set_pass(self, stores: Sequence[tuple[str, "
+           "collections.abc.Callable[[object], None], object]], "
+           "check_names: collections.abc.Callable[[collections.abc.Mapping"
+           "[str, object]], object], "
+           "locate: collections.abc.Callable[[object], tuple[str, int, int, "
+           "str, str]]) -> None"),
        "Makes this the advisor of a pass in Python. stores: per feature its "
        "name, a function that stores it from all values if it is not a plain "
        "number or list, and the value if it is left out. check_names: raises "
-       "if names are wrong. locate: gives the place of a site.")
+       "if names are wrong. locate: gives file, line and column of a site, and "
+       "caller and callee of a call; empty and 0 if unknown.")
       .def("begin", &PyAdvisor::begin,
            "Makes the calling thread the compiling one, for a compiler other "
            "than LLVM, until end().")
@@ -274,9 +296,6 @@ void bindPassQuestion(nb::class_<PyAdvisor> &C) {
           },
           "The session's address, for another compiler in this process that "
           "asks it between begin() and end().")
-      .def_prop_ro(
-          "place", &placeOf,
-          "The place of the current question, as far as the compiler knows it.")
       .def("ask", &ask, nb::arg("values"), nb::arg("site").none(),
            nb::arg("context"), nb::arg("decide"),
            nb::sig("def ask(self, values: collections.abc.Mapping[str, "

@@ -2,17 +2,17 @@
 //
 // `advised-inline`: MLIR's inliner, which asks a runner about each call.
 
-#include "../loaded/advisor.h"
 #include "../loaded/firewall.h"
 
-#include "inline_point.h"
-#include "legality.h"
+#include "inlining.h"
+#include "mlir_compilation.h"
 #include "mlir_passes.h"
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
-#include "mlir/Transforms/Inliner.h"
+
+#include <cmath>
 
 using namespace mlir;
 
@@ -20,73 +20,13 @@ namespace passpilot {
 
 namespace {
 
-/// One run: answers the inliner's questions and follows its changes.
-class Inlining {
-public:
-  Inlining(Session &S, Operation *Root, const CallGraph &Graph)
-      : S(S), Summary(Root, Graph), Legal(Root->getContext()),
-        Where(Root->getLoc()) {}
-
-  /// Called by MLIR's inliner: an exception fails the session.
-  bool wants(const Inliner::ResolvedCall &Call) {
-    Messages Told;
-    bool Wanted = false;
-    if (!contained(Told, [&] { Wanted = decide(Call); }))
-      S.abandon(FailureKind::Model, Told.back().Text);
-    return Wanted;
-  }
-
-  bool decide(const Inliner::ResolvedCall &Call) {
-    Waiting = nullptr;
-    FunctionSummary *Caller = Summary.find(Call.sourceNode);
-    FunctionSummary *Callee = Summary.find(Call.targetNode);
-    if (!Caller || !Callee || S.stopped())
-      return false;
-    Summary.reached(*Caller, *Callee);
-    Summary.contents(*Callee);
-    MLIRCallSite Site{Call.call, *Caller, *Callee};
-    if (!Legal.allows(Site))
-      return false;
-    observe(Site, Summary, S);
-    S.enterContext(Caller->Name);
-    InlineQuestion Q(Site);
-    const std::optional<Advice> Answer = S.ask(Q);
-    if (!Answer)
-      Where = Call.call->getLoc();
-    if (!Answer || !Answer->Integer)
-      return false;
-    Waiting = Callee;
-    Into = Caller;
-    return true;
-  }
-
-  /// Called when the inliner inlines the call that was just decided.
-  void inlining(bool Moved) {
-    if (Waiting)
-      Summary.inlined(*Waiting, *Into, Moved);
-    Waiting = nullptr;
-  }
-
-  void simplified(Operation *Function) { Summary.simplified(Function); }
-
-  /// The location of the call whose decision failed; else of the root.
-  Location where() const { return Where; }
-
-private:
-  Session &S;
-  CallGraphSummary Summary;
-  Legality Legal;
-  Location Where;
-  FunctionSummary *Waiting = nullptr, *Into = nullptr;
-};
-
 class AdvisedInline final : public PassWrapper<AdvisedInline, OperationPass<>> {
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AdvisedInline)
 
   AdvisedInline() = default;
   AdvisedInline(const AdvisedInline &Other)
-      : PassWrapper(Other), Simplify(Other.Simplify) {}
+      : PassWrapper(Other), Simplify(Other.Simplify), Shared(Other.Shared) {}
 
   StringRef getArgument() const override { return "advised-inline"; }
   StringRef getDescription() const override {
@@ -95,17 +35,23 @@ public:
   LogicalResult
   initializeOptions(StringRef Text,
                     function_ref<LogicalResult(const Twine &)> Refuse) override;
+  LogicalResult initialize(MLIRContext *Context) override;
   void runOnOperation() override;
 
 private:
+  // The options of passes/mlir/inlining/pass_.py.
   Option<std::string> Runner{*this, "runner",
-                             llvm::cl::desc("who decides, such as const:0, "
-                                            "onnx:FILE, python:FILE:NAME"),
-                             llvm::cl::init("default")};
+                             llvm::cl::desc("who decides in this pass, such as "
+                                            "const:0, python:FILE:NAME")};
+  Option<std::string> Engine{
+      *this, "engine",
+      llvm::cl::desc("bottom-up: decide about one call at a time; "
+                     "mark-and-run: take all decisions first"),
+      llvm::cl::init("bottom-up")};
   Option<std::string> Pipeline{
       *this, "default-pipeline",
       llvm::cl::desc("what simplifies each function before its calls are "
-                     "looked at"),
+                     "looked at; none: nothing"),
       llvm::cl::init("canonicalize")};
   Option<unsigned> Iterations{
       *this, "max-iterations",
@@ -122,25 +68,43 @@ private:
   Option<double> Timeout{*this, "timeout",
                          llvm::cl::desc("seconds to wait for another process"),
                          llvm::cl::init(10.0)};
-  std::shared_ptr<OpPassManager> Simplify; ///< the parsed Pipeline
+  std::shared_ptr<OpPassManager> Simplify; ///< the parsed pipeline
+  std::shared_ptr<MLIRCompilation> Shared;
 
+  std::string pipeline() const {
+    return Pipeline == "none" ? "" : Pipeline.getValue();
+  }
+  std::string wrongOption() const;
   bool canSimplify(const CallGraph &Graph);
   void adviseCalls();
-  LogicalResult inlineCalls(CallGraph &Graph, Inlining *Advised);
+  bool advise(Advisor &Advised, CallGraph &Graph, Location &Where);
+  LogicalResult inlineCalls(CallGraph &Graph, Inlining *Advised, bool Marked);
 };
+
+/// What is wrong with an option's value; empty if nothing is.
+std::string AdvisedInline::wrongOption() const {
+  if (Engine != "bottom-up" && Engine != "mark-and-run")
+    return "expected bottom-up|mark-and-run for engine, got '" + Engine + "'";
+  if (OnError != "fail" && OnError != "default")
+    return "expected fail|default for on-error, got '" + OnError + "'";
+  if (!std::isfinite(Timeout) || Timeout <= 0)
+    return "expected a timeout above 0, got " + std::to_string(Timeout);
+  if (Runner.empty() && (!Log.empty() || OnError != "fail" || Timeout != 10.0))
+    return "expected a runner with log, on-error and timeout, got none; add "
+           "runner=default";
+  return "";
+}
 
 LogicalResult AdvisedInline::initializeOptions(
     StringRef Text, function_ref<LogicalResult(const Twine &)> Refuse) {
   if (failed(Pass::initializeOptions(Text, Refuse)))
     return failure();
-  if (OnError != "fail" && OnError != "default")
-    return Refuse("advised-inline: expected on-error=fail or on-error=default, "
-                  "got '" +
-                  OnError + "'");
+  if (const std::string Wrong = wrongOption(); !Wrong.empty())
+    return Refuse("pass advised-inline: " + Wrong);
   Simplify = std::make_shared<OpPassManager>();
   std::string Why;
   llvm::raw_string_ostream OS(Why);
-  if (failed(parsePassPipeline(Pipeline, *Simplify, OS)))
+  if (failed(parsePassPipeline(pipeline(), *Simplify, OS)))
     return Refuse("advised-inline: expected passes as default-pipeline, got '" +
                   Pipeline + "': " + StringRef(Why).trim());
   return success();
@@ -166,6 +130,11 @@ bool AdvisedInline::canSimplify(const CallGraph &Graph) {
   return true;
 }
 
+LogicalResult AdvisedInline::initialize(MLIRContext *Context) {
+  Shared = MLIRCompilation::of(Context);
+  return success(Shared != nullptr);
+}
+
 void AdvisedInline::runOnOperation() {
   Messages Told;
   if (contained(Told, [&] { adviseCalls(); }))
@@ -186,34 +155,57 @@ void AdvisedInline::adviseCalls() {
   CallGraph &Graph = getAnalysis<CallGraph>();
   if (!canSimplify(Graph))
     return signalPassFailure();
-  // If the default decides without a log, nothing reads the questions.
-  if (Runner == "default" && Log.empty()) {
-    if (failed(inlineCalls(Graph, nullptr)))
-      signalPassFailure();
-    return;
-  }
+  Location Where = Root->getLoc();
   Messages Told;
-  const AdvisorOptions Options{
-      Runner,      Log,
-      OnError,     Timeout,
-      /*Limit=*/0, "there is no call that may be inlined"};
-  auto Advised = makeAdvisor(Options, mlirInlinePoint(), Told);
-  if (!emitMessages(Told, Root->getLoc()) || !Advised)
-    return signalPassFailure();
-  Inlining Run(Advised->session(), Root, Graph);
-  const bool Good = succeeded(inlineCalls(Graph, &Run));
-  Told.clear();
-  Advised->finish(Good, Told);
-  if (Good && neverAsked(Advised->session()))
-    Told.push_back(unaskedWarning("mlir-inline", Options));
-  if (!emitMessages(Told, Run.where()) || !Good)
+  bool Good = false;
+  if (Runner.empty() && Shared->inliner()) {
+    Good = advise(*Shared->inliner(), Graph, Where);
+    if (Shared->inliner()->session().stopped())
+      Shared->failInliner(Told);
+  } else if (Log.empty() && (Runner.empty() || Runner == "default")) {
+    // The default decides without a log: nothing reads the questions.
+    Good = succeeded(inlineCalls(Graph, nullptr, /*Marked=*/false));
+  } else {
+    const AdvisorOptions Options{
+        Runner,      Log,
+        OnError,     Timeout,
+        /*Limit=*/0, "there is no call that may be inlined"};
+    auto Own = makeAdvisor(Options, mlirInlinePoint(), Told);
+    if (!emitMessages(Told, Where) || !Own)
+      return signalPassFailure();
+    Good = advise(*Own, Graph, Where);
+    Told.clear();
+    Own->finish(Good, Told);
+    if (Good && neverAsked(Own->session()))
+      Told.push_back(unaskedWarning(mlirInlinePoint().Name, Options));
+  }
+  if (!emitMessages(Told, Where) || !Good)
     signalPassFailure();
 }
 
-LogicalResult AdvisedInline::inlineCalls(CallGraph &Graph, Inlining *Advised) {
+/// Inlines what the advisor accepts; \p Where becomes the place of a failure.
+bool AdvisedInline::advise(Advisor &Advised, CallGraph &Graph,
+                           Location &Where) {
+  Operation *Root = getOperation();
+  Inlining Run(Advised.session(), Root, Graph);
+  bool Good = true;
+  if (Engine == "bottom-up") {
+    Good = succeeded(inlineCalls(Graph, &Run, /*Marked=*/false));
+  } else if (Run.markRefused()) {
+    Good = succeeded(inlineCalls(Graph, nullptr, /*Marked=*/true));
+    Inlining::unmarkAll(Root);
+  } else {
+    Inlining::unmarkAll(Root);
+  }
+  Where = Run.where();
+  return Good;
+}
+
+LogicalResult AdvisedInline::inlineCalls(CallGraph &Graph, Inlining *Advised,
+                                         bool Marked) {
   InlinerConfig Config;
   Config.setDefaultPipeline([this](OpPassManager &PM) {
-    (void)parsePassPipeline(Pipeline, PM); // checked before
+    (void)parsePassPipeline(pipeline(), PM); // checked before
   });
   Config.setMaxInliningIterations(Iterations);
   if (Advised)
@@ -229,8 +221,9 @@ LogicalResult AdvisedInline::inlineCalls(CallGraph &Graph, Inlining *Advised) {
       Advised->simplified(Op);
     return Result;
   };
-  auto Wanted = [Advised](const Inliner::ResolvedCall &Call) {
-    return !Advised || Advised->wants(Call);
+  auto Wanted = [Advised, Marked](const Inliner::ResolvedCall &Call) {
+    return Advised ? Advised->wants(Call)
+                   : !(Marked && Inlining::isMarked(Call.call));
   };
   Inliner Native(getOperation(), Graph, *this, getAnalysisManager(), Simplified,
                  Config, Wanted);

@@ -133,6 +133,7 @@ const Contents &CallGraphSummary::contents(FunctionSummary &F) {
     for (Region &R : F.Function->getRegions())
       look(R, 1, F.Contents);
     F.Operations = F.Contents.Operations;
+    F.Blocks = F.Contents.Blocks;
     F.Calls = F.Contents.Calls;
     F.Stale = false;
   }
@@ -191,6 +192,8 @@ void CallGraphSummary::reached(FunctionSummary &Caller,
   visitUntil(Caller.Component + 1);
   if (Callee.Grown)
     recount(Callee);
+  if (Caller.Inexact)
+    recount(Caller);
 }
 
 /// Recounts a function; a function without symbol uses is recounted lazily.
@@ -200,13 +203,13 @@ void CallGraphSummary::recount(FunctionSummary &F) {
   if (Uses)
     use(F, F.Contents, -1);
   F.Stale = true;
-  F.Grown = false;
+  F.Grown = F.Inexact = false;
   if (Uses)
     use(F, contents(F), 1);
 }
 
-void CallGraphSummary::inlined(FunctionSummary &Callee, FunctionSummary &Caller,
-                               bool Moved) {
+void CallGraphSummary::inlined(Operation *Call, FunctionSummary &Callee,
+                               FunctionSummary &Caller, bool Moved) {
   const Contents &Body = contents(Callee);
   Contents &Around = Caller.Contents;
   for (auto &[Symbol, Count] : Body.References)
@@ -214,9 +217,14 @@ void CallGraphSummary::inlined(FunctionSummary &Callee, FunctionSummary &Caller,
   if (Callee.Function->hasAttr(SymbolTable::getSymbolAttrName()))
     --Around.References[SymbolTable::getSymbolName(Callee.Function)];
   Around.Fits.reset();
-  Caller.Operations += Callee.Operations - 2; // minus the call and the return
+  // A single block goes into the call's block, and call and return disappear.
+  // Several blocks split that block, and their returns become branches.
+  const bool Straight = llvm::hasSingleElement(Callee.Function->getRegion(0));
+  Caller.Operations += Callee.Operations - (Straight ? 2 : 1);
+  Caller.Blocks += Callee.Blocks - (Straight ? 1 : 0);
   Caller.Calls += Callee.Calls - 1;
   Caller.Grown = true;
+  Caller.Inexact |= Call->getName().getStringRef() != "func.call";
   --Callee.Uses;
   if (Moved)
     erase(Callee);

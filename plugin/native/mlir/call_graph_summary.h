@@ -49,11 +49,13 @@ struct FunctionSummary {
   bool Erased = false;
   int64_t Uses = 0; ///< mentions of its symbol in functions
   int64_t Height = 0, ComponentSize = 1;
-  size_t Component = 0;              ///< position in the inliner's order
-  int64_t Operations = 0, Calls = 0; ///< current numbers
-  passpilot::Contents Contents;      ///< the last count, valid unless Stale
+  size_t Component = 0; ///< position in the inliner's order
+  /// The current numbers: those of Contents, and of all bodies since.
+  int64_t Operations = 0, Blocks = 0, Calls = 0;
+  passpilot::Contents Contents; ///< the last count, valid unless Stale
   bool Stale = true;
-  bool Grown = false; ///< bodies were inlined into it since the last count
+  bool Grown = false;   ///< bodies were inlined into it since the last count
+  bool Inexact = false; ///< ... by a dialect that adds operations of its own
 };
 
 class CallGraphSummary {
@@ -73,9 +75,10 @@ public:
   void reached(FunctionSummary &Caller, FunctionSummary &Callee);
   /// Called after simplifying \p Function. Any thread; one per function.
   void simplified(mlir::Operation *Function);
-  /// Called when \p Callee's body has replaced a call; \p Moved: the body was
-  /// moved out of \p Callee, not copied.
-  void inlined(FunctionSummary &Callee, FunctionSummary &Caller, bool Moved);
+  /// Called when the body of \p Callee is about to replace \p Call; \p Moved:
+  /// the body is moved out of \p Callee, not copied.
+  void inlined(mlir::Operation *Call, FunctionSummary &Callee,
+               FunctionSummary &Caller, bool Moved);
 
 private:
   std::deque<FunctionSummary> All; // in the order of their components

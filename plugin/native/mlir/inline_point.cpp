@@ -65,7 +65,7 @@ void observe(const MLIRCallSite &Site, CallGraphSummary &Graph, Session &S) {
     Loops += Graph.kindOf(Up->getName()).Loop;
 
   const Contents &Callee = Graph.contents(Site.Callee);
-  const Contents &Caller = Graph.contents(Site.Caller);
+  Graph.contents(Site.Caller); // makes the caller's numbers current
   Row Add(S);
   Add(Call->getNumOperands());
   Add(Constants);
@@ -85,7 +85,7 @@ void observe(const MLIRCallSite &Site, CallGraphSummary &Graph, Session &S) {
   Add(Site.Callee.Height);
   Add(Site.Callee.ComponentSize);
   Add(Site.Caller.Operations);
-  Add(Caller.Blocks);
+  Add(Site.Caller.Blocks);
   Add(Site.Caller.Calls);
   Add(Site.Caller.Uses);
   Add(Site.Caller.Discardable);
@@ -105,6 +105,17 @@ DecisionPlace InlineQuestion::place() {
     P.Column = Place.getStartColumn();
   }
   return P;
+}
+
+std::string InlineQuestion::irOf(const std::string &Part) {
+  Operation *Op = Site.Call;
+  if (Part != "call")
+    Op = Part == "caller" ? Site.Caller.Function : Site.Callee.Function;
+  std::string Text;
+  llvm::raw_string_ostream OS(Text);
+  // Numbering the whole module at every decision would be slow.
+  Op->print(OS, OpPrintingFlags().useLocalScope());
+  return Text;
 }
 
 } // namespace passpilot

@@ -29,6 +29,7 @@ public:
   explicit InlineQuestion(const MLIRCallSite &Site) : Site(Site) {}
   Advice defaultAdvice() override { return {1}; }
   DecisionPlace place() override;
+  std::string irOf(const std::string &Part) override;
 
 private:
   const MLIRCallSite &Site;

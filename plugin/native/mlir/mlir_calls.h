@@ -13,9 +13,21 @@ struct MLIRCalls : AdvisorCalls {
   void (*Check)(Messages *Teller, const char *Pass, const char *Options);
   /// Runs a pass on an operation's text. If \p Inside, the text is a module
   /// with the operation and the symbols it refers to. Reports the resulting
-  /// text, unless it is unchanged.
-  void (*Run)(Messages *Teller, const char *Operation, const char *Pass,
-              const char *Options, const char *Text, bool Inside);
+  /// text, unless it is unchanged. \p Compilation is a number; 0 if no runner
+  /// advises passes in Python.
+  void (*Run)(Messages *Teller, size_t Compilation, const char *Operation,
+              const char *Pass, const char *Options, const char *Text,
+              bool Inside);
+  /// Reports the passes in Python among \p Names, which spaces separate.
+  void (*Find)(Messages *Teller, const char *Names);
+  /// Sets the runner that advises the passes of a compilation at a decision
+  /// point of theirs.
+  void (*Advise)(Messages *Teller, size_t Compilation, const char *Point,
+                 const char *Runner, const char *Log, const char *OnError,
+                 double Timeout);
+  /// Call this when the compilation has ended.
+  void (*EndPasses)(Messages *Teller, size_t Compilation, bool Good,
+                    bool Stats);
 };
 
 } // namespace passpilot

@@ -4,6 +4,7 @@
 
 #include "../loaded/firewall.h"
 
+#include "mlir_compilation.h"
 #include "mlir_passes.h"
 #include "version.h"
 
@@ -18,11 +19,6 @@
 namespace passpilot {
 
 namespace {
-
-[[noreturn]] void refuse(const std::string &Text) {
-  llvm::WithColor::error() << Text << "\n";
-  std::exit(1);
-}
 
 /// Whether the tool uses our MLIR library, which was then loaded before us. A
 /// tool with another MLIR would ignore what we register.
@@ -54,9 +50,39 @@ void load(const std::string &Files) noexcept {
     refuse(Told.back().Text);
 }
 
+/// Registers the Python passes that the option --pass-pipeline names, before
+/// the tool parses it. After an error, the tool refuses the unknown name.
+void find(const std::string &Pipeline) {
+  Messages Told;
+  contained(Told, [&] { (void)registerNamedPasses(Pipeline, Told); });
+  for (const Message &M : Told)
+    llvm::WithColor::error() << M.Text << "\n";
+}
+
+void watchPipeline() {
+  auto &Options = llvm::cl::getRegisteredOptions();
+  const auto Found = Options.find("pass-pipeline");
+  if (Found == Options.end())
+    return;
+  // The type is that of PassPipelineCLParser::passPipeline.
+  auto *Given = static_cast<llvm::cl::opt<std::string> *>(Found->second);
+  if (Given->getNumOccurrences())
+    find(Given->getValue());
+  Given->setCallback(find);
+}
+
+/// Says at the end of the process that no pass has used the flags.
+void warnOfUnused() {
+  if (advises() && !compilationBegun())
+    llvm::WithColor::warning() << "passpilot: the flags that begin with "
+                                  "--passpilot advise nothing: the pipeline "
+                                  "has no pass that asks\n";
+}
+
 llvm::cl::list<std::string>
     Load("passpilot-load", llvm::cl::value_desc("FILE.py"),
-         llvm::cl::desc("Register the passes, features and runners in it"),
+         llvm::cl::desc("Register the passes, features, runners and decision "
+                        "points in it"),
          llvm::cl::callback([](const std::string &File) { load(File); }));
 
 } // namespace
@@ -73,6 +99,8 @@ extern "C" mlir::PassPluginLibraryInfo mlirGetPassPluginInfo() {
   return {
       MLIR_PLUGIN_API_VERSION, "passpilot", PASSPILOT_LLVM_VERSION_TEXT, [] {
         registerAdvisedInline();
+        watchPipeline();
+        std::atexit(warnOfUnused);
         if (const char *Files = std::getenv("PASSPILOT_LOAD"); Files && *Files)
           load(Files);
       }};

@@ -8,7 +8,7 @@
 #include "../loaded/firewall.h"
 
 #include "exchange.h"
-#include "mlir_calls.h"
+#include "mlir_compilation.h"
 #include "mlir_passes.h"
 
 #include "mlir/Pass/Pass.h"
@@ -53,6 +53,7 @@ public:
 private:
   const Definition &D;
   std::string Options;
+  std::shared_ptr<MLIRCompilation> Shared;
 
   void runInPython();
 };
@@ -75,7 +76,8 @@ LogicalResult MLIRUserPass::initializeOptions(
 /// cannot be loaded once passes run.
 LogicalResult MLIRUserPass::initialize(MLIRContext *Context) {
   Context->loadAllAvailableDialects();
-  return success();
+  Shared = MLIRCompilation::of(Context);
+  return success(Shared != nullptr);
 }
 
 void MLIRUserPass::runOnOperation() {
@@ -99,9 +101,9 @@ void MLIRUserPass::runInPython() {
                   "; run it on the module");
   Messages Told;
   if (const auto *Calls = python<MLIRCalls>(Told))
-    Calls->Run(&Told, Op->getName().getStringRef().str().c_str(),
-               D.Name.c_str(), Options.c_str(), Text->c_str(),
-               /*Inside=*/Op->getParentOp());
+    Calls->Run(&Told, Shared->number(),
+               Op->getName().getStringRef().str().c_str(), D.Name.c_str(),
+               Options.c_str(), Text->c_str(), /*Inside=*/Op->getParentOp());
   std::string Result;
   llvm::erase_if(Told, [&Result](const Message &M) {
     if (M.Kind == "result")
@@ -131,13 +133,14 @@ MLIRCalls TheCalls{};
 
 const PythonModule TheModule = {"passpilot.passes.mlir.stock.door", &TheCalls};
 
-bool registerUserPasses(const std::string &Files, Messages &Told) {
+static bool isKnown(StringRef Name) {
+  return PassInfo::lookup(Name) || PassPipelineInfo::lookup(Name);
+}
+
+/// Registers the passes that Python has reported in \p Told.
+static bool registerReported(Messages &Told) {
   // MLIR keeps references to the definitions.
   static std::deque<Definition> Definitions;
-  const auto *Calls = python<MLIRCalls>(Told);
-  if (!Calls)
-    return false;
-  Calls->Load(&Told, Files.c_str());
   const Messages Passes = std::move(Told);
   Told.clear();
   for (const Message &M : Passes) {
@@ -149,7 +152,7 @@ bool registerUserPasses(const std::string &Files, Messages &Told) {
       continue;
     auto [Name, Rest] = StringRef(M.Text).split('\n');
     auto [Anchor, Doc] = Rest.split('\n');
-    if (PassInfo::lookup(Name) || PassPipelineInfo::lookup(Name)) {
+    if (isKnown(Name)) {
       Told.push_back({"error", "pass '" + Name.str() +
                                    "': expected a new name, got one that MLIR "
                                    "itself owns"});
@@ -161,6 +164,44 @@ bool registerUserPasses(const std::string &Files, Messages &Told) {
     registerPass([&D] { return std::make_unique<MLIRUserPass>(D); });
   }
   return true;
+}
+
+bool registerUserPasses(const std::string &Files, Messages &Told) {
+  const auto *Calls = python<MLIRCalls>(Told);
+  if (!Calls)
+    return false;
+  Calls->Load(&Told, Files.c_str());
+  return registerReported(Told);
+}
+
+/// The names in a pipeline that MLIR does not know as passes: those outside of
+/// options that no `(` follows.
+static std::string unknownNames(StringRef Pipeline) {
+  std::string Unknown;
+  size_t Braces = 0, Begin = 0;
+  for (size_t I = 0; I <= Pipeline.size(); ++I) {
+    const char C = I < Pipeline.size() ? Pipeline[I] : ',';
+    if (C != '{' && C != '}' && C != '(' && C != ')' && C != ',')
+      continue;
+    const StringRef Name = Pipeline.slice(Begin, I).trim();
+    if (!Braces && C != '(' && !Name.empty() && !isKnown(Name))
+      Unknown += (Unknown.empty() ? "" : " ") + Name.str();
+    Braces += C == '{';
+    Braces -= C == '}' && Braces;
+    Begin = I + 1;
+  }
+  return Unknown;
+}
+
+bool registerNamedPasses(StringRef Pipeline, Messages &Told) {
+  const std::string Names = unknownNames(Pipeline);
+  if (Names.empty())
+    return true;
+  const auto *Calls = python<MLIRCalls>(Told);
+  if (!Calls)
+    return false;
+  Calls->Find(&Told, Names.c_str());
+  return registerReported(Told);
 }
 
 } // namespace passpilot

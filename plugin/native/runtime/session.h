@@ -86,6 +86,9 @@ public:
   virtual Advice defaultAdvice() = 0;
   /// The texts stay valid until the next call.
   virtual DecisionPlace place() = 0;
+  /// The IR of the "call", "caller" or "callee" as text; empty if the compiler
+  /// shows Python the IR itself.
+  virtual std::string irOf(const std::string &) { return ""; }
   /// Why the mask forbids an advice that is in range.
   virtual std::string forbidden(Advice) { return ""; }
 };

@@ -3,24 +3,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable
 from typing import Any
 
-import networkx
 import pytest
 
-from passpilot.features.mlir.inline import DIALECTS, FEATURES, CallSite
+from passpilot.features.mlir.inline import FEATURES, CallSite
 from passpilot.features.point import find_table
 from passpilot.passes.mlir.api import run_pipeline
 from passpilot.passes.mlir.inlining.point import MLIR_INLINE
 from passpilot.plugin.errors import StaleViewError
-from passpilot.plugin.mlir.bindings import operations_in
 from passpilot.runners.python import Observation
+from tests.features.mlir.recount import LLVM, NESTED, counted, functions_of, graph_of
 from tests.passes.mlir.passes import parsed
 from tests.passes.mlir.programs import Program
-
-LOOPS = ("scf.for", "scf.while", "affine.for", "affine.parallel", "scf.parallel", "scf.forall")
 
 # Affine's dialect does not let @leaf be inlined into the region of scf.if.
 TEXT = """\
@@ -77,107 +73,13 @@ func.func @main(%x: i64, %test: i1) -> i64 {
 """
 
 
-def names_around(operation: Any) -> Iterator[str]:
-    """What is around an operation in its function, the innermost first."""
-    while (operation := operation.parent).name != "func.func":
-        yield operation.name
-
-
-def depth(operation: Any) -> int:
-    """How many regions are within each other in an operation."""
-    regions = [region for region in operation.regions if list(region.blocks)]
-    inner = (depth(each.operation) for region in regions for block in region for each in block.operations)
-    return (1 + max(inner, default=0)) if regions else 0
-
-
-def counted(functions: Mapping[str, Any], graph: networkx.DiGraph[str], call: Any) -> dict[str, int]:
-    """The features of a call, counted from the IR alone."""
-    (caller,) = (name for name, each in functions.items() if call in operations_in(each))
-    name = callee_of(call)
-    callee = functions[name]
-    bodies = {name: operations_in(each)[1:] for name, each in functions.items()}
-    uses = Counter(
-        each.attributes["callee"].value for body in bodies.values() for each in body if _calls(each)
-    )
-    component = next(each for each in networkx.strongly_connected_components(graph) if name in each)
-    dialects = Counter(each.name.partition(".")[0] for each in bodies[name])
-    around = list(names_around(call))
-    return {
-        "arguments": len(call.operands),
-        "constant_arguments": sum(_is_constant(each.owner) for each in call.operands),
-        "results": len(call.results),
-        "loop_depth": sum(each in LOOPS for each in around),
-        "region_depth": len(around) + 1,
-        "callee_operations": len(bodies[name]),
-        "callee_blocks": _blocks(callee),
-        "callee_region_depth": depth(callee),
-        "callee_loops": sum(each.name in LOOPS for each in bodies[name]),
-        "callee_calls": sum(map(_calls, bodies[name])),
-        **{f"callee_{dialect}_operations": dialects[dialect] for dialect in DIALECTS},
-        "callee_other_operations": sum(n for dialect, n in dialects.items() if dialect not in DIALECTS),
-        "callee_uses": uses[name],
-        "callee_is_private": int("sym_visibility" in callee.attributes),
-        "callee_is_recursive": int(len(component) > 1 or graph.has_edge(name, name)),
-        "callee_height": height(graph, name),
-        "callee_component_size": len(component),
-        "caller_operations": len(bodies[caller]),
-        "caller_blocks": _blocks(functions[caller]),
-        "caller_calls": sum(map(_calls, bodies[caller])),
-        "caller_uses": uses[caller],
-        "caller_is_private": int("sym_visibility" in functions[caller].attributes),
-        "caller_height": height(graph, caller),
-        "functions": len(functions),
-    }
-
-
 def site_of(obs: Observation) -> CallSite:
     """What a decision is about."""
     assert isinstance(obs.site, CallSite)
     return obs.site
 
 
-def callee_of(call: Any) -> str:
-    """The symbol that a call names."""
-    return str(call.attributes["callee"].value)
-
-
-def _calls(operation: Any) -> bool:
-    return str(operation.name) == "func.call"
-
-
-def _is_constant(owner: Any) -> bool:
-    return hasattr(owner, "operation") and str(owner.operation.name) == "arith.constant"
-
-
-def _blocks(function: Any) -> int:
-    return sum(len(list(r.blocks)) for each in operations_in(function) for r in each.regions)
-
-
-def height(graph: networkx.DiGraph[str], name: str) -> int:
-    """The longest way down, where those who call each other are one."""
-    condensed = networkx.condensation(graph)
-    of = condensed.graph["mapping"]
-    below = networkx.descendants(condensed, of[name]) | {of[name]}
-    length: int = networkx.dag_longest_path_length(condensed.subgraph(below))
-    return length
-
-
-def graph_of(functions: Mapping[str, Any]) -> networkx.DiGraph[str]:
-    """Who calls whom."""
-    graph: networkx.DiGraph[str] = networkx.DiGraph()
-    for name, function in functions.items():
-        graph.add_node(name)
-        called = map(callee_of, filter(_calls, operations_in(function)))
-        graph.add_edges_from((name, other) for other in called)
-    return graph
-
-
-def functions_of(module: Any) -> dict[str, Any]:
-    """The functions of a module by name."""
-    return {each.operation.attributes["sym_name"].value: each.operation for each in module.body.operations}
-
-
-def check_against_the_ir(text: str, engine: str, answer: int) -> int:
+def check_against_the_ir(text: str, engine: str, answer: int | Callable[[int], int]) -> int:
     """Compare what the runner sees of each call with what is counted at that moment; how many there were."""
     module = parsed(text)
     first = graph_of(functions_of(module))
@@ -190,7 +92,7 @@ def check_against_the_ir(text: str, engine: str, answer: int) -> int:
             del expected["callee_uses"], expected["caller_uses"]
         assert {name: obs[name].item() for name in expected} == expected
         seen.append(f"{site_of(obs).caller_name} -> {site_of(obs).callee_name}")
-        return answer
+        return answer(len(seen)) if callable(answer) else answer
 
     with MLIR_INLINE.advisor(decide) as advisor:
         run_pipeline(
@@ -205,10 +107,17 @@ def test_features_are_those_of_the_ir(engine: str, answer: int) -> None:
     assert check_against_the_ir(TEXT, engine, answer) == 3
 
 
+@pytest.mark.parametrize("text", [NESTED, LLVM])
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_features_of_callers_that_grow(text: str, times: int) -> None:
+    assert check_against_the_ir(text, "bottom-up", lambda count: count % times == 0) > 4
+
+
 @pytest.mark.filterwarnings("ignore:.*was never asked")
-def test_features_of_generated_modules() -> None:
+@pytest.mark.parametrize("answer", [0, 1])
+def test_features_of_generated_modules(answer: int) -> None:
     texts = [text for text in (Program(seed).text() for seed in range(60)) if "indirect" not in text]
-    assert sum(check_against_the_ir(text, "bottom-up", 0) for text in texts) > 100
+    assert sum(check_against_the_ir(text, "bottom-up", answer) for text in texts) > 100
 
 
 def test_every_row_is_documented() -> None:

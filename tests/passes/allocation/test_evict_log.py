@@ -130,7 +130,8 @@ def test_a_replay_keeps_the_limit_of_its_log(pressed: Path, log: Path) -> None:
     with (
         EvictAdvisor(f"replay:{log}") as advisor,
         pytest.raises(
-            AdviceError, match=r"function \w+, %\d+: expected mask\[\d+\] = 0, got 1; replay with the input"
+            AdviceError,
+            match=r"function \w+, %\d+: expected mask\[\d+\] = 0, got 1; compare the input, the pipeline",
         ),
     ):
         allocated(pressed, advisor)

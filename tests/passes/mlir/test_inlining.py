@@ -14,8 +14,10 @@ from passpilot.passes.mlir.api import bindings, register_call, run_pipeline, unr
 from passpilot.passes.mlir.inlining.point import MLIR_INLINE
 from passpilot.plugin.errors import InputError, PipelineError, RegistrationError, RunnerSpecError
 from passpilot.runners.python import Observation
+from tests.features.mlir.recount import LLVM as ALIASES
+from tests.features.mlir.recount import NESTED
 from tests.passes.mlir.passes import parsed
-from tests.passes.mlir.programs import calls
+from tests.passes.mlir.programs import Program, calls
 
 BOTH = pytest.mark.parametrize("engine", ["bottom-up", "mark-and-run"])
 
@@ -174,6 +176,19 @@ def test_calls_of_llvm(engine: str) -> None:
     module, _ = asked(LLVM, lambda obs: obs["callee_blocks"].item() == 3, f"engine={engine}")
     assert calls(module)["main"] == {"@straight": 2}
     assert "no_inline" not in str(module)
+
+
+@pytest.mark.filterwarnings("ignore:.*was never asked")
+@pytest.mark.parametrize("pipeline", ["canonicalize", ""])
+@pytest.mark.parametrize("text", [TEXT, LLVM, NESTED, ALIASES, *(Program(seed).text() for seed in range(8))])
+def test_locations_blocks_and_scopes_are_those_of_mlir(text: str, pipeline: str) -> None:
+    options = f"default-pipeline={pipeline}"
+    made, native = parsed(text), parsed(text)
+    run_pipeline(made, f"builtin.module(advised-inline{{runner=const:1 {options}}})")
+    run_pipeline(native, f"builtin.module(inline{{{options}}})")
+    with_locations = native.operation.get_asm(enable_debug_info=True)
+    assert made.operation.get_asm(enable_debug_info=True) == with_locations
+    assert "callsite" in with_locations or text not in (TEXT, LLVM, NESTED, ALIASES)
 
 
 @pytest.fixture

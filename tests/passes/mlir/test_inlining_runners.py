@@ -108,7 +108,7 @@ def test_log_and_replay(engine: str, tmp_path: Path) -> None:
     assert set(arrays["inlining_decision"].reshape(-1).tolist()) == {0, 1}
     assert arrays["callee_operations"].min() > 0, "values that nobody but the log reads"
     assert inlined(f"replay:{log}", engine) == made
-    with pytest.raises(AdviceError, match="replay with the input and the pipeline"):
+    with pytest.raises(AdviceError, match="compare the input, the pipeline, and the versions"):
         run_other_program(f"replay:{log}", engine)
 
 
@@ -122,7 +122,7 @@ def run_other_program(runner: str, engine: str) -> None:
 @BOTH
 @pytest.mark.parametrize("answer", [2, None, float("nan"), 0.5, "yes"])
 def test_wrong_answers(answer: object, engine: str) -> None:
-    told = r"mlir-inline advisor at decision 0 \(function \w+, -:\d+:\d+\): expected .* got"
+    told = r"mlir-inline advisor at decision 0 \(\w+ -> \w+, -:\d+:\d+\): expected .* got"
     with pytest.raises(AdviceError, match=told):
         inlined(lambda _: answer, engine)
 
@@ -132,7 +132,7 @@ def test_exceptions_tell_where_the_call_is(engine: str) -> None:
     def raises(obs: Observation) -> bool:
         return bool(1 / (obs["arguments"].item() - 3))
 
-    told = r"mlir-inline advisor at decision 0 \(function \w+, -:\d+:\d+\): ZeroDivisionError"
+    told = r"mlir-inline advisor at decision 0 \(\w+ -> \w+, -:\d+:\d+\): ZeroDivisionError"
     with pytest.raises(PolicyError, match=told):
         inlined(raises, engine)
     with pytest.warns(PasspilotWarning, match="fell back to the default"):
@@ -150,6 +150,6 @@ def test_absent_peers(spec: str, tmp_path: Path) -> None:
 def test_a_peer_that_dies(engine: str, file: Path, tmp_path: Path) -> None:
     with (
         serving.served(f"python:{file}:dies", str(tmp_path / "ch"), "--point", "mlir-inline"),
-        pytest.raises(Error, match=r"at decision 0 \(function \w+, -:\d+:\d+\)"),
+        pytest.raises(Error, match=r"at decision 0 \(\w+ -> \w+, -:\d+:\d+\)"),
     ):
         inlined(f"pipe:{tmp_path}/ch", engine)

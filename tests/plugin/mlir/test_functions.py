@@ -13,7 +13,7 @@ import pytest
 from passpilot.plugin.mlir.functions import PASSES, REWRITING, TRANSLATION
 from tests.corpus.build import bindir
 
-COUNTED: Final = Path(__file__).parents[3] / "plugin" / "native" / "bindings" / "mlir_contents.cpp"
+COUNTED: Final = Path(__file__).parents[3] / "plugin" / "native" / "bindings" / "mlir_api.h"
 OURS: Final = {**PASSES, **REWRITING, **TRANSLATION}
 
 

@@ -29,7 +29,7 @@ def stops(obs):
     raise SystemExit(3)
 
 def operation(obs):
-    return obs.site.callee is None
+    return obs.site.callee.regions
 
 def late(obs):
     return obs["functions"][0] < 3 or raises(obs)
@@ -37,7 +37,7 @@ def late(obs):
 
 OPTIONS: Final = {
     "runer=const:0": "no such option runer",
-    "on-error=maybe": "expected on-error=fail or on-error=default, got 'maybe'",
+    "on-error=maybe": "expected fail|default for on-error, got 'maybe'",
     "max-iterations=x": "'x' value invalid for uint argument",
     "default-pipeline=nonsense": "expected passes as default-pipeline, got 'nonsense'",
     "default-pipeline=convert-func-to-llvm": "expected passes that run on func.func as default-pipeline",
@@ -58,7 +58,7 @@ OPTIONS: Final = {
     "runner=python:policy.py:word": "expected True, False, 0 or 1, got str 'yes'",
     "runner=python:policy.py:number": "expected True, False, 0 or 1, got int 2",
     "runner=python:policy.py:stops": "SystemExit: 3",
-    "runner=python:policy.py:operation": "obs.site.callee in a stock mlir-opt: expected a name or a place",
+    "runner=python:policy.py:operation": "obs.site.callee.regions in a stock mlir-opt: expected its text, ",
     "runner=const:0 log=no/x.log": "decision log no/x.log: expected a file to write, got: No such file",
     "runner=replay:no.log": "log no.log: expected a regular file that can be read",
 }

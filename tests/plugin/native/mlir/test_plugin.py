@@ -12,13 +12,14 @@ import pytest
 
 from passpilot.features.log.reader import read_log
 from passpilot.features.point import find_point
+from passpilot.passes.mlir.api import bindings, run_pipeline
 from passpilot.plugin.toolchain import mlir_plugin
 from tests.command import passpilot, run
 from tests.corpus.modules import MODULES, unpacked
 from tests.passes.mlir.programs import Program
 from tests.plugin.native.mlir.tools import CALL, CALLS, MLIR_OPT, inlined, native, stock, written
 
-Row = tuple[str, str, dict[str, list[int]]]
+Row = tuple[str, str, str, str, dict[str, list[int]]]
 
 LOWER: Final = (
     "convert-scf-to-cf,expand-strided-metadata,finalize-memref-to-llvm,convert-func-to-llvm,"
@@ -46,9 +47,12 @@ def generated(folder: Path, seed: int) -> Path:
 
 
 def rows(log: Path) -> list[Row]:
-    """What a log says of each decision, but for the names of caller and callee."""
+    """What a log says of each decision."""
     return [
-        (each.context, each.location, {name: value.tolist() for name, value in each.tensors.items()})
+        (
+            *(each.context, each.location, each.caller, each.callee),
+            {name: value.tolist() for name, value in each.tensors.items()},
+        )
         for each in read_log(str(log))
     ]
 
@@ -117,24 +121,25 @@ def test_features_are_those_of_the_hosted_point(tmp_path: Path) -> None:
     assert list(read_log(str(tmp_path / "x.log")).features) == [*reversed(features), default, point.advice]
 
 
+@pytest.mark.parametrize("engine", ["bottom-up", "mark-and-run"])
 @pytest.mark.parametrize(
-    ("answer", "pipeline", "hosted"), [(0, "", "none"), (0, "cse", "cse"), (1, "cse", "cse")]
+    ("runner", "pipeline"), [("const:0", ""), ("const:0", "cse"), ("const:1", "cse"), ("random:5", "")]
 )
 def test_values_are_those_of_the_hosted_point(
-    answer: int, pipeline: str, hosted: str, tmp_path: Path
+    runner: str, pipeline: str, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sources = [written(tmp_path, "calls.mlir", CALLS)]
-    if answer == 0:  # else the two put bodies of several blocks together differently
-        sources += [generated(tmp_path, seed) for seed in range(6)]
-    for source in sources:
+    monkeypatch.chdir(tmp_path)
+    for source in (written(tmp_path, "calls.mlir", CALLS), *(generated(tmp_path, seed) for seed in range(6))):
         log = source.with_suffix(".log")
-        inlined(f"runner=const:{answer} default-pipeline={pipeline} log={log.name}", source)
-        flag = f"--pass-pipeline=builtin.module(advised-inline{{default-pipeline={hosted}}})"
-        advice = [f"--inline=const:{answer}", "--log=hosted.log", "-o", "-"]
-        assert passpilot("mlir-opt", source, flag, *advice, cwd=tmp_path).code == 0
+        options = f"engine={engine} default-pipeline={pipeline}"
+        made = inlined(f"runner={runner} log={log.name} {options}", source)
+        module = bindings().ir.Module.parseFile(str(source), bindings().ir.Context())
+        advised = f"runner=replay:{log.name} log=hosted.log {options}"
+        run_pipeline(module, f"builtin.module(advised-inline{{{advised}}})")
         assert rows(log) == rows(tmp_path / "hosted.log")
         assert rows(log)
-        inlined(f"runner=replay:hosted.log default-pipeline={pipeline}", source)
+        if runner != "const:0":  # else the module in Python stays as it was
+            assert native(written(tmp_path, "hosted.mlir", str(module)), "") == made
 
 
 def test_log_replays(tmp_path: Path) -> None:

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "mlir_compilation.h"
+
+#include "../loaded/firewall.h"
+
+#include "inline_point.h"
+#include "mlir_passes.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/Support/Signals.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <mutex>
+
+using namespace mlir;
+
+namespace passpilot {
+
+namespace {
+
+std::mutex Mutex; ///< for All
+llvm::DenseMap<MLIRContext *, std::weak_ptr<MLIRCompilation>> All;
+std::atomic<bool> Begun = false; ///< there has been a compilation
+
+} // namespace
+
+bool compilationBegun() { return Begun; }
+
+std::shared_ptr<MLIRCompilation> MLIRCompilation::of(MLIRContext *Context) {
+  const auto Known = [Context]() -> std::weak_ptr<MLIRCompilation> & {
+    return All[Context];
+  };
+  {
+    std::lock_guard<std::mutex> Lock(Mutex);
+    if (auto C = Known().lock())
+      return C;
+  }
+  std::shared_ptr<MLIRCompilation> C(new MLIRCompilation(Context));
+  Begun = true;
+  if (advises() && !C->begin())
+    return nullptr;
+  std::lock_guard<std::mutex> Lock(Mutex);
+  Known() = C;
+  return C;
+}
+
+/// Starts the advisors.
+bool MLIRCompilation::begin() {
+  Context->disableMultithreading(); // so that the order of decisions is fixed
+  Handler = Context->getDiagEngine().registerHandler([this](Diagnostic &D) {
+    if (D.getSeverity() == DiagnosticSeverity::Error)
+      Failed = true;
+    return failure(); // the tool's own handler reports it
+  });
+  Messages Told;
+  contained(Told, [&] {
+    if (const auto Points = advisedPoints(Told))
+      for (const Advised &Each : *Points)
+        if (!add(Each, Told))
+          break;
+  });
+  return emitMessages(Told, UnknownLoc::get(Context));
+}
+
+bool MLIRCompilation::add(const Advised &Each, Messages &Told) {
+  const AdvisorOptions &O = Each.Options;
+  if (Each.Point == mlirInlinePoint().Name) {
+    InlinerOptions = O;
+    if (O.Runner != "default" || !O.Log.empty())
+      Inliner = makeAdvisor(O, mlirInlinePoint(), Told);
+    return Told.empty();
+  }
+  static std::atomic<size_t> Numbers = 0;
+  if (!Number)
+    Number = ++Numbers;
+  if (const auto *Calls = python<MLIRCalls>(Told))
+    Calls->Advise(&Told, Number, Each.Point.c_str(), O.Runner.c_str(),
+                  O.Log.c_str(), O.OnError.c_str(), O.Timeout);
+  return Told.empty();
+}
+
+void MLIRCompilation::failInliner(Messages &Told) {
+  Inliner->finish(true, Told);
+  Finished = true;
+}
+
+void MLIRCompilation::end(Messages &Told) {
+  const bool Good = !Failed;
+  if (Inliner && !Finished) {
+    Inliner->finish(Good, Told);
+    if (Good && neverAsked(Inliner->session()))
+      Told.push_back(unaskedWarning(mlirInlinePoint().Name, InlinerOptions));
+    if (Good && statsWanted())
+      llvm::errs() << report(Inliner->session(), InlinerOptions.Runner);
+  }
+  if (Number)
+    if (const auto *Calls = python<MLIRCalls>(Told))
+      Calls->EndPasses(&Told, Number, Good, statsWanted());
+}
+
+MLIRCompilation::~MLIRCompilation() {
+  {
+    std::lock_guard<std::mutex> Lock(Mutex);
+    All.erase(Context);
+  }
+  if (!Handler)
+    return;
+  Context->getDiagEngine().eraseHandler(Handler);
+  Messages Told;
+  contained(Told, [&] { end(Told); });
+  if (!emitMessages(Told, UnknownLoc::get(Context)) && !Failed) {
+    // MLIR takes the compilation for a success, and is about to keep the
+    // output.
+    llvm::sys::RunInterruptHandlers();
+    std::exit(1);
+  }
+}
+
+} // namespace passpilot
