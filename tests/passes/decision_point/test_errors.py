@@ -327,6 +327,6 @@ def test_a_default_that_raises() -> None:
     )
     rows = [{"value": 1}, {"value": 2}]
     for advisors in ([], [point.advisor("default", on_error="default")]):
-        with pytest.raises(PassError, match=r"KeyError: 'colour' \(.*test_point_errors\.py:\d+\)"):
+        with pytest.raises(PassError, match=r"KeyError: 'colour' \(.*test_errors\.py:\d+\)"):
             once(lambda: point.ask_all(rows), *advisors)
     assert once(lambda: point.ask_all(rows), point.advisor("const:1")) == [[True, True]]
