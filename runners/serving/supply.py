@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from passpilot.features.point import Point, find_point
 from passpilot.plugin.errors import SpecMismatchError, restated
@@ -15,13 +15,17 @@ if TYPE_CHECKING:
     from passpilot.runners.spec import RunnerLike
 
 
+_MODELS: Final = ("aot", "onnx")
+"""The schemes whose models have fixed inputs."""
+
+
 class Supply:
     """Makes the runners that `spec` names; any thread may call it.
 
     The first runner is made at once, so that a wrong spec shows early; the first session takes it.
 
     Raises:
-        SpecMismatchError: the runner reads what `point` does not offer.
+        SpecMismatchError: the runner is a model that reads what `point` does not offer.
         Error: the runner cannot be made.
     """
 
@@ -30,19 +34,16 @@ class Supply:
         """The runner's text, for people."""
         self._spec = spec
         self._timeout = timeout
+        self._point = find_point(point)
         self._lock = threading.Lock()
-        self._point, self._spare = self._first(point)
-
-    def _first(self, name: str) -> tuple[Point, Runner | None]:
-        """The decision point, and the first runner."""
-        for _ in range(2):  # making the runner may load a file that registers features
-            point = find_point(name)
-            try:
-                return point, make_runner(self._spec, point, timeout=self._timeout)
-            except SpecMismatchError as error:
-                wrong = error
-        hint = "name another point with --point, or the file of its custom features with --load"
-        raise restated(wrong, f"{wrong}; {hint}") from wrong
+        self._spare: Runner | None = None
+        try:
+            self._spare = make_runner(spec, self._point, timeout=timeout)
+        except SpecMismatchError as error:
+            if str(spec).partition(":")[0] in _MODELS:
+                hint = "name another point with --point, or the file of its custom features with --load"
+                raise restated(error, f"{error}; {hint}") from error
+            # A policy may ask for features that only its clients have registered.
 
     def runner_for(self, point: Point) -> Runner:
         """A runner for a client that offers the tensors of `point`.
