@@ -25,8 +25,8 @@ std::string_view take(std::string_view &Text, char Mark) {
 
 template <typename T> std::optional<T> number(std::string_view Text) {
   T Value{};
-  const char *End = Text.data() + Text.size();
-  const auto [Stop, Code] = std::from_chars(Text.data(), End, Value);
+  const char *Begin = Text.data(), *End = Begin + Text.size();
+  const auto [Stop, Code] = std::from_chars(Begin, End, Value);
   if (Text.empty() || Stop != End || Code != std::errc())
     return std::nullopt;
   return Value;

@@ -120,7 +120,7 @@ std::string repeated(const std::string &Stem) {
 /// The log's path in a folder; the same source and command give the same path.
 std::string logIn(StringRef Folder, StringRef Point, const Module &M) {
   SmallString<128> Whole(nameOf(M));
-  sys::fs::make_absolute(Whole);
+  (void)sys::fs::make_absolute(Whole); // or the path as it is
   const uint64_t Hash = xxh3_64bits((Whole + unit()).str());
   SmallString<128> Path(Folder);
   sys::path::append(Path, sys::path::filename(nameOf(M)) + "-" +

@@ -193,7 +193,7 @@ void refusePipeline(PassBuilder &PB, const std::string &Text) {
   if (!isLinker() || !PIC)
     refuse(Text);
   PIC->registerBeforeNonSkippedPassCallback(
-      [Text, Done = false](StringRef, Any IR) mutable {
+      [Text, Done = false](StringRef, const Any &IR) mutable {
         const Module *M = moduleOf(IR);
         if (M && !std::exchange(Done, true))
           tell(M->getContext(), {{"error", Text}});

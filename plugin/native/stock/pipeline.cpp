@@ -182,17 +182,18 @@ bool writes(StringRef Pass) {
 }
 
 void watch(PassInstrumentationCallbacks &PIC,
-           std::shared_ptr<std::weak_ptr<StockPipeline>> Current) {
-  PIC.registerBeforeNonSkippedPassCallback([Current](StringRef Pass, Any IR) {
-    const auto P = Current->lock();
-    const Module *M = moduleOf(IR);
-    if (!P || !M)
-      return;
-    P->begin(const_cast<Module &>(*M));
-    if (writes(Pass))
-      P->check();
-  });
-  PIC.registerShouldRunOptionalPassCallback([Current](StringRef, Any) {
+           const std::shared_ptr<std::weak_ptr<StockPipeline>> &Current) {
+  PIC.registerBeforeNonSkippedPassCallback(
+      [Current](StringRef Pass, const Any &IR) {
+        const auto P = Current->lock();
+        const Module *M = moduleOf(IR);
+        if (!P || !M)
+          return;
+        P->begin(const_cast<Module &>(*M));
+        if (writes(Pass))
+          P->check();
+      });
+  PIC.registerShouldRunOptionalPassCallback([Current](StringRef, const Any &) {
     const auto P = Current->lock();
     return !P || !P->failed();
   });

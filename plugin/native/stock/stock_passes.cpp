@@ -126,8 +126,8 @@ void StockPasses::find(StringRef Element) {
     if (const auto *Calls = python<LLVMCalls>(Told))
       Calls->Find(&Told, address(), Element.str().c_str());
   });
-  for (const Message &M : Told)
-    WithColor::error() << M.Text << "\n";
+  for (const Message &Line : Told)
+    WithColor::error() << Line.Text << "\n";
   if (!Told.empty())
     Refused.insert(Element);
   Used |= !Passes.empty();

@@ -17,7 +17,7 @@ OPT_LEVELS = ("O1", "O2", "O3", "Os", "Oz")
 RUNS = 20
 """Stock runs before an output counts as one that stock opt does not give."""
 ASKING = ("python", "log", "native")
-LARGE = ("sqlite", "zstd", "bullet", "lua")
+LARGE = ("sqlite", "zstd", "bullet", "lua", "re2", "cmark-gfm")
 """Programs that are compiled at Oz alone, and at O2 in the soak."""
 
 

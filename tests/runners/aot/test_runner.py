@@ -187,7 +187,7 @@ def test_what_is_no_model(tmp_path: Path) -> None:
         assert refusal(f"aot:{path}") == f"{start}no shared library"
     path.unlink()
     path.mkdir()
-    assert refusal(f"aot:{path}") == f"{start}no shared library"
+    assert refusal(f"aot:{path}") == f"{start}Is a directory"
 
 
 def test_a_truncated_model(tmp_path: Path) -> None:
