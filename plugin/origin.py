@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import PasspilotWarning
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-_HOUSE: Final = Path(__file__).parents[1]
+_HOUSE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _OURS: Final = tuple(
-    f"{_HOUSE / layer}/" for layer in ("plugin", "features", "runners", "passes", "training", "cli")
+    f"{_HOUSE}/{layer}/" for layer in ("plugin", "features", "runners", "passes", "training", "cli")
 )
 
 
@@ -69,7 +69,7 @@ def _libraries() -> tuple[str, ...]:
     import sysconfig  # only errors need it
 
     folders = {f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    return ("<frozen ", *folders, f"{Path(sys.prefix)}/lib/")
+    return ("<frozen ", *folders, f"{os.path.normpath(sys.prefix)}/lib/")
 
 
 def _places(error: BaseException) -> Iterator[tuple[str, int]]:
