@@ -7,9 +7,8 @@ import argparse
 import json
 import math
 from collections import Counter
-from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from passpilot.cli.outputs import quiet_pipe
 from passpilot.cli.parser import Parser, record
@@ -34,8 +33,7 @@ example:
 """
 
 
-@dataclass(frozen=True, slots=True)
-class LogOptions:
+class LogOptions(NamedTuple):
     """The command line of `passpilot log show`."""
 
     file: str
@@ -89,8 +87,7 @@ def _show(options: LogOptions) -> None:
         _print_table(decisions, style)
 
 
-@dataclass(frozen=True, slots=True)
-class _Style:
+class _Style(NamedTuple):
     """How to show the decisions of one point: its tensors, who decides by default, and its style."""
 
     advice: str
@@ -109,8 +106,7 @@ def _style_of(advice: str) -> _Style:
     return _Style(advice, f"{advice}_default", "the pass", "call", LogStyle())  # a pass or another compiler
 
 
-@dataclass(frozen=True, slots=True)
-class _Decision:
+class _Decision(NamedTuple):
     """A logged decision, with its advice and LLVM's default as text."""
 
     observation: LoggedDecision

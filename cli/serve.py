@@ -10,8 +10,7 @@ import contextlib
 import os
 import sys
 import threading
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.cli.parser import Parser, record
 from passpilot.passes.points import search_point
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
 _PATIENCE: Final = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class ServeOptions:
+class ServeOptions(NamedTuple):
     """The command line of `passpilot serve`; either `pipe` or `grpc` is None."""
 
     runner: str
@@ -78,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parsed(argv)
     for file in options.load:
         load_file(file)
-    options = replace(options, point=search_point(options.point).name)
+    options = options._replace(point=search_point(options.point).name)
     with contextlib.suppress(Stopped), stop_on_signals() as stopping:
         if options.pipe is not None:
             _serve_pipe(options, options.pipe, stopping)

@@ -77,7 +77,8 @@ PassResult runBody(PyPasses &Mine, const nb::object &Run,
     Access.Passes = &Mine.Passes;
     Access.Unit = &Unit;
     nb::object Answer =
-        nb::steal(PyObject_CallOneArg(Run.ptr(), argumentOf(H, Unit).ptr()));
+        nb::steal(PyObject_CallFunctionObjArgs(
+            Run.ptr(), argumentOf(H, Unit).ptr(), nullptr));
     if (!Answer.is_valid())
       throw nb::python_error();
     R.Preserved = Access.Preserved;
