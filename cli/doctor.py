@@ -54,17 +54,18 @@ class _Check(NamedTuple):
 
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code."""
-    parser = Parser(
-        "passpilot doctor",
-        description="Show which compilers are used, and test what they can do.",
-        epilog=EPILOG,
-    )
-    parser.parse_args(argv)
+    make_parser().parse_args(argv)
     with quiet_pipe():
         passed = [_passes(check) for check in CHECKS]
         if passed[-1]:
             passed += map(_passes, ABLE)
         return 0 if all(passed) else 1
+
+
+def make_parser() -> Parser:
+    """The parser of the command line."""
+    text = "Show which compilers are used, and test what they can do."
+    return Parser("passpilot doctor", description=text, epilog=EPILOG)
 
 
 def _passes(check: _Check) -> bool:

@@ -22,7 +22,7 @@ die() { say "$*"; exit 1; }
 case $group in
   build) extras="" ;;
   demo) extras="demo" ;;
-  test) extras="demo,dev,test" ;;
+  test) extras="demo,dev,docs,test" ;;
   *) die "expected build, demo, test or sanitize, got '$group'" ;;
 esac
 

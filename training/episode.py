@@ -89,6 +89,7 @@ class CompilerClient:
         self._connection: _Connection | None = None
         self._asking = False
         self.info: Info = {}
+        """What the service says of the episode; complete after its last step."""
 
     def reset(
         self,
