@@ -1288,10 +1288,10 @@ class Function(GlobalValue):
         """Removes an attribute by its name."""
 
     def add_return_attribute(self, text: str) -> None:
-        """Adds an attribute of the returned value, in assembly syntax."""
+        """Adds an attribute of the result."""
 
     def remove_return_attribute(self, name: str) -> None:
-        """Removes an attribute of the returned value by its name."""
+        """Removes one of the result's attributes."""
 
     def set_metadata(self, kind: str, value: Sequence[object] | Metadata | None) -> None:
         """Sets the attachment of a kind; None removes it."""

@@ -109,15 +109,13 @@ void bindFunctionMutations(nb::class_<FunctionRef, GlobalRef> &C) {
           [](FunctionRef &R, const std::string &Text) {
             addAttribute(*R.O.H, of(R), OfReturn, Text);
           },
-          nb::arg("text"),
-          "Adds an attribute of the returned value, in assembly syntax.")
+          nb::arg("text"), "Adds an attribute of the result.")
       .def(
           "remove_return_attribute",
           [](FunctionRef &R, const std::string &Name) {
             removeAttribute(*R.O.H, of(R), OfReturn, Name);
           },
-          nb::arg("name"),
-          "Removes an attribute of the returned value by its name.")
+          nb::arg("name"), "Removes one of the result's attributes.")
       .def(
           "set_metadata",
           [](FunctionRef &R, const std::string &Kind, nb::object Value) {
