@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from passpilot.cli.parser import Parser, record
 from passpilot.passes.points import search_point
 from passpilot.plugin.errors import UsageError
+from passpilot.plugin.extras import needs
 from passpilot.plugin.files import write_file
 from passpilot.plugin.load import load_file
 from passpilot.plugin.toolchain import include_folder
@@ -44,7 +45,7 @@ class AotOptions(NamedTuple):
 
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code."""
-    options = record(AotOptions, _parser().values(argv))
+    options = record(AotOptions, make_parser().values(argv))
     if options.include_dir:
         print(include_folder())
         return 0
@@ -54,7 +55,8 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _parser() -> Parser:
+def make_parser() -> Parser:
+    """The parser of the command line."""
     parser = Parser(
         "passpilot aot",
         description="Compile an ONNX model to native code, for aot:policy.so and for C (passpilot_model.h).",
@@ -78,8 +80,9 @@ def _parser() -> Parser:
 
 
 def _compile(options: AotOptions, model: str, output: str) -> None:
-    from passpilot.runners.aot import build
-    from passpilot.runners.aot.graph import Choices, read_graph
+    with needs("aot", "aot"):
+        from passpilot.runners.aot import build
+        from passpilot.runners.aot.graph import Choices, read_graph
 
     for file in options.load:
         load_file(file)

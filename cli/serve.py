@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.cli.parser import Parser, record
 from passpilot.passes.points import search_point
+from passpilot.plugin.extras import needs
 from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.load import load_file
 from passpilot.runners.serving.pipe_server import PipeServer
@@ -40,7 +41,8 @@ class ServeOptions(NamedTuple):
     tls_key: str | None
 
 
-def _parser() -> Parser:
+def make_parser() -> Parser:
+    """The parser of the command line."""
     parser = Parser(
         "passpilot serve",
         description="Serve a runner to compilers: with --pipe, to one at a time on this machine, which asks\n"
@@ -86,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parsed(argv: Sequence[str] | None) -> ServeOptions:
-    parser = _parser()
+    parser = make_parser()
     options = record(ServeOptions, parser.values(argv))
     if (options.pipe is None) == (options.grpc is None):
         got = "none" if options.pipe is None else "both"
@@ -114,8 +116,9 @@ def _serve_pipe(options: ServeOptions, base: str, stopping: threading.Event) -> 
 
 
 def _serve_grpc(options: ServeOptions, address: str) -> None:
-    from passpilot.runners.remote.auth import read_guard
-    from passpilot.runners.serving.grpc_server import GrpcServer, announce
+    with needs("grpc", "serve --grpc"):
+        from passpilot.runners.remote.auth import read_guard
+        from passpilot.runners.serving.grpc_server import GrpcServer, announce
 
     flags = (options.token, options.tls_cert, options.tls_key)
     token, tls = read_guard(address, *flags, who="serve")
