@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from passpilot.cli.parser import Parser, record
 from passpilot.passes.points import search_point
 from passpilot.plugin.errors import UsageError
+from passpilot.plugin.extras import needs
 from passpilot.plugin.files import write_file
 from passpilot.plugin.load import load_file
 from passpilot.plugin.toolchain import include_folder
@@ -80,8 +81,9 @@ def _parser() -> Parser:
 
 
 def _compile(options: AotOptions, model: str, output: str) -> None:
-    from passpilot.runners.aot import build
-    from passpilot.runners.aot.graph import Choices, read_graph
+    with needs("aot", "aot"):
+        from passpilot.runners.aot import build
+        from passpilot.runners.aot.graph import Choices, read_graph
 
     for file in options.load:
         load_file(file)

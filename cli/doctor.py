@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from passpilot.cli.outputs import quiet_pipe
 from passpilot.cli.parser import Parser
 from passpilot.plugin.errors import Error
+from passpilot.plugin.extras import needs
 from passpilot.plugin.mlir import bindings as mlir
 from passpilot.plugin.toolchain import c_library, llvm_plugin
 from passpilot.plugin.version import MAJOR
@@ -38,6 +39,7 @@ example:
 By default, it is the first of these that is installed."""
 
 TOOLS: Final = tuple(f"{tool}-{MAJOR}" for tool in ("clang", "opt", "llc", "mlir-opt", "ld.lld"))
+EXTRAS_SHOWN: Final = {"grpc": ("grpc",), "aot": ("onnx", "llvmlite")}
 PROBE: Final = "doctor-probe"
 DEADLINE: Final = 60.0
 """Seconds for one test of a tool."""
@@ -61,21 +63,22 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.parse_args(argv)
     with quiet_pipe():
-        passed = [_passes(check) for check in CHECKS]
-        if passed[-1]:
-            passed += map(_passes, ABLE)
-        return 0 if all(passed) else 1
+        states = [_state(check) for check in CHECKS]
+        states.append(_state(_Check("MLIR bindings", _bindings, needed=mlir.are_wanted())))
+        if states[-1] == "ok":
+            states += map(_state, ABLE)
+        return 1 if "FAIL" in states else 0
 
 
-def _passes(check: _Check) -> bool:
-    """Run a check and print its line; returns False if passpilot cannot work without it."""
+def _state(check: _Check) -> str:
+    """Run a check, print its line, and return its first word."""
     try:
         state, text = "ok", check.run()
     except (Error, ImportError, AttributeError, OSError, RuntimeError, SubprocessError) as error:
         state = "FAIL" if check.needed else "-"
         text = " ".join(str(error).split()) or type(error).__name__
     print(f"{state:5}{check.what:20}{text}")
-    return state != "FAIL"
+    return state
 
 
 def _python() -> str:
@@ -163,6 +166,16 @@ def _module(name: str) -> Callable[[], str]:
     return lambda: str(import_module(name).__version__)
 
 
+def _extra(extra: str, *names: str) -> Callable[[], str]:
+    """A check of the packages that an extra of passpilot installs."""
+
+    def run() -> str:
+        with needs(extra, f"passpilot[{extra}]"):
+            return ", ".join(f"{name} {import_module(name).__version__}" for name in names)
+
+    return run
+
+
 def _tool(name: str) -> Callable[[], str]:
     def run() -> str:
         if path := shutil.which(name):
@@ -178,10 +191,8 @@ CHECKS: Final = (
     _Check("C API", _c_api),
     _Check(f"plugin for opt-{MAJOR}", _stock_plugin, needed=False),
     _Check("onnxruntime", _module("onnxruntime")),
-    _Check("onnx", _module("onnx")),
-    _Check("grpc", _module("grpc")),
+    *(_Check(f"[{extra}]", _extra(extra, *names), needed=False) for extra, names in EXTRAS_SHOWN.items()),
     *(_Check(name, _tool(name), needed=False) for name in TOOLS),
-    _Check("MLIR bindings", _bindings),
 )
 ABLE: Final = (
     _Check("  passes in Python", _passes_in_python),

@@ -298,8 +298,8 @@ def _compile(
     advisors: Sequence[AdvisorLike],
     measuring: _Measuring,
 ) -> None:
+    from passpilot.cli.progress import progress
     from passpilot.plugin.compile import generate
-    from passpilot.plugin.progress import progress
 
     before = module.copy() if options.report else None
     wanted.costs = before is not None

@@ -15,13 +15,13 @@ from passpilot.cli.llvm_options import check_text
 from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import check_outputs, prepare, print_version, refuses_terminal
 from passpilot.cli.parser import Parser, record
+from passpilot.cli.progress import progress
 from passpilot.plugin.errors import CompilationError, Error, InputError, PassError, UsageError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.interrupt import prompt_interrupt
 from passpilot.plugin.mlir.bindings import bindings
 from passpilot.plugin.mlir.expected import ExpectedDiagnostics
 from passpilot.plugin.mlir.source import SPLIT, read_sources
-from passpilot.plugin.progress import progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -168,10 +168,10 @@ def _print_passes(options: OptOptions) -> None:
 def _compile(
     options: OptOptions, pipeline: str, at: Mapping[str, str], advisors: Sequence[AdvisorLike]
 ) -> None:
+    from passpilot.cli.progress import progress
     from passpilot.passes.optimize import optimize
     from passpilot.plugin.compile import PipelineOptions
     from passpilot.plugin.module import Module
-    from passpilot.plugin.progress import progress
 
     module = Module.read(
         options.module.input,

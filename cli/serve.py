@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.cli.parser import Parser, record
 from passpilot.passes.points import search_point
+from passpilot.plugin.extras import needs
 from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.load import load_file
 from passpilot.runners.serving.pipe_server import PipeServer
@@ -116,8 +117,9 @@ def _serve_pipe(options: ServeOptions, base: str, stopping: threading.Event) -> 
 
 
 def _serve_grpc(options: ServeOptions, address: str) -> None:
-    from passpilot.runners.remote.auth import read_guard
-    from passpilot.runners.serving.grpc_server import GrpcServer, announce
+    with needs("grpc", "serve --grpc"):
+        from passpilot.runners.remote.auth import read_guard
+        from passpilot.runners.serving.grpc_server import GrpcServer, announce
 
     flags = (options.token, options.tls_cert, options.tls_key)
     token, tls = read_guard(address, *flags, who="serve")

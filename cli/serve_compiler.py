@@ -12,24 +12,10 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from passpilot.runners.serving.grpc_server import (  # before grpc: see there
-    OPTIONS,
-    announce,
-    listen,
-)
-
-import grpc  # isort: skip
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
-
 from passpilot.cli.parser import Parser, record
 from passpilot.plugin.errors import UsageError
-from passpilot.runners.remote.auth import is_loopback, read_guard
-from passpilot.runners.remote.grpc_messages import split_address
-from passpilot.runners.serving.guard import AsyncTokenGuard
+from passpilot.plugin.extras import needs
 from passpilot.runners.serving.stop import stop_signals
-from passpilot.training.compiler_service import SERVICE, CompilerService, Corpus
-from passpilot.training.pool import GRACE, Pool, WorkerOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,6 +72,8 @@ def _parser() -> Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; ends with 0 on SIGTERM, and on SIGINT and SIGHUP unless they are ignored."""
     options = _parsed(argv)
+    with needs("grpc", "serve-compiler"):
+        import passpilot.training.compiler_server  # noqa: F401  (imported again where it is used)
     with contextlib.suppress(asyncio.CancelledError):
         asyncio.run(_serve(options))
     return 0
@@ -104,35 +92,34 @@ def _parsed(argv: Sequence[str] | None) -> ServeCompilerOptions:
 
 
 async def _serve(options: ServeCompilerOptions) -> None:
+    from passpilot.training.compiler_server import CompilerServer
+    from passpilot.training.pool import WorkerOptions
+
     loop, serving = asyncio.get_running_loop(), asyncio.current_task()
     assert serving is not None, "it runs"
     stops = stop_signals()
     for number in stops:
         loop.add_signal_handler(number, serving.cancel)
     token, tls = _guard(options)
-    corpus = Corpus(options.corpus)
-    pool = Pool(WorkerOptions(options.load, options.allow_files), options.episodes)
-    service = CompilerService(pool, corpus, options.timeout, options.compile_timeout)
-    server = grpc.aio.server(options=OPTIONS, interceptors=[AsyncTokenGuard(token)])
+    workers = WorkerOptions(options.load, options.allow_files)
+    limits = (options.episodes, options.timeout, options.compile_timeout)
+    server = CompilerServer(options.corpus, workers, *limits, token=token)
     try:
-        port = listen(server, options.grpc, f"serve-compiler --grpc {options.grpc}", tls)
-        await pool.warm()
-        await _offer(server, service)
-        await server.start()
-        announce(options.grpc, port)
+        await server.start(options.grpc, tls)
         if options.token is None and token:
             print(f"token {token}", flush=True)
         await asyncio.Event().wait()  # for a signal
     finally:
         for number in stops:
             loop.add_signal_handler(number, int)  # nothing may interrupt the clean-up below
-        await server.stop(None)
-        pool.close()
-        await _settle()
+        await server.stop()
 
 
 def _guard(options: ServeCompilerOptions) -> tuple[str, tuple[bytes, bytes] | None]:
     """The token, empty with --no-token, and certificate and key."""
+    from passpilot.runners.remote.auth import is_loopback, read_guard
+    from passpilot.runners.remote.grpc_messages import split_address
+
     made = options.token
     if made is None and not options.no_token:
         made = secrets.token_hex(16)
@@ -140,19 +127,3 @@ def _guard(options: ServeCompilerOptions) -> tuple[str, tuple[bytes, bytes] | No
         text = f"passpilot serve-compiler: --grpc {options.grpc}: without a token, whoever reaches it uses it"
         print(text, file=sys.stderr, flush=True)
     return read_guard(options.grpc, made, options.tls_cert, options.tls_key, who="serve-compiler")
-
-
-async def _settle() -> None:
-    """Wait for grpc's tasks; tasks that the end of the loop cancels would print tracebacks."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    if others:
-        await asyncio.wait(others, timeout=GRACE)
-
-
-async def _offer(server: grpc.aio.Server, service: CompilerService) -> None:
-    server.add_generic_rpc_handlers((service.handler(),))
-    state = health.aio.HealthServicer()
-    health_pb2_grpc.add_HealthServicer_to_server(state, server)
-    for name in ("", SERVICE):
-        await state.set(name, health_pb2.HealthCheckResponse.SERVING)
-    reflection.enable_server_reflection((SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), server)

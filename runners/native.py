@@ -262,5 +262,5 @@ def _library() -> str:
         found = sorted(Path(folder, "capi").glob("libonnxruntime.so*"))
         if found:
             return str(found[-1])
-    msg = "runner onnx: expected the package onnxruntime, got none; pip install onnxruntime"
+    msg = "runner onnx: expected the package onnxruntime, got none; run: pip install onnxruntime"
     raise ModelError(msg)

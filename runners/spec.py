@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import quote, unquote
 
 from passpilot.plugin.errors import Error, ModelError, RunnerSpecError, SpecMismatchError
+from passpilot.plugin.extras import needs
 from passpilot.plugin.failures import describe_exception
 from passpilot.plugin.origin import definition_origin
 from passpilot.plugin.registry import Registry
@@ -246,9 +247,12 @@ def find_scheme(name: str) -> Scheme:
 
     Raises:
         RunnerSpecError: the scheme is unknown, or its entry point cannot be loaded.
+        InputError: the scheme needs packages that are not installed.
     """
     if name in BUILT_IN:
-        return Scheme(cast("RunnerFactory", SCHEMES.import_own(name)), "passpilot itself")
+        with needs("grpc", f"runner {name}"):  # no other scheme needs an extra
+            factory = cast("RunnerFactory", SCHEMES.import_own(name))
+        return Scheme(factory, "passpilot itself")
     if name in SCHEMES:
         return SCHEMES[name]
     entry = SCHEMES.entry(name)

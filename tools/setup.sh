@@ -20,9 +20,9 @@ say() { printf 'passpilot: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
 case $group in
-  build) extras="" ;;
-  demo) extras="demo" ;;
-  test) extras="demo,dev,test" ;;
+  build) extras="all" ;;
+  demo) extras="all,demo" ;;
+  test) extras="all,demo,dev,test" ;;
   *) die "expected build, demo, test or sanitize, got '$group'" ;;
 esac
 
@@ -125,11 +125,11 @@ make_venv() {
     rm -rf .venv
     "$python" -m venv .venv
   fi
-  say "installing Python packages (${extras:-run time}) and building the core"
+  say "installing Python packages ($extras) and building the core"
   mapfile -t requirements < <(build_requirements)
   pip install "${requirements[@]}" "cmake>=3.25" ninja
   # No build isolation: the build directory persists and needs the same nanobind each time.
-  pip install --no-build-isolation --config-settings build-dir=build/cmake -e ".${extras:+[$extras]}"
+  pip install --no-build-isolation --config-settings build-dir=build/cmake -e ".[$extras]"
   # The editable hook needs no path entry; its .pth adds one that would make siblings of the checkout importable.
   sed -i '\#^/#d' "$(site)"/_editable_skbc_passpilot.pth
   echo "$key" >"$(stamp "$group")"

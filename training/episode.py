@@ -9,25 +9,19 @@ with CompilerClient("127.0.0.1:5005") as compiler:
 
 from __future__ import annotations
 
-import time
-from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
-from google.protobuf.message import DecodeError
 
 from passpilot.features.domain import Choice, Flag, Number
 from passpilot.features.spec import TensorSpec, layout
-from passpilot.plugin.errors import AdviceError, InputError, PeerError
+from passpilot.plugin.errors import InputError, PeerError
+from passpilot.plugin.extras import needs
 from passpilot.plugin.failures import for_terminal
 from passpilot.runners.base import tensor_views
-from passpilot.runners.remote import grpc_messages
-from passpilot.runners.remote.auth import read_credentials
-from passpilot.runners.remote.grpc_stream import GrpcStream, StreamWatch, connect
 from passpilot.runners.remote.wire import error_class
 from passpilot.runners.spec import LONGEST_TIMEOUT
-from passpilot.training.compiler_pb2 import Action, AgentMessage, CompilerMessage, Episode, Result, Start
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -38,14 +32,10 @@ if TYPE_CHECKING:
     from passpilot.features.domain import Domain
     from passpilot.runners.base import Tensor
     from passpilot.runners.remote import advisor_pb2
-    from passpilot.runners.remote.auth import Credentials
+    from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage, Episode, Result
 
     Observed: TypeAlias = Mapping[str, Tensor]
     Info: TypeAlias = Mapping[str, float | int | tuple[str, ...]]
-
-METHOD: Final = "/passpilot.v1.Compiler/Episodes"
-_PATIENCE: Final = 10.0
-"""Seconds to wait for a service that has just been started."""
 
 
 class CompilerClient:
@@ -79,14 +69,12 @@ class CompilerClient:
 
     def __init__(self, target: str, *, timeout: float = 600.0, tls: str = "", token: str = "") -> None:
         self._who = f"compiler {target}"
-        host, port = grpc_messages.split_address(target, self._who)
+        with needs("grpc", "CompilerClient"):
+            from passpilot.training.episode_stream import EpisodeStream
         if not 0 < timeout <= LONGEST_TIMEOUT:
             msg = f"{self._who}: expected a timeout of more than 0 seconds, at most a million, got {timeout}"
             raise InputError(msg)
-        hint = 'give tls="ca.pem", or tls="no"'
-        credentials = read_credentials(host, tls, token or None, self._who, hint=hint)
-        self._connect = partial(_Connection, f"{host}:{port}", credentials, timeout)
-        self._connection: _Connection | None = None
+        self._stream = EpisodeStream(target, timeout, tls=tls, token=token)
         self._asking = False
         self.info: Info = {}
 
@@ -121,21 +109,18 @@ class CompilerClient:
         """
         if isinstance(features, str):
             raise InputError(f"{self._who}: expected the names of features, got one text {features!r:.80}")
-        try:
-            start = Start(
-                point=point,
-                pipeline=pipeline,
-                at=at,
-                reward=reward,
-                features=list(features),
-                function=function,
-                opt_level=opt_level,
-                **{"path" if isinstance(module, str) else "code": module},  # type: ignore[arg-type]
-            )
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{self._who}: expected the arguments of an episode, got: {error}") from error
+        start = self._stream.start_message(
+            point=point,
+            pipeline=pipeline,
+            at=at,
+            reward=reward,
+            features=list(features),
+            function=function,
+            opt_level=opt_level,
+            **{"path" if isinstance(module, str) else "code": module},
+        )
         self._asking, self.info = False, {}
-        return self._take(self._exchange(AgentMessage(start=start)))
+        return self._take(self._exchange(start))
 
     def step(self, action: object) -> tuple[Observed | None, float, bool, Info]:
         """Take one decision; return the next observation (None at the end), the reward, done, and info.
@@ -151,14 +136,12 @@ class CompilerClient:
         """
         if not self._asking:
             raise InputError(f"{self._who}: expected an episode under way, got an action; call reset first")
-        observation = self._take(self._exchange(AgentMessage(action=_action(action))))
+        observation = self._take(self._exchange(self._stream.action_message(action)))
         return observation, self._reward, observation is None, self.info
 
     def _exchange(self, message: AgentMessage) -> CompilerMessage:
-        if self._connection is None:
-            self._connection = self._connect()
         try:
-            return self._connection.exchange(message)
+            return self._stream.exchange(message)
         except BaseException:
             self.close()
             raise
@@ -194,72 +177,13 @@ class CompilerClient:
     def close(self) -> None:
         """End the episode, if any, and the stream. Idempotent; `reset` opens a new stream."""
         self._asking = False
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        self._stream.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-class _Connection:
-    """One stream of the service; every answer must come within `timeout` seconds."""
-
-    def __init__(self, target: str, credentials: Credentials, timeout: float) -> None:
-        self._who = f"compiler {target}"
-        self._timeout = timeout
-        self._open = False
-        channel = connect(target, credentials.certificates)
-        self._stream = GrpcStream(channel, METHOD, credentials.metadata)
-        self._watch = StreamWatch(self._stream, self._who, timeout)
-
-    def exchange(self, message: AgentMessage) -> CompilerMessage:
-        """Send a message and return the answer.
-
-        Raises:
-            PeerError: no answer came, or a malformed one.
-        """
-        data = message.SerializeToString()
-        self._watch.steps += 1
-        answer = self._stream.ask(data) if self._open else self._begin(data)
-        self._watch.steps += 1
-        self._open = True
-        if answer is None:
-            late = f"none within {self._timeout:g} s"
-            raise PeerError(
-                f"{self._who}: expected an answer, got {late if self._watch.fired else self._stream.status}"
-            )
-        try:
-            return CompilerMessage.FromString(answer)
-        except DecodeError as error:
-            got = f"got {answer[:80]!r}"
-            raise PeerError(f"{self._who}: expected a CompilerMessage of compiler.proto, {got}") from error
-
-    def _begin(self, data: bytes) -> bytes | None:
-        patience = time.monotonic() + _PATIENCE
-        return self._stream.open_when_listening(data, lambda: time.monotonic() <= patience)
-
-    def close(self) -> None:
-        """End the stream and its watch."""
-        self._watch.stop()
-        self._stream.close()
-
-
-def _action(value: object) -> Action:
-    item = getattr(value, "item", None)
-    plain = item() if callable(item) and getattr(value, "size", None) == 1 else value
-    try:
-        if isinstance(plain, int):
-            return Action(integer=int(plain))
-        if isinstance(plain, float):
-            return Action(number=plain)
-    except ValueError:  # beyond 64 bits
-        pass
-    msg = f"action: expected a bool or a number, got {type(value).__name__} {value!r:.80}"
-    raise AdviceError(f"{msg}; give the decision itself")
 
 
 def _spec(row: advisor_pb2.TensorSpec) -> TensorSpec:

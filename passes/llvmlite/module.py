@@ -11,6 +11,7 @@ from passpilot.passes.optimize import optimize as optimize_module
 from passpilot.plugin import compile as llvm
 from passpilot.plugin.compile import NO_REMARKS, PLAIN
 from passpilot.plugin.errors import InputError
+from passpilot.plugin.extras import needs
 from passpilot.plugin.module import Module
 from passpilot.plugin.version import MAJOR
 
@@ -129,8 +130,9 @@ def emit(
 
 def _read(who: str, module: ir.Module | ModuleRef, *, for_codegen: bool = False) -> Module:
     """A copy of llvmlite's module as a `Module`."""
-    from llvmlite import ir
-    from llvmlite.binding import ModuleRef, get_process_triple
+    with needs("llvmlite", f"llvmlite.{who}"):
+        from llvmlite import ir
+        from llvmlite.binding import ModuleRef, get_process_triple
 
     if not isinstance(module, (ir.Module, ModuleRef)):
         kind = type(module).__name__
@@ -175,7 +177,8 @@ def _unreadable(name: str, told: str) -> InputError:
 
 
 def _version() -> int:
-    from llvmlite.binding import llvm_version_info
+    with needs("llvmlite", "llvmlite.optimize"):
+        from llvmlite.binding import llvm_version_info
 
     return int(llvm_version_info[0])
 

@@ -24,6 +24,7 @@ from passpilot.features.catalogue import hooked
 from passpilot.passes.advisor import Advisor
 from passpilot.passes.llvmlite.module import emit, optimize
 from passpilot.plugin.errors import InputError, PasspilotWarning
+from passpilot.plugin.extras import install, needs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -169,13 +170,8 @@ def _codegen() -> _Codegen:
     Raises:
         InputError: Numba is missing, or its codegen is not supported.
     """
-    try:
+    with needs("numba", "advised_numba"):
         registry = import_module("numba.core.registry")
-    except ImportError as error:
-        told = " ".join(str(error).split())
-        raise InputError(
-            f'advised_numba: expected Numba, got: {told}; run: pip install "passpilot[numba]"'
-        ) from error
     context = registry.cpu_target.target_context
     codegen = context.codegen()
     needed = ("_library_class", "_module_pass_manager", "_get_host_cpu_name", "magic_tuple")
@@ -183,7 +179,7 @@ def _codegen() -> _Codegen:
         version = import_module("numba").__version__
         raise InputError(
             f"advised_numba: expected a Numba whose codegen has {', '.join(missing)}, got Numba {version}; "
-            'run: pip install "passpilot[numba]"'
+            f"run: {install('numba')}"
         )
     with import_module("numba.core.compiler_lock").global_compiler_lock:
         context.refresh()  # compiles Numba's run time, once per process, without advisors

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import InputError
+from passpilot.plugin.extras import install
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -85,7 +86,7 @@ class Bindings:
         raise InputError(f"{self.root}: expected _mlir_libs/{pattern} in {folder}, got none; {_INSTALL}")
 
 
-_INSTALL: Final = "install one: pip install torch-mlir==20261001"
+_INSTALL: Final = f"run: {install('mlir')}"
 
 
 _foreign = False
@@ -174,6 +175,12 @@ def operations_in(root: Operation) -> Sequence[Operation]:
     return found
 
 
+@cache
+def are_wanted() -> bool:
+    """Whether a package of bindings is installed, or PASSPILOT_MLIR names one."""
+    return bool(os.environ.get(VARIABLE)) or any(map(_is_there, ROOTS))
+
+
 def _chosen() -> str:
     wanted = os.environ.get(VARIABLE)
     if wanted and wanted not in ROOTS:
@@ -181,8 +188,11 @@ def _chosen() -> str:
     for root in [wanted] if wanted else ROOTS:
         if _is_there(root):
             return root
-    missing = wanted or f"one of {', '.join(ROOTS)}"
-    raise InputError(f"MLIR's Python bindings: expected the package {missing}, got none; {_INSTALL}")
+    who = "MLIR's Python bindings"
+    if wanted:
+        told = f"expected the package {wanted} that {VARIABLE} names, got none"
+        raise InputError(f"{who}: {told}; install {_PACKAGES[wanted].distribution}, or unset {VARIABLE}")
+    raise InputError(f"{who}: expected one of the packages {', '.join(ROOTS)}, got none; {_INSTALL}")
 
 
 def _is_there(root: str) -> bool:
@@ -203,12 +213,13 @@ def _folder(root: str) -> Path:
 def is_mlir_name(name: str) -> bool:
     """Whether the name is a pass or pipeline of MLIR, or a word of its pipeline grammar.
 
-    False in a tool that has loaded the plugin; there, the plugin checks names with the tool's own MLIR.
+    False in a tool that has loaded the plugin; there, the plugin checks names with the tool's own MLIR. False
+    without bindings, too: passes can be registered, but not run.
 
     Raises:
-        InputError: there are no bindings.
+        InputError: the bindings cannot be imported.
     """
-    if _foreign:
+    if _foreign or not are_wanted():
         return False
     from passpilot.plugin.mlir.capi import is_pass
 

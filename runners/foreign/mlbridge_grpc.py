@@ -163,7 +163,7 @@ def compiled_service(path: str) -> Service:
         RunnerSpecError: grpcio-tools is missing, the file cannot be compiled, or it has no such service.
     """
     if find_spec("grpc_tools") is None:
-        msg = f"proto {path}: expected grpcio-tools, which compile it; run `pip install grpcio-tools`"
+        msg = f"proto {path}: expected grpcio-tools to compile it, got none; run: pip install grpcio-tools"
         raise RunnerSpecError(msg)
     file = Path(path).resolve()
     if not file.is_file():

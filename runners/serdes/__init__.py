@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.features.spec import layout
 from passpilot.plugin.errors import PeerError, RunnerSpecError
+from passpilot.plugin.extras import needs
 from passpilot.runners.base import tensor_views
 
 if TYPE_CHECKING:
@@ -109,10 +110,13 @@ def make_serdes(name: str, specs: Sequence[TensorSpec], table: Sequence[TensorSp
 
     Raises:
         RunnerSpecError: the format is unknown, or cannot name these tensors.
+        InputError: the format needs packages that are not installed.
     """
     check_format(name)
     module, _, kind = FORMATS[name].partition(":")
-    made: SerDes = getattr(import_module(module), kind)(specs, table)
+    with needs("grpc", f"serdes {name}"):
+        make = getattr(import_module(module), kind)
+    made: SerDes = make(specs, table)
     return made
 
 

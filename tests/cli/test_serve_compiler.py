@@ -190,7 +190,7 @@ def test_a_worker_that_comes_back_late_is_not_kept() -> None:
 
 
 def test_nobody_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("passpilot.training.episode._PATIENCE", 0.1)
+    monkeypatch.setattr("passpilot.training.episode_stream._PATIENCE", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with CompilerClient(f"127.0.0.1:{port}") as client, pytest.raises(PeerError, match="UNAVAILABLE"):

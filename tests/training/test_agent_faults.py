@@ -21,7 +21,8 @@ import pytest
 
 from passpilot.plugin.errors import AdviceError, CompilationError, InputError, PeerError
 from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage
-from passpilot.training.episode import METHOD, CompilerClient
+from passpilot.training.episode import CompilerClient
+from passpilot.training.episode_stream import METHOD
 from tests.command import GENEROUS, program
 from tests.passes.allocation import pressure
 from tests.training.serving import INLINE, Cable, Service, persistently, play, served

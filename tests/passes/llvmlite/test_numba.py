@@ -330,7 +330,8 @@ def test_the_cache_on_disk_is_neither_used_nor_spoilt(tmp_path: Path) -> None:
 
 def test_numba_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numba.core.registry", None)
-    with pytest.raises(InputError, match=r'expected Numba, got: .*; run: pip install "passpilot\[numba\]"'):
+    expected = r'of passpilot\[numba\], got no numba.core.registry; run: pip install "passpilot\[numba\]"'
+    with pytest.raises(InputError, match=expected):
         advised_numba().__enter__()
 
 
