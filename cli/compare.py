@@ -17,12 +17,12 @@ from passpilot.cli.llvm_options import check_text, set_llvm_options, split_optio
 from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import prepare, quiet_pipe
 from passpilot.cli.parser import Parser
+from passpilot.cli.progress import progress
 from passpilot.features.catalogue import HOOKED
 from passpilot.passes.advisor import Advisor
 from passpilot.plugin.errors import InputError, PasspilotWarning, UsageError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.load import load_file
-from passpilot.plugin.progress import progress
 from passpilot.runners.spec import shown
 from passpilot.training.comparison import Contender, Recipe, compare_on
 
@@ -102,7 +102,8 @@ def _parsed(argv: Sequence[str]) -> tuple[CompareOptions, list[str]]:
     """The parsed options, and the arguments for LLVM; runs the files of --load, which may declare points."""
     parser = make_parser()
     ours, llvm = split_options(argv, parser)
-    ours.sort(key=lambda argument: not argument.startswith("-"))  # argparse wants the inputs together
+    # argparse wants the inputs together, and before an option whose value is missing
+    ours.sort(key=lambda argument: argument != "-" and argument.startswith("-"))
     values = parser.values(ours)
     check_text("compare", values)
     for file in cast("tuple[str, ...]", values["load"]):

@@ -14,6 +14,7 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import ModelError
+from passpilot.plugin.extras import needs
 from passpilot.plugin.files import read_regular, write_file
 
 if TYPE_CHECKING:
@@ -65,8 +66,10 @@ def load_model(path: str, *, external: bool = True) -> tuple[bytes, onnx.ModelPr
 
     Raises:
         ModelError: the file cannot be read, or is no ONNX model.
+        InputError: the package onnx is missing.
     """
-    import onnx
+    with needs("train", f"model {path}"):
+        import onnx
 
     try:
         data = read_regular(path)

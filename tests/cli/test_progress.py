@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from passpilot.plugin import progress as module
-from passpilot.plugin.progress import progress
+from passpilot.cli import progress as module
+from passpilot.cli.progress import progress
 
 
 @contextmanager
