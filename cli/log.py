@@ -49,13 +49,14 @@ def main(argv: Sequence[str]) -> int:
     Raises:
         LogError: the log cannot be read to its end; the decisions before that have been printed.
     """
-    options = record(LogOptions, _parser().values(argv))
+    options = record(LogOptions, make_parser().values(argv))
     with quiet_pipe():
         _show(options)
     return 0
 
 
-def _parser() -> Parser:
+def make_parser() -> Parser:
+    """The parser of the command line."""
     parser = Parser("passpilot log", description="Print decision logs.", epilog=_EXAMPLE)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     show = commands.add_parser(

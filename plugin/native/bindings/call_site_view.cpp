@@ -45,12 +45,17 @@ std::vector<ArgumentView> argumentsOf(const CallSite &S) {
 }
 
 void bindSourceLocation(nb::module_ &M) {
-  nb::class_<SourceLocation>(M, "SourceLocation")
-      .def_prop_ro("file", [](SourceLocation &L) { return text(L.File); })
-      .def_prop_ro("function",
-                   [](SourceLocation &L) { return text(L.Function); })
-      .def_ro("line", &SourceLocation::Line)
-      .def_ro("column", &SourceLocation::Column)
+  nb::class_<SourceLocation>(M, "SourceLocation",
+                             "A place in the source, from debug information.")
+      .def_prop_ro(
+          "file", [](SourceLocation &L) { return text(L.File); },
+          "The path as the debug information has it.")
+      .def_prop_ro(
+          "function", [](SourceLocation &L) { return text(L.Function); },
+          "The function that the source line belongs to.")
+      .def_ro("line", &SourceLocation::Line, "The line, from 1; 0 if unknown.")
+      .def_ro("column", &SourceLocation::Column,
+              "The column, from 1; 0 if unknown.")
       .def("__repr__", [](const SourceLocation &L) {
         return L.File + ":" + std::to_string(L.Line) + ":" +
                std::to_string(L.Column);
