@@ -33,6 +33,8 @@ INNER: Final = re.compile(r"\$\(([^()]*)\)")
 QUOTED: Final = re.compile(r"""["'](passpilot[ ;](?:cc|c\+\+)[^"']*)["']""")
 STOCK: Final = re.compile(r"--?passpilot-([a-z-]+)")
 STOCK_OPTIONS: Final = {row.name for door in ("plugin", "mlir-plugin") for row in options_of(door)}
+MAKE: Final = re.compile(r"(?:^    |`)make ([a-z]+)(?=$|`|  )", re.MULTILINE)
+TARGETS: Final = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
 VARIABLE: Final = re.compile(r"\bPASSPILOT_[A-Z0-9_]+\b")
 VARIABLES: Final = {row.variable for row in options_of("cc")}.union(
     *(VARIABLE.findall(file.read_text()) for file in SOURCES if file.parts[len(ROOT.parts)] in LAYERS)
@@ -134,6 +136,7 @@ def stale(page: str) -> Iterator[str]:
             if word.startswith("-") and name_of(word) not in known(before):
                 yield f"{span}: no option {word}"
     yield from (f"-passpilot-{name}" for name in STOCK.findall(page) if name not in STOCK_OPTIONS)
+    yield from (f"make {name}" for name in MAKE.findall(page) if name not in TARGETS)
     yield from (name for name in VARIABLE.findall(page) if name not in VARIABLES)
 
 
@@ -153,6 +156,7 @@ def test_the_commands_of_a_page_are_parsed(page: Path) -> None:
         ("Use `passpilot serve --gprc`.\n", "gprc"),
         ("    clang-22 -mllvm -passpilot-inlining=default\n", "inlining"),
         ("Set `PASSPILOT_INLINER`.\n", "PASSPILOT_INLINER"),
+        ("    make documents  # all\n", "make documents"),
     ],
 )
 def test_a_stale_command_is_found(text: str, said: str) -> None:
