@@ -6,9 +6,10 @@ The build fails if a public name is on no page, or if something public has no do
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import griffe
 from mkdocs.exceptions import PluginError
@@ -17,7 +18,7 @@ from mkdocs.structure.files import File
 import passpilot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
@@ -112,21 +113,24 @@ def inlined(image: Path) -> str:
     return f'<figure class="diagram">{STYLE.sub("", image.read_text()).strip()}</figure>'
 
 
-class ApiPage:
+class ApiPage(NamedTuple):
     """A page of the API reference."""
 
-    def __init__(self, name: str, title: str, sentence: str, names: Iterable[str]) -> None:
-        self.name = name
-        self.names = tuple(names)
-        """The names behind `passpilot.`."""
-        self.title = title
-        self.sentence = sentence
+    name: str
+    title: str
+    sentence: str
+    names: list[str]
+    """What follows `passpilot.`."""
+    more: str = ""
+    """What follows the first sentence."""
+    options: str = ""
+    """The options of mkdocstrings for every name."""
 
     def text(self) -> str:
         """The page in Markdown; mkdocstrings replaces its directives."""
-        return f"# {self.title}\n\n{self.sentence}\n\n" + "\n".join(
-            f"::: passpilot.{name}\n" for name in self.names
-        )
+        parts = [f"# {self.title}", self.sentence, self.more]
+        parts += [f"::: passpilot.{name}{self.options}" for name in self.names]
+        return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def reference() -> Iterator[ApiPage]:
@@ -134,7 +138,13 @@ def reference() -> Iterator[ApiPage]:
     for name, (title, sentence, names) in PAGES.items():
         yield ApiPage(name, title, sentence, names.split())
     for name, sentence in MODULES.items():
-        yield ApiPage(name, f"passpilot.{name}", sentence, (f"{name}.{each}" for each in exported(name)))
+        names_in = [f"{name}.{each}" for each in exported(name)]
+        page = ApiPage(name, f"passpilot.{name}", sentence, names_in)
+        if name in ("errors", "ir"):  # a tree of classes, in which each is shown with what it adds
+            page = page._replace(options="\n    options:\n      inherited_members: false")
+        if name == "errors":
+            page = page._replace(more=inspect.cleandoc(passpilot.errors.__doc__ or "").partition("\n\n")[2])
+        yield page
 
 
 def exported(module: str) -> list[str]:
