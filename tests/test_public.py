@@ -18,7 +18,7 @@ import pytest
 import passpilot
 
 ROOT: Final = Path(__file__).parents[1]
-MODULES: Final = ["errors", "ir", "llvm", "llvmlite", "mlir"]
+MODULES: Final = ["errors", "ir", "lit", "llvm", "llvmlite", "mlir"]
 CLASSES: Final = [
     "Choice",
     "CompilerClient",
@@ -53,6 +53,7 @@ FUNCTIONS: Final = [
     "interference_graph",
     "llvm_options",
     "make_runner",
+    "name_columns",
     "optimize",
     "policy_factory",
     "read_log",

@@ -56,8 +56,8 @@ PAGES: Final = {
     ),
     "learning": (
         "Logs and episodes",
-        "What a trainer reads and drives.",
-        "read_log CompilerClient Phases",
+        "What a trainer reads, drives and writes.",
+        "read_log name_columns CompilerClient Phases",
     ),
 }
 """The pages of the names in `dir(passpilot)`: title, first sentence, names."""
@@ -67,6 +67,7 @@ MODULES: Final = {
     "mlir": "Registers and runs passes in Python for MLIR's pipelines; see [the guide](../mlir.md).",
     "ir": "LLVM's IR; [the guide](../ir.md) has its rules.",
     "llvmlite": "Compiles modules of llvmlite, and what Numba compiles; see [the guide](../llvmlite.md).",
+    "lit": "Prepares lit for tests of policies and passes; see [the guide](../lit.md).",
     "errors": "Every error that passpilot raises on purpose.",
 }
 """The public modules; each has a page."""
