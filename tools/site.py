@@ -72,6 +72,7 @@ MODULES: Final = {
 }
 """The public modules; each has a page."""
 
+TREE: Final = "\n    options:\n      inherited_members: false"
 DIAGRAM: Final = re.compile(r"^!\[[^\]]*\]\((images/[\w-]+\.svg)\)$", re.MULTILINE)
 STYLE: Final = re.compile(r"<style>.*?</style>\n", re.DOTALL)
 CODE: Final = re.compile(r"`[^`\n]*`")
@@ -138,13 +139,11 @@ def reference() -> Iterator[ApiPage]:
     for name, (title, sentence, names) in PAGES.items():
         yield ApiPage(name, title, sentence, names.split())
     for name, sentence in MODULES.items():
+        more = inspect.cleandoc(getattr(passpilot, name).__doc__ or "").partition("\n\n")[2]
+        # Errors and the IR are trees of classes, in which each is shown with what it adds.
+        options = TREE if name in ("errors", "ir") else ""
         names_in = [f"{name}.{each}" for each in exported(name)]
-        page = ApiPage(name, f"passpilot.{name}", sentence, names_in)
-        if name in ("errors", "ir"):  # a tree of classes, in which each is shown with what it adds
-            page = page._replace(options="\n    options:\n      inherited_members: false")
-        if name == "errors":
-            page = page._replace(more=inspect.cleandoc(passpilot.errors.__doc__ or "").partition("\n\n")[2])
-        yield page
+        yield ApiPage(name, f"passpilot.{name}", sentence, names_in, more, options)
 
 
 def exported(module: str) -> list[str]:
