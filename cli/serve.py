@@ -12,6 +12,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from passpilot.cli.outputs import prepare
 from passpilot.cli.parser import Parser, record
 from passpilot.passes.points import search_point
 from passpilot.plugin.extras import needs
@@ -19,6 +20,8 @@ from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.load import load_file
 from passpilot.runners.serving.pipe_server import PipeServer
 from passpilot.runners.serving.stop import Stopped, stop_on_signals
+from passpilot.runners.serving.tally import Tally
+from passpilot.runners.spec import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +42,7 @@ class ServeOptions(NamedTuple):
     token: str | None
     tls_cert: str | None
     tls_key: str | None
+    verbose: bool
 
 
 def make_parser() -> Parser:
@@ -69,21 +73,25 @@ def make_parser() -> Parser:
     add("token", metavar="TEXT|@FILE", help="gRPC: answer only clients that send this token")
     add("tls-cert", metavar="FILE", help="gRPC: use TLS with this certificate (PEM)")
     add("tls-key", metavar="FILE", help="gRPC: the private key of the certificate (PEM)")
+    add("verbose", action="store_true", help="print a line at the beginning and the end of each session")
     parser.traceback_option()
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; ends with 0, its FIFOs removed, on the signals of `stop_on_signals`."""
+    prepare()
     options = _parsed(argv)
     for file in options.load:
         load_file(file)
     options = options._replace(point=search_point(options.point).name)
+    tally = Tally(_notice, verbose=options.verbose)
     with contextlib.suppress(Stopped), stop_on_signals() as stopping:
         if options.pipe is not None:
-            _serve_pipe(options, options.pipe, stopping)
+            _serve_pipe(options, options.pipe, stopping, tally)
         elif options.grpc is not None:
-            _serve_grpc(options, options.grpc)
+            _serve_grpc(options, options.grpc, tally)
+    _notice(f"ended: {tally}")
     return 0
 
 
@@ -103,7 +111,14 @@ def _notice(text: str) -> None:
     print(f"passpilot serve: {for_terminal(text)}", file=sys.stderr, flush=True)
 
 
-def _serve_pipe(options: ServeOptions, base: str, stopping: threading.Event) -> None:
+def _tell_ready(options: ServeOptions, address: str) -> None:
+    """Say on stderr what is served and where, once clients can come."""
+    guarded = [name for name, flag in (("TLS", options.tls_cert), ("a token", options.token)) if flag]
+    by = f", with {' and '.join(guarded)}" if guarded else ""
+    _notice(f"{shown(options.runner)} answers for the decision point {options.point} at {address}{by}")
+
+
+def _serve_pipe(options: ServeOptions, base: str, stopping: threading.Event, tally: Tally) -> None:
     server = PipeServer(
         options.runner,
         base,
@@ -111,13 +126,16 @@ def _serve_pipe(options: ServeOptions, base: str, stopping: threading.Event) -> 
         timeout=options.timeout,
         notice=_notice,
         stopping=stopping,
+        ready=lambda: _tell_ready(options, f"pipe:{base}"),
+        tally=tally,
     )
     server.run(once=options.once)
 
 
-def _serve_grpc(options: ServeOptions, address: str) -> None:
+def _serve_grpc(options: ServeOptions, address: str, tally: Tally) -> None:
     with needs("grpc", "serve --grpc"):
         from passpilot.runners.remote.auth import read_guard
+        from passpilot.runners.remote.grpc_messages import split_address
         from passpilot.runners.serving.grpc_server import GrpcServer, announce
 
     flags = (options.token, options.tls_cert, options.tls_key)
@@ -130,10 +148,12 @@ def _serve_grpc(options: ServeOptions, address: str) -> None:
         notice=_notice,
         token=token,
         tls=tls,
+        tally=tally,
     )
     try:
         with server:
             announce(address, server.port)
+            _tell_ready(options, f"grpc:{split_address(address, 'address')[0]}:{server.port}")
             (server.ended if options.once else threading.Event()).wait()
     finally:
         if server.sessions:
@@ -141,4 +161,5 @@ def _serve_grpc(options: ServeOptions, address: str) -> None:
             flusher = threading.Thread(target=sys.stdout.flush, daemon=True)
             flusher.start()
             flusher.join(_PATIENCE)
+            _notice(f"ended: {tally}")
             os._exit(0)

@@ -67,7 +67,9 @@ def main() -> None:
 
 def build_wheel(project: Path, folder: Path, *options: str) -> None:
     """Build a project's wheel into a folder."""
-    python("pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(folder), *options, str(project))
+    python(
+        "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(folder), *options, str(project)
+    )
 
 
 def llvm_project(version: str) -> Path:

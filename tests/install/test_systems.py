@@ -72,7 +72,9 @@ def test_a_first_day(suite: str, files: Path, tmp_path: Path) -> None:
 def made(suite: str, system: Path) -> Path:
     """Make a system with Python, and with this machine's way to the package index."""
     packages = "python3,python3-venv,ca-certificates"
-    subprocess.run(["mmdebstrap", "-q", "--variant=minbase", f"--include={packages}", suite, system], check=True)
+    subprocess.run(
+        ["mmdebstrap", "-q", "--variant=minbase", f"--include={packages}", suite, system], check=True
+    )
     for name in ("etc/resolv.conf", "etc/ssl/certs/ca-certificates.crt", "etc/pip.conf"):
         if (file := Path("/", name)).exists():
             shutil.copy(file.resolve(), system / name)

@@ -189,12 +189,11 @@ void bindValue(nb::module_ &M) {
       .def("__repr__",
            [](nb::handle Self) {
              const ValueRef &R = nb::cast<const ValueRef &>(Self);
-             const std::string Class = nb::cast<std::string>(
-                 Self.type().attr("__name__"));
+             const std::string Class =
+                 nb::cast<std::string>(Self.type().attr("__name__"));
              if (!R.peek() || R.O.H->busy())
                return text("<" + Class + ", erased>");
-             return text("<" + Class + " " + printedOperand(*R.peek()) +
-                         ">");
+             return text("<" + Class + " " + printedOperand(*R.peek()) + ">");
            })
       .def("__eq__", &equals, nb::arg("other").none(),
            nb::sig("def __eq__(self, other: object) -> bool"))

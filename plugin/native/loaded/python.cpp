@@ -54,10 +54,10 @@ Installation installation() {
     if (const std::string Name = Folder.filename().string();
         Name.rfind("python3.", 0) == 0) {
       const fs::path Prefix = Folder.parent_path().parent_path();
-      return {Name.substr(sizeof "python" - 1),
-              firstFile({Prefix / "bin" / Name, fs::path("/usr/bin") / Name,
-                         fs::path("/usr/local/bin") / Name,
-                         Built / "bin" / Name})};
+      return {
+          Name.substr(sizeof "python" - 1),
+          firstFile({Prefix / "bin" / Name, fs::path("/usr/bin") / Name,
+                     fs::path("/usr/local/bin") / Name, Built / "bin" / Name})};
     }
   return {PASSPILOT_PYTHON_VERSION,
           Built / "bin" / "python" PASSPILOT_PYTHON_VERSION};
