@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`Parser`: parses command lines as LLVM's tools do: options with one or two dashes, errors of one line.
 
-`record` puts the parsed values into a named tuple, so that only parsers use argparse. Options are named tuples
-because `dataclasses` imports `inspect`, which takes a fifth of a command's start.
+`record` puts the parsed values into a named tuple, so that only parsers use argparse. Options are
+named tuples because `dataclasses` imports `inspect`, which takes a fifth of a command's start.
 """
 
 from __future__ import annotations

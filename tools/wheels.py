@@ -2,9 +2,9 @@
 """`make wheel`: builds into dist/ the distributions passpilot, as wheel and sdist, and passpilot-llvm22.
 
 passpilot's wheel works in every CPython from 3.11 on (stable ABI) and contains no LLVM. passpilot-llvm22 has
-the distribution's shared libLLVM, unchanged but for its search path, and the libraries that it links and that a
-Linux system need not have. Its file names are the original ones: if a process has libLLVM.so.22.1 already, such as
-stock opt, the plugin uses that one.
+the distribution's shared libLLVM, unchanged but for its search path, and the libraries that it links and that
+a Linux system need not have. Its file names are the original ones: if a process has libLLVM.so.22.1 already,
+such as stock opt, the plugin uses that one.
 """
 
 from __future__ import annotations

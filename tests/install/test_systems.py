@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The wheels on Debian systems without LLVM, used by an ordinary user.
 
-Each system is a chroot that mmdebstrap makes; it has Python and nothing else. The wheels are those in dist/, made by
-`make wheel`; the other packages come from the package index. Needs root and the package mmdebstrap.
+Each system is a chroot that mmdebstrap makes; it has Python and nothing else. The wheels are those in
+dist/, made by `make wheel`; the other packages come from the package index. Needs root and mmdebstrap.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ grep -q 'call i32 @big' model.ll
 ! grep -q 'call i32 @small' model.ll
 passpilot llc /files/crowd.ll -mcpu=core2 --evict=random:7 --stats -o crowd.s
 grep -q crowd: crowd.s
-passpilot mlir-opt /files/calls.mlir --pass-pipeline='builtin.module(advised-inline)' --inline=const:1 -o calls.mlir
+passpilot mlir-opt /files/calls.mlir --inline=const:1 -o calls.mlir \\
+  --pass-pipeline='builtin.module(advised-inline)'
 grep -q func.func calls.mlir
 passpilot plugin-path
 """
