@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from passpilot.cli.llvm_options import joined
 from passpilot.cli.options_table import RUNNERS
 from passpilot.cli.outputs import prepare
 from passpilot.cli.parser import Parser, record
@@ -45,8 +46,7 @@ class AttachOptions:
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns the compiler's exit code, or 128 plus the signal that ended it."""
     prepare()
-    end = argv.index("--") if "--" in argv else len(argv)
-    options, command = _parsed(argv[:end]), list(argv[end + 1 :])
+    options, command = _parsed(argv)
     _check(options, command)
     for file in options.load:
         load_file(file)
@@ -62,12 +62,24 @@ def main(argv: Sequence[str]) -> int:
     return code
 
 
-def _parsed(argv: Sequence[str]) -> AttachOptions:
-    values, unknown = make_parser().known_values(argv)
-    if unknown:
-        raise UsageError(f"attach: expected its own options, then -- and a compiler, got {unknown[0]!r}")
+def _parsed(argv: Sequence[str]) -> tuple[AttachOptions, list[str]]:
+    """The options, and the compiler's command line: what follows -- or begins with the first other word."""
+    parser = make_parser()
+    ours: list[str] = []
+    rest = iter(argv)
+    command: list[str] = []
+    for argument in rest:
+        if argument == "--":
+            command = list(rest)
+        elif not argument.startswith("-"):
+            command = [argument, *rest]
+        elif argument in parser._option_string_actions:
+            ours.append(joined(parser, argument, rest))
+        else:
+            ours.append(argument)
+    values = parser.values(ours)
     runners = {point: values[point] for point in HOOKED if values[point] is not None}
-    return record(AttachOptions, values, runners=runners)
+    return record(AttachOptions, values, runners=runners), command
 
 
 def make_parser() -> Parser:
@@ -79,7 +91,7 @@ def make_parser() -> Parser:
         f" -- opt-{MAJOR} -O2 in.bc -o out.bc\n"
         f"  passpilot attach --evict=random:7 --stats -- clang-{MAJOR} -O2 -c in.c -o out.o\n\n{RUNNERS}",
     )
-    parser.usage = "passpilot attach [options] -- COMPILER ARGS..."
+    parser.usage = "passpilot attach [option ...] [--] COMPILER ARGS..."
     parser.table_options("attach")
     parser.set_defaults(on_error="fail", timeout=10.0)
     parser.traceback_option()
@@ -93,7 +105,9 @@ def _check(options: AttachOptions, command: Sequence[str]) -> None:
         UsageError: a part is missing, or does not fit.
     """
     if not command:
-        raise UsageError("attach: expected a compiler after --, got none; see `passpilot attach --help`")
+        raise UsageError(
+            "attach: expected a compiler and its arguments, got none; see `passpilot attach --help`"
+        )
     reached = TOOLS[tool_of(command[0])]
     points = [point for point, row in HOOKED.items() if row.function in reached]
     flags = " or ".join(f"--{point}" for point in points)

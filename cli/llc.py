@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import sys
 import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -162,11 +163,13 @@ def make_parser() -> Parser:
     add("discard-value-names", action="store_true", help="drop the names of values first")
     add("split-dwarf-file", default="", metavar="F", help="name of the .dwo file in the DWARF")
     add("split-dwarf-output", default="", metavar="F", help="write the .dwo file")
-    AssemblyOptions.add_to(parser)
-    RemarkOptions.add_to(parser)
+    with parser.group("assembly"):
+        AssemblyOptions.add_to(parser)
+    with parser.group("remarks"):
+        RemarkOptions.add_to(parser)
     parser.table_options("llc")
     report = "compare the cost of the allocation with LLVM's default, function by function"
-    add("report", default="", metavar="F.json", help=report)
+    add("report", default="", metavar="F.json", help=f"{report}; `passpilot report` shows it")
     add("report-mca", action="store_true", help="add llvm-mca's cycles per call to the report")
     parser.traceback_option()
     return parser
@@ -307,7 +310,8 @@ def _compile(
     with progress(f"{options.module.input} -{(*options.levels, 'O2')[0]}"):
         emitted = generate(module, wanted, advisors)
         if before is not None:
-            files[options.report] = _report(before, wanted, emitted, measuring)
+            report = _report(before, wanted, emitted, measuring)
+            files[options.report] = _for_people(report) if _shows(options.report) else report
     close_advisors(advisors)  # an error here must come before anything is written
     _write(options, emitted, files)
     if options.advice.stats:
@@ -329,6 +333,20 @@ def _report(
     finally:
         close_advisors(replaying or [])
     return data
+
+
+def _shows(path: str) -> bool:
+    """Whether an output goes to a terminal."""
+    return path == "-" and sys.stdout.isatty()
+
+
+def _for_people(report: bytes) -> bytes:
+    """A report as the table that `passpilot report` prints."""
+    import json
+
+    from passpilot.passes.report.table import table_of
+
+    return table_of(json.loads(report)).encode()
 
 
 def _prints_nothing(options: LlcOptions) -> bool:

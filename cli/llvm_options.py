@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from passpilot.cli.advice import refuse_point
 from passpilot.plugin.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from passpilot.cli.parser import Parser
+
+_OPTION: Final = re.compile("--?[A-Za-z]")
+"""What looks like an option, unlike - for a standard stream and numbers."""
 
 PATHS: Final = ("input", "output", "split_dwarf_output", "report", "log", "load", "passes", "at")
 """Flags whose values LLVM does not see, or whose values are checked elsewhere."""
@@ -23,7 +26,7 @@ def split_options(argv: Iterable[str], parser: Parser) -> tuple[list[str], list[
     """Split arguments into the command's own and LLVM's, both with their values.
 
     Raises:
-        UsageError: an option belongs to the other command.
+        UsageError: an option belongs to the other command, is misspelt, or has no value.
     """
     known = parser._option_string_actions
     ours: list[str] = []
@@ -34,9 +37,9 @@ def split_options(argv: Iterable[str], parser: Parser) -> tuple[list[str], list[
         if argument == "-" or not argument.startswith("-"):
             ours.append(argument)
         elif name in known:
-            ours.append(argument if equals else _joined(argument, known[name], rest))
+            ours.append(argument if equals else joined(parser, argument, rest))
         else:
-            refuse_point(parser.prog.removeprefix("passpilot "), name)
+            _refuse(parser, name)
             llvm.append(argument)
             if not equals and _takes_value(name) and (value := next(rest, None)) is not None:
                 llvm.append(value)
@@ -45,13 +48,40 @@ def split_options(argv: Iterable[str], parser: Parser) -> tuple[list[str], list[
     return ours, llvm
 
 
-def _joined(option: str, action: argparse.Action, rest: Iterable[str]) -> str:
-    """Join an option with its value, so that argparse does not read a value such as -foo as an option."""
+def joined(parser: Parser, option: str, rest: Iterator[str]) -> str:
+    """Join an option with its value, the next argument, so that argparse takes it whatever it begins with.
+
+    Raises:
+        UsageError: the next argument looks like another option.
+    """
+    action = parser._option_string_actions[option]
     if action.nargs == "?":  # takes a value only with "="
         return f"{option}={action.const}"
-    if action.nargs is None and (value := next(iter(rest), None)) is not None:
-        return f"{option}={value}"
-    return option
+    if action.nargs is not None or (value := next(rest, None)) is None:
+        return option
+    if _OPTION.match(value):
+        who = f"{parser.prog.removeprefix('passpilot ')}: {option}"
+        value_name = action.metavar or "a value"
+        raise UsageError(
+            f"{who}: expected {value_name}, got the option {value}; write {option}={value} if it is the value"
+        )
+    return f"{option}={value}"
+
+
+def _refuse(parser: Parser, option: str) -> None:
+    """Refuse an option that is neither this command's nor LLVM's, if there is a hint to give.
+
+    Raises:
+        UsageError: it belongs to another command, or is close to an option of this one.
+    """
+    command = parser.prog.removeprefix("passpilot ")
+    refuse_point(command, option)
+    from passpilot.plugin import _core
+
+    if _core.option_kind(option.lstrip("-")) == _core.OptionKind.UNKNOWN and (
+        hint := parser.suggestion(option)
+    ):
+        raise UsageError(f"{command}: {option}: expected an option of passpilot {command} or LLVM{hint}")
 
 
 def _takes_value(name: str) -> bool:

@@ -1,36 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot log`: prints decision logs."""
+"""`passpilot log`: prints decision logs, and compares two."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import math
-from collections import Counter
+import csv
+import sys
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from passpilot.cli.outputs import quiet_pipe
-from passpilot.cli.parser import Parser, record
-from passpilot.features.catalogue import HOOKED, LogStyle
+from passpilot.cli.parser import Parser, count_of, record
+from passpilot.features.log.comparison import LogComparison
 from passpilot.features.log.reader import read_log
-from passpilot.features.point import find_point
+from passpilot.features.log.shown import ShownDecision, Totals, columns, style_of
+from passpilot.plugin.errors import LogError, UsageError
 from passpilot.plugin.failures import for_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from passpilot.features.catalogue import Site
-    from passpilot.features.log.reader import LoggedDecision
+    from collections.abc import Iterator, Sequence
 
 _EXAMPLE = """\
-example:
+examples:
   passpilot opt in.bc -passes='default<Oz>' --inline=random:7 --log decisions.log -o out.bc
   passpilot log show decisions.log --limit 20
+  passpilot log diff decisions.log other.log
 """
 
 
@@ -38,8 +33,18 @@ example:
 class LogOptions:
     """The command line of `passpilot log show`."""
 
-    file: str
+    files: tuple[str, ...]
     json: bool
+    csv: bool
+    limit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LogDiffOptions:
+    """The command line of `passpilot log diff`."""
+
+    first: str
+    second: str
     limit: int | None
 
 
@@ -47,152 +52,143 @@ def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code. Ends quietly if the reader of the output goes away.
 
     Raises:
-        LogError: the log cannot be read to its end; the decisions before that have been printed.
+        LogError: a log cannot be read to its end; the decisions before that have been printed.
     """
-    options = record(LogOptions, make_parser().values(argv))
+    values = make_parser().values(argv)
     with quiet_pipe():
-        _show(options)
+        if values["command"] == "diff":
+            _diff(record(LogDiffOptions, values))
+        else:
+            _show(record(LogOptions, values))
     return 0
 
 
 def make_parser() -> Parser:
     """The parser of the command line."""
-    parser = Parser("passpilot log", description="Print decision logs.", epilog=_EXAMPLE)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    parser = Parser("passpilot log", description="Print decision logs, and compare two.", epilog=_EXAMPLE)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
     show = commands.add_parser(
         "show",
         help="print one line per decision, and a summary",
         description="Print one line per decision of a log, and a summary.",
         epilog=_EXAMPLE,
     )
-    show.add_argument("file", metavar="LOG", help="a decision log of passpilot or of MLGO")
+    logs = "a decision log of passpilot or of MLGO, or a folder: all *.log in it"
+    show.add_argument("files", nargs="+", metavar="LOG", help=logs)
     show.option("json", action="store_true", help="print one JSON object per decision, no summary")
-    show.option("limit", type=_count, metavar="N", help="stop after N decisions")
+    show.option("csv", action="store_true", help="print a table for spreadsheets and pandas, no summary")
+    show.option(
+        "limit", type=count_of("decisions"), metavar="N", help="print the first N decisions of each log"
+    )
     show.traceback_option()
+    diff = commands.add_parser(
+        "diff",
+        help="print the decisions that two logs take differently",
+        description="Print the decisions that two logs of one module take differently, and a summary.\n"
+        "Decisions belong together if they have the same function, caller, callee, location and register.",
+        epilog=_EXAMPLE,
+    )
+    diff.add_argument("first", metavar="A", help="a decision log")
+    diff.add_argument("second", metavar="B", help="another log of the same decision point")
+    diff.option("limit", type=count_of("decisions"), metavar="N", help="print the first N differences")
+    diff.traceback_option()
     return parser
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        msg = f"expected a number of decisions, got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
-    return int(text)
-
-
 def _show(options: LogOptions) -> None:
-    reader = read_log(options.file)
-    style = _style_of(reader.features[-1].name)
-    decisions = (_Decision(observation, style) for observation in islice(reader, options.limit))
+    if options.json and options.csv:
+        raise UsageError("log show: expected --json or --csv, got both; see `passpilot log show --help`")
+    logs = [log for file in options.files for log in _logs(file)]
     if options.json:
-        for decision in decisions:
-            print(decision.to_json())
+        _print_json(logs, options.limit)
+    elif options.csv:
+        _print_csv(logs, options.limit)
     else:
-        _print_table(decisions, style)
+        _print_tables(logs, options.limit)
 
 
-@dataclass(frozen=True, slots=True)
-class _Style:
-    """How to show the decisions of one point: its tensors, who decides by default, and its style."""
+def _logs(path: str) -> list[str]:
+    """The log of this path, or all logs in the folder.
 
-    advice: str
-    default: str
-    whose: str
-    site: Site
-    log: LogStyle
-
-
-def _style_of(advice: str) -> _Style:
-    """The style of the point with this advice tensor."""
-    for name, row in HOOKED.items():
-        point = find_point(name)
-        if point.advice.name == advice:
-            return _Style(advice, point.default.name, "LLVM", row.site, row.log)
-    return _Style(advice, f"{advice}_default", "the pass", "call", LogStyle())  # a pass or another compiler
+    Raises:
+        LogError: the folder has none.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        return [path]
+    if found := sorted(str(file) for file in folder.rglob("*.log")):
+        return found
+    raise LogError(f"log show: expected logs in the folder {path}, got no file *.log")
 
 
-@dataclass(frozen=True, slots=True)
-class _Decision:
-    """A logged decision, with its advice and LLVM's default as text."""
-
-    observation: LoggedDecision
-    style: _Style
-
-    @property
-    def advice(self) -> str:
-        return self._shown(self.style.advice)
-
-    @property
-    def default(self) -> str:
-        return self._shown(self.style.default) if self.style.default in self.observation.tensors else ""
-
-    def __str__(self) -> str:
-        width = self.style.log.width
-        line = (
-            f"{self.observation.index:8} {self.default or '-':{width}} {self.advice:{width}} {self._place()}"
-        )
-        return for_terminal(line.rstrip())
-
-    def _place(self) -> str:
-        seen = self.observation
-        if self.style.site == "register":
-            return seen.register
-        call = f"{seen.caller or '?'} -> {seen.callee or '?'}" if seen.caller or seen.callee else ""
-        return f"{call}  {seen.location}"
-
-    def to_json(self) -> str:
-        """The whole decision as one JSON object; values that are not finite become null."""
-        seen = self.observation
-        names = ("register",) if self.style.site == "register" else ("caller", "callee", "location")
-        fields: dict[str, object] = {
-            "context": seen.context,
-            "observation": seen.index,
-            **{name: getattr(seen, name) for name in names},
-            "tensors": {name: _plain(tensor) for name, tensor in seen.tensors.items()},
-        }
-        if seen.score is not None:
-            fields["score"] = _plain(seen.score)
-        return json.dumps(fields, allow_nan=False)
-
-    def _shown(self, name: str) -> str:
-        value = _plain(self.observation.tensors[name])
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        return self.style.log.words.get(value, str(value)) if isinstance(value, int) else str(value)
+def _decisions(log: str, limit: int | None = None) -> Iterator[ShownDecision]:
+    reader = read_log(log)
+    style = style_of(reader.features)
+    return (ShownDecision(each, style) for each in islice(reader, limit))
 
 
-def _print_table(decisions: Iterable[_Decision], style: _Style) -> None:
-    width = style.log.width
-    print(f"decision {'default':{width}} {'advice':{width}} {style.site}")
-    advices: Counter[str] = Counter()
-    agreed = compared = 0
+def _print_json(logs: Sequence[str], limit: int | None) -> None:
+    for log in logs:
+        for decision in _decisions(log, limit):
+            print(decision.to_json(log if len(logs) > 1 else ""))
+
+
+def _print_csv(logs: Sequence[str], limit: int | None) -> None:
+    several, heads = ["log"] if len(logs) > 1 else [], None
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    for log in logs:
+        reader = read_log(log)
+        style = style_of(reader.features)
+        now = columns(style, (*reader.features, *([reader.score] if reader.score else [])))
+        if heads is None:
+            writer.writerow([*several, *now])
+        elif now != heads:
+            raise LogError(
+                f"log {log}: expected the tensors of {logs[0]} for --csv, got others; show it alone"
+            )
+        heads = now
+        for decision in _decisions(log, limit):
+            writer.writerow([*([for_terminal(log)] if several else []), *decision.cells()])
+
+
+def _print_tables(logs: Sequence[str], limit: int | None) -> None:
+    sums: dict[str, Totals] = {}
+    for log in logs:
+        if len(logs) > 1:
+            print(f"log {for_terminal(log)}:")
+        totals = _print_table(log, limit)
+        sums.setdefault(totals.style.advice, Totals(totals.style)).add_all(totals)
+    if len(logs) > 1:
+        for advice, totals in sums.items():
+            print(f"all logs of {for_terminal(advice)}: {totals}")
+
+
+def _print_table(log: str, limit: int | None) -> Totals:
+    """Print the decisions of a log up to the limit, and the totals of all of them."""
+    reader = read_log(log)
+    totals = Totals(style_of(reader.features))
+    print(totals.style.heading)
     context = ""
-    for decision in decisions:
+    for number, decision in enumerate(_decisions(log)):
+        totals.add(decision)
+        if limit is not None and number >= limit:
+            continue
         if decision.observation.context != context:
             context = decision.observation.context
             print(f"context {for_terminal(context)}:")
         print(decision)
-        advices[decision.advice] += 1
-        compared += decision.default != ""
-        agreed += decision.default == decision.advice
-    print(_summary(style, advices, agreed, compared))
+    shown = f"; the first {limit} shown" if limit is not None and totals.advices.total() > limit else ""
+    print(f"{totals}{shown}")
+    return totals
 
 
-def _summary(style: _Style, advices: Counter[str], agreed: int, compared: int) -> str:
-    total = advices.total()
-    parts = [f"{total} decision{'s' if total != 1 else ''}"]
-    if style.log.done:
-        parts.append(f"{total - advices[style.log.idle]} {style.log.done}")
-    if compared:
-        parts.append(f"{agreed} as {style.whose}'s default ({100 * agreed / compared:.1f} %)")
-    return ", ".join(parts)
-
-
-def _plain(tensor: NDArray[np.generic]) -> object:
-    """A tensor as a number or as nested lists; values that are not finite become None."""
-    return _finite(tensor.item() if tensor.size == 1 else tensor.tolist())
-
-
-def _finite(value: object) -> object:
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _diff(options: LogDiffOptions) -> None:
+    compared = LogComparison(options.first, options.second)
+    width, places = compared.style.log.width, ("A", "B", "advice A", "advice B")
+    print(f"{places[0]:>8} {places[1]:>8} {places[2]:{width}} {places[3]:{width}} {compared.style.site}")
+    for first, second in compared.differences[: options.limit]:
+        numbers = f"{first.observation.index:8} {second.observation.index:8}"
+        context = f"{first.observation.context}: " if compared.style.site == "register" else ""
+        line = f"{numbers} {first.advice:{width}} {second.advice:{width}} {context}{first.place}"
+        print(for_terminal(line.rstrip()))
+    print(compared)

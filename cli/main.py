@@ -26,7 +26,8 @@ COMMANDS: Final = {
     "aot": ("passpilot.cli.aot:main", "compile an ONNX model to native code"),
     "serve-compiler": ("passpilot.cli.serve_compiler:main", "let agents learn from compilations"),
     "compare": ("passpilot.cli.compare:main", "compile modules with several runners and compare the results"),
-    "log": ("passpilot.cli.log:main", "show a decision log"),
+    "log": ("passpilot.cli.log:main", "show decision logs, or compare two"),
+    "report": ("passpilot.cli.report:main", "show the report of llc --report as a table"),
     "features": ("passpilot.cli.features:main", "list what a model can see"),
     "plugin-path": ("passpilot.cli.plugin_path:main", "print the path of the plugin for stock compilers"),
     "doctor": ("passpilot.cli.doctor:main", "show which compilers are used, and test what they can do"),
@@ -60,8 +61,13 @@ def _dispatch(arguments: list[str]) -> int:
         print(version())
         return 0
     name, rest = arguments[0], arguments[1:]
+    if name == "help":  # `passpilot help opt` is `passpilot opt --help`
+        return _dispatch([*rest[:1], "--help"])
     if name not in COMMANDS:
-        _say(f"error: expected a command among {', '.join(COMMANDS)}, got {name!r}; see passpilot --help")
+        from passpilot.plugin.failures import did_you_mean
+
+        hint = did_you_mean(name, COMMANDS) or "; see passpilot --help"
+        _say(f"error: expected a command among {', '.join(COMMANDS)}, got {name!r}{hint}")
         return 2
     module, _, function = COMMANDS[name][0].partition(":")
     run: Callable[[list[str]], int] = getattr(import_module(module), function)
@@ -80,7 +86,7 @@ def usage() -> str:
         f"example:\n  {EXAMPLE}\n\n"
         "The exit code is 0, 1 for an error, 2 for a wrong command line, 130 for Ctrl-C. Signals that are\n"
         "ignored at the start, as with nohup or & in a script, stay ignored, also in child processes.\n\n"
-        "Run `passpilot COMMAND --help` for its options."
+        "Run `passpilot help COMMAND` for its options."
     )
 
 

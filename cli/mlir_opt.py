@@ -193,10 +193,12 @@ def make_parser() -> Parser:
     add("emit-bytecode", action="store_true", help="write bytecode")
     add("f", dest="force", action="store_true", help="write bytecode to a terminal, too")
     add("emit-llvm", action="store_true", help="lower the result to LLVM IR, and write that")
-    PrintingOptions.add_to(parser)
+    with parser.group("printing"):
+        PrintingOptions.add_to(parser)
     _pass_options(parser)
     inline, who = "mlir-inline={}".format, "ask RUNNER about each call; same as --advise mlir-inline=RUNNER"
-    add("inline", dest="advise", action="append", default=[], type=inline, metavar="RUNNER", help=who)
+    with parser.group("advice"):
+        add("inline", dest="advise", action="append", default=[], type=inline, metavar="RUNNER", help=who)
     parser.table_options("mlir-opt")
     parser.traceback_option()
     return parser

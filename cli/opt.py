@@ -109,7 +109,8 @@ def make_parser() -> Parser:
     add("debug-pass-manager", action="store_true", help="print each pass and analysis that runs")
     add("load-pass-plugin", action="append", default=[], metavar="SO", help="load passes of an LLVM plugin")
     add("print-passes", action="store_true", help="list LLVM's passes, and those in Python")
-    RemarkOptions.add_to(parser)
+    with parser.group("remarks"):
+        RemarkOptions.add_to(parser)
     parser.table_options("opt")
     parser.traceback_option()
     return parser

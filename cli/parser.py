@@ -7,13 +7,16 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 from passpilot.cli.options_table import options_of
 from passpilot.plugin.errors import UsageError
+from passpilot.plugin.failures import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from _typeshed import DataclassInstance
 
@@ -21,8 +24,31 @@ if TYPE_CHECKING:
 
     Record = TypeVar("Record", bound=DataclassInstance)
 
+_GROUPS: Final = ("positional arguments", "advice", "options")
+"""The first groups of a help text, in order."""
+
+_SHORT: Final = re.compile("-(?:[A-Za-z]|O[0-3sz])")
+"""Options that people type with one dash."""
+
 READ: dict[str, Callable[[str], object]] = {"seconds": float, "number": float, "count": int}
 """The functions that read the numbers of the options table, by kind."""
+
+
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Shows an option as people type it: ``-o OUT``, ``-O2``, ``--inline=RUNNER``."""
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        names = [each for each in action.option_strings if each.startswith("--") or _SHORT.fullmatch(each)]
+        names = [each for each in names if not _SHORT.fullmatch(each[1:])]
+        if not names:
+            return super()._format_action_invocation(action)
+        if action.nargs == 0:
+            return ", ".join(names)
+        value = self._format_args(action, action.dest.upper())
+        if action.nargs == "?":
+            value = value.removeprefix("[").removesuffix("]")
+            return ", ".join(f"{name}[={value}]" for name in names)
+        return ", ".join(f"{name}{' ' if _SHORT.fullmatch(name) else '='}{value}" for name in names)
 
 
 class Parser(argparse.ArgumentParser):
@@ -33,18 +59,49 @@ class Parser(argparse.ArgumentParser):
             prog,
             description=description,
             epilog=epilog,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_HelpFormatter,
             allow_abbrev=False,
             add_help=add_help,
         )
+        self._place: argparse._ActionsContainer = self
 
     def option(self, *names: str, **keywords: object) -> None:
         """Add an option by its names without dashes; the keywords are those of `add_argument`."""
         dashed = [dashes + name for name in names for dashes in ("--", "-")]
-        self.add_argument(*dashed, **keywords)  # type: ignore[arg-type]
+        self._place.add_argument(*dashed, **keywords)  # type: ignore[arg-type]
+
+    @contextmanager
+    def group(self, title: str) -> Iterator[None]:
+        """Let the help text show the options that the block adds under `title`."""
+        known = {group.title: group for group in self._action_groups}
+        before, self._place = self._place, known.get(title) or self.add_argument_group(title)
+        yield
+        self._place = before
+
+    def format_help(self) -> str:
+        """The help text: the advice first, then the command's own options, then its other groups."""
+        order = {title: place for place, title in enumerate(_GROUPS)}
+        self._action_groups.sort(key=lambda group: order.get(group.title or "", len(order)))
+        self.usage = self.usage or self._short_usage()
+        return super().format_help()
+
+    def _short_usage(self) -> str:
+        """The usage without the names of the options, which follow below it."""
+        names = [(action.metavar or action.dest, action.nargs) for action in self._get_positional_actions()]
+        return " ".join(
+            [
+                self.prog,
+                "[option ...]",
+                *(f"[{name}]" if nargs == "?" else str(name) for name, nargs in names),
+            ]
+        )
 
     def table_options(self, door: Door) -> None:
-        """Add the options of the options table that belong to this command."""
+        """Add the options of the options table that belong to this command, as the group "advice"."""
+        with self.group("advice"):
+            self._add_table(door)
+
+    def _add_table(self, door: Door) -> None:
         for row in options_of(door):
             value, text = row.said(door)
             if row.kind == "flag":
@@ -70,7 +127,27 @@ class Parser(argparse.ArgumentParser):
         return _values(parsed), unknown
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{self.prog.removeprefix('passpilot ')}: {message}; see `{self.prog} --help`")
+        unknown = message.removeprefix("unrecognized arguments: ").partition(" ")[0]
+        hint = self.suggestion(unknown) if unknown != message.partition(" ")[0] else ""
+        who = self.prog.removeprefix("passpilot ")
+        raise UsageError(f"{who}: {message}{hint or f'; see `{self.prog} --help`'}")
+
+    def suggestion(self, option: str) -> str:
+        """``; did you mean ...?`` if an unknown option is close to one of this parser's."""
+        name = option.partition("=")[0]
+        known = [each for each in self._option_string_actions if each.startswith("--")]
+        return did_you_mean(f"--{name.lstrip('-')}", known) if name.startswith("-") else ""
+
+
+def count_of(noun: str) -> Callable[[str], int]:
+    """The function that reads a number of things, 0 or more."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal():
+            raise argparse.ArgumentTypeError(f"expected a number of {noun}, got {text!r}")
+        return int(text)
+
+    return read
 
 
 def _values(parsed: argparse.Namespace) -> dict[str, object]:

@@ -21,6 +21,8 @@ from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.load import load_file
 from passpilot.runners.serving.pipe_server import PipeServer
 from passpilot.runners.serving.stop import Stopped, stop_on_signals
+from passpilot.runners.serving.tally import Tally
+from passpilot.runners.spec import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +44,7 @@ class ServeOptions:
     token: str | None
     tls_cert: str | None
     tls_key: str | None
+    verbose: bool
 
 
 def make_parser() -> Parser:
@@ -72,6 +75,7 @@ def make_parser() -> Parser:
     add("token", metavar="TEXT|@FILE", help="gRPC: answer only clients that send this token")
     add("tls-cert", metavar="FILE", help="gRPC: use TLS with this certificate (PEM)")
     add("tls-key", metavar="FILE", help="gRPC: the private key of the certificate (PEM)")
+    add("verbose", action="store_true", help="print a line at the beginning and the end of each session")
     parser.traceback_option()
     return parser
 
@@ -83,11 +87,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     for file in options.load:
         load_file(file)
     options = replace(options, point=search_point(options.point).name)
+    tally = Tally(_notice, verbose=options.verbose)
     with contextlib.suppress(Stopped), stop_on_signals() as stopping:
         if options.pipe is not None:
-            _serve_pipe(options, options.pipe, stopping)
+            _serve_pipe(options, options.pipe, stopping, tally)
         elif options.grpc is not None:
-            _serve_grpc(options, options.grpc)
+            _serve_grpc(options, options.grpc, tally)
+    _notice(f"ended: {tally}")
     return 0
 
 
@@ -107,7 +113,14 @@ def _notice(text: str) -> None:
     print(f"passpilot serve: {for_terminal(text)}", file=sys.stderr, flush=True)
 
 
-def _serve_pipe(options: ServeOptions, base: str, stopping: threading.Event) -> None:
+def _tell_ready(options: ServeOptions, address: str) -> None:
+    """Say on stderr what is served and where, once clients can come."""
+    guarded = [name for name, flag in (("TLS", options.tls_cert), ("a token", options.token)) if flag]
+    by = f", with {' and '.join(guarded)}" if guarded else ""
+    _notice(f"{shown(options.runner)} answers for the decision point {options.point} at {address}{by}")
+
+
+def _serve_pipe(options: ServeOptions, base: str, stopping: threading.Event, tally: Tally) -> None:
     server = PipeServer(
         options.runner,
         base,
@@ -115,13 +128,16 @@ def _serve_pipe(options: ServeOptions, base: str, stopping: threading.Event) -> 
         timeout=options.timeout,
         notice=_notice,
         stopping=stopping,
+        ready=lambda: _tell_ready(options, f"pipe:{base}"),
+        tally=tally,
     )
     server.run(once=options.once)
 
 
-def _serve_grpc(options: ServeOptions, address: str) -> None:
+def _serve_grpc(options: ServeOptions, address: str, tally: Tally) -> None:
     with needs("grpc", "serve --grpc"):
         from passpilot.runners.remote.auth import read_guard
+        from passpilot.runners.remote.grpc_messages import split_address
         from passpilot.runners.serving.grpc_server import GrpcServer, announce
 
     flags = (options.token, options.tls_cert, options.tls_key)
@@ -134,10 +150,12 @@ def _serve_grpc(options: ServeOptions, address: str) -> None:
         notice=_notice,
         token=token,
         tls=tls,
+        tally=tally,
     )
     try:
         with server:
             announce(address, server.port)
+            _tell_ready(options, f"grpc:{split_address(address, 'address')[0]}:{server.port}")
             (server.ended if options.once else threading.Event()).wait()
     finally:
         if server.sessions:
@@ -145,4 +163,5 @@ def _serve_grpc(options: ServeOptions, address: str) -> None:
             flusher = threading.Thread(target=sys.stdout.flush, daemon=True)
             flusher.start()
             flusher.join(_PATIENCE)
+            _notice(f"ended: {tally}")
             os._exit(0)

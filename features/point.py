@@ -68,6 +68,11 @@ class Site(ABC):
     def place(self) -> tuple[str, int, int] | None:
         """File, line and column, if known."""
 
+    def __str__(self) -> str:
+        calls = f"{self.caller_name or '?'} -> {self.callee_name or '?'}"
+        where = " at {}:{}:{}".format(*self.place) if self.place else ""
+        return f"{calls if self.callee_name or self.caller_name else self.context}{where}"
+
 
 @dataclass(frozen=True, slots=True)
 class Point:

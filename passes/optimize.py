@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from passpilot.passes.python.pipeline import bind, raise_failure
+from passpilot.passes.python.pipeline import bind, raise_failure, with_suggestion
 from passpilot.plugin import _core
+from passpilot.plugin.asking import listed
 from passpilot.plugin.compile import NO_REMARKS, PLAIN, deadline_of, run_pipeline
-from passpilot.plugin.module import utf8
+from passpilot.plugin.errors import InputError
+from passpilot.plugin.module import checked_module, utf8
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,12 +21,20 @@ if TYPE_CHECKING:
     from passpilot.plugin.asking import AdvisorLike
     from passpilot.plugin.compile import PipelineOptions, Remarks
     from passpilot.plugin.module import Module
+    from passpilot.runners.spec import RunnerLike
+
+Advisors: TypeAlias = "AdvisorLike | RunnerLike | Sequence[AdvisorLike | RunnerLike]"
+"""What `optimize` accepts as advisors."""
+
+
+LEVELS: Final = ("O0", "O1", "O2", "O3", "Os", "Oz")
+"""The names of LLVM's default pipelines."""
 
 
 def optimize(
     module: Module,
-    pipeline: str,
-    advisors: Sequence[AdvisorLike] = (),
+    pipeline: str | int,
+    advisors: Advisors = (),
     *,
     at: Mapping[str, str] = MappingProxyType({}),
     mcpu: str = "",
@@ -41,8 +52,10 @@ def optimize(
 
     Args:
         module: the module to optimize.
-        pipeline: the pipeline text; it may name passes in Python, see `passpilot.llvm`.
-        advisors: the advisors that take decisions, at most one per decision point.
+        pipeline: the pipeline text; it may name passes in Python, see `passpilot.llvm`. A level alone, as
+            ``"O2"`` or 2, is short for ``default<O2>``.
+        advisors: the advisors that take decisions, at most one per decision point. A policy or a runner spec
+            advises the inliner: ``decide`` is short for ``[passpilot.InlineAdvisor(decide)]``.
         at: pipelines at LLVM's extension points: ``{"vectorizer-start": "my-pass"}``.
         mcpu: the processor; empty for the one that `llvm_options` has set.
         mattr: target features, as ``+avx2,-sse4a``; empty for those that `llvm_options` has set.
@@ -60,19 +73,54 @@ def optimize(
         PassError: a pass in Python raised, or left invalid IR.
         Error: an advisor failed and its `on_error` is ``fail``.
     """
-    utf8("optimize: pipeline", pipeline)
-    for point, text in at.items():
-        utf8(f"optimize: pipeline at {point!r}", text)
-    passes = bind(pipeline, at)
+    checked_module("optimize", module)
+    text = utf8("optimize: pipeline", _pipeline_text(pipeline))
+    for point, each in at.items():
+        utf8(f"optimize: pipeline at {point!r}", each)
+    passes = bind(text, at)
     wanted = _core.PipelineOptions()
     wanted.cpu, wanted.features, wanted.verify = mcpu, mattr, verify
     wanted.aa_pipeline, wanted.debug_pass_manager = options.aa_pipeline, options.debug_pass_manager
     wanted.verify_each, wanted.pass_plugins = options.verify_each, list(options.pass_plugins)
     wanted.remarks, wanted.at = remarks.core, list(at.items())
     check = partial(raise_failure, passes) if passes is not None else _nothing
-    run_pipeline(
-        module, pipeline, wanted, advisors, passes, check, deadline_of("optimize", isolated, deadline)
-    )
+    limit = deadline_of("optimize", isolated, deadline)
+    with ExitStack() as stack:
+        asked = [_advisor(each, stack) for each in listed(advisors)]
+        try:
+            run_pipeline(module, text, wanted, asked, passes, check, limit)
+        except InputError as error:
+            raise with_suggestion(error) from error.__cause__
+
+
+def _pipeline_text(pipeline: str | int) -> str:
+    """The text of a pipeline, or of the level that stands for one.
+
+    Raises:
+        InputError: it is neither.
+    """
+    if isinstance(pipeline, str):
+        return f"default<{pipeline}>" if pipeline in LEVELS else pipeline
+    if type(pipeline) is int and f"O{pipeline}" in LEVELS:
+        return f"default<O{pipeline}>"
+    expected = f"pipeline text such as 'default<O2>', or a level among {', '.join(LEVELS)}"
+    raise InputError(f"optimize: expected {expected}, got {pipeline!r:.80}")
+
+
+def _advisor(given: object, stack: ExitStack) -> AdvisorLike:
+    """The advisor, or one made of the runner that was given in its place; `stack` closes that.
+
+    Raises:
+        RunnerError: the runner cannot be made.
+    """
+    if hasattr(given, "start") and hasattr(given, "finish"):
+        return cast("AdvisorLike", given)
+    from passpilot.passes.inline import InlineAdvisor  # few compilations need it here
+    from passpilot.runners.base import Runner
+
+    if not (isinstance(given, (str, Runner)) or callable(given) or hasattr(given, "decide")):
+        return cast("AdvisorLike", given)  # which is refused with the points of the others
+    return stack.enter_context(InlineAdvisor(cast("RunnerLike", given)))
 
 
 def _nothing() -> None:

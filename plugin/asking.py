@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import ExitStack
 from contextvars import ContextVar
 from types import MappingProxyType
@@ -69,12 +70,15 @@ ASKED: Final[ContextVar[Mapping[str, AdvisorLike]]] = ContextVar("ASKED", defaul
 """The advisors of the compilation on this thread, by point; passes in Python ask them."""
 
 
-def advised_llvm(function: str, advisors: Sequence[AdvisorLike], run: Callable[[AskedByLLVM], T]) -> T:
+def advised_llvm(
+    function: str, advisors: AdvisorLike | Sequence[AdvisorLike], run: Callable[[AskedByLLVM], T]
+) -> T:
     """Start the advisors, call `run` with those that LLVM asks, by point, and finish all; return its result.
 
     All started advisors are finished: first those that failed, then the others, the last one first. `finish`
     gets the first error that came before it.
     """
+    advisors = as_advisors(function, advisors)
     _check_points(function, advisors)
     error: BaseException | None = None
     started: list[AdvisorLike] = []
@@ -107,7 +111,7 @@ def advised_llvm(function: str, advisors: Sequence[AdvisorLike], run: Callable[[
 def isolated_llvm(
     function: str,
     module: _core.Module,
-    advisors: Sequence[AdvisorLike],
+    advisors: AdvisorLike | Sequence[AdvisorLike],
     deadline: float,
     run: Callable[[], T],
     keep: Callable[[T], None] = lambda _: None,
@@ -122,6 +126,7 @@ def isolated_llvm(
     """
     from passpilot.plugin.isolated import run_isolated
 
+    advisors = as_advisors(function, advisors)
     lent = [advisor for advisor in advisors if isinstance(advisor, LendableAdvisor)]
     if len(lent) < len(advisors):
         kinds = ", ".join(type(advisor).__name__ for advisor in advisors)
@@ -154,7 +159,7 @@ def isolated_llvm(
     return made
 
 
-def advised(function: str, advisors: Sequence[AdvisorLike], run: Callable[[], T]) -> T:
+def advised(function: str, advisors: AdvisorLike | Sequence[AdvisorLike], run: Callable[[], T]) -> T:
     """Call `run`, a compilation by another compiler than LLVM on this thread, and return its result.
 
     Its passes in Python may ask the advisors. The failure of an advisor is raised at the end.
@@ -177,6 +182,27 @@ def advised(function: str, advisors: Sequence[AdvisorLike], run: Callable[[], T]
                 raise
 
     return cast("T", advised_llvm(function, advisors, begun))
+
+
+def as_advisors(function: str, given: object) -> list[AdvisorLike]:
+    """The advisors that a caller gave as a list, or as one advisor without a list.
+
+    Raises:
+        InputError: something in it is no advisor.
+    """
+    advisors = listed(given)
+    for each in advisors:
+        if isinstance(each, type) or not hasattr(each, "start"):
+            got = f"the class {each.__name__}" if isinstance(each, type) else f"{each!r:.80}"
+            kind = "EvictAdvisor" if function == "emit" else "InlineAdvisor"
+            raise InputError(f"{function}: expected advisors, got {got}; make one: passpilot.{kind}(runner)")
+    return cast("list[AdvisorLike]", advisors)
+
+
+def listed(given: object) -> list[object]:
+    """What a caller gave as a list; anything else, a text too, counts as a list of one."""
+    several = isinstance(given, Iterable) and not isinstance(given, (str, bytes))
+    return list(cast("Iterable[object]", given)) if several else [given]
 
 
 def _check_points(function: str, advisors: Sequence[AdvisorLike]) -> None:

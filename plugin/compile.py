@@ -16,7 +16,7 @@ from passpilot.plugin import _core
 from passpilot.plugin.asking import advised_llvm, isolated_llvm
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import OutputFile, check_output
-from passpilot.plugin.module import utf8
+from passpilot.plugin.module import checked_module, utf8
 from passpilot.plugin.origin import warn_user
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def emit(
     module: Module,
     filetype: FileType = "obj",
     *,
-    advisors: Sequence[AdvisorLike] = (),
+    advisors: AdvisorLike | Sequence[AdvisorLike] = (),
     mcpu: str = "",
     mattr: str = "",
     opt_level: int = 2,
@@ -175,7 +175,8 @@ def emit(
     Args:
         module: the module to compile; without a target triple, it is compiled for the host.
         filetype: ``obj``, ``asm``, or ``null`` to generate code and drop it.
-        advisors: the advisors of the points evict and priority, at most one for a point.
+        advisors: the advisors of the points evict and priority, at most one for a point; one alone needs no
+            list.
         mcpu: the processor; empty for the one that `llvm_options` has set.
         mattr: target features, as ``+avx2,-sse4a``; empty for those that `llvm_options` has set.
         opt_level: 0 to 3.
@@ -190,6 +191,7 @@ def emit(
         CompilationError: LLVM reported an error, or ended the child process, or did not end in time.
         Error: an advisor failed and its `on_error` is ``fail``.
     """
+    checked_module("emit", module)
     options = _core.EmitOptions()
     options.filetype = file_type(filetype)
     options.cpu, options.features = mcpu, mattr
@@ -216,7 +218,9 @@ def file_type(name: str) -> _core.FileType:
     return _core.FileType[name.upper()]
 
 
-def generate(module: Module, options: _core.EmitOptions, advisors: Sequence[AdvisorLike]) -> _core.Emitted:
+def generate(
+    module: Module, options: _core.EmitOptions, advisors: AdvisorLike | Sequence[AdvisorLike]
+) -> _core.Emitted:
     """Generate code with all options of llc; returns the object or assembly, the .dwo, and the costs.
 
     Raises:

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Describes an exception on one line, with the place in the user's code."""
+"""Describes an exception on one line, with the place in the user's code; suggests misspelt names."""
 
 from __future__ import annotations
 
 from passpilot.plugin.errors import Error
 from passpilot.plugin.origin import error_place
+
+TYPE_CHECKING = False  # type checkers take it as true
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def headline(error: BaseException) -> str:
@@ -26,6 +30,14 @@ def describe_failure(error: BaseException) -> str:
     """The text of an error that passpilot raised; for other exceptions, type, text and place."""
     own = isinstance(error, Error) and not error_place(error)
     return _printable(str(error)) if own else describe_exception(error)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``; did you mean 'opt'?``, or nothing if no known name is close."""
+    from difflib import get_close_matches  # only errors need it
+
+    found = get_close_matches(name, list(known), 1)
+    return f"; did you mean '{found[0]}'?" if found else ""
 
 
 def for_terminal(text: str) -> str:

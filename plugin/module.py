@@ -24,7 +24,13 @@ class Module(ModuleIR):
     """One LLVM module in its own context; `Module.read` makes it.
 
     Modules on different threads are independent. A module takes part in one compilation at a time.
+    ``Module(source)`` is short for ``Module.read(source)``.
     """
+
+    def __init__(
+        self, source: str | os.PathLike[str] | bytes | SupportsBitcode | _core.Module | object
+    ) -> None:
+        super().__init__(source if isinstance(source, _core.Module) else Module.read(source)._core)
 
     @classmethod
     def read(
@@ -114,6 +120,25 @@ class Module(ModuleIR):
         """
         target = os.fspath(path)
         write_file(target, self.assembly() if target.endswith(".ll") else self.bitcode())
+
+
+def checked_module(function: str, module: object) -> Module:
+    """The module that `optimize` or `emit` got.
+
+    Raises:
+        InputError: it is something else; says what to do with that.
+    """
+    if isinstance(module, Module):
+        return module
+    got, hint = type(module).__name__, "read one with passpilot.Module.read"
+    if isinstance(module, (str, os.PathLike)):
+        got, hint = (
+            f"the path {os.fspath(module)!r}",
+            f"read it: passpilot.Module.read({os.fspath(module)!r})",
+        )
+    elif type(module).__module__.partition(".")[0] == "llvmlite":
+        got, hint = "a module of llvmlite", f"use passpilot.llvmlite.{function}"
+    raise InputError(f"{function}: expected a passpilot.Module, got {got}; {hint}")
 
 
 def utf8(what: str, text: str) -> str:

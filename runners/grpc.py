@@ -59,6 +59,7 @@ class GrpcRunner(RemoteRunner):
         channel = connect(target, credentials.certificates)
         super().__init__(f"grpc:{target}", timeout)
         self._target = target
+        self._open = credentials == NO_CREDENTIALS
         self._stream = GrpcStream(
             channel, f"/{grpc_messages.SERVICE}/{grpc_messages.METHOD}", credentials.metadata
         )
@@ -92,7 +93,8 @@ class GrpcRunner(RemoteRunner):
             late = self._stream.refused or "nothing before the deadline"
             got = late if self._watch.fired else self._stream.status
             command = f"passpilot serve RUNNER --grpc {self._target}"
-            hint = f"start `{command}`, with the same TLS and token"
+            absent = self._watch.fired and self._stream.refused
+            hint = f"start `{command}`{'' if absent and self._open else ', with the same TLS and token'}"
             raise PeerError(f"{self._who}: expected a model server, got {got}; {hint}")
         return answer
 

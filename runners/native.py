@@ -150,7 +150,8 @@ def random_runner(target: str, options: dict[str, str], point: Point, timeout: f
     A number is one of 2^32 steps between the domain's bounds: for `priority`, a 32-bit integer.
     """
     if not (target.isascii() and target.isdigit() and int(target) < 1 << 64):
-        msg = f"runner random:{target}: expected random:SEED with a 64-bit unsigned seed, got {target!r}"
+        expected = "random:SEED with a 64-bit unsigned seed, such as random:7"
+        msg = f"runner random:{target}: expected {expected}, got {target!r}"
         raise RunnerSpecError(msg)
     if isinstance(point.domain, Number) and not math.isfinite(point.domain.high - point.domain.low):
         msg = f"runner random:{target}: expected a point with a range of numbers, got any for {point.name}"

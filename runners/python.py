@@ -23,7 +23,7 @@ several advisors: every advisor has its own runner and observation, and `obs.poi
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast, overload
 
 from passpilot.features.domain import Flag
 from passpilot.features.point import find_point
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     Policy = Callable[["Observation"], object]
 
 AnyFunction = TypeVar("AnyFunction", bound="Callable[[], object]")
+Other = TypeVar("Other")
 
 
 class Observation(dict[str, "Tensor"]):
@@ -52,7 +53,8 @@ class Observation(dict[str, "Tensor"]):
 
     `context` names what the compiler works on, for register allocation the function. An offered tensor that
     is not bound is computed on access, for the current decision; a policy in another process has only the
-    tensors that it declared.
+    tensors that it declared. `name in obs` and `obs.get(name)` agree with `obs[name]`; iterating and `len`
+    cover the bound tensors.
     """
 
     __slots__ = ("_host", "_point", "context")
@@ -106,6 +108,23 @@ class Observation(dict[str, "Tensor"]):
             f"got none; declare it: decide.features = (..., {name!r})"
         )
         raise PolicyError(msg)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether `obs[name]` has a value; also true for offered tensors that are computed on access."""
+        if dict.__contains__(self, name):
+            return True
+        return self._host is not None and isinstance(name, str) and self._point.find(name) is not None
+
+    @overload
+    def get(self, name: str, default: None = None, /) -> Tensor | None: ...
+    @overload
+    def get(self, name: str, default: Tensor, /) -> Tensor: ...
+    @overload
+    def get(self, name: str, default: Other, /) -> Tensor | Other: ...
+
+    def get(self, name: str, default: object = None, /) -> object:
+        """`obs[name]`, or the default if it has no value."""
+        return self[name] if name in self else default  # noqa: SIM401  (dict.get sees bound tensors only)
 
     def __missing__(self, name: str) -> Tensor:
         if self._host is not None:

@@ -21,7 +21,7 @@ from urllib.parse import quote, unquote
 
 from passpilot.plugin.errors import Error, ModelError, RunnerSpecError, SpecMismatchError
 from passpilot.plugin.extras import needs
-from passpilot.plugin.failures import describe_exception
+from passpilot.plugin.failures import describe_exception, did_you_mean
 from passpilot.plugin.origin import definition_origin
 from passpilot.plugin.registry import Registry
 from passpilot.runners.base import Runner
@@ -49,6 +49,9 @@ BUILT_IN: Final = {
     "random": "passpilot.runners.native:random_runner",
     "replay": "passpilot.runners.replay:replay_runner",
 }
+
+_OF_SUFFIX: Final = {".py": "python:{}", ".onnx": "onnx:{}", ".so": "aot:{}", ".log": "replay:{}"}
+"""What a path without a scheme probably means, by its suffix."""
 
 _SECRET: Final = re.compile(r"(?<=[?&]token=)(?!@)[^&]+")
 _NAME: Final = re.compile(r"[a-z][a-z0-9+_-]*", re.ASCII)
@@ -109,9 +112,15 @@ def parse_runner_spec(text: str) -> RunnerSpec:
     head, _, query = text.partition("?")
     scheme, _, target = head.partition(":")
     if not _NAME.fullmatch(scheme):
-        hint = f"; did you mean 'python:{text}'?" if scheme.endswith(".py") else ""
-        raise _refused(text, "scheme:target or scheme", f"{scheme!r} as the scheme{hint}")
+        raise _refused(text, "scheme:target or scheme", f"{scheme!r} as the scheme{_meant(text, scheme)}")
     return RunnerSpec(scheme, target, _parse_options(text, query))
+
+
+def _meant(text: str, scheme: str) -> str:
+    """A hint for a file without a scheme."""
+    suffix = scheme[scheme.rfind(".") :]
+    meant = _OF_SUFFIX.get(suffix, "").format(text)
+    return f"; did you mean '{meant}'?" if meant else ""
 
 
 def shown(text: str) -> str:
@@ -257,11 +266,12 @@ def find_scheme(name: str) -> Scheme:
         return SCHEMES[name]
     entry = SCHEMES.entry(name)
     if entry is None:
+        known = SCHEMES.names()
         msg = (
-            f"runner scheme {name!r}: expected one of {', '.join(SCHEMES.names())}; others come from --load "
+            f"runner scheme {name!r}: expected one of {', '.join(known)}; others come from --load "
             f"files (@passpilot.runner_scheme) and from packages with entry points in the group {GROUP!r}"
         )
-        raise RunnerSpecError(msg)
+        raise RunnerSpecError(f"{msg}{did_you_mean(name, known)}")
     return Scheme(cast("RunnerFactory", SCHEMES.imported(entry)), entry.value)
 
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from passpilot.features.log.stream import Event
     from passpilot.features.spec import TensorSpec
 
+TEXTS: Final = ("context", "caller", "callee", "location", "register")
+"""The texts that a decision may have besides its tensors."""
+
 _CHUNK: Final = 1024
 
 
@@ -63,7 +66,8 @@ class LoggedDecision:
     """One decision of a log; texts that the log does not have are empty.
 
     Logs of `inline` have `caller`, `callee` and `location`; logs of `evict` and `priority` have the function
-    as `context` and the live range as `register`.
+    as `context` and the live range as `register`. `registers` names the physical registers of the columns of
+    an eviction.
     """
 
     context: str
@@ -72,6 +76,7 @@ class LoggedDecision:
     callee: str
     location: str
     register: str
+    registers: tuple[str, ...]
     tensors: Tensors
     score: NDArray[np.generic] | None
 
@@ -103,12 +108,15 @@ class LogReader:
                 event.text("callee"),
                 event.text("location"),
                 event.text("register"),
+                tuple(event.text("registers").split()),
                 Tensors(self._table, record.tensors),
                 score,
             )
 
     def to_arrays(self, names: Iterable[str] | None = None) -> dict[str, NDArray[np.generic]]:
         """The named tensors of all N decisions as arrays of shape [N, ...]; None means all and the score.
+
+        The names ``context``, ``caller``, ``callee``, ``location`` and ``register`` give arrays of texts.
 
         Raises:
             LogError: the log lacks one of the tensors, is truncated, or is malformed.
@@ -117,16 +125,21 @@ class LogReader:
 
         table = _Table((*self.features, *self._score_table.specs.values()))
         wanted = tuple(table.specs if names is None else dict.fromkeys(names))
-        if unknown := [name for name in wanted if name not in table.specs]:
-            msg = f"log {self.path}: expected names among {', '.join(table.specs)}, got {', '.join(unknown)}"
+        known = dict.fromkeys((*table.specs, *TEXTS))
+        if unknown := [name for name in wanted if name not in known]:
+            msg = f"log {self.path}: expected names among {', '.join(known)}, got {', '.join(unknown)}"
             raise LogError(msg)
-        parts = {name: [np.empty(0, table.dtype)[name]] for name in wanted}
+        texts: dict[str, list[str]] = {name: [] for name in wanted if name not in table.specs}
+        parts = {name: [np.empty(0, table.dtype)[name]] for name in wanted if name in table.specs}
         records = self._records()
         while chunk := list(islice(records, _CHUNK)):
             rows = np.frombuffer(b"".join([r.tensors + r.score for r in chunk]), table.dtype)
             for name, part in parts.items():
                 part.append(rows[name].copy())
-        return {name: np.concatenate(parts.pop(name)) for name in wanted}
+            for name, column in texts.items():
+                column += [r.context if name == "context" else r.event.text(name) for r in chunk]
+        made = {name: np.array(column, np.str_) for name, column in texts.items()}
+        return {name: made[name] if name in made else np.concatenate(parts.pop(name)) for name in wanted}
 
     def _records(self) -> Iterator[_Record]:
         context = ""

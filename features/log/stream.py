@@ -9,7 +9,8 @@ r"""Reads the framing of a decision log: lines of JSON with blocks of tensors be
     <the score>\n                                      outcome and score only if the header has a score
 
 passpilot adds `caller`, `callee` and `location` to LLVM's format and leaves out what is unknown. Logs of
-register allocation have `"register":"%12"` instead, and the function as context. MLGO's readers look only at
+register allocation have `"register":"%12"` instead, and the function as context; an eviction also has the
+physical registers of its columns, `"registers":"rax rcx"`. MLGO's readers look only at
 `observation`. Names in LLVM need not be UTF-8, so the writer escapes each byte above ASCII; this reader turns
 such escapes back into UTF-8.
 

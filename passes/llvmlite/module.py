@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from llvmlite import ir
     from llvmlite.binding import ContextRef, ModuleRef
 
+    from passpilot.passes.optimize import Advisors
     from passpilot.plugin.asking import AdvisorLike
     from passpilot.plugin.compile import PipelineOptions, Remarks
 
@@ -32,8 +33,8 @@ UNSET: Final = "unknown-unknown-unknown"
 
 def optimize(
     module: ir.Module | ModuleRef,
-    pipeline: str = "default<O2>",
-    advisors: Sequence[AdvisorLike] = (),
+    pipeline: str | int = "default<O2>",
+    advisors: Advisors = (),
     *,
     at: Mapping[str, str] = MappingProxyType({}),
     mcpu: str = "",
@@ -48,8 +49,8 @@ def optimize(
 
     Args:
         module: left as it is. Give it the triple of the machine, else LLVM knows no costs of instructions.
-        pipeline: text of LLVM's new pass manager, with passes in Python as well.
-        advisors: who takes decisions, at most one per point.
+        pipeline: as in `passpilot.optimize`.
+        advisors: as in `passpilot.optimize`.
         at: as in `passpilot.optimize`.
         mcpu: as in `passpilot.optimize`.
         mattr: as in `passpilot.optimize`.
@@ -89,7 +90,7 @@ def emit(
     module: ir.Module | ModuleRef,
     filetype: Literal["obj", "asm"] = "obj",
     *,
-    advisors: Sequence[AdvisorLike] = (),
+    advisors: AdvisorLike | Sequence[AdvisorLike] = (),
     mcpu: str = "",
     mattr: str = "",
     opt_level: int = 2,

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
 from passpilot.features.catalogue import hooked
 from passpilot.passes.advisor import Advisor
 from passpilot.passes.llvmlite.module import emit, optimize
+from passpilot.plugin.asking import as_advisors
 from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.plugin.extras import install, needs
 
@@ -103,6 +104,7 @@ def advised_numba(
         Error: as `passpilot.optimize` and `passpilot.emit`, out of the call that had a function compiled.
     """
     codegen = _codegen()
+    advisors = as_advisors("advised_numba", advisors)
     active = _Advised(pipeline, tuple(advisors), at)
     with _may_idle(advisors):
         with _LOCK:

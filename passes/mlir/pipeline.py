@@ -100,7 +100,7 @@ class Pipeline:
     def run(
         self,
         operation: Operation,
-        advisors: Sequence[AdvisorLike] = (),
+        advisors: AdvisorLike | Sequence[AdvisorLike] = (),
         *,
         tell: Callable[[Diagnostic], None] | None = None,
     ) -> None:
@@ -205,7 +205,9 @@ def listing() -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def run_pipeline(module: Operation, pipeline: str, advisors: Sequence[AdvisorLike] = ()) -> None:
+def run_pipeline(
+    module: Operation, pipeline: str, advisors: AdvisorLike | Sequence[AdvisorLike] = ()
+) -> None:
     """Run a textual MLIR pipeline on a module or another operation, in place.
 
     The text may name Python passes anywhere, see `passpilot.mlir.pass_`. With advisors, MLIR runs in one

@@ -22,11 +22,12 @@ _GRAMMAR: Final = re.compile(
 
 def is_llvm_name(name: str) -> bool:
     """Whether the name is an LLVM pass or analysis, or a word of its pipeline grammar."""
-    return bool(_GRAMMAR.fullmatch(name)) or name in _names()
+    return bool(_GRAMMAR.fullmatch(name)) or name in llvm_names()
 
 
 @cache
-def _names() -> frozenset[str]:
+def llvm_names() -> frozenset[str]:
+    """The names of LLVM's passes and analyses."""
     from passpilot.plugin import _core
 
     rows = (line.strip() for line in _core.pass_names().splitlines() if line.startswith(" "))

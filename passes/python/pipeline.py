@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from passpilot.passes.python.element import make_pass, raise_again, refusal
-from passpilot.passes.python.names import is_llvm_name
+from passpilot.passes.python.names import is_llvm_name, llvm_names
 from passpilot.plugin.errors import InputError, PassError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from passpilot.plugin.errors import PipelineError
 
 _ELEMENT: Final = re.compile(r"[^,()]+")
+_UNKNOWN: Final = re.compile(r"unknown (?:\w+ )+'([^'<{]+)[^']*'")
 
 
 def bind(pipeline: str, at: Mapping[str, str]) -> _core.Passes | None:
@@ -96,6 +97,18 @@ def raise_failure(passes: _core.Passes) -> None:
     if failure.exception is None:
         raise PassError(f"{who}: {failure.text}")
     raise_again(who, failure.exception)
+
+
+def with_suggestion(error: InputError) -> InputError:
+    """The error, with the name that an unknown pass probably means."""
+    text = str(error)
+    if type(error) is not InputError or not (unknown := _UNKNOWN.search(text)):
+        return error
+    from passpilot.passes.python.registry import LLVM
+    from passpilot.plugin.failures import did_you_mean
+
+    hint = did_you_mean(unknown[1], [*llvm_names(), *LLVM.names()])
+    return InputError(f"{text}{hint}") if hint else error
 
 
 def listing() -> str:

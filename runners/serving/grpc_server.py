@@ -31,12 +31,14 @@ from passpilot.runners.remote.advisor_pb2 import Answer, Done, Question, Welcome
 from passpilot.runners.serving.guard import LOOKERS, Share, TokenGuard
 from passpilot.runners.serving.pipe_session import LONGEST_NOTICE
 from passpilot.runners.serving.supply import Supply
+from passpilot.runners.serving.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from passpilot.features.point import Point
     from passpilot.runners.base import Runner
+    from passpilot.runners.serving.tally import SessionCount
     from passpilot.runners.spec import RunnerLike
 
     Notice = Callable[[str], object]
@@ -81,7 +83,9 @@ class GrpcServer:
         notice: Notice = lambda _: None,
         token: str = "",
         tls: tuple[bytes, bytes] | None = None,
+        tally: Tally | None = None,
     ) -> None:
+        self._tally = tally or Tally(notice)
         self._who = f"serve --grpc {address}"
         self._timeout = timeout
         self._notice = notice
@@ -166,7 +170,8 @@ class GrpcServer:
             try:
                 point = _read_hello(hello)
                 runner = stack.enter_context(self._supply.runner_for(point))
-                session = _GrpcSession(runner, point, self._notice)
+                count = stack.enter_context(self._tally.session(f"a client at {context.peer()}"))
+                session = _GrpcSession(runner, point, self._notice, count)
             except (Exception, SystemExit) as error:  # noqa: BLE001  (it ends one session only)
                 text = describe_failure(error)
                 self._notice(f"{self._who}: refused a client at {context.peer()}: {text}"[:LONGEST_NOTICE])
@@ -201,8 +206,9 @@ def _read_hello(data: bytes) -> Point:
 class _GrpcSession:
     """The questions of one client after the handshake."""
 
-    def __init__(self, runner: Runner, point: Point, notice: Notice) -> None:
+    def __init__(self, runner: Runner, point: Point, notice: Notice, count: SessionCount) -> None:
         self._runner = runner
+        self._count = count
         self._domain = point.domain
         code = grpc_messages.AdviceCode(point.advice)
         self._pack = code.pack
@@ -223,7 +229,9 @@ class _GrpcSession:
                 return self._other(request)
             self._frame[:] = memoryview(request)[len(self._head) :]
             advice = self._runner.evaluate()
-            return (advice is True and self._yes) or self._pack(self._domain.accept(advice, self._tensors))
+            answer = (advice is True and self._yes) or self._pack(self._domain.accept(advice, self._tensors))
+            self._count.decisions += 1
+            return answer
         except BaseException as error:  # noqa: BLE001  (sent to the compiler)
             return self._failure(error)
 
@@ -244,6 +252,7 @@ class _GrpcSession:
         raise PeerError(f"question: expected a frame of {size} bytes, or a context, got {got}")
 
     def _failure(self, error: BaseException) -> bytes:
+        self._count.errors += 1
         text = describe_failure(error)
         if self._notice is not None:
             self._notice(text[:LONGEST_NOTICE])

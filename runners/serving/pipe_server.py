@@ -18,17 +18,20 @@ from passpilot.runners.remote import wire
 from passpilot.runners.remote.fifo import FifoChannel, Listener
 from passpilot.runners.serving.pipe_session import LONGEST_NOTICE, session_maker
 from passpilot.runners.serving.supply import Supply
+from passpilot.runners.serving.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from passpilot.runners.serving.tally import SessionCount
 
 
 class PipeServer:
     """Serves the runner that `spec` names at the FIFOs of `base`.
 
     `timeout` in seconds bounds the waits within a message and for a handshake; between questions a compiler
-    may be silent without limit. `notice` is called with one line about every session that fails. Once
-    `stopping` is set, no further question is answered.
+    may be silent without limit. `notice` is called with one line about every session that fails, and `ready`
+    once clients can come. Once `stopping` is set, no further question is answered.
     """
 
     def __init__(
@@ -40,11 +43,15 @@ class PipeServer:
         timeout: float = 10.0,
         notice: Callable[[str], object] = lambda _: None,
         stopping: threading.Event | None = None,
+        ready: Callable[[], object] = lambda: None,
+        tally: Tally | None = None,
     ) -> None:
         self._base = base
         self._timeout = timeout
         self._notice = notice
         self._stopping = stopping or threading.Event()
+        self._ready = ready
+        self._tally = tally or Tally(notice)
         self._supply = Supply(spec, point, timeout)
 
     def run(self, *, once: bool = False) -> None:
@@ -52,7 +59,10 @@ class PipeServer:
         try:
             with Listener(self._base) as listener:
                 while not self._stopping.is_set():
-                    self._serve_next(listener.offer())
+                    channel = listener.offer()
+                    self._ready()
+                    self._ready = lambda: None
+                    self._serve_next(channel)
                     if once:
                         return
         finally:
@@ -61,7 +71,8 @@ class PipeServer:
     def _serve_next(self, channel: FifoChannel) -> None:
         try:
             channel.wait()
-            self._session(channel)
+            with self._tally.session("a client on this machine") as count:
+                self._session(channel, count)
         except BrokenPipeError:
             self._notice(str(channel.gone("it to read an answer")))
         except (Exception, SystemExit) as error:  # noqa: BLE001  (it ends one session only)
@@ -69,14 +80,14 @@ class PipeServer:
         finally:
             channel.close()
 
-    def _session(self, channel: FifoChannel) -> None:
+    def _session(self, channel: FifoChannel, count: SessionCount) -> None:
         deadline = time.monotonic() + self._timeout
         with contextlib.ExitStack() as stack:
             try:
                 line = channel.read_line(deadline, "a handshake")
                 point, serdes = wire.read_hello(line), wire.read_serdes(line)
                 runner = stack.enter_context(self._supply.runner_for(point))
-                session = session_maker(serdes)(channel, runner, point, self._timeout, self._notice)
+                session = session_maker(serdes)(channel, runner, point, self._timeout, self._notice, count)
             except (Exception, SystemExit) as error:
                 reason = error if isinstance(error, Error) else PolicyError(describe_failure(error))
                 channel.write(wire.refusal(reason), deadline, "the refusal")

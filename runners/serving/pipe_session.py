@@ -23,9 +23,12 @@ if TYPE_CHECKING:
     from typing import NoReturn, TypeAlias
 
     from passpilot.runners.remote.fifo import FifoChannel
+    from passpilot.runners.serving.tally import SessionCount
 
     Notice: TypeAlias = Callable[[str], object]
-    SessionMaker: TypeAlias = Callable[[FifoChannel, Runner, Point, float, Notice], "PipeSession"]
+    SessionMaker: TypeAlias = Callable[
+        [FifoChannel, Runner, Point, float, Notice, SessionCount], "PipeSession"
+    ]
 
 LONGEST_NOTICE: Final = 1000
 """The most characters of an error in a server's own output."""
@@ -35,9 +38,16 @@ class PipeSession:
     """Answers one client's questions."""
 
     def __init__(
-        self, channel: FifoChannel, runner: Runner, point: Point, timeout: float, notice: Notice
+        self,
+        channel: FifoChannel,
+        runner: Runner,
+        point: Point,
+        timeout: float,
+        notice: Notice,
+        count: SessionCount,
     ) -> None:
         self._channel = channel
+        self._count = count
         self._runner = runner
         self._domain = point.domain
         self._yes = wire.answer_struct(point.advice).pack(0, 1) if isinstance(point.domain, Flag) else b""
@@ -58,7 +68,7 @@ class PipeSession:
         read_into, write = self._channel.reader.readinto, self._channel.writer.write
         evaluate, accept, pack = self._runner.evaluate, self._domain.accept, self._pack
         request, evaluation, tensors = self._request, wire.EVALUATE, self._tensors
-        size, yes = len(request), self._yes
+        size, yes, count = len(request), self._yes, self._count
         while not stopping():
             got = read_into(request)
             if got != size:
@@ -76,6 +86,7 @@ class PipeSession:
             except BaseException as error:  # noqa: BLE001  (sent to the compiler)
                 self._fail(error)
                 continue
+            count.decisions += 1
             if write(answer) != len(answer):
                 raise self._channel.silent("it to read an answer")
 
@@ -99,6 +110,7 @@ class PipeSession:
         """Send an error to the client; raise the user's interruption of the server."""
         if isinstance(error, KeyboardInterrupt):
             raise error
+        self._count.errors += 1
         text = describe_failure(error)
         self._send(self._failure(text))
         if self._notice is not None:
@@ -133,8 +145,9 @@ class CodedPipeSession(PipeSession):
         point: Point,
         timeout: float,
         notice: Notice,
+        count: SessionCount,
     ) -> None:
-        super().__init__(channel, runner, point, timeout, notice)
+        super().__init__(channel, runner, point, timeout, notice, count)
         self._observation = make_serdes(serdes, runner.inputs, point.features)
         self._observation.bind(self._tensors, runner.frame)
         self._advice, self._value = advice_serdes(serdes, point.advice)
@@ -170,6 +183,7 @@ class CodedPipeSession(PipeSession):
             self._fail(error)
             return
         advice = self._advice.encode()
+        self._count.decisions += 1
         self._send(wire.HEAD.pack(0, len(advice)) + advice)
 
 

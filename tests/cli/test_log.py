@@ -56,8 +56,115 @@ def test_show_limit(log: str, capsys: Capture) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert lines[1:] == [
         "       0 inline   inline   main -> helper  a.c:3:7",
-        "1 decision, 1 inlined, 1 as LLVM's default (100.0 %)",
+        "3 decisions, 2 inlined, 2 as LLVM's default (66.7 %); the first 1 shown",
     ]
+    assert main(["show", log, "--limit", "3"]) == 0
+    assert capsys.readouterr().out.endswith("(66.7 %)\n")
+
+
+def test_show_csv(log: str, capsys: Capture) -> None:
+    assert main(["show", "--csv", "--limit=2", log]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "context,observation,caller,callee,location,callee_users,inlining_default,inlining_decision",
+        ",0,main,helper,a.c:3:7,3,1,1",
+        ",1,main,free,,1,0,1",
+    ]
+
+
+def test_show_csv_of_larger_tensors_and_a_score(eviction_log: str, capsys: Capture) -> None:
+    assert main(["show", "--csv", eviction_log]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "context,observation,register,density[0],density[1],index_to_evict,reward",
+        "f,0,,nan,0.5,32,inf",
+        "g,0,,1.0,2.0,4,1.5",
+    ]
+
+
+def test_show_a_folder(log: str, evictions: str, tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "x.log").write_bytes(inline_log(DECISIONS))
+    (tmp_path / "notes.txt").write_text("no log\n")
+    assert main(["show", str(tmp_path), "--limit=0"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("log ")] == [
+        f"log {log}:",
+        f"log {evictions}:",
+        f"log {tmp_path}/more/x.log:",
+    ]
+    assert lines[-2:] == [
+        "all logs of inlining_decision: 6 decisions, 4 inlined, 4 as LLVM's default (66.7 %)",
+        "all logs of index_to_evict: 3 decisions, 2 evicted, 2 as LLVM's default (66.7 %)",
+    ]
+
+
+def test_several_logs_as_json_and_csv(log: str, tmp_path: Path, capsys: Capture) -> None:
+    other = tmp_path / "other.log"
+    other.write_bytes(inline_log(DECISIONS[:1]))
+    assert main(["show", "--json", log, str(other)]) == 0
+    rows = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
+    assert [row["log"] for row in rows] == [log] * 3 + [str(other)]
+    assert main(["show", "--csv", log, str(other)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("log,context,")
+    assert lines[-1].startswith(f"{other},,0,main,")
+
+
+def test_csv_of_logs_of_two_points(log: str, evictions: str, capsys: Capture) -> None:
+    with pytest.raises(LogError, match=r"evict\.log: expected the tensors of .*decisions\.log for --csv"):
+        main(["show", "--csv", log, evictions])
+    assert capsys.readouterr().out.count("\n") == 4
+
+
+def test_a_folder_without_logs(tmp_path: Path) -> None:
+    with pytest.raises(LogError, match=f"expected logs in the folder {tmp_path}, got no file"):
+        main(["show", str(tmp_path)])
+
+
+def test_diff(log: str, tmp_path: Path, capsys: Capture) -> None:
+    main_calls = {"caller": "main", "callee": "helper", "location": "a.c:3:7"}
+    other = tmp_path / "other"
+    other.write_bytes(
+        inline_log(
+            [
+                (3, 1, 0, main_calls),
+                (3, 1, 1, main_calls),
+                (1, 0, 1, {"caller": "main", "callee": "free"}),
+                (2, 0, 1, {}),
+            ]
+        )
+    )
+    assert main(["diff", log, str(other)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "       A        B advice A advice B call",
+        "       0        0 inline   no       main -> helper  a.c:3:7",
+        "       2        3 no       inline",
+        "3 in both, 2 different (66.7 %), 0 only in the first, 1 only in the second",
+    ]
+    assert main(["diff", log, log, "--limit=1"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "3 in both, 0 different (0.0 %), 0 only in the first, 0 only in the second"
+    ]
+
+
+def test_diff_of_two_points(log: str, evictions: str) -> None:
+    with pytest.raises(LogError, match="of one decision point, got inlining_decision and index_to_evict"):
+        main(["diff", log, evictions])
+
+
+def test_evictions_show_registers_by_name(tmp_path: Path, capsys: Capture) -> None:
+    rows = [row("size"), row("evict_default"), row("index_to_evict")]
+    names = {"register": "%12", "registers": "rax rcx"}
+    parts = [line(context="f"), observation(rows, 0, [16, 32, 1], **names)]
+    parts += [observation(rows, 1, [16, 0, 5], **names)]
+    path = tmp_path / "log"
+    path.write_bytes(header(rows) + b"".join(parts))
+    assert main(["show", str(path)]) == 0
+    assert capsys.readouterr().out.splitlines()[2:4] == [
+        "       0 keep     rcx      %12",
+        "       1 rax      5        %12",
+    ]
+    assert main(["show", "--json", "--limit=1", str(path)]) == 0
+    assert json.loads(capsys.readouterr().out)["registers"] == ["rax", "rcx"]
 
 
 def test_show_nothing(tmp_path: Path, capsys: Capture) -> None:

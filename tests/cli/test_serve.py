@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import stat
 import sys
@@ -29,7 +30,7 @@ from passpilot.runners.serving.pipe_server import PipeServer
 from tests.command import passpilot
 from tests.runners.aot.models import small_mlp
 from tests.runners.remote.remote import Remote
-from tests.runners.serving.serving import client, ended, names_at, other_client, reached, served
+from tests.runners.serving.serving import client, ended, names_at, other_client, reached, said_by, served
 
 if TYPE_CHECKING:
     from _typeshed import TraceFunction
@@ -49,6 +50,30 @@ def test_once_serves_one_client(remote: Remote) -> None:
             assert runner.evaluate() == 1
         assert ended(child) == (0, "")
     assert names_at(remote.base) == []
+
+
+def test_a_server_says_what_it_serves_and_counts(remote: Remote) -> None:
+    spec = policy(
+        remote.base,
+        "def decide(obs):\n    if obs['callee_users'][0] == 7: raise ValueError('bad')\n    return 1\n",
+    )
+    with remote.served(spec, "--verbose") as (child, address):
+        with reached(address) as runner:
+            assert [runner.evaluate() for _ in range(3)] == [1, 1, 1]
+            runner.tensors["callee_users"][0] = 7
+            with pytest.raises(ModelError, match="bad"):
+                runner.evaluate()
+        reached(address).close()
+        child.send_signal(signal.SIGTERM)
+        code, said = said_by(child)
+    lines = [line.removeprefix("passpilot serve: ") for line in said.splitlines()]
+    assert code == 0
+    assert lines[0] == f"{spec} answers for the decision point inline at {address}"
+    assert lines[1].startswith("session 1: a client ")
+    assert lines[2].startswith("ValueError: bad (")
+    assert re.fullmatch(r"session 1: 3 decisions, 1 error in \d+\.\d s", lines[3])
+    assert any(line.startswith("session 2: 0 decisions, 0 errors in ") for line in lines[4:])
+    assert lines[-1] == "ended: 2 sessions, 3 decisions, 1 error"
 
 
 def test_names_are_there_only_while_a_client_can_come(base: str) -> None:

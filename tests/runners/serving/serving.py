@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -27,6 +28,8 @@ CLIENT = (
     "print(runner.evaluate(), flush=True); sys.stdin.read()"
 )
 FAULTY = Path(__file__).with_name("faulty_server.py")
+FRAME = re.compile(r"passpilot serve: (?:.* answers for the decision point .* at .*|ended: .*)\n")
+"""What a server prints when it is ready, and at its end."""
 GENEROUS = 60.0
 """A limit in seconds that only a broken test reaches."""
 
@@ -66,7 +69,13 @@ def process(*command: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def ended(server: subprocess.Popen[str]) -> tuple[int, str]:
-    """The exit code and the text on stderr."""
+    """The exit code and the text on stderr, without the lines that each server prints."""
+    code, said = said_by(server)
+    return code, FRAME.sub("", said)
+
+
+def said_by(server: subprocess.Popen[str]) -> tuple[int, str]:
+    """The exit code and the whole text on stderr."""
     _, said = server.communicate(timeout=GENEROUS)
     return server.returncode, said
 

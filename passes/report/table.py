@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The report of `passpilot llc --report` as a table for people."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final, cast
+
+from passpilot.plugin.errors import InputError
+from passpilot.plugin.failures import for_terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from passpilot.passes.report.allocation import CostRow, Side
+
+KINDS: Final[Mapping[str, Sequence[str]]] = {
+    "spills": ("spills", "folded_spills", "folded_both"),
+    "reloads": ("reloads", "folded_reloads", "folded_both"),
+    "copies": ("copies",),
+}
+"""The kinds of instructions that each column counts."""
+
+_LEGEND: Final = """\
+cost: spills, reloads and copies per call by block frequency, with the weights of LLVM's RegAllocScore;
+lower is better. Instructions are counted once each: advised, and in brackets LLVM's default."""
+
+
+def read_report(path: str) -> Mapping[str, object]:
+    """The report in a file.
+
+    Raises:
+        InputError: the file cannot be read, or is not a report.
+    """
+    who = f"report {path}"
+    try:
+        with open(path, "rb") as file:
+            report = json.load(file)
+    except OSError as error:
+        raise InputError(f"{who}: expected a report, got: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(f"{who}: expected the JSON of `passpilot llc --report`, got: {error}") from error
+    try:
+        table_of(report)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        told = f"{type(error).__name__} {error}"
+        raise InputError(f"{who}: expected the report of `passpilot llc --report`, got: {told}") from error
+    return cast("Mapping[str, object]", report)
+
+
+def table_of(report: Mapping[str, object], limit: int | None = None) -> str:
+    """The table: the functions whose cost changes most come first, at most `limit`, then the totals."""
+    rows = cast("Sequence[CostRow]", report["functions"])
+    ordered = sorted(rows, key=lambda row: -abs(row["advised"]["cost"] - row["default"]["cost"]))
+    shown = ordered[:limit]
+    cycles = any("cycles" in row["advised"] for row in rows)
+    heads = ["function", "cost", "default", "change", *KINDS, *(["cycles", "default"] if cycles else [])]
+    cells = [heads, *(_cells(row["name"], row["advised"], row["default"], cycles) for row in shown)]
+    cells.append(_cells("total", _sum(rows, "advised"), _sum(rows, "default"), cycles))
+    widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]
+    lines = [_line(row, widths) for row in cells]
+    lines.insert(-1, "-" * len(lines[0]))
+    if len(shown) < len(rows):
+        lines.insert(-2, f"... {len(rows) - len(shown)} more")
+    title = f"module {for_terminal(str(report['module']))}, {report['triple']}"
+    return "\n".join([title, *lines, _LEGEND, ""])
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    name, *numbers = (
+        cell.ljust(width) if not column else cell.rjust(width)
+        for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    )
+    return "  ".join([name, *numbers])
+
+
+def _cells(name: str, advised: Side, default: Side, cycles: bool) -> list[str]:
+    change = 100 * (advised["cost"] / default["cost"] - 1) if default["cost"] else None
+    counts = [f"{_count(advised, kinds)} ({_count(default, kinds)})" for kinds in KINDS.values()]
+    measured = [_number(side.get("cycles")) for side in (advised, default)] if cycles else []
+    costs = [_number(advised["cost"]), _number(default["cost"])]
+    return [for_terminal(name), *costs, "-" if change is None else f"{change:+.1f} %", *counts, *measured]
+
+
+def _number(value: float | None) -> str:
+    """A number with few digits."""
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _count(side: Side, kinds: Sequence[str]) -> int:
+    return sum(side.get("counts", {}).get(kind, 0) for kind in kinds)
+
+
+def _sum(rows: Sequence[CostRow], side: str) -> Side:
+    sides = cast("Sequence[Side]", [row[side] for row in rows])  # type: ignore[literal-required]
+    kinds = {kind for each in sides for kind in each["counts"]}
+    known = [cycles for each in sides if (cycles := each.get("cycles")) is not None]
+    return {
+        "cost": sum(each["cost"] for each in sides),
+        "counts": {kind: sum(each["counts"].get(kind, 0) for each in sides) for kind in kinds},
+        "cycles": sum(known) if known else None,
+    }

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Command lines with a slip: what was probably meant, and options that would swallow others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from passpilot.cli import attach, llc, mlir_opt, opt
+from tests.command import PASSPILOT, passpilot, program, refused, run
+
+LOAD: Final = """\
+from dataclasses import dataclass
+
+import passpilot
+
+
+@passpilot.llvm.function_pass("mul-to-shift")
+@dataclass(frozen=True)
+class MulToShift:
+    def run(self, function):
+        return False
+"""
+
+SLIPS: Final = {
+    "ot in.ll": (2, "got 'ot'; did you mean 'opt'?"),
+    "opt in.ll --inlne=const:1": (
+        2,
+        "--inlne: expected an option of passpilot opt or LLVM; did you mean '--inline'?",
+    ),
+    "opt in.ll -inlne=const:1": (
+        2,
+        "-inlne: expected an option of passpilot opt or LLVM; did you mean '--inline'?",
+    ),
+    "llc in.ll --evct=const:1": (
+        2,
+        "--evct: expected an option of passpilot llc or LLVM; did you mean '--evict'?",
+    ),
+    "mlir-opt --avise=x": (2, "unrecognized arguments: --avise=x; did you mean '--advise'?"),
+    "serve const:1 --gprc 0": (2, "unrecognized arguments: --gprc 0; did you mean '--grpc'?"),
+    "opt in.ll -O2 --inline=model.onnx": (
+        1,
+        "got 'model.onnx' as the scheme; did you mean 'onnx:model.onnx'?",
+    ),
+    "opt in.ll -O2 --inline=./policy.py:decide": (1, "; did you mean 'python:./policy.py:decide'?"),
+    "opt in.ll -O2 --inline=policy.so": (1, "; did you mean 'aot:policy.so'?"),
+    "opt in.ll -O2 --inline=old.log": (1, "; did you mean 'replay:old.log'?"),
+    "opt in.ll -O2 --inline=pyhton:policy.py:decide": (1, "'passpilot.runners'; did you mean 'python'?"),
+    "opt in.ll -O2 --inline=random": (1, "random:SEED with a 64-bit unsigned seed, such as random:7, got ''"),
+    "opt in.ll --load=passes.py -passes=mul-to-shft": (1, "'mul-to-shft'; did you mean 'mul-to-shift'?"),
+    "opt in.ll -passes=function(instcombin)": (1, "instcombin'; did you mean 'instcombine'?"),
+    "opt in.ll -passes=function(instcombin<x>)": (1, "; did you mean 'instcombine'?"),
+    "opt in.ll -passes=cgscc(inlin)": (1, "inlin'; did you mean 'inline'?"),
+    "llc in.ll --report -filetype=obj": (
+        2,
+        "llc: --report: expected F.json, got the option -filetype=obj; "
+        "write --report=-filetype=obj if it is the value",
+    ),
+    "opt in.ll -o -S": (2, "opt: -o: expected OUT, got the option -S; write -o=-S if it is the value"),
+    "opt in.ll --log --stats": (2, "opt: --log: expected FILE, got the option --stats; "),
+    "attach --inline --stats -- opt-22": (2, "attach: --inline: expected RUNNER, got the option --stats; "),
+    "serve --pipe --once const:1": (2, "serve: argument --pipe/-pipe: expected one argument"),
+}
+
+
+@pytest.mark.parametrize("command", SLIPS)
+def test_a_slip(command: str, tmp_path: Path) -> None:
+    (tmp_path / "in.ll").write_text(program(2))
+    (tmp_path / "passes.py").write_text(LOAD)
+    code, told = SLIPS[command]
+    assert told in refused(*command.split(), cwd=tmp_path, code=code)
+
+
+def test_names_that_are_like_nothing_get_no_suggestion(tmp_path: Path) -> None:
+    (tmp_path / "in.ll").write_text(program(2))
+    for command in ("zzz in.ll", "opt in.ll -passes=zzz", "opt in.ll --inline=zzz:1", "log show --zzz x"):
+        told = refused(*command.split(), cwd=tmp_path, code=1 if "in.ll -" in command else 2)
+        assert "did you mean" not in told
+
+
+def test_values_that_begin_with_a_dash_but_are_no_options(tmp_path: Path) -> None:
+    (tmp_path / "in.ll").write_text(program(2))
+    done = passpilot("opt", "in.ll", "-O2", "-o", "-", "-S", cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    assert b"define" in done.out
+    told = refused("opt", "in.ll", "-O2", "--inline=const:0", "--size-budget", "-1", cwd=tmp_path, code=2)
+    assert "expected a size budget of 0 or more, got -1" in told
+    assert passpilot("llc", "in.ll", "--report=-filetype=obj", "-o", "-", cwd=tmp_path).code == 0
+    assert (tmp_path / "-filetype=obj").exists()
+
+
+def test_attach_needs_no_dashes(tmp_path: Path) -> None:
+    (tmp_path / "in.ll").write_text(program(2))
+    command = ("attach", "--inline", "const:0", "-timeout=60", "opt-22", "-O2", "in.ll", "-S", "-o", "out.ll")
+    assert (passpilot(*command, cwd=tmp_path).code) == 0
+    assert (tmp_path / "out.ll").read_text().count("call i32 @callee") == 2
+
+
+@pytest.mark.parametrize("command", ["opt", "log"])
+def test_help_of_a_command(command: str, tmp_path: Path) -> None:
+    asked = run(PASSPILOT, "help", command, cwd=tmp_path)
+    assert asked.out == run(PASSPILOT, command, "--help", cwd=tmp_path).out
+    assert (asked.code, asked.err) == (0, "")
+
+
+def test_help_alone(tmp_path: Path) -> None:
+    assert run(PASSPILOT, "help", cwd=tmp_path).out == run(PASSPILOT, "--help", cwd=tmp_path).out
+    assert "did you mean 'opt'?" in refused("help", "otp", cwd=tmp_path, code=2)
+
+
+def test_help_shows_options_as_people_type_them_and_the_advice_first() -> None:
+    text = opt.make_parser().format_help()
+    assert text.startswith("usage: passpilot opt [option ...] [IN]\n")
+    for option in (
+        "  -o OUT ",
+        "  -S ",
+        "  -O2 ",
+        "  -f ",
+        "  --inline=RUNNER",
+        "  --help, -h",
+        "  --passes=PIPELINE, -p PIPELINE",
+    ):
+        assert f"\n{option}" in text
+    assert "--o OUT" not in text
+    assert "--O2" not in text
+    heads = [line for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert heads == ["positional arguments:", "advice:", "options:", "remarks:", "example:"]
+    assert "\n  --asm-verbose[=BOOL]" in llc.make_parser().format_help()
+    assert attach.make_parser().format_help().startswith("usage: passpilot attach [option ...] [--] COMPILER")
+    advice = mlir_opt.make_parser().format_help().partition("advice:")[2].partition("\n\n")[0]
+    assert "--inline=RUNNER" in advice
