@@ -8,7 +8,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from passpilot.passes.python.pipeline import bind, raise_failure, with_suggestion
+from passpilot.passes.python.pipeline import bind, raise_failure, warn_of_optnone, with_suggestion
 from passpilot.plugin import _core
 from passpilot.plugin.asking import listed
 from passpilot.plugin.compile import NO_REMARKS, PLAIN, deadline_of, run_pipeline
@@ -83,8 +83,22 @@ def optimize(
     wanted.aa_pipeline, wanted.debug_pass_manager = options.aa_pipeline, options.debug_pass_manager
     wanted.verify_each, wanted.pass_plugins = options.verify_each, list(options.pass_plugins)
     wanted.remarks, wanted.at = remarks.core, list(at.items())
-    check = partial(raise_failure, passes) if passes is not None else _nothing
     limit = deadline_of("optimize", isolated, deadline)
+    _run(module, text, wanted, advisors, passes, limit)
+    if passes is not None:
+        warn_of_optnone(module, (text, *at.values()))
+
+
+def _run(
+    module: Module,
+    text: str,
+    wanted: _core.PipelineOptions,
+    advisors: Advisors,
+    passes: _core.Passes | None,
+    limit: float | None,
+) -> None:
+    """Run the pipeline with the advisors, and with those made for runners that were given in their place."""
+    check = partial(raise_failure, passes) if passes is not None else _nothing
     with ExitStack() as stack:
         asked = [_advisor(each, stack) for each in listed(advisors)]
         try:
