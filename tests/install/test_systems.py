@@ -89,7 +89,7 @@ def as_user(system: Path, script: str) -> subprocess.CompletedProcess[str]:
     index = {name: value for name, value in os.environ.items() if name in ("PIP_INDEX_URL", "PIP_CERT")}
     return subprocess.run(
         ["chroot", "--userspec=user", system, "/bin/sh", "-c", script],
-        env={"PATH": "/usr/bin:/bin", "HOME": "/home/user", "LANG": "C.UTF-8", **index},
+        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/home/user", "LANG": "C.UTF-8", **index},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
