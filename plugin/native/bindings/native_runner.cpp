@@ -25,7 +25,7 @@ std::unique_ptr<NativeRunner>
 onnx(const std::string &Path, nb::bytes Model, const std::string &Library,
      const std::vector<TensorSpec> &Offered, const TensorSpec &Output,
      const Domain &D, const std::string &OutputName, const std::string &As,
-     double Threshold,
+     std::optional<double> Threshold,
      std::vector<std::pair<std::string, std::vector<std::string>>> Map) {
   ModelOptions O{OutputName, As, Threshold, std::move(Map)};
   std::string Error;
@@ -40,7 +40,7 @@ onnx(const std::string &Path, nb::bytes Model, const std::string &Library,
 std::unique_ptr<NativeRunner>
 aot(const std::string &Path, const std::vector<TensorSpec> &Offered,
     const TensorSpec &Output, const Domain &D, const std::string &OutputName,
-    const std::string &As, double Threshold,
+    const std::string &As, std::optional<double> Threshold,
     std::vector<std::pair<std::string, std::vector<std::string>>> Map) {
   ModelOptions O{OutputName, As, Threshold, std::move(Map)};
   std::string Error;

@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 
@@ -104,7 +105,7 @@ struct ModelOptions {
       OutputName; ///< empty: the only output, or the one named as the advice
   std::string
       As; ///< "decision", "logits", "probability"; empty: by type and size
-  double Threshold = 0.5; ///< for a probability
+  std::optional<double> Threshold; ///< only for a probability; 0.5 if unset
   /// Model input -> the features concatenated into it, converted to its type.
   std::vector<std::pair<std::string, std::vector<std::string>>> Map;
 };
