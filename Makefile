@@ -11,7 +11,7 @@ UNDER_ADDRESS := tests/plugin tests/passes/inline tests/passes/allocation tests/
 UNDER_THREAD := tests/plugin/native/c tests/plugin/native/stock/test_lld.py tests/plugin/test_lifetime.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build setup-test lint format types pytest lit corpus bench soak sanitize clean
+.PHONY: help demo test build setup-test lint format types pytest lit docs corpus bench soak sanitize clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -20,9 +20,9 @@ demo: ## compile zstd with stock -Oz, a Python policy and a model fitted on the 
 	@tools/setup.sh demo
 	$(PY) examples/demo.py
 
-test: setup-test corpus ## set up, build, then lint, types, pytest and lit
+test: setup-test corpus ## set up, build, then lint, types, docs, pytest and lit
 	@rm -f $(SUMMARIES)
-	@$(MAKE) --no-print-directory --keep-going lint types pytest lit; status=$$?; \
+	@$(MAKE) --no-print-directory --keep-going lint types docs pytest lit; status=$$?; \
 	cat $(SUMMARIES); exit $$status
 
 build: ## leave .venv/bin/passpilot; Python edits need no rebuild, C++ edits an incremental one
@@ -53,6 +53,9 @@ lit: setup-test ## the command-line tests in lit_tests/
 	@set -o pipefail; .venv/bin/lit -sv --timeout 60 -j $(JOBS) lit_tests | tee build/lit.out; status=$$?; \
 	echo "lit: $$(sed -n '/^Total Discovered Tests/,$$p' build/lit.out | tr -s '\n ' ' ')" >build/lit.txt; exit $$status
 
+docs: setup-test ## the documentation site, in site/; a broken link or a missing docstring is an error
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs --quiet build --strict
+
 corpus: setup-test ## fetch and compile the real programs that the tests use, into the user's cache
 	$(PY) -m tests.corpus.build
 
@@ -70,5 +73,5 @@ sanitize: ## tests with the core under AddressSanitizer and UBSan, then under Th
 	tools/sanitize.sh thread $(UNDER_THREAD)
 
 clean: ## remove what was built; the corpus stays in the user's cache
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

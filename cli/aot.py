@@ -47,7 +47,7 @@ class AotOptions:
 
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code."""
-    options = record(AotOptions, _parser().values(argv))
+    options = record(AotOptions, make_parser().values(argv))
     if options.include_dir:
         print(include_folder())
         return 0
@@ -57,7 +57,8 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _parser() -> Parser:
+def make_parser() -> Parser:
+    """The parser of the command line."""
     parser = Parser(
         "passpilot aot",
         description="Compile an ONNX model to native code, for aot:policy.so and for C (passpilot_model.h).",

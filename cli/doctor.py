@@ -56,18 +56,19 @@ class _Check(NamedTuple):
 
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code."""
-    parser = Parser(
-        "passpilot doctor",
-        description="Show which compilers are used, and test what they can do.",
-        epilog=EPILOG,
-    )
-    parser.parse_args(argv)
+    make_parser().parse_args(argv)
     with quiet_pipe():
         states = [_state(check) for check in CHECKS]
         states.append(_state(_Check("MLIR bindings", _bindings, needed=mlir.are_wanted())))
         if states[-1] == "ok":
             states += map(_state, ABLE)
         return 1 if "FAIL" in states else 0
+
+
+def make_parser() -> Parser:
+    """The parser of the command line."""
+    text = "Show which compilers are used, and test what they can do."
+    return Parser("passpilot doctor", description=text, epilog=EPILOG)
 
 
 def _state(check: _Check) -> str:

@@ -43,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
         InputError: a file of --load is missing, or raised.
         FeatureError: a feature in such a file is refused.
     """
-    options = record(FeaturesOptions, _parser().values(argv))
+    options = record(FeaturesOptions, make_parser().values(argv))
     for path in options.load:
         load_file(path)
     show = _print_json if options.json else _print_proto if options.proto else _print_text
@@ -52,7 +52,8 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _parser() -> Parser:
+def make_parser() -> Parser:
+    """The parser of the command line."""
     parser = Parser(
         "passpilot features",
         description="Print what a decision point offers to a model: name, type and shape, meaning.",

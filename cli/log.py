@@ -54,7 +54,7 @@ def main(argv: Sequence[str]) -> int:
     Raises:
         LogError: a log cannot be read to its end; the decisions before that have been printed.
     """
-    values = _parser().values(argv)
+    values = make_parser().values(argv)
     with quiet_pipe():
         if values["command"] == "diff":
             _diff(record(LogDiffOptions, values))
@@ -63,7 +63,8 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _parser() -> Parser:
+def make_parser() -> Parser:
+    """The parser of the command line."""
     parser = Parser("passpilot log", description="Print decision logs, and compare two.", epilog=_EXAMPLE)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
     show = commands.add_parser(

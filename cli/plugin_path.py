@@ -26,6 +26,16 @@ examples:
 
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code."""
+    options = make_parser().parse_args(argv)
+    found = [find() for name, find in PLACES.items() if getattr(options, name)]
+    if len(found) > 1:
+        raise UsageError(f"plugin-path: expected one of --{', --'.join(PLACES)}, got {len(found)} of them")
+    print(*(found or [llvm_plugin()]))
+    return 0
+
+
+def make_parser() -> Parser:
+    """The parser of the command line."""
     parser = Parser(
         "passpilot plugin-path",
         description="Print the path of the plugin for stock opt, clang, llc and lld.",
@@ -37,12 +47,7 @@ def main(argv: Sequence[str]) -> int:
     parser.option("c", action="store_true", help="libpasspilot_c.so.1, the C API")
     parser.option("cmakedir", action="store_true", help="the folder for CMake's passpilot_DIR")
     parser.option("pkgconfigdir", action="store_true", help="the folder for PKG_CONFIG_PATH")
-    options = parser.parse_args(argv)
-    found = [find() for name, find in PLACES.items() if getattr(options, name)]
-    if len(found) > 1:
-        raise UsageError(f"plugin-path: expected one of --{', --'.join(PLACES)}, got {len(found)} of them")
-    print(*(found or [llvm_plugin()]))
-    return 0
+    return parser
 
 
 PLACES: Final[dict[str, Callable[[], Path]]] = {

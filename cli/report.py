@@ -35,13 +35,14 @@ def main(argv: Sequence[str]) -> int:
     """
     from passpilot.passes.report.table import read_report, table_of
 
-    options = record(ReportOptions, _parser().values(argv))
+    options = record(ReportOptions, make_parser().values(argv))
     with quiet_pipe():
         print(table_of(read_report(options.file), options.limit), end="")
     return 0
 
 
-def _parser() -> Parser:
+def make_parser() -> Parser:
+    """The parser of the command line."""
     parser = Parser(
         "passpilot report",
         description="Print the report of `passpilot llc --report` as a table: what the allocation costs, by\n"

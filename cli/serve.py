@@ -46,7 +46,8 @@ class ServeOptions:
     verbose: bool
 
 
-def _parser() -> Parser:
+def make_parser() -> Parser:
+    """The parser of the command line."""
     parser = Parser(
         "passpilot serve",
         description="Serve a runner to compilers: with --pipe, to one at a time on this machine, which asks\n"
@@ -95,7 +96,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parsed(argv: Sequence[str] | None) -> ServeOptions:
-    parser = _parser()
+    parser = make_parser()
     options = record(ServeOptions, parser.values(argv))
     if (options.pipe is None) == (options.grpc is None):
         got = "none" if options.pipe is None else "both"

@@ -38,7 +38,8 @@ class ServeCompilerOptions:
     tls_key: str | None
 
 
-def _parser() -> Parser:
+def make_parser() -> Parser:
+    """The parser of the command line."""
     parser = Parser(
         "passpilot serve-compiler",
         description="Let agents take the decisions of compilations over gRPC, one episode per compilation.",
@@ -80,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parsed(argv: Sequence[str] | None) -> ServeCompilerOptions:
-    options = record(ServeCompilerOptions, _parser().values(argv))
+    options = record(ServeCompilerOptions, make_parser().values(argv))
     for name in ("timeout", "compile_timeout", "episodes"):
         value = getattr(options, name)
         if not 0 < value < math.inf:

@@ -48,7 +48,9 @@ class Choice:
     """The advice domain of a choice among `count` columns; the tensor `mask` marks the legal ones."""
 
     count: int
+    """The number of columns."""
     mask: str = "mask"
+    """The name of the tensor that marks the legal columns."""
 
     @property
     def expected(self) -> str:
@@ -80,7 +82,9 @@ class Number:
     """The advice domain of a finite number from `low` to `high`."""
 
     low: float
+    """The least answer."""
     high: float
+    """The largest answer."""
 
     @property
     def expected(self) -> str:

@@ -31,8 +31,11 @@ class Feature:
     """One row of a feature table: the tensor, what it means, and where a custom one was registered."""
 
     spec: TensorSpec
+    """The tensor."""
     doc: str
+    """What it means."""
     origin: str = ""
+    """Where a custom feature was registered; empty for the compiler's own."""
 
 
 def row(name: str, doc: str, dtype: str = "int64", shape: tuple[int, ...] = (1,)) -> Feature:
@@ -76,12 +79,15 @@ class Point:
     """One decision point: its name, the tensors it offers in order, the advice and its domain."""
 
     name: str
+    """The name: ``inline``, ``evict``, or that of the pass that asks."""
     features: tuple[TensorSpec, ...]
     """The features of its table, the default decision, and the custom features."""
     advice: TensorSpec
+    """The tensor of the answer."""
     default: TensorSpec
     """The tensor of the compiler's own decision."""
     domain: Domain
+    """The allowed answers."""
 
     def find(self, name: str) -> TensorSpec | None:
         """The offered tensor of this name, or None."""

@@ -61,9 +61,13 @@ class TensorSpec:
     """
 
     name: str
+    """The name, by which policies, models and logs find the tensor."""
     dtype: str
+    """The scalar type by numpy's name, such as ``int64``."""
     shape: tuple[int, ...]
+    """The dimensions."""
     port: int = 0
+    """LLVM's output index; 0 elsewhere."""
 
     def __post_init__(self) -> None:
         if not self.name:

@@ -570,10 +570,10 @@ class NativeRunner:
     def function(inputs: Sequence[TensorSpec], output: TensorSpec, evaluate: int, context: int) -> NativeRunner: ...
 
     @staticmethod
-    def onnx(path: str, model: bytes, library: str, offered: Sequence[TensorSpec], output: TensorSpec, domain: Domain, output_name: str, as_: str, threshold: float, map: Sequence[tuple[str, Sequence[str]]]) -> NativeRunner: ...
+    def onnx(path: str, model: bytes, library: str, offered: Sequence[TensorSpec], output: TensorSpec, domain: Domain, output_name: str, as_: str, threshold: float | None, map: Sequence[tuple[str, Sequence[str]]]) -> NativeRunner: ...
 
     @staticmethod
-    def aot(path: str, offered: Sequence[TensorSpec], output: TensorSpec, domain: Domain, output_name: str, as_: str, threshold: float, map: Sequence[tuple[str, Sequence[str]]]) -> NativeRunner: ...
+    def aot(path: str, offered: Sequence[TensorSpec], output: TensorSpec, domain: Domain, output_name: str, as_: str, threshold: float | None, map: Sequence[tuple[str, Sequence[str]]]) -> NativeRunner: ...
 
     @staticmethod
     def score(scorer: NativeRunner, offered: Sequence[TensorSpec], output: TensorSpec, domain: Domain) -> NativeRunner: ...
@@ -593,17 +593,23 @@ class NativeRunner:
     def switch_context(self, name: str) -> None: ...
 
 class SourceLocation:
-    @property
-    def file(self) -> str: ...
+    """A place in the source, from debug information."""
 
     @property
-    def function(self) -> str: ...
+    def file(self) -> str:
+        """The path as the debug information has it."""
 
     @property
-    def line(self) -> int: ...
+    def function(self) -> str:
+        """The function that the source line belongs to."""
 
     @property
-    def column(self) -> int: ...
+    def line(self) -> int:
+        """The line, from 1; 0 if unknown."""
+
+    @property
+    def column(self) -> int:
+        """The column, from 1; 0 if unknown."""
 
     def __repr__(self) -> str: ...
 
@@ -975,6 +981,8 @@ def hooked_points() -> list[HookedPoint]:
     """LLVM's decision points."""
 
 class Type:
+    """A type of LLVM's."""
+
     @property
     def kind(self) -> str:
         """
@@ -994,17 +1002,20 @@ class Type:
         """The number of elements; for a scalable vector the minimum."""
 
     @property
-    def is_vararg(self) -> bool: ...
+    def is_vararg(self) -> bool:
+        """Whether a function type takes more arguments than it lists."""
 
     @property
-    def is_scalable(self) -> bool: ...
+    def is_scalable(self) -> bool:
+        """Whether a vector's length is a multiple known only at run time."""
 
     @property
     def name(self) -> str:
         """The name of a named struct."""
 
     @property
-    def address_space(self) -> int | None: ...
+    def address_space(self) -> int | None:
+        """The address space of a pointer; None for other types."""
 
     @property
     def size(self) -> int | None:
@@ -1019,6 +1030,8 @@ class Type:
     def __hash__(self) -> int: ...
 
 class Metadata:
+    """A node of metadata that no Python value can stand for."""
+
     def __str__(self) -> str: ...
 
     def __repr__(self) -> str: ...
@@ -1028,13 +1041,18 @@ class Metadata:
     def __hash__(self) -> int: ...
 
 class Value:
+    """
+    A value of LLVM's: the base of instructions, arguments, blocks and constants.
+    """
+
     def replace_all_uses_with(self, other: Value) -> None:
         """
         Replaces an instruction or argument by a value of its type that is computed before every use.
         """
 
     @property
-    def type(self) -> Type: ...
+    def type(self) -> Type:
+        """The type of the value."""
 
     @property
     def name(self) -> str:
@@ -1065,20 +1083,29 @@ class Value:
     def __hash__(self) -> int: ...
 
 class Argument(Value):
-    def add_attribute(self, text: str) -> None: ...
+    """A formal argument of a function."""
 
-    def remove_attribute(self, name: str) -> None: ...
+    def add_attribute(self, text: str) -> None:
+        """Adds one attribute in assembly syntax: "noalias"."""
 
-    @property
-    def index(self) -> int: ...
-
-    @property
-    def function(self) -> Function: ...
+    def remove_attribute(self, name: str) -> None:
+        """Removes an attribute by its name."""
 
     @property
-    def attributes(self) -> list[str]: ...
+    def index(self) -> int:
+        """The position among the arguments, from 0."""
+
+    @property
+    def function(self) -> Function:
+        """The function that takes the argument."""
+
+    @property
+    def attributes(self) -> list[str]:
+        """The attributes, in assembly syntax."""
 
 class Constant(Value):
+    """A constant, or another value that is known before the program runs."""
+
     @property
     def integer(self) -> int | None:
         """The value of an integer: signed, and i1 true as 1; else None."""
@@ -1098,19 +1125,24 @@ class Constant(Value):
         """The opcode of a constant expression."""
 
     @property
-    def operands(self) -> list[Value]: ...
+    def operands(self) -> list[Value]:
+        """The operands of a constant expression or an aggregate."""
 
     @property
-    def is_null(self) -> bool: ...
+    def is_null(self) -> bool:
+        """Whether all its bits are zero."""
 
     @property
     def is_undef(self) -> bool:
         """Whether it is undef or poison."""
 
     @property
-    def is_poison(self) -> bool: ...
+    def is_poison(self) -> bool:
+        """Whether it is poison."""
 
 class GlobalValue(Constant):
+    """A global: a function, a variable, an alias or an ifunc."""
+
     def erase(self) -> None:
         """Erases it; it must have no uses and be invisible outside the module."""
 
@@ -1129,24 +1161,28 @@ class GlobalValue(Constant):
     def visibility(self, arg: str, /) -> None: ...
 
     @property
-    def is_declaration(self) -> bool: ...
+    def is_declaration(self) -> bool:
+        """Whether another module defines it."""
 
     @property
     def value_type(self) -> Type:
         """The type of the value at the address; `type` is the address's."""
 
     @property
-    def is_dso_local(self) -> bool: ...
+    def is_dso_local(self) -> bool:
+        """Whether it resolves within the linked file."""
 
     @property
-    def is_thread_local(self) -> bool: ...
+    def is_thread_local(self) -> bool:
+        """Whether every thread has its own."""
 
     @property
     def unnamed_addr(self) -> str:
         """"unnamed_addr", "local_unnamed_addr" or empty."""
 
     @property
-    def section(self) -> str: ...
+    def section(self) -> str:
+        """The section in the object file; empty for the default."""
 
     @property
     def comdat(self) -> str:
@@ -1163,28 +1199,41 @@ class GlobalValue(Constant):
         """
 
 class GlobalVariable(GlobalValue):
-    @property
-    def initializer(self) -> Constant | None: ...
+    """A global variable."""
 
     @property
-    def is_constant(self) -> bool: ...
+    def initializer(self) -> Constant | None:
+        """The initial value; None for a declaration."""
 
     @property
-    def is_externally_initialized(self) -> bool: ...
+    def is_constant(self) -> bool:
+        """Whether the program never writes it."""
 
     @property
-    def attributes(self) -> list[str]: ...
+    def is_externally_initialized(self) -> bool:
+        """Whether its value may change before the program starts."""
+
+    @property
+    def attributes(self) -> list[str]:
+        """The attributes, in assembly syntax."""
 
 class GlobalAlias(GlobalValue):
+    """Another name for a global."""
+
     @property
-    def aliasee(self) -> Constant: ...
+    def aliasee(self) -> Constant:
+        """What the alias stands for."""
 
 class Function(GlobalValue):
-    @property
-    def blocks(self) -> list[BasicBlock]: ...
+    """A function, defined or declared."""
 
     @property
-    def entry_block(self) -> BasicBlock | None: ...
+    def blocks(self) -> list[BasicBlock]:
+        """The blocks, in order; empty for a declaration."""
+
+    @property
+    def entry_block(self) -> BasicBlock | None:
+        """The first block; None for a declaration."""
 
     @property
     def instructions(self) -> list[Instruction]:
@@ -1199,13 +1248,16 @@ class Function(GlobalValue):
         """The functions that call it directly."""
 
     @property
-    def block_count(self) -> int: ...
+    def block_count(self) -> int:
+        """The number of blocks."""
 
     @property
-    def instruction_count(self) -> int: ...
+    def instruction_count(self) -> int:
+        """The number of instructions."""
 
     @property
-    def opcode_counts(self) -> dict[str, int]: ...
+    def opcode_counts(self) -> dict[str, int]:
+        """The number of instructions of each opcode, by its name."""
 
     @property
     def entry_count(self) -> int | None:
@@ -1232,11 +1284,14 @@ class Function(GlobalValue):
         Adds one attribute in assembly syntax: "noinline", "\\"key\\"=\\"value\\"".
         """
 
-    def remove_attribute(self, name: str) -> None: ...
+    def remove_attribute(self, name: str) -> None:
+        """Removes an attribute by its name."""
 
-    def add_return_attribute(self, text: str) -> None: ...
+    def add_return_attribute(self, text: str) -> None:
+        """Adds an attribute of the result."""
 
-    def remove_return_attribute(self, name: str) -> None: ...
+    def remove_return_attribute(self, name: str) -> None:
+        """Removes one of the result's attributes."""
 
     def set_metadata(self, kind: str, value: Sequence[object] | Metadata | None) -> None:
         """Sets the attachment of a kind; None removes it."""
@@ -1248,16 +1303,20 @@ class Function(GlobalValue):
         """Makes a copy with internal linkage."""
 
     @property
-    def arguments(self) -> list[Argument]: ...
+    def arguments(self) -> list[Argument]:
+        """The formal arguments."""
 
     @property
-    def return_type(self) -> Type: ...
+    def return_type(self) -> Type:
+        """The type of the returned value."""
 
     @property
-    def attributes(self) -> list[str]: ...
+    def attributes(self) -> list[str]:
+        """The attributes of the function itself, in assembly syntax."""
 
     @property
-    def return_attributes(self) -> list[str]: ...
+    def return_attributes(self) -> list[str]:
+        """The attributes of the returned value, in assembly syntax."""
 
     @property
     def calling_convention(self) -> str:
@@ -1267,25 +1326,31 @@ class Function(GlobalValue):
     def calling_convention(self, arg: str, /) -> None: ...
 
     @property
-    def is_vararg(self) -> bool: ...
+    def is_vararg(self) -> bool:
+        """Whether it takes more arguments than it declares."""
 
     @property
-    def is_intrinsic(self) -> bool: ...
+    def is_intrinsic(self) -> bool:
+        """Whether it is one of LLVM's intrinsics."""
 
     @property
     def gc(self) -> str:
         """The garbage collector's name; empty if it has none."""
 
     @property
-    def personality(self) -> Value | None: ...
+    def personality(self) -> Value | None:
+        """The personality function for exceptions; None if it has none."""
 
 class BasicBlock(Value):
+    """A basic block: instructions that run one after the other."""
+
     @property
     def loop(self) -> Loop | None:
         """The innermost loop that contains it."""
 
     @property
-    def loop_depth(self) -> int: ...
+    def loop_depth(self) -> int:
+        """How many loops the block is in."""
 
     def dominates(self, other: BasicBlock) -> bool:
         """
@@ -1300,7 +1365,8 @@ class BasicBlock(Value):
     def frequency(self) -> float:
         """Executions per execution of the entry block, as LLVM estimates."""
 
-    def probability_to(self, successor: BasicBlock) -> float: ...
+    def probability_to(self, successor: BasicBlock) -> float:
+        """The probability that the block goes on to a successor, 0 to 1."""
 
     def erase(self) -> None:
         """Erases the block, which must have no predecessors."""
@@ -1308,17 +1374,22 @@ class BasicBlock(Value):
     def set_branch(self, to: BasicBlock) -> None:
         """Replaces the terminator by a branch."""
 
-    def set_conditional_branch(self, condition: Value, if_true: BasicBlock, if_false: BasicBlock) -> None: ...
+    def set_conditional_branch(self, condition: Value, if_true: BasicBlock, if_false: BasicBlock) -> None:
+        """Replaces the terminator by a conditional branch."""
 
-    def set_return(self, value: Value | None = None) -> None: ...
+    def set_return(self, value: Value | None = None) -> None:
+        """Replaces the terminator by a return; None returns void."""
 
-    def set_unreachable(self) -> None: ...
+    def set_unreachable(self) -> None:
+        """Replaces the terminator by "unreachable"."""
 
     @property
-    def instructions(self) -> list[Instruction]: ...
+    def instructions(self) -> list[Instruction]:
+        """The instructions, in order."""
 
     @property
-    def terminator(self) -> Instruction: ...
+    def terminator(self) -> Instruction:
+        """The last instruction; None in a block that is not finished."""
 
     @property
     def predecessors(self) -> list[BasicBlock]:
@@ -1329,14 +1400,19 @@ class BasicBlock(Value):
         """The blocks without duplicates, however many edges there are."""
 
     @property
-    def function(self) -> Function: ...
+    def function(self) -> Function:
+        """The function that the block belongs to."""
 
     @property
-    def is_entry(self) -> bool: ...
+    def is_entry(self) -> bool:
+        """Whether the function begins with this block."""
 
 class Instruction(Value):
+    """An instruction."""
+
     @property
-    def opcode(self) -> str: ...
+    def opcode(self) -> str:
+        """The assembly's word: "add", "call", "br", ..."""
 
     @property
     def operands(self) -> list[Value]:
@@ -1347,22 +1423,28 @@ class Instruction(Value):
         """"nsw", "inbounds", "fast", "volatile", ... as printed."""
 
     @property
-    def is_terminator(self) -> bool: ...
+    def is_terminator(self) -> bool:
+        """Whether it ends a block."""
 
     @property
-    def may_read(self) -> bool: ...
+    def may_read(self) -> bool:
+        """Whether it may read memory."""
 
     @property
-    def may_write(self) -> bool: ...
+    def may_write(self) -> bool:
+        """Whether it may write memory."""
 
     @property
-    def has_side_effects(self) -> bool: ...
+    def has_side_effects(self) -> bool:
+        """Whether it may write memory, not return, or throw."""
 
     @property
-    def block(self) -> BasicBlock: ...
+    def block(self) -> BasicBlock:
+        """The block that the instruction is in."""
 
     @property
-    def function(self) -> Function: ...
+    def function(self) -> Function:
+        """The function that the instruction is in."""
 
     @property
     def next(self) -> Instruction | None:
@@ -1373,7 +1455,8 @@ class Instruction(Value):
         """The previous instruction in the block, or None."""
 
     @property
-    def debug_location(self) -> SourceLocation | None: ...
+    def debug_location(self) -> SourceLocation | None:
+        """The source place; None without debug information."""
 
     @property
     def inlined_at(self) -> list[SourceLocation]:
@@ -1411,7 +1494,8 @@ class Instruction(Value):
     def ordering(self) -> str:
         """The memory ordering of an atomic instruction; else empty."""
 
-    def dominates(self, other: Instruction) -> bool: ...
+    def dominates(self, other: Instruction) -> bool:
+        """Whether every way to the other instruction comes through this one."""
 
     def cost(self, kind: str = 'throughput') -> int | None:
         """
@@ -1421,7 +1505,8 @@ class Instruction(Value):
     def erase(self) -> None:
         """Erases the instruction, which must have no users and be no terminator."""
 
-    def move_before(self, other: Instruction) -> None: ...
+    def move_before(self, other: Instruction) -> None:
+        """Moves the instruction before another one of its function."""
 
     def split_before(self, name: str = '') -> BasicBlock:
         """
@@ -1439,13 +1524,16 @@ class InlineCost:
         """The cost; None if LLVM always or never inlines the call."""
 
     @property
-    def threshold(self) -> int | None: ...
+    def threshold(self) -> int | None:
+        """The cost below which LLVM inlines the call."""
 
     @property
-    def is_always(self) -> bool: ...
+    def is_always(self) -> bool:
+        """Whether LLVM inlines the call whatever it costs."""
 
     @property
-    def is_never(self) -> bool: ...
+    def is_never(self) -> bool:
+        """Whether LLVM must not or will not inline the call."""
 
     @property
     def reason(self) -> str | None:
@@ -1454,6 +1542,8 @@ class InlineCost:
     def __bool__(self) -> bool: ...
 
 class CallBase(Instruction):
+    """A call, invoke or callbr."""
+
     @property
     def inline_cost(self) -> InlineCost:
         """The cost of a direct call of a function with a body."""
@@ -1461,13 +1551,17 @@ class CallBase(Instruction):
     def inline(self) -> None:
         """Replaces the call by the callee's body."""
 
-    def add_attribute(self, text: str) -> None: ...
+    def add_attribute(self, text: str) -> None:
+        """Adds one attribute of the call, in assembly syntax."""
 
-    def remove_attribute(self, name: str) -> None: ...
+    def remove_attribute(self, name: str) -> None:
+        """Removes an attribute of the call by its name."""
 
-    def add_argument_attribute(self, index: int, text: str) -> None: ...
+    def add_argument_attribute(self, index: int, text: str) -> None:
+        """Adds an attribute of one argument, in assembly syntax."""
 
-    def remove_argument_attribute(self, index: int, name: str) -> None: ...
+    def remove_argument_attribute(self, index: int, name: str) -> None:
+        """Removes an attribute of one argument by its name."""
 
     @property
     def callee(self) -> Function | None:
@@ -1476,67 +1570,86 @@ class CallBase(Instruction):
         """
 
     @property
-    def called_operand(self) -> Value: ...
+    def called_operand(self) -> Value:
+        """What is called: a function, a pointer, or inline assembly."""
 
     @property
-    def caller(self) -> Function: ...
+    def caller(self) -> Function:
+        """The function that the call is in."""
 
     @property
-    def function_type(self) -> Type: ...
+    def function_type(self) -> Type:
+        """The type of the called function."""
 
     @property
-    def arguments(self) -> list[Value]: ...
+    def arguments(self) -> list[Value]:
+        """The arguments, without bundle operands and callee."""
 
     @property
-    def attributes(self) -> list[str]: ...
+    def attributes(self) -> list[str]:
+        """The attributes of the call itself, in assembly syntax."""
 
     @property
-    def return_attributes(self) -> list[str]: ...
+    def return_attributes(self) -> list[str]:
+        """The attributes of the returned value, in assembly syntax."""
 
-    def argument_attributes(self, index: int) -> list[str]: ...
+    def argument_attributes(self, index: int) -> list[str]:
+        """The attributes of an argument, in assembly syntax."""
 
     @property
-    def calling_convention(self) -> str: ...
+    def calling_convention(self) -> str:
+        """The assembly's word; "ccc" if there is none."""
 
     @property
     def tail_kind(self) -> str:
         """"tail", "musttail", "notail" or empty."""
 
     @property
-    def is_indirect(self) -> bool: ...
+    def is_indirect(self) -> bool:
+        """Whether a pointer is called that is no known function."""
 
     @property
-    def is_inline_asm(self) -> bool: ...
+    def is_inline_asm(self) -> bool:
+        """Whether inline assembly is called."""
 
 class Loop:
-    @property
-    def header(self) -> BasicBlock: ...
+    """A natural loop."""
 
     @property
-    def function(self) -> Function: ...
+    def header(self) -> BasicBlock:
+        """The block through which the loop is entered."""
 
     @property
-    def blocks(self) -> list[BasicBlock]: ...
+    def function(self) -> Function:
+        """The function that the loop is in."""
+
+    @property
+    def blocks(self) -> list[BasicBlock]:
+        """The blocks, including those of inner loops; the header first."""
 
     @property
     def latches(self) -> list[BasicBlock]:
         """The blocks that branch back to the header."""
 
     @property
-    def exiting_blocks(self) -> list[BasicBlock]: ...
+    def exiting_blocks(self) -> list[BasicBlock]:
+        """The blocks inside that may leave the loop."""
 
     @property
     def exit_blocks(self) -> list[BasicBlock]:
         """The blocks outside that it branches to."""
 
     @property
-    def preheader(self) -> BasicBlock | None: ...
+    def preheader(self) -> BasicBlock | None:
+        """The only block that enters the loop, if there is one."""
 
     @property
-    def parent(self) -> Loop | None: ...
+    def parent(self) -> Loop | None:
+        """The loop around it; None for an outermost loop."""
 
     @property
-    def subloops(self) -> list[Loop]: ...
+    def subloops(self) -> list[Loop]:
+        """The loops directly inside."""
 
     @property
     def depth(self) -> int:
@@ -1587,15 +1700,20 @@ class IRBuilder:
     def cast(self, opcode: str, value: Value, type: Type, name: str = '') -> Instruction:
         """Inserts "zext", "trunc", "sitofp", "bitcast", ..."""
 
-    def select(self, condition: Value, a: Value, b: Value, name: str = '') -> Instruction: ...
+    def select(self, condition: Value, a: Value, b: Value, name: str = '') -> Instruction:
+        """Inserts a choice between two values of one type."""
 
-    def load(self, type: Type, pointer: Value, name: str = '') -> Instruction: ...
+    def load(self, type: Type, pointer: Value, name: str = '') -> Instruction:
+        """Inserts a load of a type."""
 
-    def store(self, value: Value, pointer: Value) -> Instruction: ...
+    def store(self, value: Value, pointer: Value) -> Instruction:
+        """Inserts a store."""
 
-    def getelementptr(self, type: Type, pointer: Value, indices: Sequence[Value], name: str = '') -> Instruction: ...
+    def getelementptr(self, type: Type, pointer: Value, indices: Sequence[Value], name: str = '') -> Instruction:
+        """Inserts the computation of an address from a type and indices."""
 
-    def call(self, callee: Function, arguments: Sequence[Value], name: str = '') -> CallBase: ...
+    def call(self, callee: Function, arguments: Sequence[Value], name: str = '') -> CallBase:
+        """Inserts a direct call."""
 
 class IR2VecVocabulary:
     def __init__(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...

@@ -39,6 +39,7 @@ class Error(Exception):
     """Base of all errors of passpilot; `exit_code` is the exit code of a command that fails with it."""
 
     exit_code = 1
+    """The exit code of a command that fails with the error."""
 
 
 class PasspilotWarning(UserWarning):
@@ -61,6 +62,7 @@ class PipelineError(InputError):
     def __init__(self, text: str, excerpt: str = "") -> None:
         super().__init__(text)
         self.excerpt = excerpt
+        """The text and a line with a caret below the wrong place; empty if unknown."""
 
 
 class IRError(Error):
@@ -95,6 +97,7 @@ class RunnerError(Error):
     """The runner cannot answer; if `fatal`, it will never answer again."""
 
     fatal = False
+    """Whether the runner will never answer again."""
 
 
 class RunnerSpecError(RunnerError):

@@ -69,6 +69,7 @@ class Observation(dict[str, "Tensor"]):
         self._host = host
         self._point = point or find_point("inline")
         self.context = ""
+        """The name of what the compiler works on."""
 
     @property
     def point(self) -> str:

@@ -22,7 +22,7 @@ die() { say "$*"; exit 1; }
 case $group in
   build) extras="all" ;;
   demo) extras="all,demo" ;;
-  test) extras="all,demo,dev,test" ;;
+  test) extras="all,demo,dev,docs,test" ;;
   *) die "expected build, demo, test or sanitize, got '$group'" ;;
 esac
 

@@ -77,6 +77,7 @@ class CompilerClient:
         self._stream = EpisodeStream(target, timeout, tls=tls, token=token)
         self._asking = False
         self.info: Info = {}
+        """What the service says of the episode; complete after its last step."""
 
     def reset(
         self,

@@ -116,11 +116,13 @@ void bindFunctionAnalyses(nb::class_<FunctionRef, GlobalRef> &C) {
 void bindBlockAnalyses(nb::class_<BlockRef, ValueRef> &C) {
   C.def_prop_ro("loop", &loopOfBlock, nb::sig("def loop(self) -> Loop | None"),
                 "The innermost loop that contains it.")
-      .def_prop_ro("loop_depth",
-                   [](BlockRef &R) {
-                     llvm::BasicBlock &B = of(R);
-                     return loopsOf(*R.O.H, *B.getParent()).getLoopDepth(&B);
-                   })
+      .def_prop_ro(
+          "loop_depth",
+          [](BlockRef &R) {
+            llvm::BasicBlock &B = of(R);
+            return loopsOf(*R.O.H, *B.getParent()).getLoopDepth(&B);
+          },
+          "How many loops the block is in.")
       .def("dominates", &blockDominates, nb::arg("other"),
            "Whether it dominates another; every block dominates itself and all "
            "unreachable blocks.")
@@ -131,11 +133,13 @@ void bindBlockAnalyses(nb::class_<BlockRef, ValueRef> &C) {
       .def_prop_ro(
           "frequency", [](BlockRef &R) { return frequencyOf(*R.O.H, of(R)); },
           "Executions per execution of the entry block, as LLVM estimates.")
-      .def("probability_to", &probability, nb::arg("successor"));
+      .def("probability_to", &probability, nb::arg("successor"),
+           "The probability that the block goes on to a successor, 0 to 1.");
 }
 
 void bindInstructionAnalyses(nb::class_<InstructionRef, ValueRef> &C) {
-  C.def("dominates", &dominates, nb::arg("other"))
+  C.def("dominates", &dominates, nb::arg("other"),
+        "Whether every way to the other instruction comes through this one.")
       .def("cost", &costAs, nb::arg("kind") = "throughput",
            "The target's cost, None if it has no such instruction; kind: "
            "\"throughput\", \"latency\", \"code-size\" or "
@@ -151,13 +155,19 @@ void bindInlineCost(nb::module_ &M) {
             return C.isVariable() ? std::optional(C.getCost()) : std::nullopt;
           },
           "The cost; None if LLVM always or never inlines the call.")
-      .def_prop_ro("threshold",
-                   [](Cost &C) {
-                     return C.isVariable() ? std::optional(C.getThreshold())
-                                           : std::nullopt;
-                   })
-      .def_prop_ro("is_always", [](Cost &C) { return C.isAlways(); })
-      .def_prop_ro("is_never", [](Cost &C) { return C.isNever(); })
+      .def_prop_ro(
+          "threshold",
+          [](Cost &C) {
+            return C.isVariable() ? std::optional(C.getThreshold())
+                                  : std::nullopt;
+          },
+          "The cost below which LLVM inlines the call.")
+      .def_prop_ro(
+          "is_always", [](Cost &C) { return C.isAlways(); },
+          "Whether LLVM inlines the call whatever it costs.")
+      .def_prop_ro(
+          "is_never", [](Cost &C) { return C.isNever(); },
+          "Whether LLVM must not or will not inline the call.")
       .def_prop_ro(
           "reason",
           [](Cost &C) {

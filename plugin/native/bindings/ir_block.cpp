@@ -19,16 +19,20 @@ static nb::list distinct(const Owner &O, Range &&Blocks) {
 }
 
 void bindBlock(nb::module_ &M) {
-  nb::class_<BlockRef, ValueRef> C(M, "BasicBlock");
+  nb::class_<BlockRef, ValueRef> C(
+      M, "BasicBlock",
+      "A basic block: instructions that run one after the other.");
   bindBlockAnalyses(C);
   bindBlockMutations(C);
   C.def_prop_ro(
        "instructions", [](BlockRef &R) { return handlesOf(R.O, of(R)); },
-       nb::sig("def instructions(self) -> list[Instruction]"))
+       nb::sig("def instructions(self) -> list[Instruction]"),
+       "The instructions, in order.")
       .def_prop_ro(
           "terminator",
           [](BlockRef &R) { return valueOf(R.O, of(R).getTerminator()); },
-          nb::sig("def terminator(self) -> Instruction"))
+          nb::sig("def terminator(self) -> Instruction"),
+          "The last instruction; None in a block that is not finished.")
       .def_prop_ro(
           "predecessors",
           [](BlockRef &R) { return distinct(R.O, llvm::predecessors(&of(R))); },
@@ -42,9 +46,11 @@ void bindBlock(nb::module_ &M) {
       .def_prop_ro(
           "function",
           [](BlockRef &R) { return valueOf(R.O, of(R).getParent()); },
-          nb::sig("def function(self) -> Function"))
-      .def_prop_ro("is_entry",
-                   [](BlockRef &R) { return of(R).isEntryBlock(); });
+          nb::sig("def function(self) -> Function"),
+          "The function that the block belongs to.")
+      .def_prop_ro(
+          "is_entry", [](BlockRef &R) { return of(R).isEntryBlock(); },
+          "Whether the function begins with this block.");
 }
 
 } // namespace passpilot

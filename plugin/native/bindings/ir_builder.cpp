@@ -143,7 +143,8 @@ void bindBuilder(nb::module_ &M) {
       .def("select", &select, nb::arg("condition"), nb::arg("a"), nb::arg("b"),
            nb::arg("name") = "",
            nb::sig("def select(self, condition: Value, a: Value, b: Value, "
-                   "name: str = '') -> Instruction"))
+                   "name: str = '') -> Instruction"),
+           "Inserts a choice between two values of one type.")
       .def("phi", &phi, nb::arg("type"), nb::arg("incoming"),
            nb::arg("name") = "",
            nb::sig("def phi(self, type: Type, incoming: "
@@ -158,18 +159,22 @@ void bindBuilder(nb::module_ &M) {
       .def("load", &load, nb::arg("type"), nb::arg("pointer"),
            nb::arg("name") = "",
            nb::sig("def load(self, type: Type, pointer: Value, "
-                   "name: str = '') -> Instruction"))
+                   "name: str = '') -> Instruction"),
+           "Inserts a load of a type.")
       .def("store", &store, nb::arg("value"), nb::arg("pointer"),
            nb::sig("def store(self, value: Value, pointer: Value) -> "
-                   "Instruction"))
+                   "Instruction"),
+           "Inserts a store.")
       .def("getelementptr", &element, nb::arg("type"), nb::arg("pointer"),
            nb::arg("indices"), nb::arg("name") = "",
            nb::sig("def getelementptr(self, type: Type, pointer: Value, "
-                   "indices: Sequence[Value], name: str = '') -> Instruction"))
+                   "indices: Sequence[Value], name: str = '') -> Instruction"),
+           "Inserts the computation of an address from a type and indices.")
       .def("call", &call, nb::arg("callee"), nb::arg("arguments"),
            nb::arg("name") = "",
            nb::sig("def call(self, callee: Function, arguments: "
-                   "Sequence[Value], name: str = '') -> CallBase"));
+                   "Sequence[Value], name: str = '') -> CallBase"),
+           "Inserts a direct call.");
 }
 
 } // namespace passpilot

@@ -41,7 +41,8 @@ static std::vector<std::string> argumentAttributesOf(const CallRef &R,
 
 void bindCall(nb::module_ &M) {
   bindInlineCost(M);
-  nb::class_<CallRef, InstructionRef> C(M, "CallBase");
+  nb::class_<CallRef, InstructionRef> C(M, "CallBase",
+                                        "A call, invoke or callbr.");
   bindCallAnalyses(C);
   bindCallMutations(C);
   C.def_prop_ro(
@@ -53,33 +54,45 @@ void bindCall(nb::module_ &M) {
       .def_prop_ro(
           "called_operand",
           [](CallRef &R) { return valueOf(R.O, of(R).getCalledOperand()); },
-          nb::sig("def called_operand(self) -> Value"))
+          nb::sig("def called_operand(self) -> Value"),
+          "What is called: a function, a pointer, or inline assembly.")
       .def_prop_ro(
           "caller", [](CallRef &R) { return valueOf(R.O, of(R).getCaller()); },
-          nb::sig("def caller(self) -> Function"))
+          nb::sig("def caller(self) -> Function"),
+          "The function that the call is in.")
       .def_prop_ro(
           "function_type",
-          [](CallRef &R) { return TypeRef{R.O, of(R).getFunctionType()}; })
+          [](CallRef &R) { return TypeRef{R.O, of(R).getFunctionType()}; },
+          "The type of the called function.")
       .def_prop_ro("arguments", &argumentsOf,
-                   nb::sig("def arguments(self) -> list[Value]"))
-      .def_prop_ro("attributes",
-                   [](CallRef &R) {
-                     return attributeTexts(of(R).getAttributes().getFnAttrs());
-                   })
-      .def_prop_ro("return_attributes",
-                   [](CallRef &R) {
-                     return attributeTexts(of(R).getAttributes().getRetAttrs());
-                   })
-      .def("argument_attributes", &argumentAttributesOf, nb::arg("index"))
+                   nb::sig("def arguments(self) -> list[Value]"),
+                   "The arguments, without bundle operands and callee.")
+      .def_prop_ro(
+          "attributes",
+          [](CallRef &R) {
+            return attributeTexts(of(R).getAttributes().getFnAttrs());
+          },
+          "The attributes of the call itself, in assembly syntax.")
+      .def_prop_ro(
+          "return_attributes",
+          [](CallRef &R) {
+            return attributeTexts(of(R).getAttributes().getRetAttrs());
+          },
+          "The attributes of the returned value, in assembly syntax.")
+      .def("argument_attributes", &argumentAttributesOf, nb::arg("index"),
+           "The attributes of an argument, in assembly syntax.")
       .def_prop_ro(
           "calling_convention",
-          [](CallRef &R) { return callingConvText(of(R).getCallingConv()); })
+          [](CallRef &R) { return callingConvText(of(R).getCallingConv()); },
+          "The assembly's word; \"ccc\" if there is none.")
       .def_prop_ro("tail_kind", &tailKindOf,
                    "\"tail\", \"musttail\", \"notail\" or empty.")
-      .def_prop_ro("is_indirect",
-                   [](CallRef &R) { return of(R).isIndirectCall(); })
-      .def_prop_ro("is_inline_asm",
-                   [](CallRef &R) { return of(R).isInlineAsm(); });
+      .def_prop_ro(
+          "is_indirect", [](CallRef &R) { return of(R).isIndirectCall(); },
+          "Whether a pointer is called that is no known function.")
+      .def_prop_ro(
+          "is_inline_asm", [](CallRef &R) { return of(R).isInlineAsm(); },
+          "Whether inline assembly is called.");
 }
 
 } // namespace passpilot

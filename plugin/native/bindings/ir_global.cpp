@@ -45,26 +45,34 @@ static nb::object initializerOf(const VariableRef &R) {
 }
 
 static void bindVariable(nb::module_ &M) {
-  nb::class_<VariableRef, GlobalRef>(M, "GlobalVariable")
+  nb::class_<VariableRef, GlobalRef>(M, "GlobalVariable", "A global variable.")
       .def_prop_ro("initializer", &initializerOf,
-                   nb::sig("def initializer(self) -> Constant | None"))
-      .def_prop_ro("is_constant",
-                   [](VariableRef &R) { return of(R).isConstant(); })
+                   nb::sig("def initializer(self) -> Constant | None"),
+                   "The initial value; None for a declaration.")
+      .def_prop_ro(
+          "is_constant", [](VariableRef &R) { return of(R).isConstant(); },
+          "Whether the program never writes it.")
       .def_prop_ro(
           "is_externally_initialized",
-          [](VariableRef &R) { return of(R).isExternallyInitialized(); })
-      .def_prop_ro("attributes", [](VariableRef &R) {
-        return attributeTexts(of(R).getAttributes());
-      });
-  nb::class_<AliasRef, GlobalRef>(M, "GlobalAlias")
+          [](VariableRef &R) { return of(R).isExternallyInitialized(); },
+          "Whether its value may change before the program starts.")
+      .def_prop_ro(
+          "attributes",
+          [](VariableRef &R) { return attributeTexts(of(R).getAttributes()); },
+          "The attributes, in assembly syntax.");
+  nb::class_<AliasRef, GlobalRef>(M, "GlobalAlias",
+                                  "Another name for a global.")
       .def_prop_ro(
           "aliasee",
           [](AliasRef &R) { return valueOf(R.O, of(R).getAliasee()); },
-          nb::sig("def aliasee(self) -> Constant"));
+          nb::sig("def aliasee(self) -> Constant"),
+          "What the alias stands for.");
 }
 
 void bindGlobal(nb::module_ &M) {
-  nb::class_<GlobalRef, ConstantRef> C(M, "GlobalValue");
+  nb::class_<GlobalRef, ConstantRef> C(
+      M, "GlobalValue",
+      "A global: a function, a variable, an alias or an ifunc.");
   bindGlobalMutations(C);
   C.def_prop_rw(
        "linkage", [](GlobalRef &R) { return linkageText(of(R)); },
@@ -72,20 +80,24 @@ void bindGlobal(nb::module_ &M) {
       .def_prop_rw(
           "visibility", [](GlobalRef &R) { return visibilityText(of(R)); },
           &setVisibilityOf, "\"default\", \"hidden\" or \"protected\".")
-      .def_prop_ro("is_declaration",
-                   [](GlobalRef &R) { return of(R).isDeclaration(); })
+      .def_prop_ro(
+          "is_declaration", [](GlobalRef &R) { return of(R).isDeclaration(); },
+          "Whether another module defines it.")
       .def_prop_ro(
           "value_type",
           [](GlobalRef &R) { return TypeRef{R.O, of(R).getValueType()}; },
           "The type of the value at the address; `type` is the address's.")
-      .def_prop_ro("is_dso_local",
-                   [](GlobalRef &R) { return of(R).isDSOLocal(); })
-      .def_prop_ro("is_thread_local",
-                   [](GlobalRef &R) { return of(R).isThreadLocal(); })
+      .def_prop_ro(
+          "is_dso_local", [](GlobalRef &R) { return of(R).isDSOLocal(); },
+          "Whether it resolves within the linked file.")
+      .def_prop_ro(
+          "is_thread_local", [](GlobalRef &R) { return of(R).isThreadLocal(); },
+          "Whether every thread has its own.")
       .def_prop_ro("unnamed_addr", &unnamedAddrOf,
                    "\"unnamed_addr\", \"local_unnamed_addr\" or empty.")
-      .def_prop_ro("section",
-                   [](GlobalRef &R) { return textOf(of(R).getSection()); })
+      .def_prop_ro(
+          "section", [](GlobalRef &R) { return textOf(of(R).getSection()); },
+          "The section in the object file; empty for the default.")
       .def_prop_ro("comdat", &comdatOf, "The name of its comdat, or empty.")
       .def_prop_ro("alignment", &alignmentOf,
                    "The explicit alignment in bytes, or None.")

@@ -103,11 +103,13 @@ static void bindPlace(nb::class_<InstructionRef, ValueRef> &C) {
   C.def_prop_ro(
        "block",
        [](InstructionRef &R) { return valueOf(R.O, of(R).getParent()); },
-       nb::sig("def block(self) -> BasicBlock"))
+       nb::sig("def block(self) -> BasicBlock"),
+       "The block that the instruction is in.")
       .def_prop_ro(
           "function",
           [](InstructionRef &R) { return valueOf(R.O, of(R).getFunction()); },
-          nb::sig("def function(self) -> Function"))
+          nb::sig("def function(self) -> Function"),
+          "The function that the instruction is in.")
       .def_prop_ro(
           "next",
           [](InstructionRef &R) { return valueOf(R.O, of(R).getNextNode()); },
@@ -118,7 +120,8 @@ static void bindPlace(nb::class_<InstructionRef, ValueRef> &C) {
           [](InstructionRef &R) { return valueOf(R.O, of(R).getPrevNode()); },
           nb::sig("def previous(self) -> Instruction | None"),
           "The previous instruction in the block, or None.")
-      .def_prop_ro("debug_location", &locationOf)
+      .def_prop_ro("debug_location", &locationOf,
+                   "The source place; None without debug information.")
       .def_prop_ro("inlined_at", &inlinedAtOf,
                    "The calls it was inlined through, innermost first.")
       .def_prop_ro("metadata", &metadataDict,
@@ -150,23 +153,31 @@ static void bindDetails(nb::class_<InstructionRef, ValueRef> &C) {
 }
 
 void bindInstruction(nb::module_ &M) {
-  nb::class_<InstructionRef, ValueRef> C(M, "Instruction");
-  C.def_prop_ro("opcode", &opcodeOf, nb::sig("def opcode(self) -> str"))
+  nb::class_<InstructionRef, ValueRef> C(M, "Instruction", "An instruction.");
+  C.def_prop_ro("opcode", &opcodeOf, nb::sig("def opcode(self) -> str"),
+                "The assembly's word: \"add\", \"call\", \"br\", ...")
       .def_prop_ro(
           "operands", &operandsOf, nb::sig("def operands(self) -> list[Value]"),
           "The operands; of a call: arguments, bundle operands, callee.")
       .def_prop_ro(
           "flags", [](InstructionRef &R) { return flagTexts(of(R)); },
           "\"nsw\", \"inbounds\", \"fast\", \"volatile\", ... as printed.")
-      .def_prop_ro("is_terminator",
-                   [](InstructionRef &R) { return of(R).isTerminator(); })
-      .def_prop_ro("may_read",
-                   [](InstructionRef &R) { return of(R).mayReadFromMemory(); })
-      .def_prop_ro("may_write",
-                   [](InstructionRef &R) { return of(R).mayWriteToMemory(); })
-      .def_prop_ro("has_side_effects", [](InstructionRef &R) {
-        return of(R).mayHaveSideEffects();
-      });
+      .def_prop_ro(
+          "is_terminator",
+          [](InstructionRef &R) { return of(R).isTerminator(); },
+          "Whether it ends a block.")
+      .def_prop_ro(
+          "may_read",
+          [](InstructionRef &R) { return of(R).mayReadFromMemory(); },
+          "Whether it may read memory.")
+      .def_prop_ro(
+          "may_write",
+          [](InstructionRef &R) { return of(R).mayWriteToMemory(); },
+          "Whether it may write memory.")
+      .def_prop_ro(
+          "has_side_effects",
+          [](InstructionRef &R) { return of(R).mayHaveSideEffects(); },
+          "Whether it may write memory, not return, or throw.");
   bindPlace(C);
   bindDetails(C);
   bindInstructionAnalyses(C);

@@ -92,45 +92,52 @@ static void bindShape(nb::class_<LoopRef> &C) {
            L.append(valueOf(R.O, B));
          return L;
        },
-       nb::sig("def blocks(self) -> list[BasicBlock]"))
+       nb::sig("def blocks(self) -> list[BasicBlock]"),
+       "The blocks, including those of inner loops; the header first.")
       .def_prop_ro("latches", &blocksOf<&llvm::Loop::getLoopLatches>,
                    nb::sig("def latches(self) -> list[BasicBlock]"),
                    "The blocks that branch back to the header.")
       .def_prop_ro("exiting_blocks", &blocksOf<&llvm::Loop::getExitingBlocks>,
-                   nb::sig("def exiting_blocks(self) -> list[BasicBlock]"))
+                   nb::sig("def exiting_blocks(self) -> list[BasicBlock]"),
+                   "The blocks inside that may leave the loop.")
       .def_prop_ro("exit_blocks", &blocksOf<&llvm::Loop::getUniqueExitBlocks>,
                    nb::sig("def exit_blocks(self) -> list[BasicBlock]"),
                    "The blocks outside that it branches to.")
       .def_prop_ro(
           "preheader",
           [](LoopRef &R) { return valueOf(R.O, R.loop().getLoopPreheader()); },
-          nb::sig("def preheader(self) -> BasicBlock | None"))
+          nb::sig("def preheader(self) -> BasicBlock | None"),
+          "The only block that enters the loop, if there is one.")
       .def_prop_ro(
           "parent",
           [](LoopRef &R) { return loopOrNone(R.O, R.loop().getParentLoop()); },
-          nb::sig("def parent(self) -> Loop | None"))
+          nb::sig("def parent(self) -> Loop | None"),
+          "The loop around it; None for an outermost loop.")
       .def_prop_ro(
           "subloops",
           [](LoopRef &R) { return loopsIn(R.O, R.loop().getSubLoops()); },
-          nb::sig("def subloops(self) -> list[Loop]"))
+          nb::sig("def subloops(self) -> list[Loop]"),
+          "The loops directly inside.")
       .def_prop_ro(
           "depth", [](LoopRef &R) { return R.loop().getLoopDepth(); },
           "1 for an outermost loop.");
 }
 
 void bindLoop(nb::module_ &M) {
-  nb::class_<LoopRef> C(M, "Loop");
+  nb::class_<LoopRef> C(M, "Loop", "A natural loop.");
   C.def_prop_ro(
        "header",
        [](LoopRef &R) {
          headerOf(R);
          return R.Header;
        },
-       nb::sig("def header(self) -> BasicBlock"))
+       nb::sig("def header(self) -> BasicBlock"),
+       "The block through which the loop is entered.")
       .def_prop_ro(
           "function",
           [](LoopRef &R) { return valueOf(R.O, headerOf(R).getParent()); },
-          nb::sig("def function(self) -> Function"));
+          nb::sig("def function(self) -> Function"),
+          "The function that the loop is in.");
   bindShape(C);
   bindLoopMutations(C);
   C.def_prop_ro(

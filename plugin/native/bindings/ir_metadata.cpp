@@ -162,7 +162,8 @@ nb::list attachmentsOf(const Owner &O, const llvm::Value &V) {
 }
 
 void bindMetadata(nb::module_ &M) {
-  nb::class_<MetadataRef>(M, "Metadata")
+  nb::class_<MetadataRef>(
+      M, "Metadata", "A node of metadata that no Python value can stand for.")
       .def("__str__", [](MetadataRef &R) { return text(spelled(R)); })
       .def("__repr__",
            [](MetadataRef &R) { return text("<Metadata " + spelled(R) + ">"); })

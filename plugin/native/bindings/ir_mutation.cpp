@@ -50,7 +50,7 @@ void bindArgumentMutations(nb::class_<ArgumentRef, ValueRef> &C) {
          llvm::Argument &A = of(R);
          addAttribute(*R.O.H, *A.getParent(), ofArgument(A.getArgNo()), Text);
        },
-       nb::arg("text"))
+       nb::arg("text"), "Adds one attribute in assembly syntax: \"noalias\".")
       .def(
           "remove_attribute",
           [](ArgumentRef &R, const std::string &Name) {
@@ -58,7 +58,7 @@ void bindArgumentMutations(nb::class_<ArgumentRef, ValueRef> &C) {
             removeAttribute(*R.O.H, *A.getParent(), ofArgument(A.getArgNo()),
                             Name);
           },
-          nb::arg("name"));
+          nb::arg("name"), "Removes an attribute by its name.");
 }
 
 void bindGlobalMutations(nb::class_<GlobalRef, ConstantRef> &C) {
@@ -103,19 +103,19 @@ void bindFunctionMutations(nb::class_<FunctionRef, GlobalRef> &C) {
           [](FunctionRef &R, const std::string &Name) {
             removeAttribute(*R.O.H, of(R), OfFunction, Name);
           },
-          nb::arg("name"))
+          nb::arg("name"), "Removes an attribute by its name.")
       .def(
           "add_return_attribute",
           [](FunctionRef &R, const std::string &Text) {
             addAttribute(*R.O.H, of(R), OfReturn, Text);
           },
-          nb::arg("text"))
+          nb::arg("text"), "Adds an attribute of the result.")
       .def(
           "remove_return_attribute",
           [](FunctionRef &R, const std::string &Name) {
             removeAttribute(*R.O.H, of(R), OfReturn, Name);
           },
-          nb::arg("name"))
+          nb::arg("name"), "Removes one of the result's attributes.")
       .def(
           "set_metadata",
           [](FunctionRef &R, const std::string &Kind, nb::object Value) {
@@ -161,16 +161,19 @@ void bindBlockMutations(nb::class_<BlockRef, ValueRef> &C) {
                                  operandIn(R.O, Condition, "condition"),
                                  blockIn(R, IfTrue), blockIn(R, IfFalse));
           },
-          nb::arg("condition"), nb::arg("if_true"), nb::arg("if_false"))
+          nb::arg("condition"), nb::arg("if_true"), nb::arg("if_false"),
+          "Replaces the terminator by a conditional branch.")
       .def(
           "set_return",
           [](BlockRef &R, const ValueRef *Value) {
             setReturn(*R.O.H, of(R),
                       Value ? &operandIn(R.O, *Value, "set_return") : nullptr);
           },
-          nb::arg("value") = nb::none())
-      .def("set_unreachable",
-           [](BlockRef &R) { setUnreachable(*R.O.H, of(R)); });
+          nb::arg("value") = nb::none(),
+          "Replaces the terminator by a return; None returns void.")
+      .def(
+          "set_unreachable", [](BlockRef &R) { setUnreachable(*R.O.H, of(R)); },
+          "Replaces the terminator by \"unreachable\".");
 }
 
 void bindInstructionMutations(nb::class_<InstructionRef, ValueRef> &C) {
@@ -183,7 +186,8 @@ void bindInstructionMutations(nb::class_<InstructionRef, ValueRef> &C) {
             operandIn(R.O, Other, "move_before");
             moveBefore(*R.O.H, of(R), of(Other));
           },
-          nb::arg("other"))
+          nb::arg("other"),
+          "Moves the instruction before another one of its function.")
       .def(
           "set_incoming",
           [](InstructionRef &R, const BlockRef &From, const ValueRef &Value) {
@@ -224,25 +228,28 @@ void bindCallMutations(nb::class_<CallRef, InstructionRef> &C) {
           [](CallRef &R, const std::string &Text) {
             addAttribute(*R.O.H, of(R), OfFunction, Text);
           },
-          nb::arg("text"))
+          nb::arg("text"),
+          "Adds one attribute of the call, in assembly syntax.")
       .def(
           "remove_attribute",
           [](CallRef &R, const std::string &Name) {
             removeAttribute(*R.O.H, of(R), OfFunction, Name);
           },
-          nb::arg("name"))
+          nb::arg("name"), "Removes an attribute of the call by its name.")
       .def(
           "add_argument_attribute",
           [](CallRef &R, unsigned I, const std::string &Text) {
             addAttribute(*R.O.H, of(R), ofArgument(I), Text);
           },
-          nb::arg("index"), nb::arg("text"))
+          nb::arg("index"), nb::arg("text"),
+          "Adds an attribute of one argument, in assembly syntax.")
       .def(
           "remove_argument_attribute",
           [](CallRef &R, unsigned I, const std::string &Name) {
             removeAttribute(*R.O.H, of(R), ofArgument(I), Name);
           },
-          nb::arg("index"), nb::arg("name"));
+          nb::arg("index"), nb::arg("name"),
+          "Removes an attribute of one argument by its name.");
 }
 
 void bindLoopMutations(nb::class_<LoopRef> &C) {

@@ -71,7 +71,7 @@ static bool equals(const TypeRef &A, nb::handle Other) {
 }
 
 void bindType(nb::module_ &M) {
-  nb::class_<TypeRef>(M, "Type")
+  nb::class_<TypeRef>(M, "Type", "A type of LLVM's.")
       .def_prop_ro(
           "kind", [](TypeRef &R) { return kindOf(R.type()); },
           "\"integer\", \"float\", \"pointer\", \"vector\", \"array\", "
@@ -84,13 +84,16 @@ void bindType(nb::module_ &M) {
                    "parameters.")
       .def_prop_ro("count", &countOf,
                    "The number of elements; for a scalable vector the minimum.")
-      .def_prop_ro("is_vararg",
-                   [](TypeRef &R) {
-                     auto *F = llvm::dyn_cast<llvm::FunctionType>(&R.type());
-                     return F && F->isVarArg();
-                   })
-      .def_prop_ro("is_scalable",
-                   [](TypeRef &R) { return R.type().isScalableTy(); })
+      .def_prop_ro(
+          "is_vararg",
+          [](TypeRef &R) {
+            auto *F = llvm::dyn_cast<llvm::FunctionType>(&R.type());
+            return F && F->isVarArg();
+          },
+          "Whether a function type takes more arguments than it lists.")
+      .def_prop_ro(
+          "is_scalable", [](TypeRef &R) { return R.type().isScalableTy(); },
+          "Whether a vector's length is a multiple known only at run time.")
       .def_prop_ro(
           "name",
           [](TypeRef &R) {
@@ -98,12 +101,14 @@ void bindType(nb::module_ &M) {
             return textOf(S && S->hasName() ? S->getName() : "");
           },
           "The name of a named struct.")
-      .def_prop_ro("address_space",
-                   [](TypeRef &R) -> std::optional<unsigned> {
-                     if (!R.type().isPointerTy())
-                       return std::nullopt;
-                     return R.type().getPointerAddressSpace();
-                   })
+      .def_prop_ro(
+          "address_space",
+          [](TypeRef &R) -> std::optional<unsigned> {
+            if (!R.type().isPointerTy())
+              return std::nullopt;
+            return R.type().getPointerAddressSpace();
+          },
+          "The address space of a pointer; None for other types.")
       .def_prop_ro("size", &sizeOf,
                    "Bytes from one to the next in an array, if known.")
       .def("__str__", [](TypeRef &R) { return text(printedType(R.type())); })

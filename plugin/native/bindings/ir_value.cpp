@@ -113,7 +113,9 @@ static nb::object opcodeOf(const ConstantRef &R) {
 }
 
 static void bindConstant(nb::module_ &M) {
-  nb::class_<ConstantRef, ValueRef>(M, "Constant")
+  nb::class_<ConstantRef, ValueRef>(
+      M, "Constant",
+      "A constant, or another value that is known before the program runs.")
       .def_prop_ro(
           "integer", [](ConstantRef &R) { return integerOf(of(R)); },
           nb::sig("def integer(self) -> int | None"),
@@ -128,36 +130,47 @@ static void bindConstant(nb::module_ &M) {
                    nb::sig("def opcode(self) -> str | None"),
                    "The opcode of a constant expression.")
       .def_prop_ro("operands", &operandsOf,
-                   nb::sig("def operands(self) -> list[Value]"))
-      .def_prop_ro("is_null",
-                   [](ConstantRef &R) { return of(R).isNullValue(); })
+                   nb::sig("def operands(self) -> list[Value]"),
+                   "The operands of a constant expression or an aggregate.")
+      .def_prop_ro(
+          "is_null", [](ConstantRef &R) { return of(R).isNullValue(); },
+          "Whether all its bits are zero.")
       .def_prop_ro(
           "is_undef",
           [](ConstantRef &R) { return llvm::isa<llvm::UndefValue>(of(R)); },
           "Whether it is undef or poison.")
-      .def_prop_ro("is_poison", [](ConstantRef &R) {
-        return llvm::isa<llvm::PoisonValue>(of(R));
-      });
+      .def_prop_ro(
+          "is_poison",
+          [](ConstantRef &R) { return llvm::isa<llvm::PoisonValue>(of(R)); },
+          "Whether it is poison.");
 }
 
 static void bindArgument(nb::module_ &M) {
-  nb::class_<ArgumentRef, ValueRef> C(M, "Argument");
+  nb::class_<ArgumentRef, ValueRef> C(M, "Argument",
+                                      "A formal argument of a function.");
   bindArgumentMutations(C);
-  C.def_prop_ro("index", [](ArgumentRef &R) { return of(R).getArgNo(); })
+  C.def_prop_ro(
+       "index", [](ArgumentRef &R) { return of(R).getArgNo(); },
+       "The position among the arguments, from 0.")
       .def_prop_ro(
           "function",
           [](ArgumentRef &R) { return valueOf(R.O, of(R).getParent()); },
-          nb::sig("def function(self) -> Function"))
-      .def_prop_ro("attributes", [](ArgumentRef &R) {
-        return attributeTexts(of(R).getAttributes());
-      });
+          nb::sig("def function(self) -> Function"),
+          "The function that takes the argument.")
+      .def_prop_ro(
+          "attributes",
+          [](ArgumentRef &R) { return attributeTexts(of(R).getAttributes()); },
+          "The attributes, in assembly syntax.");
 }
 
 void bindValue(nb::module_ &M) {
-  nb::class_<ValueRef> C(M, "Value");
+  nb::class_<ValueRef> C(M, "Value",
+                         "A value of LLVM's: the base of instructions, "
+                         "arguments, blocks and constants.");
   bindValueMutations(C);
-  C.def_prop_ro("type",
-                [](ValueRef &R) { return TypeRef{R.O, of(R).getType()}; })
+  C.def_prop_ro(
+       "type", [](ValueRef &R) { return TypeRef{R.O, of(R).getType()}; },
+       "The type of the value.")
       .def_prop_ro(
           "name", [](ValueRef &R) { return textOf(of(R).getName()); },
           "The name; empty if it has none.")

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The tutorials and the recipes run as they stand, and print what they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.page import DOCS, run_page
+
+
+@pytest.mark.parametrize(
+    ("page", "outputs"), [("tutorial-llvm.md", 6), ("tutorial-mlir.md", 5), ("recipes.md", 9)]
+)
+def test_a_page_prints_what_it_says(page: str, outputs: int, tmp_path: Path) -> None:
+    assert run_page(DOCS / page, tmp_path) == outputs
+
+
+def test_a_wrong_output_is_seen(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```c\n// a.c\nint x;\n```\n\n```sh\nwc -l <a.c\n```\n\n```text\n3\n```\n")
+    with pytest.raises(AssertionError, match="wc -l"):
+        run_page(page, tmp_path)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Hooks of MkDocs: make the pages of the API reference, and give diagrams the colours of the page.
+
+The build fails if a public name is on no page, or if something public has no docstring.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import griffe
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File
+
+import passpilot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+
+    Item = griffe.Object | griffe.Alias
+
+TYPED: Final = Path(__file__).parents[1] / "build" / "typing"
+"""Where `make build` puts the package as type checkers see it."""
+
+PAGES: Final = {
+    "compile": (
+        "Modules and compilations",
+        "Read a module, optimize it, generate code.",
+        "Module optimize emit PipelineOptions Remarks llvm_options",
+    ),
+    "advisors": (
+        "Advisors",
+        "An advisor connects a runner with one of LLVM's own decision points.",
+        "InlineAdvisor EvictAdvisor PriorityAdvisor DO_NOT_EVICT",
+    ),
+    "points": (
+        "Decision points",
+        "A decision point defines what a runner sees and what it may answer.",
+        "DecisionPoint Flag Choice Number Point find_point UNROLL SIZE MLIR_INLINE MLIR_TILE TILE_SIZES",
+    ),
+    "runners": (
+        "Policies and runners",
+        "A runner answers: a function, a model, another process.",
+        "Observation policy_factory Runner make_runner runner_scheme function_runner check_runner",
+    ),
+    "features": (
+        "Features and graphs",
+        "What a policy or a model can see.",
+        "TensorSpec Feature feature Vocabulary call_graph control_flow_graph interference_graph",
+    ),
+    "learning": (
+        "Logs and episodes",
+        "What a trainer reads and drives.",
+        "read_log CompilerClient Phases",
+    ),
+}
+"""The pages of the names in `dir(passpilot)`: title, first sentence, names."""
+
+MODULES: Final = {
+    "llvm": "Registers passes in Python for LLVM's pipelines; see [the guide](../passes.md).",
+    "mlir": "Registers and runs passes in Python for MLIR's pipelines; see [the guide](../mlir.md).",
+    "ir": "LLVM's IR; [the guide](../ir.md) has its rules.",
+    "llvmlite": "Compiles modules of llvmlite, and what Numba compiles; see [the guide](../llvmlite.md).",
+    "errors": "Every error that passpilot raises on purpose.",
+}
+"""The public modules; each has a page."""
+
+DIAGRAM: Final = re.compile(r"^!\[[^\]]*\]\((images/[\w-]+\.svg)\)$", re.MULTILINE)
+STYLE: Final = re.compile(r"<style>.*?</style>\n", re.DOTALL)
+CODE: Final = re.compile(r"`[^`\n]*`")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages of the API reference.
+
+    Raises:
+        PluginError: a public name is on no page, or something public has no docstring.
+    """
+    wanted = {*dir(passpilot)} - {"__version__", *exported("errors")}
+    shown = {*MODULES, *(name for *_, names in PAGES.values() for name in names.split())}
+    if wanted != shown:
+        differ = ", ".join(sorted(wanted ^ shown))
+        raise PluginError(f"tools/site.py: expected the names of dir(passpilot), got others: {differ}")
+    package = griffe.load("passpilot", search_paths=[TYPED])
+    assert isinstance(package, griffe.Module)
+    names = [name for page in reference() for name in page.names]
+    if bare := [path for name in names for path in undocumented(package[name], name)]:
+        raise PluginError(f"API reference: expected docstrings, got none at {', '.join(bare)}")
+    for page in reference():
+        files.append(File.generated(config, f"api/{page.name}.md", content=page.text()))
+    files.append(File.generated(config, "api/index.md", content=index(package)))
+    return files
+
+
+def on_page_markdown(markdown: str, config: MkDocsConfig, **_: object) -> str:
+    """Replace diagrams by their SVG, which has the page's colours, and `\\|` by `|` in code in tables."""
+    lines = (
+        CODE.sub(lambda found: found[0].replace(r"\|", "|"), line) if line.startswith("|") else line
+        for line in markdown.split("\n")
+    )
+    return DIAGRAM.sub(lambda found: inlined(Path(config.docs_dir, found[1])), "\n".join(lines))
+
+
+def inlined(image: Path) -> str:
+    """An SVG file as a figure of a page, without its own colours."""
+    return f'<figure class="diagram">{STYLE.sub("", image.read_text()).strip()}</figure>'
+
+
+class ApiPage:
+    """A page of the API reference."""
+
+    def __init__(self, name: str, title: str, sentence: str, names: Iterable[str]) -> None:
+        self.name = name
+        self.names = tuple(names)
+        """The names behind `passpilot.`."""
+        self.title = title
+        self.sentence = sentence
+
+    def text(self) -> str:
+        """The page in Markdown; mkdocstrings replaces its directives."""
+        return f"# {self.title}\n\n{self.sentence}\n\n" + "\n".join(
+            f"::: passpilot.{name}\n" for name in self.names
+        )
+
+
+def reference() -> Iterator[ApiPage]:
+    """The pages of the API reference without its index."""
+    for name, (title, sentence, names) in PAGES.items():
+        yield ApiPage(name, title, sentence, names.split())
+    for name, sentence in MODULES.items():
+        yield ApiPage(name, f"passpilot.{name}", sentence, (f"{name}.{each}" for each in exported(name)))
+
+
+def exported(module: str) -> list[str]:
+    """The names that a public module offers."""
+    found = getattr(passpilot, module)
+    return [each.__name__ for each in found.PUBLIC] if module == "errors" else list(found.__all__)
+
+
+def undocumented(item: Item, path: str) -> Iterator[str]:
+    """The public things without a docstring: the item, and what a class adds to its bases."""
+    if not item.has_docstring:
+        yield path
+    if isinstance(item, griffe.Alias):
+        item = item.final_target
+    if isinstance(item, griffe.Class):
+        inherited = {name for base in item.mro() for name in base.members}
+        for name, member in item.members.items():
+            if not name.startswith("_") and name not in inherited:
+                yield from undocumented(member, f"{path}.{name}")
+
+
+def index(package: griffe.Module) -> str:
+    """The table of all public names."""
+    rows = ["# Public names", "", "All names that `dir(passpilot)` lists, and those of its modules.", ""]
+    for page in reference():
+        rows += [f"## {page.title}", "", page.sentence, "", "| name | what it is |", "|---|---|"]
+        rows += [f"| [`{name}`][passpilot.{name}] | {summary(package[name])} |" for name in page.names]
+        rows.append("")
+    return "\n".join(rows)
+
+
+def summary(item: Item) -> str:
+    """The first line of a docstring."""
+    return item.docstring.value.partition("\n")[0].replace("|", r"\|") if item.docstring else ""
