@@ -50,8 +50,10 @@ def style_of(features: Sequence[TensorSpec]) -> Style:
     before = features[-2].name if len(features) > 1 else ""
     default = before if before.endswith("_default") else ""
     for name, row in HOOKED.items():
-        if find_point(name).advice.name == advice:
-            return Style(advice, default, "LLVM", row.site, row.log)
+        point = find_point(name)
+        if point.advice.name == advice:  # MLIR's inliner has LLVM's advice, but its own default
+            whose = "LLVM" if default in ("", point.default.name) else "the pass"
+            return Style(advice, default, whose, row.site, row.log)
     return Style(advice, default, "the pass", "call", LogStyle())  # a pass or another compiler
 
 
