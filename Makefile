@@ -53,8 +53,9 @@ lit: setup-test ## the command-line tests in lit_tests/
 	@set -o pipefail; .venv/bin/lit -sv --timeout 60 -j $(JOBS) lit_tests | tee build/lit.out; status=$$?; \
 	echo "lit: $$(sed -n '/^Total Discovered Tests/,$$p' build/lit.out | tr -s '\n ' ' ')" >build/lit.txt; exit $$status
 
-docs: setup-test ## the documentation site, in site/; a broken link or a missing docstring is an error
-	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs --quiet build --strict
+docs: setup-test ## the documentation site, in site/; refuses broken links, stale commands and missing docstrings
+	$(PY) -m pytest -q tests/docs/test_commands.py
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 corpus: setup-test ## fetch and compile the real programs that the tests use, into the user's cache
 	$(PY) -m tests.corpus.build

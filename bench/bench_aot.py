@@ -22,8 +22,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from passpilot import InlineAdvisor, Module, optimize
+from passpilot import InlineAdvisor, Module, name_columns, optimize
 from passpilot.cli.aot import main as aot
+from passpilot.features.llvm.inline import FEATURES as INLINE
 from passpilot.plugin.toolchain import include_folder
 from passpilot.runners.native import _library
 
@@ -154,6 +155,7 @@ def compiling(folder: Path, made: onnx.ModelProto) -> dict[str, list[float]]:
     bias = next(each for each in made.graph.initializer if each.name == "b2")
     bias.raw_data = np.array([1e9, 0], "f4").tobytes()
     model, library = folder / "no.onnx", folder / "no.so"
+    name_columns(made, [row.spec.name for row in INLINE])
     model.write_bytes(made.SerializeToString())
     aot([str(model), "-o", str(library), "-mcpu=native"])
     source = cache_home() / f"dev/bc/{PROGRAM}/Oz/whole.bc"

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 from rich.table import Table
 
-from passpilot import InlineAdvisor, Module, optimize
+from passpilot import InlineAdvisor, Module, name_columns, optimize
 from passpilot.features.llvm.inline import DECISION, FEATURES
 from passpilot.runners.native import _library, function_runner
 
@@ -95,6 +95,7 @@ def mlp(path: Path) -> None:
         weights,
     )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    name_columns(path, [row.spec.name for row in FEATURES])
 
 
 def shared_library(folder: Path, name: str, command: list[str | Path]) -> ctypes.CDLL:

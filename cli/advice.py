@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 POINTS_OF: Final[Mapping[str, tuple[str, ...]]] = {
     **{command: hooked(function) for function, command in COMMANDS.items()},
     "mlir-opt": (),
+    "compare": tuple(HOOKED),
 }
 """LLVM's decision points that each command reaches."""
 
@@ -49,6 +50,25 @@ class Advice:
             {name: values[name] for name in names if values[name] is not None},
             values["stats"],
         )
+
+
+def contending(command: str, values: Mapping[str, Any]) -> list[Advice]:
+    """One `Advice` for each runner of a command whose flags may name several for a point.
+
+    Raises:
+        UsageError: a decision point is unknown, or a keyword is for none of the runners.
+    """
+    asked = [(point, runner) for point in POINTS_OF[command] for runner in values[point]]
+    for text in values["advise"]:
+        asked += runner_specs(Advice(command, {}, (text,), (), (), {}, stats=False)).items()
+    names = (*COMMON, *filter(None, map(_limit_of, POINTS_OF[command])))
+    given = {name: values[name] for name in names if values[name] is not None}
+    _check_keywords(Advice(command, {}, (), (), (), given, stats=False), [point for point, _ in asked])
+    made = []
+    for point, runner in asked:
+        keywords = {name: given[name] for name in (*COMMON, _limit_of(point)) if name in given}
+        made.append(Advice(command, {point: runner}, (), (), (), keywords, stats=False))
+    return made
 
 
 def load_files(advice: Advice) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _EPILOG: Final = """\
 examples:
   passpilot aot model.onnx -o policy.so -mcpu=native
-  passpilot opt in.bc -passes='default<Oz>' --inline='aot:policy.so?map=x:*' -o out.bc
+  passpilot opt in.bc -passes='default<Oz>' --inline=aot:policy.so -o out.bc
   passpilot aot model.onnx -o policy.o --symbol=my_policy
   cc -I$(passpilot aot --include-dir) main.c policy.o
 

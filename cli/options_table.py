@@ -15,10 +15,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Final, Literal
 
-    Door = Literal["opt", "llc", "mlir-opt", "attach", "cc", "plugin", "mlir-plugin"]
+    Door = Literal["opt", "llc", "mlir-opt", "attach", "compare", "cc", "plugin", "mlir-plugin"]
     Kind = Literal["text", "choice", "seconds", "number", "count", "flag"]
 
-DOORS: Final[tuple[Door, ...]] = ("opt", "llc", "mlir-opt", "attach", "cc", "plugin", "mlir-plugin")
+DOORS: Final[tuple[Door, ...]] = (
+    "opt",
+    "llc",
+    "mlir-opt",
+    "attach",
+    "compare",
+    "cc",
+    "plugin",
+    "mlir-plugin",
+)
 """What takes options: commands (`cc` includes `c++`), and libpasspilot.so and libpasspilot_mlir.so."""
 
 COMPILING: Final[tuple[Door, ...]] = ("opt", "llc", "mlir-opt", "cc", "plugin", "mlir-plugin")
@@ -59,6 +68,10 @@ class OptionRow:
         self.wording: Final[Mapping[Door, tuple[str, str]]] = wording or {}
         """The value and help for doors where they differ."""
 
+    def repeats(self, door: Door) -> bool:
+        """Whether all values that a door gets count, not only the last one."""
+        return self.several or (door == "compare" and self.name in HOOKED)
+
     @property
     def keyword(self) -> str:
         """The name in Python."""
@@ -94,10 +107,13 @@ def _points() -> tuple[OptionRow, ...]:
             "RUNNER",
             f"ask RUNNER {row.question}",
             (
-                *(each for each in DOORS if each in (row.command, "attach", "cc", "plugin")),
+                *(each for each in DOORS if each in (row.command, "attach", "compare", "cc", "plugin")),
                 *_IN_MLIR.get(row.name, ()),
             ),
-            wording=_IN_MLIR.get(row.name),
+            wording={
+                "compare": ("RUNNER", f"compare RUNNER, asked {row.question}; may be repeated"),
+                **_IN_MLIR.get(row.name, {}),
+            },
         )
         for row in HOOKED.values()
     )
@@ -109,7 +125,7 @@ def _limits() -> tuple[OptionRow, ...]:
             limit.option,
             limit.value,
             f"{limit.help} ({limit.default:g}); 0: no limit",
-            tuple(each for each in DOORS if each in (row.command, "cc", "plugin")),
+            tuple(each for each in DOORS if each in (row.command, "compare", "cc", "plugin")),
             "count" if limit.whole else "number",
         )
         for row in HOOKED.values()
@@ -127,9 +143,10 @@ TABLE: Final = (
         "advise",
         "POINT=RUNNER",
         "ask RUNNER at any decision point, also one of a pass in Python",
-        COMPILING,
+        (*COMPILING, "compare"),
         several=True,
         wording={
+            "compare": ("POINT=RUNNER", "compare RUNNER, asked at any decision point; may be repeated"),
             "llc": ("POINT=RUNNER", "ask RUNNER at a decision point"),
             "plugin": (
                 "POINT=RUNNER",
@@ -156,9 +173,10 @@ TABLE: Final = (
         "log",
         "FILE",
         "write every decision to a log (see passpilot log); POINT=FILE for each of two advisors",
-        COMPILING,
+        (*COMPILING, "compare"),
         several=True,
         wording={
+            "compare": ("FOLDER", "keep the decision logs in FOLDER, one per module, contender and point"),
             "cc": ("FOLDER", "write every decision to a log in FOLDER, one per translation unit"),
             "plugin": (
                 "FILE",
@@ -171,7 +189,7 @@ TABLE: Final = (
         "on-error",
         "fail|default",
         "what a failing runner does",
-        (*COMPILING, "attach"),
+        (*COMPILING, "attach", "compare"),
         "choice",
         wording={
             "attach": (
@@ -184,7 +202,7 @@ TABLE: Final = (
         "timeout",
         "SECONDS",
         "how long to wait for another process (10)",
-        (*COMPILING, "attach"),
+        (*COMPILING, "attach", "compare"),
         "seconds",
         wording={
             "attach": (

@@ -106,7 +106,7 @@ class Parser(argparse.ArgumentParser):
             value, text = row.said(door)
             if row.kind == "flag":
                 self.option(row.name, action="store_true", help=text)
-            elif row.several:
+            elif row.repeats(door):
                 self.option(row.name, action="append", default=[], metavar=value, help=text)
             elif row.choices:
                 self.option(row.name, choices=row.choices, help=text)

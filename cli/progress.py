@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Shows a spinner on a terminal if the work takes more than two seconds."""
+"""Shows a spinner or a bar on a terminal if the work takes more than two seconds."""
 
 from __future__ import annotations
 
@@ -9,35 +9,61 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 DELAY: Final = 2.0
 """Seconds before anything is shown; rich is imported only then."""
+REFRESH: Final = 0.1
+"""Seconds between two looks at the number of steps."""
 
 
 @contextmanager
-def progress(what: str) -> Iterator[None]:
-    """Show `what` and the elapsed time while the block runs, if stderr is a terminal."""
+def progress(what: str, total: int | None = None) -> Iterator[Callable[[], None]]:
+    """Show `what` and the elapsed time while the block runs, if stderr is a terminal.
+
+    The block calls what it gets after each of `total` steps, which a bar shows; without a total there is a
+    spinner.
+    """
+    steps = _Steps()
     if not sys.stderr.isatty():
-        yield
+        yield steps
         return
     done = threading.Event()
-    thread = threading.Thread(target=_show, args=(what, done), daemon=True)
+    thread = threading.Thread(target=_show, args=(what, total, steps, done), daemon=True)
     thread.start()
     try:
-        yield
+        yield steps
     finally:
         done.set()
         thread.join()
 
 
-def _show(what: str, done: threading.Event) -> None:
+class _Steps:
+    """Counts its calls."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self) -> None:
+        self.count += 1
+
+
+def _show(what: str, total: int | None, steps: _Steps, done: threading.Event) -> None:
     if done.wait(DELAY):
         return
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    bars = () if total is None else (BarColumn(), MofNCompleteColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), *bars, TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        bar.add_task(what, total=None)
-        done.wait()
+        task = bar.add_task(what, total=total)
+        while not done.wait(REFRESH):
+            bar.update(task, completed=steps.count)

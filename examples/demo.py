@@ -104,9 +104,9 @@ def fit(log: Path, model: Path) -> tuple[str, float]:
     trees = GradientBoostingClassifier(n_estimators=60, max_depth=4, random_state=0)
     trees.fit(inputs[seen], answers[seen])
     exported = to_onnx(trees, inputs[:1], options={"zipmap": False})
+    passpilot.name_columns(exported, names)
     model.write_bytes(exported.SerializeToString())
-    spec = f"onnx:{model}?output=label&as=decision&map=X:{','.join(names)}"
-    return spec, float(trees.score(inputs[unseen], answers[unseen]))
+    return f"onnx:{model}?output=label", float(trees.score(inputs[unseen], answers[unseen]))
 
 
 def table(rows: list[Row]) -> Table:

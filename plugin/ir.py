@@ -2,7 +2,7 @@
 """`passpilot.ir`: the classes of LLVM IR, and `ModuleIR`, the part of `Module` that gives access to the IR.
 
 The classes come from the core. Handles are cheap, and two handles of one value are equal. A handle of an
-erased value raises StaleViewError. docs/ir.md lists all names.
+erased value raises `StaleViewError`.
 """
 
 from __future__ import annotations

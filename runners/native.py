@@ -5,9 +5,11 @@ Inside a compilation the core asks them directly, without the GIL; the methods h
 such as `passpilot serve`. A second thread that uses the runner at the same time gets a `RunnerError`.
 
 `onnx:MODEL[?output=NAME&as=decision|logits|score|probability&threshold=0.5&map=INPUT:a,b]` runs an ONNX model
-on one thread. Each model input reads the tensor of the same name, type and number of elements. `map=x:a,b`
-concatenates tensors into the one float input `x` instead (`map=x:*`: all of the point's own features); ';'
-separates several maps. `output` names the deciding output of a model with several. `as` says how to read it:
+on one thread. Each model input reads the tensor of the same name, type and number of elements. A float input
+whose columns the model names (`passpilot.features.columns`) concatenates the tensors of these names. If the
+model does not name them, `map=x:a,b` does it for the input `x`; ';' separates several maps. `map=x:*` means
+all of the point's own features, and warns if the model does not name its columns. `output` names the deciding
+output of a model with several. `as` says how to read it:
 
 * `decision`: one element, the advice itself; the default for integers and booleans, and for `priority`;
 * `logits`: one element per choice, the largest wins, for `evict` among the legal ones; the default for
@@ -33,6 +35,7 @@ from passpilot.features.spec import TensorSpec
 from passpilot.plugin import _core
 from passpilot.plugin.errors import AdviceError, ModelError, RunnerSpecError
 from passpilot.plugin.files import read_regular
+from passpilot.plugin.origin import warn_user
 from passpilot.runners.base import Runner, own_features
 from passpilot.runners.spec import runner_keys
 
@@ -202,7 +205,10 @@ def _model_runner(
         return NativeRunner(_core.NativeRunner.score(scorer.core, offered, advice, core_domain(point.domain)))
     threshold, maps = _threshold(runner, options), _map(runner, options, point)
     domain, output = core_domain(point.domain), options.get("output", "")
-    return NativeRunner(make(offered, advice, domain, output, meaning, threshold, maps))
+    core = make(offered, advice, domain, output, meaning, threshold, maps)
+    if core.warning:
+        warn_user(core.warning)
+    return NativeRunner(core)
 
 
 def _read(path: str) -> bytes:
@@ -236,7 +242,8 @@ def _threshold(runner: str, options: dict[str, str]) -> float | None:
     return value
 
 
-def _map(runner: str, options: dict[str, str], point: Point) -> list[tuple[str, list[str]]]:
+def _map(runner: str, options: dict[str, str], point: Point) -> list[tuple[str, list[str], bool]]:
+    """The rows of `map`: a model input, the features in it, and whether these were given as ``*``."""
     maps = []
     for part in filter(None, options.get("map", "").split(";")):
         name, colon, features = part.partition(":")
@@ -244,9 +251,9 @@ def _map(runner: str, options: dict[str, str], point: Point) -> list[tuple[str, 
         if not colon or not name or not all(names):
             msg = f"runner {runner}: expected map=INPUT:feature,feature, got {part!r}"
             raise RunnerSpecError(msg)
-        if names == ["*"]:
+        if every := names == ["*"]:
             names = [spec.name for spec in own_features(point)]
-        maps.append((name, names))
+        maps.append((name, names, every))
     return maps
 
 

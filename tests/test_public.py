@@ -18,7 +18,7 @@ import pytest
 import passpilot
 
 ROOT: Final = Path(__file__).parents[1]
-MODULES: Final = ["errors", "ir", "llvm", "llvmlite", "mlir"]
+MODULES: Final = ["errors", "ir", "lit", "llvm", "llvmlite", "mlir"]
 CLASSES: Final = [
     "Choice",
     "CompilerClient",
@@ -53,6 +53,7 @@ FUNCTIONS: Final = [
     "interference_graph",
     "llvm_options",
     "make_runner",
+    "name_columns",
     "optimize",
     "policy_factory",
     "read_log",
@@ -120,3 +121,38 @@ def test_a_guide_imports_public_names(guide: Path) -> None:
     for module, name in imports(guide.read_text()):
         assert module in public
         assert not name or name in dir(passpilot) or module != "passpilot"
+
+
+def used(text: str) -> Iterator[tuple[str, ...]]:
+    """The dotted names behind `passpilot.` in the Python code of a guide."""
+    for code in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        for node in ast.walk(ast.parse(code)):
+            parts: list[str] = []
+            while isinstance(node, ast.Attribute):
+                parts.insert(0, node.attr)
+                node = node.value
+            if parts and isinstance(node, ast.Name) and node.id == "passpilot":
+                yield tuple(parts)
+
+
+def is_public(names: tuple[str, ...]) -> bool:
+    """Whether `passpilot` has the name, and a public module the name behind it."""
+    first, *rest = names
+    if first not in dir(passpilot):
+        return False
+    module = getattr(passpilot, first)
+    return first not in MODULES or not rest or rest[0] in getattr(module, "__all__", dir(module))
+
+
+@pytest.mark.parametrize(
+    "guide",
+    [each for each in GUIDES if each.suffix == ".md"],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_the_code_of_a_guide_uses_public_names(guide: Path) -> None:
+    assert [names for names in used(guide.read_text()) if not is_public(names)] == []
+
+
+def test_a_stale_name_in_a_guide_is_seen() -> None:
+    text = "```python\npasspilot.optimise(m)\npasspilot.ir.Function.name\npasspilot.ir.Block\n```\n"
+    assert {names for names in used(text) if not is_public(names)} == {("optimise",), ("ir", "Block")}

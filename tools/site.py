@@ -6,9 +6,10 @@ The build fails if a public name is on no page, or if something public has no do
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import griffe
 from mkdocs.exceptions import PluginError
@@ -17,7 +18,7 @@ from mkdocs.structure.files import File
 import passpilot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
@@ -55,8 +56,8 @@ PAGES: Final = {
     ),
     "learning": (
         "Logs and episodes",
-        "What a trainer reads and drives.",
-        "read_log CompilerClient Phases",
+        "What a trainer reads, drives and writes.",
+        "read_log name_columns CompilerClient Phases",
     ),
 }
 """The pages of the names in `dir(passpilot)`: title, first sentence, names."""
@@ -66,10 +67,12 @@ MODULES: Final = {
     "mlir": "Registers and runs passes in Python for MLIR's pipelines; see [the guide](../mlir.md).",
     "ir": "LLVM's IR; [the guide](../ir.md) has its rules.",
     "llvmlite": "Compiles modules of llvmlite, and what Numba compiles; see [the guide](../llvmlite.md).",
+    "lit": "Prepares lit for tests of policies and passes; see [the guide](../lit.md).",
     "errors": "Every error that passpilot raises on purpose.",
 }
 """The public modules; each has a page."""
 
+TREE: Final = "\n    options:\n      inherited_members: false"
 DIAGRAM: Final = re.compile(r"^!\[[^\]]*\]\((images/[\w-]+\.svg)\)$", re.MULTILINE)
 STYLE: Final = re.compile(r"<style>.*?</style>\n", re.DOTALL)
 CODE: Final = re.compile(r"`[^`\n]*`")
@@ -111,21 +114,24 @@ def inlined(image: Path) -> str:
     return f'<figure class="diagram">{STYLE.sub("", image.read_text()).strip()}</figure>'
 
 
-class ApiPage:
+class ApiPage(NamedTuple):
     """A page of the API reference."""
 
-    def __init__(self, name: str, title: str, sentence: str, names: Iterable[str]) -> None:
-        self.name = name
-        self.names = tuple(names)
-        """The names behind `passpilot.`."""
-        self.title = title
-        self.sentence = sentence
+    name: str
+    title: str
+    sentence: str
+    names: list[str]
+    """What follows `passpilot.`."""
+    more: str = ""
+    """What follows the first sentence."""
+    options: str = ""
+    """The options of mkdocstrings for every name."""
 
     def text(self) -> str:
         """The page in Markdown; mkdocstrings replaces its directives."""
-        return f"# {self.title}\n\n{self.sentence}\n\n" + "\n".join(
-            f"::: passpilot.{name}\n" for name in self.names
-        )
+        parts = [f"# {self.title}", self.sentence, self.more]
+        parts += [f"::: passpilot.{name}{self.options}" for name in self.names]
+        return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def reference() -> Iterator[ApiPage]:
@@ -133,7 +139,11 @@ def reference() -> Iterator[ApiPage]:
     for name, (title, sentence, names) in PAGES.items():
         yield ApiPage(name, title, sentence, names.split())
     for name, sentence in MODULES.items():
-        yield ApiPage(name, f"passpilot.{name}", sentence, (f"{name}.{each}" for each in exported(name)))
+        more = inspect.cleandoc(getattr(passpilot, name).__doc__ or "").partition("\n\n")[2]
+        # Errors and the IR are trees of classes, in which each is shown with what it adds.
+        options = TREE if name in ("errors", "ir") else ""
+        names_in = [f"{name}.{each}" for each in exported(name)]
+        yield ApiPage(name, f"passpilot.{name}", sentence, names_in, more, options)
 
 
 def exported(module: str) -> list[str]:

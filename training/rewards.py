@@ -41,7 +41,7 @@ def code_size(emitted: _core.Emitted) -> float:
     """
     data = emitted.code
     if data[:4] != b"\x7fELF":
-        raise InputError("reward native-size: expected a target with ELF objects, got one with others")
+        raise InputError("code size: expected a target with ELF objects, got one with others")
     wide = data[4] == 2
     order = "<" if data[5] == 1 else ">"
     offset, at = (40, "Q") if wide else (32, "I")

@@ -76,9 +76,9 @@ def pass_(name: str, *, anchor: str = "") -> Callable[[Pass], Pass]:
 
 
 register = MLIR.register
-"""Registers a decorated class again, for example in a notebook after `unregister`."""
+"""`register(cls)` registers a decorated class again, for example in a notebook after `unregister`."""
 unregister = MLIR.unregister
-"""Frees the name of a pass."""
+"""`unregister(name)` frees the name of a pass."""
 
 
 publish("passpilot.mlir", (globals()[name] for name in __all__))

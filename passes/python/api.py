@@ -78,9 +78,9 @@ def loop_pass(name: str, *, required: bool = False) -> Callable[[Pass], Pass]:
 
 
 register = LLVM.register
-"""Registers a decorated class again, for example in a notebook after `unregister`."""
+"""`register(cls)` registers a decorated class again, for example in a notebook after `unregister`."""
 unregister = LLVM.unregister
-"""Frees the name of a pass."""
+"""`unregister(name)` frees the name of a pass."""
 
 
 def _decorator(name: str, level: str, *, required: bool) -> Callable[[Pass], Pass]:

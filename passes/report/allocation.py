@@ -112,11 +112,11 @@ def _cycles(
     triple = module.triple
     wanted.filetype, wanted.frequencies, wanted.asm_verbose = file_type("asm"), True, True
     emitted = generate(module, wanted, advisors)
-    flags = [f"-mtriple={triple}", *_processor(triple, llvm)]
+    flags = [f"-mtriple={triple}", *processor_flags(triple, llvm)]
     return block_throughput(emitted.code.decode("utf-8", "replace"), flags, emitted.frequencies)
 
 
-def _processor(triple: str, llvm: Sequence[str]) -> list[str]:
+def processor_flags(triple: str, llvm: Sequence[str]) -> list[str]:
     """llvm-mca's processor flags: those of the command line, else LLVM's default processor."""
     given: list[str] = []
     for argument in llvm:

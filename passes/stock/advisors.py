@@ -29,7 +29,7 @@ _STARTED: Final[dict[int, tuple[Advisor, _core.Advisor]]] = {}
 
 
 def _start(
-    tell: Teller,  # noqa: ARG001
+    tell: Teller,
     point: bytes,
     runner: bytes,
     log: bytes,
@@ -38,7 +38,8 @@ def _start(
     limit: float,
 ) -> int:
     policy: OnError = "default" if on_error == b"default" else "fail"
-    advisor = _MAKE(point.decode(), os.fsdecode(runner), os.fsdecode(log) or None, policy, timeout, limit)
+    with told_warnings(tell):
+        advisor = _MAKE(point.decode(), os.fsdecode(runner), os.fsdecode(log) or None, policy, timeout, limit)
     advisor.may_idle = True  # the plugin itself warns of a runner that is never asked
     try:
         core = advisor.start()

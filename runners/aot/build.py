@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
     from passpilot.runners.aot.graph import Graph, Tensor
 
-ABI: Final = 1
+ABI: Final = 2
 SYMBOL: Final = "passpilot_policy"
 LINKERS: Final = (f"ld.lld-{MAJOR}", "ld.lld", "ld", "cc", f"clang-{MAJOR}")
 """Tried in this order; all take the same arguments."""
 
 _CALLED: Final = ("aligned_alloc", "free", "memcpy", "memmove", "memset")
-_TENSOR: Final = ir.LiteralStructType([POINTER, POINTER, I32, I32, I64])
+_TENSOR: Final = ir.LiteralStructType([POINTER, POINTER, I32, I32, I64, POINTER])
 _LINK_SECONDS: Final = 60
 
 _NO_GATHER: Final = "+prefer-no-gather"
@@ -259,9 +259,8 @@ class _Builder:
         rank = len(tensor.shape)
         shape = ir.Constant(ir.ArrayType(I64, rank), [ir.Constant(I64, each) for each in tensor.shape])
         kind = helper.np_dtype_to_tensor_dtype(tensor.dtype)
-        return ir.Constant(
-            _TENSOR, [self._text(tensor.name), self._global("shape", shape), rank, int(kind), offset]
-        )
+        name, columns = self._text(tensor.name), self._text(",".join(tensor.columns))
+        return ir.Constant(_TENSOR, [name, self._global("shape", shape), rank, int(kind), offset, columns])
 
     def _describe(self, *functions: ir.Function) -> None:
         """The public constant."""

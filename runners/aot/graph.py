@@ -18,8 +18,8 @@ import onnx.inliner
 from google.protobuf.message import Message
 from onnx import helper, numpy_helper
 
+from passpilot.features.columns import columns_of, load_model
 from passpilot.plugin.errors import ModelError, RunnerSpecError
-from passpilot.plugin.files import read_regular
 from passpilot.runners.aot import (  # noqa: F401  (importing them registers operators)
     classic,
     elementwise,
@@ -55,6 +55,8 @@ class Tensor:
     name: str
     dtype: np.dtype[np.generic]
     shape: tuple[int, ...]
+    columns: tuple[str, ...] = ()
+    """The features that an input is made of, if the model names them."""
 
     def __str__(self) -> str:
         return f"{self.name} {self.dtype}[{','.join(map(str, self.shape))}]"
@@ -91,6 +93,7 @@ def read_graph(path: str, choices: Choices) -> Graph:
     Raises:
         ModelError: the file cannot be read, is not a model, or contains something that cannot be compiled.
         RunnerSpecError: a choice does not fit the model.
+        SpecMismatchError: the chosen point lacks a column that the model names.
     """
     data, model = _read(path)
     graph = model.graph
@@ -103,7 +106,8 @@ def read_graph(path: str, choices: Choices) -> Graph:
     nodes = tuple(_node(node, versions) for node in moving)
     _check_constant(nodes, declared)
     _check_shapes(choices.shapes, declared, path)
-    inputs = tuple(_input(value, choices, path) for value in declared)
+    columns = columns_of(model)
+    inputs = tuple(_input(value, columns.get(value.name, ()), choices, path) for value in declared)
     values = _probe(model, live, inputs, path)
     values.update(constants)
     specs = {name: (array.dtype, array.shape) for name, array in values.items()}
@@ -118,15 +122,7 @@ def read_graph(path: str, choices: Choices) -> Graph:
 
 
 def _read(path: str) -> tuple[bytes, onnx.ModelProto]:
-    try:
-        data = read_regular(path)
-        model = onnx.load(path)
-    except OSError as error:
-        msg = f"model {path}: expected an ONNX file, got: {error.strerror or error}"
-        raise ModelError(msg) from error
-    except Exception as error:  # protobuf's errors have no common class
-        msg = f"model {path}: expected an ONNX file, got: {_line(error)}"
-        raise ModelError(msg) from error
+    data, model = load_model(path)
     _check_texts(model, path)
     if not model.graph.output:
         msg = f"model {path}: expected an ONNX graph with outputs, got none"
@@ -276,7 +272,7 @@ def _check_shapes(
             raise RunnerSpecError(msg)
 
 
-def _input(value: onnx.ValueInfoProto, choices: Choices, path: str) -> Tensor:
+def _input(value: onnx.ValueInfoProto, columns: tuple[str, ...], choices: Choices, path: str) -> Tensor:
     """An input with a fixed shape: from --shape, from the point's tensor of its name, or a batch of one."""
     kind = value.type.tensor_type
     who = f"model {path}: input {value.name!r}"
@@ -298,7 +294,12 @@ def _input(value: onnx.ValueInfoProto, choices: Choices, path: str) -> Tensor:
     if prod(fixed) > _LARGEST:
         msg = f"{who}: expected at most {_LARGEST} elements, got shape {list(fixed)}"
         raise ModelError(msg)
-    tensor = Tensor(value.name, np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type)), fixed)
+    if len(columns) > prod(fixed):
+        msg = f"{who}: expected at most {prod(fixed)} columns, got the names of {len(columns)}"
+        raise ModelError(msg)
+    if choices.point is not None:
+        choices.point.select(columns)
+    tensor = Tensor(value.name, np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type)), fixed, columns)
     _check_type(tensor, "input", path)
     return tensor
 

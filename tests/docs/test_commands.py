@@ -94,7 +94,7 @@ def parse(words: list[str]) -> None:
     if command == "attach":
         rest = rest[: rest.index("--")]
     parser = parser_of(command)
-    if command in ("opt", "llc"):
+    if command in ("opt", "llc", "compare"):
         rest, llvm = split_options(rest, parser)
         for word in llvm:
             if word.startswith("-") and _core.option_kind(name_of(word)) == _core.OptionKind.UNKNOWN:

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Final, cast
@@ -14,6 +17,7 @@ from mkdocs.config import load_config
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import Files
 
+from tests.command import GENEROUS
 from tools import site
 
 if TYPE_CHECKING:
@@ -91,3 +95,31 @@ def test_the_site_names_no_other_site(config: MkDocsConfig) -> None:
     assert config.theme["font"] is False
     for image in (ROOT / "docs" / "images").glob("*.svg"):
         assert re.findall(r"https?://[^\"]+", image.read_text()) == ["http://www.w3.org/2000/svg"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[x](absent.md)", "absent.md"),
+        ("[x](#absent)", "#absent"),
+        ("[x](/absent/)", "/absent/"),
+        ("fine", ""),
+    ],
+)
+def test_the_command_of_the_makefile_refuses_a_broken_link(tmp_path: Path, text: str, said: str) -> None:
+    (command,) = re.findall(r"\$\(PY\) (-m mkdocs .*)", (ROOT / "Makefile").read_text())
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text(f"# Page\n\n{text}\n")
+    settings = "nav: [index.md]\nhooks: []\nplugins: []\nextra_css: []\nextra: {polyfills: []}\n"
+    (tmp_path / "mkdocs.yml").write_text(f"INHERIT: {ROOT}/mkdocs.yml\n{settings}")
+    done = subprocess.run(
+        [sys.executable, *command.split()],
+        cwd=tmp_path,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        timeout=GENEROUS,
+        check=False,
+    )
+    assert (done.returncode != 0) == bool(said), done.stderr
+    assert said in done.stderr

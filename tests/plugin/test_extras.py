@@ -177,6 +177,7 @@ def test_mlir_opt_without_bindings(tmp_path: Path, bare: dict[str, str]) -> None
 CALLS_OF_THE_API: Final = {
     "passpilot.CompilerClient('127.0.0.1:1')": ("CompilerClient", "grpc", "google.protobuf"),
     f"passpilot.InlineAdvisor({GRPC!r})": ("runner grpc", "grpc", "google.protobuf"),
+    "passpilot.name_columns('model.onnx', ['a'])": ("model model.onnx", "train", "onnx"),
     "passpilot.llvmlite.optimize(None)": ("llvmlite.optimize", "llvmlite", "llvmlite"),
     "passpilot.llvmlite.emit(None)": ("llvmlite.emit", "llvmlite", "llvmlite"),
     "passpilot.llvmlite.advised_numba().__enter__()": ("advised_numba", "numba", "numba"),

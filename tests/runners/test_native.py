@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from passpilot.features.point import find_point
-from passpilot.plugin.errors import ModelError, RunnerSpecError, SpecMismatchError
+from passpilot.plugin.errors import ModelError, PasspilotWarning, RunnerSpecError, SpecMismatchError
 from passpilot.runners.base import allocate
 from passpilot.runners.spec import make_runner
 
@@ -213,7 +213,7 @@ def test_outputs_of_another_size(tmp_path: Path, point: str, shape: int) -> None
 
 
 def test_all_columns_in_one_input(tmp_path: Path) -> None:
-    """`map=x:*` concatenates all of the point's own features, in their order."""
+    """`map=x:*` concatenates all of the point's own features, in their order, and warns once."""
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 20 * 33 + 1])
     nodes = [
         helper.make_node("Constant", [], ["from"], value_ints=[33]),
@@ -221,7 +221,10 @@ def test_all_columns_in_one_input(tmp_path: Path) -> None:
         helper.make_node("Constant", [], ["axis"], value_ints=[1]),
         helper.make_node("Slice", ["x", "from", "to", "axis"], ["y"]),
     ]
-    runner = made(model(tmp_path / "m.onnx", nodes, TensorProto.FLOAT, [1, 33], x) + "?map=x:*", "evict")
+    spec = model(tmp_path / "m.onnx", nodes, TensorProto.FLOAT, [1, 33], x) + "?map=x:*"
+    with pytest.warns(PasspilotWarning, match=r"m\.onnx: input 'x': expected the names of its columns"):
+        made(spec, "evict")
+    runner = made(spec, "evict")
     runner.tensors["mask"][...] = 1
     runner.tensors["is_free"][0, 11] = 1
     assert runner.evaluate() == 11

@@ -58,15 +58,6 @@ std::string described(const CallSite &S) {
 }
 
 void bindSourceLocation(nb::module_ &M) {
-<<<<<<< HEAD
-  nb::class_<SourceLocation>(M, "SourceLocation")
-      .def_prop_ro("file", [](SourceLocation &L) { return text(L.File); })
-      .def_prop_ro("function",
-                   [](SourceLocation &L) { return text(L.Function); })
-      .def_ro("line", &SourceLocation::Line)
-      .def_ro("column", &SourceLocation::Column)
-      .def("__repr__", &placeText);
-=======
   nb::class_<SourceLocation>(M, "SourceLocation",
                              "A place in the source, from debug information.")
       .def_prop_ro(
@@ -78,11 +69,7 @@ void bindSourceLocation(nb::module_ &M) {
       .def_ro("line", &SourceLocation::Line, "The line, from 1; 0 if unknown.")
       .def_ro("column", &SourceLocation::Column,
               "The column, from 1; 0 if unknown.")
-      .def("__repr__", [](const SourceLocation &L) {
-        return L.File + ":" + std::to_string(L.Line) + ":" +
-               std::to_string(L.Column);
-      });
->>>>>>> extras-land
+      .def("__repr__", &placeText);
 }
 
 void bindCallSiteFunction(nb::module_ &M) {

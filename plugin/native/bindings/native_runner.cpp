@@ -21,13 +21,22 @@ std::unique_ptr<NativeRunner> wrap(std::unique_ptr<Runner> R) {
   return N;
 }
 
+/// An InputMap as Python gives it.
+using MapRow = std::tuple<std::string, std::vector<std::string>, bool>;
+
+std::vector<InputMap> mapsOf(const std::vector<MapRow> &Rows) {
+  std::vector<InputMap> Maps;
+  for (const auto &[Input, Features, All] : Rows)
+    Maps.push_back({Input, Features, All});
+  return Maps;
+}
+
 std::unique_ptr<NativeRunner>
 onnx(const std::string &Path, nb::bytes Model, const std::string &Library,
      const std::vector<TensorSpec> &Offered, const TensorSpec &Output,
      const Domain &D, const std::string &OutputName, const std::string &As,
-     std::optional<double> Threshold,
-     std::vector<std::pair<std::string, std::vector<std::string>>> Map) {
-  ModelOptions O{OutputName, As, Threshold, std::move(Map)};
+     std::optional<double> Threshold, const std::vector<MapRow> &Map) {
+  ModelOptions O{OutputName, As, Threshold, mapsOf(Map)};
   std::string Error;
   bool Mismatch = false;
   auto R = makeOnnxRunner(Path, {Model.c_str(), Model.size()}, Offered, Output,
@@ -41,8 +50,8 @@ std::unique_ptr<NativeRunner>
 aot(const std::string &Path, const std::vector<TensorSpec> &Offered,
     const TensorSpec &Output, const Domain &D, const std::string &OutputName,
     const std::string &As, std::optional<double> Threshold,
-    std::vector<std::pair<std::string, std::vector<std::string>>> Map) {
-  ModelOptions O{OutputName, As, Threshold, std::move(Map)};
+    const std::vector<MapRow> &Map) {
+  ModelOptions O{OutputName, As, Threshold, mapsOf(Map)};
   std::string Error;
   bool Mismatch = false;
   auto R = makeAotRunner(Path, hostFeatures(), Offered, Output, D, O, Error,
@@ -203,6 +212,7 @@ void bindRunner(nb::module_ &M) {
   bindSchemes(C);
   C.def_prop_ro("inputs", [](NativeRunner &N) { return N.Impl->inputs(); })
       .def_prop_ro("output", [](NativeRunner &N) { return N.Impl->output(); })
+      .def_prop_ro("warning", [](NativeRunner &N) { return N.Impl->warning(); })
       .def("bind", &bind, nb::arg("frame"))
       .def("evaluate", &evaluate, nb::sig("def evaluate(self) -> int | float"))
       .def("evaluate_batch", &evaluateBatch, nb::arg("frames"),

@@ -114,8 +114,11 @@ std::shared_ptr<Runner> passpilot_runner::make() {
       Spec, Point, {onnxLibrary(), processorFeatures()}, Error);
   if (!Error.empty())
     throw std::runtime_error(Error);
-  if (R)
+  if (R) {
+    if (!R->warning().empty())
+      warn(R->warning());
     return R;
+  }
   Messages Told;
   auto Made = makePythonRunner(Spec, Point, Options.timeout,
                                Options.default_on_error != 0, Told);

@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /* Increases with every change of the declarations below. */
-#define PASSPILOT_MODEL_ABI 1
+#define PASSPILOT_MODEL_ABI 2
 
 /* Element types, numbered as ONNX does. */
 enum passpilot_type {
@@ -44,6 +44,9 @@ typedef struct passpilot_tensor {
   uint32_t rank;
   uint32_t type;   /* an enum passpilot_type */
   uint64_t offset; /* of an output: bytes from the output block's begin */
+  /* The features that fill an input, in order, joined by commas; empty or null
+   * if the model does not name them. */
+  const char *columns;
 } passpilot_tensor;
 
 /* Reads one pointer per input, in the order of the model's inputs, and writes

@@ -86,6 +86,8 @@ private:
     auto Warn = [&](const std::string &Text) {
       Told.push_back({"warning", who() + ": " + Text});
     };
+    if (const std::string &W = TheSession.runner().warning(); !W.empty())
+      Told.push_back({"warning", W});
     auto Of = [All](uint64_t Count) {
       return std::to_string(Count) + " of " + std::to_string(All) +
              " decisions";

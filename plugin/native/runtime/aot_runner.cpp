@@ -78,8 +78,10 @@ std::string missingFrom(const std::vector<std::string> &Had,
 std::vector<ModelTensor> tensorsOf(const passpilot_tensor *T, uint32_t Count) {
   std::vector<ModelTensor> Tensors;
   for (; Count; --Count, ++T)
-    Tensors.push_back(
-        {T->name, static_cast<int>(T->type), {T->shape, T->shape + T->rank}});
+    Tensors.push_back({T->name,
+                       static_cast<int>(T->type),
+                       {T->shape, T->shape + T->rank},
+                       columnNames(T->columns)});
   return Tensors;
 }
 
@@ -188,8 +190,10 @@ std::unique_ptr<Runner> makeAotRunner(const std::string &Path,
                                       const ModelOptions &Options,
                                       std::string &Error, bool &Mismatch) {
   auto R = std::make_unique<AotRunner>(std::move(Output), D);
-  if (R->open(Path, Features) && R->bind(Offered, Options))
+  if (R->open(Path, Features) && R->bind(Offered, Options)) {
+    R->nameWarning(Path);
     return R;
+  }
   Mismatch = R->mismatch();
   Error = "model " + Path + ": " + R->error();
   return nullptr;

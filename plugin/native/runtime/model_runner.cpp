@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <sstream>
 
 namespace passpilot {
@@ -30,6 +32,25 @@ size_t ModelRunner::Port::bytes() const {
   return Size * scalarSize(findOnnx(Type)->Ours);
 }
 
+std::vector<std::string> columnNames(const char *Text) {
+  std::vector<std::string> Names;
+  std::istringstream In(Text ? Text : "");
+  for (std::string Name; std::getline(In, Name, ',');)
+    Names.push_back(Name);
+  return Names;
+}
+
+void ModelRunner::nameWarning(const std::string &Path) {
+  static std::mutex Mutex;
+  static std::set<std::string> Given;
+  if (Warning.empty())
+    return;
+  Warning = "model " + Path + ": " + Warning;
+  std::lock_guard<std::mutex> Lock(Mutex);
+  if (!Given.insert(Warning).second)
+    Warning.clear();
+}
+
 bool ModelRunner::refuse(std::string Text) {
   Error = std::move(Text);
   Mismatch = true;
@@ -42,33 +63,65 @@ bool ModelRunner::bindInputs(const std::vector<ModelTensor> &Wanted,
   std::string Names;
   for (const ModelTensor &T : Wanted)
     Names += (Names.empty() ? "" : ", ") + T.Name;
-  for (const auto &M : Options.Map)
+  for (const InputMap &M : Options.Map)
     if (std::none_of(Wanted.begin(), Wanted.end(),
-                     [&](const auto &T) { return T.Name == M.first; }))
-      return refuse("map=" + M.first + ": expected an input of the model (" +
-                    Names + "), got '" + M.first + "'");
+                     [&](const auto &T) { return T.Name == M.Input; }))
+      return refuse("map=" + M.Input + ": expected an input of the model (" +
+                    Names + "), got '" + M.Input + "'");
   for (const ModelTensor &T : Wanted) {
     Port &P = Ports.emplace_back();
     static_cast<ModelTensor &>(P) = T;
     auto Mapped =
         std::find_if(Options.Map.begin(), Options.Map.end(),
-                     [&](const auto &M) { return M.first == P.Name; });
-    if (Mapped != Options.Map.end()) {
-      if (!concatenate(P, Mapped->second, Offered))
-        return false;
-    } else if (const TensorSpec *Spec = find(Offered, P.Name)) {
-      if (!fit(P, *Spec))
-        return false;
-    } else {
-      return refuse(
-          "input '" + P.Name +
-          "': expected a tensor that the compiler offers, got " +
-          (findOnnx(P.Type) ? numpyName(findOnnx(P.Type)->Ours) : "a tensor") +
-          shapeText(P.Shape) +
-          ", which nobody offers; 'passpilot features' lists them, and map=" +
-          P.Name + ":a,b concatenates several into one input");
-    }
+                     [&](const InputMap &M) { return M.Input == P.Name; });
+    if (!bindInput(P, Mapped == Options.Map.end() ? nullptr : &*Mapped,
+                   Offered))
+      return false;
   }
+  return true;
+}
+
+/// Binds \p P to the columns that the model names, to those of \p M (null: none
+/// given), or to the tensor of its name.
+bool ModelRunner::bindInput(Port &P, const InputMap *M,
+                            const std::vector<TensorSpec> &Offered) {
+  if (!P.Columns.empty())
+    return (!M || M->All || agrees(P, *M)) &&
+           concatenate(P, P.Columns, Offered);
+  if (M) {
+    if (M->All && Warning.empty())
+      Warning = "input '" + P.Name +
+                "': expected the names of its columns in the model, got none; "
+                "map=" +
+                P.Name +
+                ":* takes all of the compiler's features in its own order: "
+                "write the names by passpilot.name_columns()";
+    return concatenate(P, M->Features, Offered);
+  }
+  if (const TensorSpec *Spec = find(Offered, P.Name))
+    return fit(P, *Spec);
+  return refuse(
+      "input '" + P.Name +
+      "': expected a tensor that the compiler offers, got " +
+      (findOnnx(P.Type) ? numpyName(findOnnx(P.Type)->Ours) : "a tensor") +
+      shapeText(P.Shape) +
+      ", which nobody offers; 'passpilot features' lists them, and map=" +
+      P.Name + ":a,b concatenates several into one input");
+}
+
+/// Whether \p M lists the columns that the model names.
+bool ModelRunner::agrees(const Port &P, const InputMap &M) {
+  const std::string Who = "map=" + P.Name + ": expected ",
+                    Hint = "; leave map= out";
+  if (M.Features.size() != P.Columns.size())
+    return refuse(Who + "the " + std::to_string(P.Columns.size()) +
+                  " columns that the model names, got " +
+                  std::to_string(M.Features.size()) + Hint);
+  for (size_t I = 0; I < P.Columns.size(); ++I)
+    if (M.Features[I] != P.Columns[I])
+      return refuse(Who + "'" + P.Columns[I] + "' as column " +
+                    std::to_string(I + 1) + ", as the model names it, got '" +
+                    M.Features[I] + "'" + Hint);
   return true;
 }
 
@@ -96,15 +149,19 @@ bool ModelRunner::concatenate(Port &P, const std::vector<std::string> &Names,
                               const std::vector<TensorSpec> &Offered) {
   if (P.Type != onnx::Float && P.Type != onnx::Double)
     return refuse("input '" + P.Name +
-                  "': expected a float or double tensor for map=, got another "
-                  "type; only float inputs are concatenated");
+                  "': expected a float or double tensor for its columns, got "
+                  "another type; only float inputs are concatenated");
   P.First = Inputs.size();
   for (const std::string &Name : Names) {
     const TensorSpec *Spec = find(Offered, Name);
     if (!Spec)
-      return refuse("map=" + P.Name +
-                    ": expected names that the compiler offers, got '" + Name +
-                    "'; 'passpilot features' lists them");
+      return refuse(
+          (P.Columns.empty()
+               ? "map=" + P.Name + ": expected names"
+               : "input '" + P.Name + "': expected columns of the model") +
+          " that the compiler offers, got '" + Name +
+          "'; 'passpilot features' lists them, and the file of a custom one "
+          "must be loaded");
     P.Size += Spec->elements();
     P.Elements.push_back(Spec->elements());
     Inputs.push_back(*Spec);
@@ -112,9 +169,10 @@ bool ModelRunner::concatenate(Port &P, const std::vector<std::string> &Names,
   P.Count = Names.size();
   std::vector<int64_t> Closed = P.Shape;
   if (!closeShape(Closed, P.Size))
-    return refuse("input '" + P.Name + "': expected " + shapeText(P.Shape) +
-                  " as the model has, got " + std::to_string(P.Size) +
-                  " elements from map=" + P.Name);
+    return refuse(
+        "input '" + P.Name + "': expected " + shapeText(P.Shape) +
+        " as the model has, got " + std::to_string(P.Size) + " elements from " +
+        (P.Columns.empty() ? "map=" + P.Name : "the columns that it names"));
   P.Shape = Closed;
   return true;
 }
@@ -141,8 +199,9 @@ bool ModelRunner::chooseOutput(const std::vector<ModelTensor> &Known,
                                const ModelOptions &Options) {
   if (!findOutput(Known, Options))
     return false;
-  const auto &[Name, Type, Shape] = Known[Chosen];
-  OutputName = Name;
+  const int Type = Known[Chosen].Type;
+  const std::vector<int64_t> &Shape = Known[Chosen].Shape;
+  OutputName = Known[Chosen].Name;
   if (Type != onnx::Bool && !findOnnx(Type))
     return refuse("output '" + OutputName +
                   "': expected a tensor of numbers, got another type");

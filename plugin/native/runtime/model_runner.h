@@ -17,7 +17,13 @@ struct ModelTensor {
   std::string Name;
   int Type = 0;
   std::vector<int64_t> Shape;
+  /// The features that an input is made of, if the model names them.
+  std::vector<std::string> Columns = {};
 };
+
+/// The names in \p Text, which joins them by commas; none if it is null or
+/// empty. features/columns.py writes them.
+std::vector<std::string> columnNames(const char *Text);
 
 class ModelRunner : public Runner {
 public:
@@ -26,6 +32,9 @@ public:
 
   /// Whether error() means that the model is valid but does not fit.
   bool mismatch() const { return Mismatch; }
+  /// Puts the model's path before the warning, and drops a warning that this
+  /// process has given before: a compiler may make a runner for each module.
+  void nameWarning(const std::string &Path);
 
 protected:
   /// One input of the model: our own buffer, filled before each run from our
@@ -75,6 +84,9 @@ private:
   double Threshold = 0.5;
   bool Mismatch = false;
 
+  bool bindInput(Port &P, const InputMap *M,
+                 const std::vector<TensorSpec> &Offered);
+  bool agrees(const Port &P, const InputMap &M);
   bool findOutput(const std::vector<ModelTensor> &Known,
                   const ModelOptions &Options);
   bool fit(Port &P, const TensorSpec &Spec);

@@ -23,9 +23,11 @@ struct Value;
 struct TypeInfo;
 struct TensorInfo;
 struct Allocator;
+struct ModelMetadata;
 
-/// The first version of the table; every release since 1.0 offers it.
-constexpr uint32_t ApiVersion = 1;
+/// The version of the table that has all of these; every release since 1.1
+/// offers it.
+constexpr uint32_t ApiVersion = 2;
 
 class Api {
 public:
@@ -70,6 +72,9 @@ public:
     ReleaseTypeInfo = 98,
     ReleaseTensorTypeAndShapeInfo = 99,
     ReleaseSessionOptions = 100,
+    SessionGetModelMetadata = 111,
+    ModelMetadataLookupCustomMetadataMap = 116,
+    ReleaseModelMetadata = 118,
   };
 
   /// True if \p S is success; otherwise moves its text into \p Error.

@@ -68,6 +68,7 @@ private:
   template <Api::Place GetName> bool name(size_t I, std::string &Name);
   template <Api::Place GetInfo>
   bool describe(size_t I, int &Type, std::vector<int64_t> &Shape);
+  bool readColumns(std::vector<ModelTensor> &Inputs);
   Batch *batchOf(size_t Count);
   bool makeValues(Batch &B, size_t Count);
   onnx::Value *makeValue(Port &P, void *Data, size_t Count);
@@ -141,6 +142,28 @@ bool OnnxRunner::describeAll(std::vector<ModelTensor> &Tensors) {
   return true;
 }
 
+/// Reads from the model's metadata which features its inputs are made of.
+bool OnnxRunner::readColumns(std::vector<ModelTensor> &Inputs) {
+  onnx::Allocator *Alloc = nullptr; // the default one; must not be released
+  onnx::ModelMetadata *Metadata = nullptr;
+  bool Good = ok(A.call<Api::GetAllocatorWithDefaultOptions>(&Alloc)) &&
+              ok(A.call<Api::SessionGetModelMetadata>(
+                  static_cast<const onnx::Session *>(Session), &Metadata));
+  for (ModelTensor &T : Inputs) {
+    const std::string Key = "passpilot/columns/" + T.Name;
+    char *Text = nullptr; // stays null if the model lacks the key
+    Good = Good && ok(A.call<Api::ModelMetadataLookupCustomMetadataMap>(
+                       static_cast<const onnx::ModelMetadata *>(Metadata),
+                       Alloc, Key.c_str(), &Text));
+    T.Columns = columnNames(Text);
+    if (Text)
+      Good &= ok(A.call<Api::AllocatorFree>(Alloc, static_cast<void *>(Text)));
+  }
+  if (Metadata)
+    A.call<Api::ReleaseModelMetadata, void>(Metadata);
+  return Good;
+}
+
 bool OnnxRunner::bind(const std::vector<TensorSpec> &Offered,
                       const ModelOptions &Options) {
   std::vector<ModelTensor> Wanted, Known;
@@ -148,7 +171,7 @@ bool OnnxRunner::bind(const std::vector<TensorSpec> &Offered,
                    Api::SessionGetInputTypeInfo>(Wanted) ||
       !describeAll<Api::SessionGetOutputCount, Api::SessionGetOutputName,
                    Api::SessionGetOutputTypeInfo>(Known) ||
-      !bindInputs(Wanted, Offered, Options) ||
+      !readColumns(Wanted) || !bindInputs(Wanted, Offered, Options) ||
       !chooseOutput(Known, Offered, Options))
     return false;
   auto IsOpen = [](const ModelTensor &T) {
@@ -318,8 +341,10 @@ makeOnnxRunner(const std::string &Path, std::string_view Model,
     return nullptr;
   auto R = std::make_unique<OnnxRunner>(*A, std::move(Output), D);
   const bool Opened = R->open(Model);
-  if (Opened && R->bind(Offered, Options))
+  if (Opened && R->bind(Offered, Options)) {
+    R->nameWarning(Path);
     return R;
+  }
   Mismatch = R->mismatch();
   const char *Wrong = "expected an ONNX model that onnxruntime loads, got: ";
   Error = "model " + Path + ": " + (Opened ? "" : Wrong) + R->error();

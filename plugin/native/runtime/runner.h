@@ -48,6 +48,8 @@ public:
   virtual Batching batching() const { return Batching::None; }
   virtual void switchContext(std::string_view) {}
   const std::string &error() const { return Error; }
+  /// What the user should know about a runner that works; empty if nothing.
+  const std::string &warning() const { return Warning; }
 
   /// Reserves the runner for a question, or for all questions of a compilation.
   /// Returns false if it is reserved already.
@@ -63,7 +65,7 @@ protected:
 
   std::vector<TensorSpec> Inputs;
   TensorSpec Output;
-  std::string Error;
+  std::string Error, Warning;
 
 private:
   std::vector<const void *> Shifted; ///< the inputs of one question of a batch
@@ -99,15 +101,23 @@ std::unique_ptr<Runner> makeFunctionRunner(std::vector<TensorSpec> Inputs,
                                            passpilot_evaluate Evaluate,
                                            void *Context);
 
-/// How a model's output becomes a decision.
+/// The features that are concatenated into a model input, as map= lists them.
+struct InputMap {
+  std::string Input;
+  std::vector<std::string> Features;
+  /// Whether the user wrote "*": the columns that the model names, or else
+  /// Features, which are all of the point's own.
+  bool All = false;
+};
+
+/// How a model's tensors become a decision.
 struct ModelOptions {
   std::string
       OutputName; ///< empty: the only output, or the one named as the advice
   std::string
       As; ///< "decision", "logits", "probability"; empty: by type and size
   std::optional<double> Threshold; ///< only for a probability; 0.5 if unset
-  /// Model input -> the features concatenated into it, converted to its type.
-  std::vector<std::pair<std::string, std::vector<std::string>>> Map;
+  std::vector<InputMap> Map;
 };
 
 /// Loads \p Model (the file's bytes) into the onnxruntime at \p Library and

@@ -42,25 +42,24 @@ std::optional<double> threshold(std::string_view Text) {
   return Value;
 }
 
-std::vector<std::string> namesOf(std::string_view Text, const Point &P) {
-  std::vector<std::string> Names;
-  if (Text == "*") {
+InputMap mapOf(std::string Input, std::string_view Names, const Point &P) {
+  InputMap M{std::move(Input), {}, Names == "*"};
+  if (M.All)
     for (const TensorSpec &S : P.Features)
-      Names.push_back(S.Name);
-    return Names;
-  }
-  while (!Text.empty())
-    Names.emplace_back(take(Text, ','));
-  return Names;
+      M.Features.push_back(S.Name);
+  else
+    while (!Names.empty())
+      M.Features.emplace_back(take(Names, ','));
+  return M;
 }
 
 bool readMap(std::string_view Text, const Point &P, ModelOptions &O) {
   while (!Text.empty()) {
     std::string_view Names = take(Text, ';');
-    const std::string Input(take(Names, ':'));
+    std::string Input(take(Names, ':'));
     if (Input.empty() || Names.empty())
       return false;
-    O.Map.emplace_back(Input, namesOf(Names, P));
+    O.Map.push_back(mapOf(std::move(Input), Names, P));
   }
   return true;
 }

@@ -25,6 +25,7 @@ public:
     Inputs.push_back(find(Offered, D.Mask)); // the mask is the last input
     for (size_t I = 0; I < Question.specs().size(); ++I)
       Firsts.push_back(begin() + Question.offset(I));
+    Warning = this->Scorer->warning();
   }
 
   bool evaluate(const void *const *In, void *Out) override {

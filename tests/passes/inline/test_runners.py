@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from passpilot.features.columns import name_columns
 from passpilot.features.custom import feature, unregister
 from passpilot.features.llvm.inline import DECISION, FEATURES
 from passpilot.features.log.reader import read_log
@@ -126,6 +127,7 @@ def perceptron(path: Path) -> Path:
     outputs = [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [1, 2])]
     graph = helper.make_graph(nodes, "perceptron", inputs, outputs, weights)
     onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)]), path)
+    name_columns(path, [row.spec.name for row in FEATURES])
     return path
 
 

@@ -33,6 +33,7 @@ class CTensor(ctypes.Structure):
         ("rank", ctypes.c_uint32),
         ("type", ctypes.c_uint32),
         ("offset", ctypes.c_uint64),
+        ("columns", ctypes.c_char_p),
     )
 
 
@@ -64,6 +65,7 @@ class Spec:
         self.shape = tuple(tensor.shape[: tensor.rank])
         self.dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.type))
         self.offset = int(tensor.offset)
+        self.columns = tensor.columns.decode()
 
 
 class Library:

@@ -10,6 +10,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from passpilot.features.columns import name_columns
+from passpilot.features.llvm.inline import FEATURES
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -56,9 +59,11 @@ def mlp(widths: Sequence[int] = (38, 64, 64, 2), activation: str = "Relu", seed:
     return model(nodes, [("x", FLOAT, ["batch", widths[0]])], ["logits"], constants)
 
 
-def small_mlp(activation: str = "Tanh") -> onnx.ModelProto:
-    """A perceptron that first scales its features down."""
+def small_mlp(activation: str = "Tanh", *, named: bool = True) -> onnx.ModelProto:
+    """A perceptron of LLVM's features of `inline` that first scales them; `named`: it names its columns."""
     made = mlp((38, 16, 2), activation)
+    if named:
+        name_columns(made, [row.spec.name for row in FEATURES])
     scale = numpy_helper.from_array(np.array(0.02, "f4"), "scale")
     made.graph.initializer.append(scale)
     made.graph.node.insert(0, helper.make_node("Mul", ["x", "scale"], ["scaled"]))

@@ -15,7 +15,13 @@ from onnx import TensorProto, helper
 
 from passpilot.cli.aot import main
 from passpilot.features.point import find_point
-from passpilot.plugin.errors import Error, ModelError, RunnerSpecError, SpecMismatchError
+from passpilot.plugin.errors import (
+    Error,
+    ModelError,
+    PasspilotWarning,
+    RunnerSpecError,
+    SpecMismatchError,
+)
 from passpilot.plugin.toolchain import include_folder
 from passpilot.runners.base import Runner, allocate
 from passpilot.runners.check import check_runner
@@ -210,7 +216,7 @@ def test_a_model_for_another_architecture(tmp_path: Path) -> None:
 SOURCE = """
 #include <passpilot_model.h>
 static const int64_t one[1] = {1};
-static const passpilot_tensor output = {"y", one, 1, PASSPILOT_INT64, 0};
+static const passpilot_tensor output = {"y", one, 1, PASSPILOT_INT64, 0, 0};
 static void *create(void) { return CONTEXT; }
 static int evaluate(void *c, const void *const *in, void *out) {
   (void)c, (void)in;
@@ -249,7 +255,7 @@ def test_models_by_others(tmp_path: Path) -> None:
     ("change", "told"),
     [
         ({"NAME": "policy"}, "got a shared library without the symbol passpilot_policy"),
-        ({"ABI": "2"}, "expected version 1 of the model ABI, got 2; compile the model again"),
+        ({"ABI": "1"}, "expected version 2 of the model ABI, got 1; compile the model again"),
         (
             {"FEATURES": '"sse2,avx1024"'},
             "expected a model for this processor, got one for a-cpu, which needs avx1024; compile it with "
@@ -282,5 +288,6 @@ def test_a_run_that_fails(tmp_path: Path) -> None:
     ],
 )
 def test_models_that_do_not_fit(tmp_path: Path, options: str, kind: type[Error], told: str) -> None:
-    pair(tmp_path, small_mlp(), "inline", "?map=x:*")
+    with pytest.warns(PasspilotWarning, match="names of its columns"):
+        pair(tmp_path, small_mlp(named=False), "inline", "?map=x:*")
     assert told in refusal(f"aot:{tmp_path}/m.so{options}", kind=kind)

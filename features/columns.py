@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The columns of a model's input: the features that fill it, in their order, written into the ONNX file.
+
+A model that was trained on a table reads one tensor, and nothing in it says which feature is at which place.
+`name_columns` writes the names into the model's metadata (`metadata_props`): the key is
+``passpilot/columns/INPUT``, the value the names, joined by commas. `onnx:`, `aot:` and `passpilot aot` read
+them (plugin/native/runtime/model_runner.h), and fill the input by them.
+"""
+
+from __future__ import annotations
+
+import os
+from math import prod
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.errors import ModelError
+from passpilot.plugin.extras import needs
+from passpilot.plugin.files import read_regular, write_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import onnx
+
+KEY: Final = "passpilot/columns/"
+"""The start of the metadata key; the input's name follows."""
+
+
+def name_columns(
+    model: str | os.PathLike[str] | onnx.ModelProto, names: Iterable[str], *, input_name: str = ""
+) -> None:
+    """Write into an ONNX model which features one of its inputs is made of, in their order.
+
+    `onnx:` and `aot:` then fill the input with these features, custom ones included, and need no ``map=``. A
+    tensor with several elements, such as those of `evict`, fills as many places.
+
+    Args:
+        model: the path of a model, whose file is replaced, or the model itself, which is changed in place.
+        names: the features that the model was trained on, in the order of the columns.
+        input_name: the input; by default, the model's only input of floats.
+
+    Raises:
+        ModelError: the file is no ONNX model or cannot be written, it has no such input, or the names do not
+            fit it.
+    """
+    if isinstance(model, (str, os.PathLike)):
+        path = os.fspath(model)
+        made = load_model(path, external=False)[1]
+        _name(made, names, input_name, f"model {path}")
+        write_file(path, made.SerializeToString())
+    else:
+        _name(model, names, input_name, "model")
+
+
+def columns_of(model: onnx.ModelProto) -> Mapping[str, tuple[str, ...]]:
+    """The names of the columns, by input, of those inputs for which the model has them."""
+    return {
+        entry.key.removeprefix(KEY): tuple(entry.value.split(","))
+        for entry in model.metadata_props
+        if entry.key.startswith(KEY) and entry.value
+    }
+
+
+def load_model(path: str, *, external: bool = True) -> tuple[bytes, onnx.ModelProto]:
+    """The bytes of a model's file, and the model; with `external`, tensors in other files are read, too.
+
+    Raises:
+        ModelError: the file cannot be read, or is no ONNX model.
+        InputError: the package onnx is missing.
+    """
+    with needs("train", f"model {path}"):
+        import onnx
+
+    try:
+        data = read_regular(path)
+        return data, onnx.load(path, load_external_data=external)
+    except OSError as error:
+        msg = f"model {path}: expected an ONNX file, got: {error.strerror or error}"
+        raise ModelError(msg) from error
+    except Exception as error:  # protobuf's errors have no common class
+        told = str(error).strip().splitlines() or [type(error).__name__]
+        msg = f"model {path}: expected an ONNX file, got: {told[0]}"
+        raise ModelError(msg) from error
+
+
+def _name(model: onnx.ModelProto, names: Iterable[str], input_name: str, who: str) -> None:
+    told = _checked(names, who)
+    value = _input(model.graph, input_name, who)
+    size = _elements(value)
+    if size is not None and len(told) > size:
+        msg = f"{who}: input {value.name!r}: expected names for {size} elements, got {len(told)}"
+        raise ModelError(f"{msg}; give the columns of the table that it was trained on")
+    key = KEY + value.name
+    kept = [entry for entry in model.metadata_props if entry.key != key]
+    del model.metadata_props[:]
+    model.metadata_props.extend(kept)
+    model.metadata_props.add(key=key, value=",".join(told))
+
+
+def _checked(names: Iterable[object], who: str) -> Sequence[str]:
+    told: list[object] = [names] if isinstance(names, str) else list(names)
+    if isinstance(names, str) or not told:
+        msg = f"{who}: expected a list of the features' names, got {names!r}"
+        raise ModelError(msg)
+    checked: list[str] = []
+    for name in told:
+        if not isinstance(name, str) or not name or "," in name:
+            msg = f"{who}: expected the names of features without commas, got {name!r}"
+            raise ModelError(msg)
+        if name in checked:
+            msg = f"{who}: expected each feature once, got {name!r} {told.count(name)} times"
+            raise ModelError(msg)
+        checked.append(name)
+    return checked
+
+
+def _input(graph: onnx.GraphProto, name: str, who: str) -> onnx.ValueInfoProto:
+    """The input of this name; for an empty name, the only input that features can be joined in."""
+    from onnx import TensorProto
+
+    constant = {tensor.name for tensor in graph.initializer}
+    floats = [
+        value
+        for value in graph.input
+        if value.name not in constant
+        and value.type.tensor_type.elem_type in (TensorProto.FLOAT, TensorProto.DOUBLE)
+    ]
+    found = [value for value in floats if value.name == name or not name]
+    if len(found) != 1:
+        known = ", ".join(value.name for value in floats) or "none"
+        expected = f"an input {name!r} of floats" if name else "one input of floats, or input_name="
+        msg = f"{who}: expected {expected}, got {known}"
+        raise ModelError(msg)
+    return found[0]
+
+
+def _elements(value: onnx.ValueInfoProto) -> int | None:
+    """The elements of one question, where an open first dimension counts as 1; None if another is open."""
+    sizes = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+    if not value.type.tensor_type.HasField("shape") or 0 in sizes[1:]:
+        return None
+    return prod(size or 1 for size in sizes)
