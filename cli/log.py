@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from passpilot.cli.outputs import quiet_pipe
 from passpilot.cli.parser import Parser, count_of, record
-from passpilot.features.log.comparison import Comparison
+from passpilot.features.log.comparison import LogComparison
 from passpilot.features.log.reader import read_log
 from passpilot.features.log.shown import ShownDecision, Totals, columns, style_of
 from passpilot.plugin.errors import LogError, UsageError
@@ -183,7 +183,7 @@ def _print_table(log: str, limit: int | None) -> Totals:
 
 
 def _diff(options: LogDiffOptions) -> None:
-    compared = Comparison(options.first, options.second)
+    compared = LogComparison(options.first, options.second)
     width, places = compared.style.log.width, ("A", "B", "advice A", "advice B")
     print(f"{places[0]:>8} {places[1]:>8} {places[2]:{width}} {places[3]:{width}} {compared.style.site}")
     for first, second in compared.differences[: options.limit]:

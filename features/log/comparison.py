@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Comparison`: the decisions of two logs, paired by their places."""
+"""`LogComparison`: the decisions of two logs, paired by their places."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Difference(NamedTuple):
     second: ShownDecision
 
 
-class Comparison:
+class LogComparison:
     """Pairs the decisions of two logs of one decision point.
 
     Two decisions belong together if context, caller, callee, location and register are the same; of several
