@@ -39,6 +39,7 @@ from passpilot.plugin.files import OutputFile
 from passpilot.plugin.origin import warn_user
 from passpilot.plugin.version import MAJOR
 from passpilot.runners.base import Runner, own_features
+from passpilot.runners.counts import count_line
 from passpilot.runners.native import NativeRunner, core_point, core_spec, spec_of
 from passpilot.runners.remote.absent import make_runner_or_absent
 from passpilot.runners.remote.peer import RemoteRunner
@@ -239,7 +240,7 @@ class Advisor(ABC):
         """The counts as text, as `--stats` prints them."""
         if self._core is None:
             return f"{self._who} {self.name}: {self._nobody}; nothing was asked"
-        lines = [f"{count:10d} {what}" for count, what in self._rows()]
+        lines = [count_line(count, what) for count, what in self._rows()]
         lines.append(f"{self.stats.microseconds_per_decision:10.2f} microseconds per decision")
         return "\n".join([f"{self._who} {self.name}:", *lines])
 

@@ -8,7 +8,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from passpilot.passes.python.pipeline import bind, raise_failure, with_suggestion
+from passpilot.passes.python.pipeline import bind, raise_failure, warn_of_optnone, with_suggestion
 from passpilot.plugin import _core
 from passpilot.plugin.asking import listed
 from passpilot.plugin.compile import NO_REMARKS, PLAIN, deadline_of, run_pipeline
@@ -91,6 +91,8 @@ def optimize(
             run_pipeline(module, text, wanted, asked, passes, check, limit)
         except InputError as error:
             raise with_suggestion(error) from error.__cause__
+    if passes is not None:
+        warn_of_optnone(module, (text, *at.values()))
 
 
 def _pipeline_text(pipeline: str | int) -> str:

@@ -15,18 +15,20 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from passpilot.features.catalogue import HOOKED
-from passpilot.features.domain import Choice, Number
+from passpilot.features.domain import Choice, Flag, Number
 from passpilot.features.point import find_point
 from passpilot.features.spec import layout
 from passpilot.plugin.errors import Error, PolicyError, SpecMismatchError, restated
 from passpilot.plugin.failures import describe_failure
 from passpilot.plugin.version import MAJOR
 from passpilot.runners.base import own_features, tensor_views
+from passpilot.runners.counts import count_line
 from passpilot.runners.remote.absent import make_runner_or_absent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from passpilot.features.domain import Domain
     from passpilot.features.point import Point
     from passpilot.features.spec import TensorSpec
     from passpilot.runners.base import Runner, Tensor
@@ -61,6 +63,7 @@ class Answers:
         self.sessions = self.decisions = self.fallbacks = 0
         self._spec = spec
         self._seconds = 0.0
+        self._idle = 0
         self._context = ""
         self._first_failure = ""
         self._default_on_error = default_on_error
@@ -125,7 +128,7 @@ class Answers:
         self._tensors: Mapping[str, Tensor] = {**tensor_views(spare, rest), **tensors}
         runner.bind(tensors, frame)
         self._evaluate = self._clocked(runner.evaluate) if self._timed else runner.evaluate
-        self._accept = self.point.domain.accept
+        self._accept = self._counted(self.point.domain) if self._timed else self.point.domain.accept
         self._encode = self._encoder(header)
         return _pieces(header.features, (wanted, frame.data), (spare, rest.data))
 
@@ -151,6 +154,17 @@ class Answers:
             count = domain.count if isinstance(domain, Choice) else 2
             return [pack(choice) for choice in range(count)].__getitem__  # type: ignore[return-value]
         return lambda number: pack(min(number, LARGEST_PRIORITY))
+
+    def _counted(self, domain: Domain) -> Callable[..., int | float]:
+        """The domain's check of advice, which also counts the advice to do nothing."""
+        idle = domain.count - 1 if isinstance(domain, Choice) else 0
+
+        def accept(advice: object, tensors: Mapping[str, Tensor]) -> int | float:
+            accepted = domain.accept(advice, tensors)
+            self._idle += accepted == idle
+            return accepted
+
+        return accept
 
     def _clocked(self, evaluate: Callable[[], object]) -> Callable[[], object]:
         def asking() -> object:
@@ -212,11 +226,17 @@ class Answers:
     def report(self) -> str:
         """The statistics as text, like `passpilot opt --stats`."""
         mean = 1e6 * self._seconds / self.decisions if self.decisions else 0.0
-        return (
-            f"{self.point.name} advisor {self._spec}:\n{self.decisions:10d} decisions\n"
-            f"{self.sessions:10d} sessions\n{self.fallbacks:10d} fallbacks to the default\n"
-            f"{mean:10.2f} microseconds per decision"
-        )
+        rows = [(self.decisions, "decisions"), *self._outcomes(), (self.sessions, "sessions")]
+        rows.append((self.fallbacks, "fallbacks to the default"))
+        lines = [count_line(count, label) for count, label in rows]
+        head = f"{self.point.name} advisor {self._spec}:"
+        return "\n".join([head, *lines, f"{mean:10.2f} microseconds per decision"])
+
+    def _outcomes(self) -> list[tuple[int, str]]:
+        """What the runner decided, in the words of the advisors in a process."""
+        answered = self.decisions - self.fallbacks
+        words = {Flag: ("accepted", "refused"), Choice: ("evictions", "kept")}.get(type(self.point.domain))
+        return [(answered - self._idle, words[0]), (self._idle, words[1])] if words else []
 
 
 def _pieces(

@@ -8,6 +8,8 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from passpilot.runners.counts import counted
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -58,8 +60,3 @@ class Tally:
     def __str__(self) -> str:
         with self._lock:
             return f"{counted(self._sessions, 'session')}, {self._total}"
-
-
-def counted(number: int, noun: str) -> str:
-    """The number and the noun, which is plural unless the number is 1."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

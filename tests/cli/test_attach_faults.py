@@ -69,7 +69,7 @@ def test_sessions_follow_each_other(folder: Path, capfd: pytest.CaptureFixture[s
     out, err = capfd.readouterr()
     assert out.split() == ["2"] * count
     assert f"{2 * count} decisions" in err
-    assert f"{count} sessions" in err
+    assert f" {count} session{'s' * (count != 1)}\n" in err
 
 
 def test_a_message_byte_by_byte(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:

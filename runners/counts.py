@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Counts as text, for ``--stats`` and servers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_PLURALS: Final = ("decisions", "evictions", "fallbacks", "sessions")
+
+
+def counted(number: int, noun: str) -> str:
+    """The number and the noun, which is plural unless the number is 1."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def count_line(number: int, label: str) -> str:
+    """A line of ``--stats``; a label that begins with a plural gets the singular for 1."""
+    first, space, rest = label.partition(" ")
+    if number == 1 and first in _PLURALS:
+        label = f"{first[:-1]}{space}{rest}"
+    return f"{number:10d} {label}"
