@@ -83,16 +83,28 @@ def optimize(
     wanted.aa_pipeline, wanted.debug_pass_manager = options.aa_pipeline, options.debug_pass_manager
     wanted.verify_each, wanted.pass_plugins = options.verify_each, list(options.pass_plugins)
     wanted.remarks, wanted.at = remarks.core, list(at.items())
-    check = partial(raise_failure, passes) if passes is not None else _nothing
     limit = deadline_of("optimize", isolated, deadline)
+    _run(module, text, wanted, advisors, passes, limit)
+    if passes is not None:
+        warn_of_optnone(module, (text, *at.values()))
+
+
+def _run(
+    module: Module,
+    text: str,
+    wanted: _core.PipelineOptions,
+    advisors: Advisors,
+    passes: _core.Passes | None,
+    limit: float | None,
+) -> None:
+    """Run the pipeline with the advisors, and with those made for runners that were given in their place."""
+    check = partial(raise_failure, passes) if passes is not None else _nothing
     with ExitStack() as stack:
         asked = [_advisor(each, stack) for each in listed(advisors)]
         try:
             run_pipeline(module, text, wanted, asked, passes, check, limit)
         except InputError as error:
             raise with_suggestion(error) from error.__cause__
-    if passes is not None:
-        warn_of_optnone(module, (text, *at.values()))
 
 
 def _pipeline_text(pipeline: str | int) -> str:

@@ -172,7 +172,8 @@ def test_the_default_is_computed_only_when_called(program: Path) -> None:
 
 def test_a_tensor_that_is_not_bound_is_computed_when_asked_for(program: Path, custom: list[str]) -> None:
     def decide(obs: Observation) -> object:
-        assert "callee_name_length" not in obs
+        assert "callee_name_length" in obs
+        assert "callee_name_length" not in list(obs)
         if not custom:
             assert obs["callee_name_length"] == [len(obs.site.callee.name)]  # type: ignore[attr-defined]
             pair = obs["shape_pair"]
