@@ -13,6 +13,7 @@ import threading
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from passpilot.cli.outputs import prepare
 from passpilot.cli.parser import Parser, record
 from passpilot.passes.points import search_point
 from passpilot.plugin.extras import needs
@@ -81,6 +82,7 @@ def make_parser() -> Parser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; ends with 0, its FIFOs removed, on the signals of `stop_on_signals`."""
+    prepare()
     options = _parsed(argv)
     for file in options.load:
         load_file(file)

@@ -37,7 +37,8 @@ PAGES: Final = {
     "advisors": (
         "Advisors",
         "An advisor connects a runner with one of LLVM's own decision points.",
-        "InlineAdvisor EvictAdvisor PriorityAdvisor DO_NOT_EVICT",
+        "InlineAdvisor EvictAdvisor PriorityAdvisor DO_NOT_EVICT"
+        " passes.inline.InlineStats passes.evict.EvictStats",
     ),
     "points": (
         "Decision points",
@@ -57,10 +58,14 @@ PAGES: Final = {
     "learning": (
         "Logs and episodes",
         "What a trainer reads, drives and writes.",
-        "read_log name_columns CompilerClient Phases",
+        "read_log features.log.reader.LogReader features.log.reader.LoggedDecision name_columns"
+        " CompilerClient Phases",
     ),
 }
-"""The pages of the names in `dir(passpilot)`: title, first sentence, names."""
+"""The pages of the names in `dir(passpilot)`: title, first sentence, names.
+
+A name with a dot is no public name; users meet its objects as results.
+"""
 
 MODULES: Final = {
     "llvm": "Registers passes in Python for LLVM's pipelines; see [the guide](../passes.md).",
@@ -85,9 +90,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         PluginError: a public name is on no page, or something public has no docstring.
     """
     wanted = {*dir(passpilot)} - {"__version__", *exported("errors")}
-    shown = {*MODULES, *(name for *_, names in PAGES.values() for name in names.split())}
-    if wanted != shown:
-        differ = ", ".join(sorted(wanted ^ shown))
+    placed = {name for *_, names in PAGES.values() for name in names.split() if "." not in name}
+    ours = {*MODULES, *placed}
+    if wanted != ours:
+        differ = ", ".join(sorted(wanted ^ ours))
         raise PluginError(f"tools/site.py: expected the names of dir(passpilot), got others: {differ}")
     package = griffe.load("passpilot", search_paths=[TYPED])
     assert isinstance(package, griffe.Module)
@@ -167,12 +173,22 @@ def undocumented(item: Item, path: str) -> Iterator[str]:
 
 def index(package: griffe.Module) -> str:
     """The table of all public names."""
-    rows = ["# Public names", "", "All names that `dir(passpilot)` lists, and those of its modules.", ""]
+    rows = [
+        "# Public names",
+        "",
+        "All names that `dir(passpilot)` lists, those of its modules, and classes of results.",
+        "",
+    ]
     for page in reference():
         rows += [f"## {page.title}", "", page.sentence, "", "| name | what it is |", "|---|---|"]
-        rows += [f"| [`{name}`][passpilot.{name}] | {summary(package[name])} |" for name in page.names]
+        rows += [f"| [`{shown(name)}`][passpilot.{name}] | {summary(package[name])} |" for name in page.names]
         rows.append("")
     return "\n".join(rows)
+
+
+def shown(name: str) -> str:
+    """A name as users write it: with a public module, but without the module where a result's class is."""
+    return name if name.partition(".")[0] in MODULES else name.rpartition(".")[2]
 
 
 def summary(item: Item) -> str:

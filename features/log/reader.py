@@ -71,14 +71,23 @@ class LoggedDecision:
     """
 
     context: str
+    """The name of what was compiled; for register allocation the function."""
     index: int
+    """The number of the decision in its context, from 0."""
     caller: str
+    """The name of the calling function."""
     callee: str
+    """The name of the called function."""
     location: str
+    """The place in the source, as ``file:line:column``."""
     register: str
+    """The live range that needed a register."""
     registers: tuple[str, ...]
+    """The physical registers of an eviction's columns."""
     tensors: Tensors
+    """The features, the default and the advice, by name."""
     score: NDArray[np.generic] | None
+    """The reward, in logs that have one."""
 
 
 class LogReader:
@@ -90,10 +99,13 @@ class LogReader:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path: Final = Path(path)
+        """The file."""
         with LogStream(self.path) as stream:
             features, score = read_header(stream)
         self.features: Final = features
+        """The tensors of a decision; the last one is the advice."""
         self.score: Final = score
+        """The tensor of the reward; None in a log without rewards."""
         self._table: Final = _Table(features)
         self._score_table: Final = _Table((score,) if score else ())
 

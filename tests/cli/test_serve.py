@@ -27,6 +27,8 @@ from passpilot.plugin.errors import (
 from passpilot.runners.remote import fifo
 from passpilot.runners.remote.fifo import Listener
 from passpilot.runners.serving.pipe_server import PipeServer
+from tests.command import passpilot
+from tests.runners.aot.models import small_mlp
 from tests.runners.remote.remote import Remote
 from tests.runners.serving.serving import client, ended, names_at, other_client, reached, said_by, served
 
@@ -379,3 +381,12 @@ def test_killed_client_process(base: str) -> None:
             child.kill()
         with client(base) as runner:
             assert runner.evaluate() == 1
+
+
+def test_a_warning_is_one_line_in_our_form(tmp_path: Path) -> None:
+    """A model that names no columns, and a refusal behind it, so that the server ends by itself."""
+    (tmp_path / "m.onnx").write_bytes(small_mlp(named=False).SerializeToString())
+    done = passpilot("serve", "onnx:m.onnx?map=x:*", "--pipe", "none/ch", cwd=tmp_path)
+    first, second = done.err.splitlines()
+    assert first.startswith("passpilot: warning: model m.onnx: input 'x': expected the names of its columns")
+    assert second.startswith("passpilot: error: ")

@@ -26,6 +26,7 @@ using MapRow = std::tuple<std::string, std::vector<std::string>, bool>;
 
 std::vector<InputMap> mapsOf(const std::vector<MapRow> &Rows) {
   std::vector<InputMap> Maps;
+  Maps.reserve(Rows.size());
   for (const auto &[Input, Features, All] : Rows)
     Maps.push_back({Input, Features, All});
   return Maps;
