@@ -53,6 +53,7 @@ SLIPS: Final = {
     "opt in.ll -passes=function(instcombin)": (1, "instcombin'; did you mean 'instcombine'?"),
     "opt in.ll -passes=function(instcombin<x>)": (1, "; did you mean 'instcombine'?"),
     "opt in.ll -passes=cgscc(inlin)": (1, "inlin'; did you mean 'inline'?"),
+    "mlir-opt in.mlir --pass-pipeline=builtin.module(advised-inlin)": (1, "; did you mean 'advised-inline'?"),
     "llc in.ll --report -filetype=obj": (
         2,
         "llc: --report: expected F.json, got the option -filetype=obj; "
@@ -69,6 +70,7 @@ SLIPS: Final = {
 def test_a_slip(command: str, tmp_path: Path) -> None:
     (tmp_path / "in.ll").write_text(program(2))
     (tmp_path / "passes.py").write_text(LOAD)
+    (tmp_path / "in.mlir").write_text("")
     code, told = SLIPS[command]
     assert told in refused(*command.split(), cwd=tmp_path, code=code)
 
