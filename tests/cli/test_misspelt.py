@@ -53,7 +53,6 @@ SLIPS: Final = {
     "opt in.ll -passes=function(instcombin)": (1, "instcombin'; did you mean 'instcombine'?"),
     "opt in.ll -passes=function(instcombin<x>)": (1, "; did you mean 'instcombine'?"),
     "opt in.ll -passes=cgscc(inlin)": (1, "inlin'; did you mean 'inline'?"),
-    "mlir-opt in.mlir --pass-pipeline=builtin.module(advised-inlin)": (1, "; did you mean 'advised-inline'?"),
     "llc in.ll --report -filetype=obj": (
         2,
         "llc: --report: expected F.json, got the option -filetype=obj; "
@@ -70,9 +69,15 @@ SLIPS: Final = {
 def test_a_slip(command: str, tmp_path: Path) -> None:
     (tmp_path / "in.ll").write_text(program(2))
     (tmp_path / "passes.py").write_text(LOAD)
-    (tmp_path / "in.mlir").write_text("")
     code, told = SLIPS[command]
     assert told in refused(*command.split(), cwd=tmp_path, code=code)
+
+
+def test_a_misspelt_pass_of_mlir(tmp_path: Path) -> None:
+    (tmp_path / "in.mlir").write_text("")
+    done = passpilot("mlir-opt", "in.mlir", "--pass-pipeline=builtin.module(advised-inlin)", cwd=tmp_path)
+    assert done.code == 1
+    assert "a name that nobody has registered; did you mean 'advised-inline'?\n" in done.err
 
 
 def test_names_that_are_like_nothing_get_no_suggestion(tmp_path: Path) -> None:
