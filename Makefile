@@ -11,7 +11,7 @@ UNDER_ADDRESS := tests/plugin tests/passes/inline tests/passes/allocation tests/
 UNDER_THREAD := tests/plugin/native/c tests/plugin/native/stock/test_lld.py tests/plugin/test_lifetime.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build setup-test lint format types pytest lit docs corpus bench soak sanitize clean
+.PHONY: help demo test build setup-test lint format types pytest lit docs corpus bench soak sanitize wheel clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -72,6 +72,9 @@ sanitize: ## tests with the core under AddressSanitizer and UBSan, then under Th
 	tools/sanitize.sh address -n $(JOBS) $(UNDER_ADDRESS)
 	tools/sanitize.sh address -m soak tests/plugin/ir/test_fuzz.py
 	tools/sanitize.sh thread $(UNDER_THREAD)
+
+wheel: setup-test ## dist/: wheels that need no LLVM on the system, and the sdist
+	$(PY) tools/wheels.py
 
 clean: ## remove what was built; the corpus stays in the user's cache
 	rm -rf .venv build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from passpilot.features.catalogue import COMMANDS, COMMON, HOOKED, hooked
 from passpilot.plugin.errors import UsageError
@@ -22,8 +21,7 @@ POINTS_OF: Final[Mapping[str, tuple[str, ...]]] = {
 """LLVM's decision points that each command reaches."""
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(NamedTuple):
     """The values of a command's advice flags."""
 
     command: str

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.cli.parser import Parser, record
 from passpilot.passes.points import search_point
@@ -29,8 +28,7 @@ link into any program, .ll is the optimized LLVM IR.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class AotOptions:
+class AotOptions(NamedTuple):
     """The command line of `passpilot aot`."""
 
     model: str | None

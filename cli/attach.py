@@ -11,8 +11,7 @@ from __future__ import annotations
 import sys
 import warnings
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from passpilot.cli.llvm_options import joined
 from passpilot.cli.options_table import RUNNERS
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
     from passpilot.runners.attach.answers import Answers
 
 
-@dataclass(frozen=True, slots=True)
-class AttachOptions:
+class AttachOptions(NamedTuple):
     """The part of the command line before the compiler's."""
 
     runners: Mapping[str, str]

@@ -7,7 +7,6 @@ import argparse
 import os
 import tempfile
 import warnings
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
@@ -157,7 +156,7 @@ def _compared(options: CompareOptions, llvm: Sequence[str]) -> Comparison:
 def _contenders(asked: Sequence[Advice]) -> list[Contender]:
     """LLVM's own decisions at all points that are compared, then a contender for each runner."""
     points = tuple(dict.fromkeys(point for advice in asked for point in advice.runners))
-    alone = replace(asked[0], runners=dict.fromkeys(points, "default"), keywords={})
+    alone = asked[0]._replace(runners=dict.fromkeys(points, "default"), keywords={})
     return [
         Contender(BASELINE, points, partial(_advisors, alone)),
         *(Contender(_name(each), tuple(each.runners), partial(_advisors, each)) for each in asked),
@@ -171,7 +170,7 @@ def _name(advice: Advice) -> str:
 
 
 def _advisors(advice: Advice, logs: Mapping[str, str]) -> Sequence[AdvisorLike]:
-    made = make_advisors(replace(advice, log=tuple(f"{point}={path}" for point, path in logs.items())))
+    made = make_advisors(advice._replace(log=tuple(f"{point}={path}" for point, path in logs.items())))
     for advisor in made:
         if isinstance(advisor, Advisor):
             advisor.may_idle = True  # among several modules, one without decisions is no mistake

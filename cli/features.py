@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from passpilot.cli.outputs import quiet_pipe
 from passpilot.cli.parser import Parser, record
@@ -26,8 +25,7 @@ example:
 """
 
 
-@dataclass(frozen=True, slots=True)
-class FeaturesOptions:
+class FeaturesOptions(NamedTuple):
     """The command line of `passpilot features`."""
 
     point: str

@@ -8,8 +8,7 @@ import os
 import re
 import sys
 import warnings
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.cli.advice import Advice, close_advisors, log_paths, make_advisors, runner_specs
 from passpilot.cli.llvm_options import check_text, set_llvm_options, split_options
@@ -45,8 +44,7 @@ All other options are LLVM's own, as in llc: -mcpu=znver4, -mattr=+avx2, -march=
 {RUNNERS}"""
 
 
-@dataclass(frozen=True, slots=True)
-class AssemblyOptions:
+class AssemblyOptions(NamedTuple):
     """Options of assembly output and of inline assembly."""
 
     asm_verbose: bool
@@ -73,8 +71,7 @@ class AssemblyOptions:
         add("M", dest="printer_options", action="append", default=[], metavar="OPT", help="for the printer")
 
 
-@dataclass(frozen=True, slots=True)
-class LlcOptions:
+class LlcOptions(NamedTuple):
     """The command line of `passpilot llc` without LLVM's own options."""
 
     module: ModuleOptions
@@ -200,7 +197,7 @@ def _run(options: LlcOptions, llvm: list[str]) -> int:
         discard_value_names=options.discard_value_names,
         for_codegen=True,
     )
-    options = replace(options, output=options.output or _default_output(options, module))
+    options = options._replace(output=options.output or _default_output(options, module))
     _check(options)
     if options.report_mca:
         return _measured(options, module, level, llvm)
@@ -214,10 +211,10 @@ def _measured(options: LlcOptions, module: Module, level: int, llvm: list[str]) 
 
     with tempfile.TemporaryDirectory(prefix="passpilot-") as folder:
         logs = _log_paths(options.advice, folder)
-        logging = replace(options.advice, log=tuple(f"{point}={path}" for point, path in logs.items()))
+        logging = options.advice._replace(log=tuple(f"{point}={path}" for point, path in logs.items()))
         runners = {point: f"replay:{path}" for point, path in logs.items()}
-        replaying = replace(options.advice, runners=runners, advise=(), log=())
-        _advised(replace(options, advice=logging), module, level, _Measuring(llvm, replaying))
+        replaying = options.advice._replace(runners=runners, advise=(), log=())
+        _advised(options._replace(advice=logging), module, level, _Measuring(llvm, replaying))
     return 0
 
 
@@ -248,8 +245,7 @@ def _check(options: LlcOptions) -> None:
         raise UsageError("llc: --report-mca: expected a report to add to, got none; add --report=F.json")
 
 
-@dataclass(frozen=True, slots=True)
-class _Measuring:
+class _Measuring(NamedTuple):
     """What a report needs besides the options of the compilation."""
 
     llvm: list[str]

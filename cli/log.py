@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import csv
 import sys
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from passpilot.cli.outputs import quiet_pipe
 from passpilot.cli.parser import Parser, count_of, record
@@ -29,8 +28,7 @@ examples:
 """
 
 
-@dataclass(frozen=True, slots=True)
-class LogOptions:
+class LogOptions(NamedTuple):
     """The command line of `passpilot log show`."""
 
     files: tuple[str, ...]
@@ -39,8 +37,7 @@ class LogOptions:
     limit: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class LogDiffOptions:
+class LogDiffOptions(NamedTuple):
     """The command line of `passpilot log diff`."""
 
     first: str

@@ -6,9 +6,8 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from passpilot.cli.advice import Advice, close_advisors, load_files, make_advisors
 from passpilot.cli.llvm_options import check_text
@@ -44,8 +43,7 @@ FAILURES: Final = (InputError, CompilationError, PassError)
 BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
-@dataclass(frozen=True, slots=True)
-class PrintingOptions:
+class PrintingOptions(NamedTuple):
     """The flags that control how and when the IR is printed."""
 
     mlir_print_op_generic: bool
@@ -94,8 +92,7 @@ class PrintingOptions:
         return wanted if any(wanted.values()) else {}
 
 
-@dataclass(frozen=True, slots=True)
-class MlirOptOptions:
+class MlirOptOptions(NamedTuple):
     """The command line of `passpilot mlir-opt`."""
 
     printing: PrintingOptions
@@ -212,8 +209,7 @@ def _pass_options(parser: Parser) -> None:
     add("mlir-disable-threading", action="store_true", help="run in one thread")
 
 
-@dataclass(frozen=True, slots=True)
-class _Compilation:
+class _Compilation(NamedTuple):
     """The common settings for all parts of an input."""
 
     options: MlirOptOptions

@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from passpilot.cli.parser import Parser
     from passpilot.plugin.compile import Remarks
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleOptions:
+class ModuleOptions(NamedTuple):
     """The input, and options for the whole module."""
 
     input: str
@@ -34,8 +32,7 @@ class ModuleOptions:
         add("disable-verify", action="store_true", help="do not run the verifier")
 
 
-@dataclass(frozen=True, slots=True)
-class RemarkOptions:
+class RemarkOptions(NamedTuple):
     """The flags of remark files."""
 
     pass_remarks_output: str

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.cli.advice import Advice, close_advisors, load_files, make_advisors
 from passpilot.cli.llvm_options import check_text, set_llvm_options, split_options
@@ -30,8 +29,7 @@ All other options are LLVM's own, as in opt: -inline-threshold=50, -pass-remarks
 {RUNNERS}"""
 
 
-@dataclass(frozen=True, slots=True)
-class OptOptions:
+class OptOptions(NamedTuple):
     """The command line of `passpilot opt` without LLVM's own options."""
 
     module: ModuleOptions

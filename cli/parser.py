@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`Parser`: parses command lines as LLVM's tools do: options with one or two dashes, errors of one line.
 
-`record` puts the parsed values into a frozen dataclass, so that only parsers use argparse.
+`record` puts the parsed values into a named tuple, so that only parsers use argparse. Options are
+named tuples because `dataclasses` imports `inspect`, which takes a fifth of a command's start.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import argparse
 import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, TypeVar
 
 from passpilot.cli.options_table import options_of
 from passpilot.plugin.errors import UsageError
@@ -18,11 +19,9 @@ from passpilot.plugin.failures import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from _typeshed import DataclassInstance
-
     from passpilot.cli.options_table import Door
 
-    Record = TypeVar("Record", bound=DataclassInstance)
+    Record = TypeVar("Record", bound=NamedTuple)
 
 _GROUPS: Final = ("positional arguments", "advice", "options")
 """The first groups of a help text, in order."""
@@ -155,7 +154,7 @@ def _values(parsed: argparse.Namespace) -> dict[str, object]:
 
 
 def record(kind: type[Record], values: Mapping[str, object], **parts: object) -> Record:
-    """Make a dataclass from the values with the names of its fields; `parts` override values."""
+    """Make a named tuple from the values with the names of its fields; `parts` override values."""
     make: Callable[..., Record] = kind
     whole = {**values, **parts}
-    return make(**{name: whole[name] for name in kind.__dataclass_fields__})
+    return make(**{name: whole[name] for name in kind._fields})

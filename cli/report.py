@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from passpilot.cli.outputs import quiet_pipe
 from passpilot.cli.parser import Parser, count_of, record
@@ -19,8 +18,7 @@ example:
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ReportOptions:
+class ReportOptions(NamedTuple):
     """The command line of `passpilot report`."""
 
     file: str

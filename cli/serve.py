@@ -10,8 +10,7 @@ import contextlib
 import os
 import sys
 import threading
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.cli.outputs import prepare
 from passpilot.cli.parser import Parser, record
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
 _PATIENCE: Final = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class ServeOptions:
+class ServeOptions(NamedTuple):
     """The command line of `passpilot serve`; either `pipe` or `grpc` is None."""
 
     runner: str
@@ -86,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parsed(argv)
     for file in options.load:
         load_file(file)
-    options = replace(options, point=search_point(options.point).name)
+    options = options._replace(point=search_point(options.point).name)
     tally = Tally(_notice, verbose=options.verbose)
     with contextlib.suppress(Stopped), stop_on_signals() as stopping:
         if options.pipe is not None:

@@ -9,8 +9,7 @@ import math
 import os
 import secrets
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from passpilot.cli.parser import Parser, record
 from passpilot.plugin.errors import UsageError
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-@dataclass(frozen=True, slots=True)
-class ServeCompilerOptions:
+class ServeCompilerOptions(NamedTuple):
     """The command line of `passpilot serve-compiler`."""
 
     grpc: str

@@ -88,7 +88,7 @@ bool readAdvice(PyObject *Value, const Domain &D, Advice &Answer) {
   if (PyLong_Check(Value))
     return readInteger(Value, D, Answer);
   if (D.Kind == DomainKind::Number && PyFloat_Check(Value)) {
-    Answer.Number = PyFloat_AS_DOUBLE(Value);
+    Answer.Number = PyFloat_AsDouble(Value);
     return true;
   }
   return readBuffer(Value, D, Answer);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <dlfcn.h>
 #include <thread>
 
 namespace passpilot {
@@ -25,13 +26,18 @@ ReleasedGIL::~ReleasedGIL() {
   --OwnRuns;
 }
 
-bool interpreterEnds() {
-#if PY_VERSION_HEX >= 0x030d0000
-  return Ending || Py_IsFinalizing();
-#else
-  return Ending || _Py_IsFinalizing();
-#endif
+/// Python's own answer; it is in the stable ABI only since 3.13.
+static bool finalizing() {
+  using Function = int();
+  static auto *const Ask = [] {
+    void *New = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
+    void *Old = dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
+    return reinterpret_cast<Function *>(New ? New : Old);
+  }();
+  return Ask();
 }
+
+bool interpreterEnds() { return Ending || finalizing(); }
 
 void endRuns() {
   Ending = true;

@@ -189,12 +189,11 @@ void bindValue(nb::module_ &M) {
       .def("__repr__",
            [](nb::handle Self) {
              const ValueRef &R = nb::cast<const ValueRef &>(Self);
-             const llvm::StringRef Class = Py_TYPE(Self.ptr())->tp_name;
-             const llvm::StringRef Noun = Class.substr(Class.rfind('.') + 1);
+             const std::string Class =
+                 nb::cast<std::string>(Self.type().attr("__name__"));
              if (!R.peek() || R.O.H->busy())
-               return text("<" + Noun.str() + ", erased>");
-             return text("<" + Noun.str() + " " + printedOperand(*R.peek()) +
-                         ">");
+               return text("<" + Class + ", erased>");
+             return text("<" + Class + " " + printedOperand(*R.peek()) + ">");
            })
       .def("__eq__", &equals, nb::arg("other").none(),
            nb::sig("def __eq__(self, other: object) -> bool"))

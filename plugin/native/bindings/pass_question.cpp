@@ -123,11 +123,13 @@ bool storeLists(PyObject *Value, const TensorSpec &S, size_t Dim, char *&To) {
     To += scalarSize(S.Type);
     return Good;
   }
-  if ((!PyList_Check(Value) && !PyTuple_Check(Value)) ||
-      PySequence_Fast_GET_SIZE(Value) != S.Shape[Dim])
+  const bool IsList = PyList_Check(Value);
+  if ((!IsList && !PyTuple_Check(Value)) ||
+      (IsList ? PyList_Size : PyTuple_Size)(Value) != S.Shape[Dim])
     return false;
+  auto *const At = IsList ? PyList_GetItem : PyTuple_GetItem; // borrowed
   for (int64_t I = 0; I < S.Shape[Dim]; ++I)
-    if (!storeLists(PySequence_Fast_GET_ITEM(Value, I), S, Dim + 1, To))
+    if (!storeLists(At(Value, I), S, Dim + 1, To))
       return false;
   return true;
 }

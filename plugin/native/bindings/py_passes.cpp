@@ -76,8 +76,8 @@ PassResult runBody(PyPasses &Mine, const nb::object &Run,
     PassAccess Access = accessOf(H, Unit);
     Access.Passes = &Mine.Passes;
     Access.Unit = &Unit;
-    nb::object Answer =
-        nb::steal(PyObject_CallOneArg(Run.ptr(), argumentOf(H, Unit).ptr()));
+    nb::object Answer = nb::steal(PyObject_CallFunctionObjArgs(
+        Run.ptr(), argumentOf(H, Unit).ptr(), nullptr));
     if (!Answer.is_valid())
       throw nb::python_error();
     R.Preserved = Access.Preserved;

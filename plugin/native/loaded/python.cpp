@@ -23,35 +23,53 @@ namespace passpilot {
 
 namespace {
 
-const std::string Version = PASSPILOT_PYTHON_VERSION; // such as "3.11"
-
 extern "C" void passpilotTell(Messages *Teller, const char *Kind,
                               const char *Text, size_t Size, const char *File,
                               int Line, int Column) {
   Teller->push_back({Kind, {Text, Size}, File, Line, Column});
 }
 
-/// The Python program of the environment that this plugin is installed in, else
-/// of the build. From its path, the library finds the packages.
-std::string program() {
+/// A Python installation.
+struct Installation {
+  std::string Version; ///< such as "3.11"
+  fs::path Program;    ///< from its path, the library finds the packages
+};
+
+/// The first of the files that exists; empty if none does.
+fs::path firstFile(std::initializer_list<fs::path> Files) {
   std::error_code Ignored;
-  for (fs::path Folder = pluginFolder(); Folder.has_relative_path();
-       Folder = Folder.parent_path())
-    if (fs::path Program = Folder / "bin" / ("python" + Version);
-        fs::exists(Program, Ignored))
-      return Program.string();
-  return (fs::path(PASSPILOT_PYTHON_LIBDIR).parent_path() / "bin" /
-          ("python" + Version))
-      .string();
+  for (const fs::path &File : Files)
+    if (fs::is_regular_file(File, Ignored))
+      return File;
+  return {};
 }
 
-/// Opens the library of the interpreter at \p Program, which may be a link in a
-/// virtual environment.
-void *openLibrary(const std::string &Program) {
-  const std::string Name = "libpython" + Version + ".so.1.0";
+/// The Python that this library is installed for, as in
+/// lib/python3.11/site-packages; in a build folder, the Python of the build.
+/// With `pip install --user` there is no program beside the packages.
+Installation installation() {
+  const fs::path Built = fs::path(PASSPILOT_PYTHON_LIBDIR).parent_path();
+  for (fs::path Folder = pluginFolder(); Folder.has_relative_path();
+       Folder = Folder.parent_path())
+    if (const std::string Name = Folder.filename().string();
+        Name.rfind("python3.", 0) == 0) {
+      const fs::path Prefix = Folder.parent_path().parent_path();
+      return {
+          Name.substr(sizeof "python" - 1),
+          firstFile({Prefix / "bin" / Name, fs::path("/usr/bin") / Name,
+                     fs::path("/usr/local/bin") / Name, Built / "bin" / Name})};
+    }
+  return {PASSPILOT_PYTHON_VERSION,
+          Built / "bin" / "python" PASSPILOT_PYTHON_VERSION};
+}
+
+/// Opens an installation's library; its program may be a link in a virtual
+/// environment.
+void *openLibrary(const Installation &Python) {
+  const std::string Name = "libpython" + Python.Version + ".so.1.0";
   std::error_code Ignored;
   const fs::path Prefix =
-      fs::canonical(Program, Ignored).parent_path().parent_path();
+      fs::canonical(Python.Program, Ignored).parent_path().parent_path();
   for (const std::string &Place :
        {(Prefix / "lib" / Name).string(), Name,
         std::string(PASSPILOT_PYTHON_LIBDIR "/") + Name})
@@ -119,15 +137,19 @@ public:
     Before.coerce_c_locale = 0; // it calls setenv(); UTF-8 mode does the rest
     PyStatus Status =
         find<decltype(Py_PreInitialize)>("Py_PreInitialize")(&Before);
-    PyConfig Config;
-    find<decltype(PyConfig_InitPythonConfig)>("PyConfig_InitPythonConfig")(
-        &Config);
-    Config.install_signal_handlers = 0;
+    // The versions' PyConfig differ in size, and in all fields but the first.
+    union {
+      PyConfig Config;
+      char Room[4096];
+    };
     auto *Failed = find<decltype(PyStatus_Exception)>("PyStatus_Exception");
     if (!Failed(Status))
-      Status =
-          find<decltype(PyConfig_SetBytesString)>("PyConfig_SetBytesString")(
-              &Config, &Config.program_name, Program.c_str());
+      find<void(const wchar_t *)>("Py_SetProgramName")(
+          find<decltype(Py_DecodeLocale)>("Py_DecodeLocale")(Program.c_str(),
+                                                             nullptr));
+    find<decltype(PyConfig_InitPythonConfig)>("PyConfig_InitPythonConfig")(
+        &Config);
+    Config.install_signal_handlers = 0; // one of the first
     if (!Failed(Status))
       Status = find<decltype(Py_InitializeFromConfig)>(
           "Py_InitializeFromConfig")(&Config);
@@ -186,18 +208,19 @@ bool start(Messages &Told) {
   Interpreter Present(RTLD_DEFAULT); // if the host is Python, or embeds it
   if (Present.runs())
     return connect(Present, Told);
-  const std::string Program = program();
-  void *Library = openLibrary(Program);
+  const Installation Python = installation();
+  void *Library = openLibrary(Python);
   if (!Library) {
-    Told.push_back({"error", "passpilot: expected libpython" + Version +
+    Told.push_back({"error", "passpilot: expected libpython" + Python.Version +
                                  ".so.1.0 for runners and passes in Python, "
                                  "got none; sudo apt-get install libpython" +
-                                 Version});
+                                 Python.Version});
     return false;
   }
   Interpreter Ours(Library);
-  if (const std::string Why = Ours.start(Program); !Why.empty()) {
-    Told.push_back({"error", "passpilot: expected " + Program +
+  if (const std::string Why = Ours.start(Python.Program.string());
+      !Why.empty()) {
+    Told.push_back({"error", "passpilot: expected " + Python.Program.string() +
                                  " to start, got: " + Why +
                                  "; look at PYTHONHOME and PYTHONPATH"});
     return false;

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The wheels on Debian systems without LLVM, used by an ordinary user.
+
+Each system is a chroot that mmdebstrap makes; it has Python and nothing else. The wheels are those in
+dist/, made by `make wheel`; the other packages come from the package index. Needs root and mmdebstrap.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[2]
+LIT: Final = ROOT / "lit_tests"
+DIST: Final = ROOT / "dist"
+SUITES: Final = ("bookworm", "trixie", "sid")
+"""Debian 12, 13, and the newest."""
+
+FIRST_DAY: Final = """
+set -eu
+cd "$HOME"
+python3 --version
+python3 -m venv venv
+. venv/bin/activate
+pip install -q --find-links /files "passpilot[mlir]"
+passpilot doctor
+echo 'def decide(obs): return obs["cost_estimate"][0] < 0 and obs.site.callee.name == "small"' >policy.py
+passpilot opt /files/calls.ll -passes='default<Oz>' --inline=python:policy.py:decide --stats -S -o policy.ll
+passpilot opt /files/calls.ll -O2 --inline=onnx:/files/decision.onnx -S -o model.ll
+grep -q 'call i32 @big' model.ll
+! grep -q 'call i32 @small' model.ll
+passpilot llc /files/crowd.ll -mcpu=core2 --evict=random:7 --stats -o crowd.s
+grep -q crowd: crowd.s
+passpilot mlir-opt /files/calls.mlir --inline=const:1 -o calls.mlir \\
+  --pass-pipeline='builtin.module(advised-inline)'
+grep -q func.func calls.mlir
+passpilot plugin-path
+"""
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheels, and the inputs of the commands."""
+    if not list(DIST.glob("passpilot-*.whl")):
+        subprocess.run([sys.executable, ROOT / "tools/wheels.py"], check=True)
+    folder = tmp_path_factory.mktemp("files")
+    inputs = (LIT / "inline/Inputs/calls.ll", LIT / "mlir/Inputs/calls.mlir")
+    for file in (*DIST.glob("*.whl"), *inputs):
+        shutil.copy(file, folder)
+    crowd = subprocess.run([sys.executable, LIT / "llc/Inputs/crowd.py"], check=True, capture_output=True)
+    (folder / "crowd.ll").write_bytes(crowd.stdout)
+    subprocess.run([sys.executable, LIT / "runners/Inputs/models.py", folder], check=True)
+    return folder
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_first_day(suite: str, files: Path, tmp_path: Path) -> None:
+    system = made(suite, tmp_path / suite)
+    shutil.copytree(files, system / "files")
+    done = as_user(system, FIRST_DAY)
+    assert done.returncode == 0, done.stdout
+    assert "1 yes" in done.stdout, done.stdout
+    print(done.stdout)
+
+
+def made(suite: str, system: Path) -> Path:
+    """Make a system with Python, and with this machine's way to the package index."""
+    packages = "python3,python3-venv,ca-certificates"
+    subprocess.run(
+        ["mmdebstrap", "-q", "--variant=minbase", f"--include={packages}", suite, system], check=True
+    )
+    for name in ("etc/resolv.conf", "etc/ssl/certs/ca-certificates.crt", "etc/pip.conf"):
+        if (file := Path("/", name)).exists():
+            shutil.copy(file.resolve(), system / name)
+    subprocess.run(["chroot", system, "useradd", "--create-home", "user"], check=True)
+    assert not list(system.glob("usr/lib/*/libLLVM*")), "the system has no LLVM"
+    return system
+
+
+def as_user(system: Path, script: str) -> subprocess.CompletedProcess[str]:
+    """Run a script in the system as an ordinary user."""
+    index = {name: value for name, value in os.environ.items() if name in ("PIP_INDEX_URL", "PIP_CERT")}
+    return subprocess.run(
+        ["chroot", "--userspec=user", system, "/bin/sh", "-c", script],
+        env={"PATH": "/usr/bin:/bin", "HOME": "/home/user", "LANG": "C.UTF-8", **index},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=900,
+        check=False,
+    )
