@@ -570,10 +570,10 @@ class NativeRunner:
     def function(inputs: Sequence[TensorSpec], output: TensorSpec, evaluate: int, context: int) -> NativeRunner: ...
 
     @staticmethod
-    def onnx(path: str, model: bytes, library: str, offered: Sequence[TensorSpec], output: TensorSpec, domain: Domain, output_name: str, as_: str, threshold: float, map: Sequence[tuple[str, Sequence[str], bool]]) -> NativeRunner: ...
+    def onnx(path: str, model: bytes, library: str, offered: Sequence[TensorSpec], output: TensorSpec, domain: Domain, output_name: str, as_: str, threshold: float | None, map: Sequence[tuple[str, Sequence[str], bool]]) -> NativeRunner: ...
 
     @staticmethod
-    def aot(path: str, offered: Sequence[TensorSpec], output: TensorSpec, domain: Domain, output_name: str, as_: str, threshold: float, map: Sequence[tuple[str, Sequence[str], bool]]) -> NativeRunner: ...
+    def aot(path: str, offered: Sequence[TensorSpec], output: TensorSpec, domain: Domain, output_name: str, as_: str, threshold: float | None, map: Sequence[tuple[str, Sequence[str], bool]]) -> NativeRunner: ...
 
     @staticmethod
     def score(scorer: NativeRunner, offered: Sequence[TensorSpec], output: TensorSpec, domain: Domain) -> NativeRunner: ...
@@ -689,6 +689,9 @@ class CallSite:
     def ordinal(self) -> int: ...
 
     def module_text(self) -> str: ...
+
+    @property
+    def text(self) -> str: ...
 
     def __str__(self) -> str: ...
 
@@ -851,6 +854,8 @@ class EvictionSite:
     @property
     def ordinal(self) -> int: ...
 
+    def __str__(self) -> str: ...
+
 class PrioritySite:
     @property
     def live_range(self) -> LiveRange: ...
@@ -860,6 +865,8 @@ class PrioritySite:
 
     @property
     def ordinal(self) -> int: ...
+
+    def __str__(self) -> str: ...
 
 class MlirApi:
     """The C API of the installed MLIR bindings."""
@@ -1511,6 +1518,9 @@ class Instruction(Value):
     def move_before(self, other: Instruction) -> None:
         """Moves the instruction before another one of its function."""
 
+    def set_incoming(self, block: BasicBlock, value: Value) -> None:
+        """Replaces the value that a phi has from a predecessor."""
+
     def split_before(self, name: str = '') -> BasicBlock:
         """
         Splits the block before it; returns the new block, which begins with it.
@@ -1705,6 +1715,14 @@ class IRBuilder:
 
     def select(self, condition: Value, a: Value, b: Value, name: str = '') -> Instruction:
         """Inserts a choice between two values of one type."""
+
+    def phi(self, type: Type, incoming: Sequence[tuple[Value, BasicBlock]], name: str = '') -> Instruction:
+        """
+        Inserts a phi at the beginning of the block, with one value from each predecessor.
+        """
+
+    def alloca(self, type: Type, name: str = '') -> Instruction:
+        """Inserts a place on the stack; in a loop, each time a new one."""
 
     def load(self, type: Type, pointer: Value, name: str = '') -> Instruction:
         """Inserts a load of a type."""

@@ -227,8 +227,11 @@ def _meaning(runner: str, options: dict[str, str], point: Point) -> str:
     return known[0] if len(known) == 1 else meaning
 
 
-def _threshold(runner: str, options: dict[str, str]) -> float:
-    text = options.get("threshold", "0.5")
+def _threshold(runner: str, options: dict[str, str]) -> float | None:
+    """The threshold for a probability, if there is one."""
+    text = options.get("threshold")
+    if text is None:
+        return None
     try:
         value = float(text)
     except ValueError:

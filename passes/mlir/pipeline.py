@@ -18,7 +18,7 @@ from passpilot.passes.mlir.text import parse, refused
 from passpilot.passes.python.element import make_pass, raise_again
 from passpilot.passes.python.registry import MLIR
 from passpilot.plugin.errors import CompilationError, InputError, PassError
-from passpilot.plugin.failures import describe_failure
+from passpilot.plugin.failures import describe_failure, did_you_mean
 from passpilot.plugin.mlir import capi as mlir_capi
 from passpilot.plugin.mlir.bindings import bindings
 from passpilot.plugin.mlir.diagnostics import diagnosed
@@ -259,7 +259,8 @@ def _end(element: Element) -> int:
 def _expected(element: Element, told: str) -> str:
     """Shortens MLIR's message about a wrong element to one line."""
     if f"'{element.name}' does not refer to a registered pass" in told:
-        return "expected a pass of MLIR's or one in Python, got a name that nobody has registered"
+        hint = did_you_mean(element.name, MLIR.names())
+        return f"expected a pass of MLIR's or one in Python, got a name that nobody has registered{hint}"
     line = next(line for line in told.splitlines() if line.strip())
     line = line.rpartition("error: ")[2].removeprefix("<Pass-Options-Parser>").strip(": ")
     return f"expected what MLIR takes, got: {line}"

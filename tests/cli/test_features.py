@@ -91,7 +91,7 @@ def test_missing_file_is_refused() -> None:
         main(["--load", "absent.py"])
 
 
-@pytest.mark.parametrize("arguments", [["--jso"], ["extra"]])
+@pytest.mark.parametrize("arguments", [["--colour"], ["extra"]])
 def test_usage_errors_exit_with_2(arguments: list[str]) -> None:
     with pytest.raises(UsageError, match=r"^features: .*; see `passpilot features --help`$") as caught:
         main(arguments)

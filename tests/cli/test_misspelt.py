@@ -73,6 +73,13 @@ def test_a_slip(command: str, tmp_path: Path) -> None:
     assert told in refused(*command.split(), cwd=tmp_path, code=code)
 
 
+def test_a_misspelt_pass_of_mlir(tmp_path: Path) -> None:
+    (tmp_path / "in.mlir").write_text("")
+    done = passpilot("mlir-opt", "in.mlir", "--pass-pipeline=builtin.module(advised-inlin)", cwd=tmp_path)
+    assert done.code == 1
+    assert "a name that nobody has registered; did you mean 'advised-inline'?\n" in done.err
+
+
 def test_names_that_are_like_nothing_get_no_suggestion(tmp_path: Path) -> None:
     (tmp_path / "in.ll").write_text(program(2))
     for command in ("zzz in.ll", "opt in.ll -passes=zzz", "opt in.ll --inline=zzz:1", "log show --zzz x"):

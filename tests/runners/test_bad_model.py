@@ -68,7 +68,7 @@ def test_a_folder(folder: Path) -> None:
 )
 def test_not_onnx(folder: Path, content: bytes) -> None:
     (folder / "m.onnx").write_bytes(content)
-    refusal(folder)
+    assert "model m.onnx: expected an ONNX model that onnxruntime loads, got: " in refusal(folder)
 
 
 @pytest.mark.parametrize("quarters", [1, 2, 3])

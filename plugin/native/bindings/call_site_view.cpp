@@ -37,11 +37,24 @@ FunctionView functionOf(const CallSite &S, llvm::Function *F) {
   return FunctionView(S, F);
 }
 
+std::string placeText(const SourceLocation &L) {
+  return L.File + ":" + std::to_string(L.Line) + ":" + std::to_string(L.Column);
+}
+
 std::vector<ArgumentView> argumentsOf(const CallSite &S) {
   std::vector<ArgumentView> V;
   for (unsigned I = 0, E = S.site().arg_size(); I < E; ++I)
     V.push_back(ArgumentView(S, I));
   return V;
+}
+
+/// "f -> g at a.c:3:7", without the place if there is no debug information.
+std::string described(const CallSite &S) {
+  const llvm::CallBase &Call = S.site();
+  const auto Chain = locationChain(Call);
+  std::string Text = Call.getCaller()->getName().str() + " -> " +
+                     Call.getCalledFunction()->getName().str();
+  return Chain.empty() ? Text : Text + " at " + placeText(Chain.front());
 }
 
 void bindSourceLocation(nb::module_ &M) {
@@ -56,10 +69,7 @@ void bindSourceLocation(nb::module_ &M) {
       .def_ro("line", &SourceLocation::Line, "The line, from 1; 0 if unknown.")
       .def_ro("column", &SourceLocation::Column,
               "The column, from 1; 0 if unknown.")
-      .def("__repr__", [](const SourceLocation &L) {
-        return L.File + ":" + std::to_string(L.Line) + ":" +
-               std::to_string(L.Column);
-      });
+      .def("__repr__", &placeText);
 }
 
 void bindCallSiteFunction(nb::module_ &M) {
@@ -158,7 +168,8 @@ void bindSite(nb::module_ &M) {
              S.site().getModule()->print(OS, nullptr);
              return text(Text);
            })
-      .def("__str__", [](CallSite &S) { return text(printed(S.site())); });
+      .def_prop_ro("text", [](CallSite &S) { return text(printed(S.site())); })
+      .def("__str__", [](CallSite &S) { return text(described(S)); });
 }
 
 } // namespace

@@ -64,6 +64,26 @@ nb::object select(const Builder &B, const ValueRef &Condition,
                               in(B, L, "select"), in(B, R, "select"), Name));
 }
 
+nb::object phi(const Builder &B, const TypeRef &T, nb::sequence In,
+               const std::string &Name) {
+  std::vector<Incoming> All;
+  for (nb::handle Each : In) {
+    const auto [Value, From] =
+        nb::cast<std::pair<nb::object, nb::object>>(Each);
+    All.emplace_back(&in(B, nb::cast<const ValueRef &>(Value), "phi"),
+                     llvm::cast<llvm::BasicBlock>(
+                         &in(B, nb::cast<const BlockRef &>(From), "phi")));
+  }
+  return made(B, insertPhi(B.module(), *B.at().getParent(),
+                           typeIn(B.owner(), T, "phi"), All, Name));
+}
+
+nb::object allocate(const Builder &B, const TypeRef &T,
+                    const std::string &Name) {
+  return made(B, insertAlloca(B.module(), B.at(),
+                              typeIn(B.owner(), T, "alloca"), Name));
+}
+
 nb::object load(const Builder &B, const TypeRef &T, const ValueRef &Pointer,
                 const std::string &Name) {
   return made(B, insertLoad(B.module(), B.at(), typeIn(B.owner(), T, "load"),
@@ -125,6 +145,17 @@ void bindBuilder(nb::module_ &M) {
            nb::sig("def select(self, condition: Value, a: Value, b: Value, "
                    "name: str = '') -> Instruction"),
            "Inserts a choice between two values of one type.")
+      .def("phi", &phi, nb::arg("type"), nb::arg("incoming"),
+           nb::arg("name") = "",
+           nb::sig("def phi(self, type: Type, incoming: "
+                   "Sequence[tuple[Value, BasicBlock]], name: str = '') -> "
+                   "Instruction"),
+           "Inserts a phi at the beginning of the block, with one value from "
+           "each predecessor.")
+      .def("alloca", &allocate, nb::arg("type"), nb::arg("name") = "",
+           nb::sig("def alloca(self, type: Type, name: str = '') -> "
+                   "Instruction"),
+           "Inserts a place on the stack; in a loop, each time a new one.")
       .def("load", &load, nb::arg("type"), nb::arg("pointer"),
            nb::arg("name") = "",
            nb::sig("def load(self, type: Type, pointer: Value, "

@@ -189,6 +189,16 @@ void bindInstructionMutations(nb::class_<InstructionRef, ValueRef> &C) {
           nb::arg("other"),
           "Moves the instruction before another one of its function.")
       .def(
+          "set_incoming",
+          [](InstructionRef &R, const BlockRef &From, const ValueRef &Value) {
+            setIncoming(*R.O.H, of(R),
+                        {&operandIn(R.O, Value, "set_incoming"),
+                         llvm::cast<llvm::BasicBlock>(
+                             &operandIn(R.O, From, "set_incoming"))});
+          },
+          nb::arg("block"), nb::arg("value"),
+          "Replaces the value that a phi has from a predecessor.")
+      .def(
           "split_before",
           [](InstructionRef &R, const std::string &Name) {
             return valueOf(R.O, &splitBefore(*R.O.H, of(R), Name));

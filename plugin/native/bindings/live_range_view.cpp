@@ -90,6 +90,12 @@ std::optional<std::string> assignedTo(const LiveRangeView &V) {
   return Name.empty() ? std::nullopt : std::optional(Name);
 }
 
+/// "live range %12 of f".
+nb::str described(const SiteView &S) {
+  return text("live range " + rangeName(S.asked().Range.reg()) + " of " +
+              S.function().MF.getName().str());
+}
+
 void bindOperand(nb::module_ &M) {
   nb::class_<OperandView>(M, "Operand", nb::type_slots(ViewSlots<OperandView>))
       .def_prop_ro("opcode",
@@ -234,7 +240,8 @@ void bindLiveRange(nb::module_ &M) {
           "32.")
       .def_prop_ro("function",
                    [](EvictionSite &S) { return MachineFunctionView(S); })
-      .def_prop_ro("ordinal", [](EvictionSite &S) { return S.Ordinal; });
+      .def_prop_ro("ordinal", [](EvictionSite &S) { return S.Ordinal; })
+      .def("__str__", [](EvictionSite &S) { return described(S); });
 
   nb::class_<PrioritySite>(M, "PrioritySite",
                            nb::type_slots(ViewSlots<PrioritySite>))
@@ -243,7 +250,8 @@ void bindLiveRange(nb::module_ &M) {
           [](PrioritySite &S) { return LiveRangeView(S, S.asked().Range); })
       .def_prop_ro("function",
                    [](PrioritySite &S) { return MachineFunctionView(S); })
-      .def_prop_ro("ordinal", [](PrioritySite &S) { return S.Ordinal; });
+      .def_prop_ro("ordinal", [](PrioritySite &S) { return S.Ordinal; })
+      .def("__str__", [](PrioritySite &S) { return described(S); });
 
   siteMakers()["evict"] = [](nb::object Owner, PyAdvisor &A) {
     return nb::cast(EvictionSite(std::move(Owner), A));

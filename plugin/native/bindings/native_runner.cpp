@@ -36,7 +36,7 @@ std::unique_ptr<NativeRunner>
 onnx(const std::string &Path, nb::bytes Model, const std::string &Library,
      const std::vector<TensorSpec> &Offered, const TensorSpec &Output,
      const Domain &D, const std::string &OutputName, const std::string &As,
-     double Threshold, const std::vector<MapRow> &Map) {
+     std::optional<double> Threshold, const std::vector<MapRow> &Map) {
   ModelOptions O{OutputName, As, Threshold, mapsOf(Map)};
   std::string Error;
   bool Mismatch = false;
@@ -50,7 +50,8 @@ onnx(const std::string &Path, nb::bytes Model, const std::string &Library,
 std::unique_ptr<NativeRunner>
 aot(const std::string &Path, const std::vector<TensorSpec> &Offered,
     const TensorSpec &Output, const Domain &D, const std::string &OutputName,
-    const std::string &As, double Threshold, const std::vector<MapRow> &Map) {
+    const std::string &As, std::optional<double> Threshold,
+    const std::vector<MapRow> &Map) {
   ModelOptions O{OutputName, As, Threshold, mapsOf(Map)};
   std::string Error;
   bool Mismatch = false;

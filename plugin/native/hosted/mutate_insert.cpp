@@ -155,6 +155,17 @@ Instruction &insertSelect(HostedModule &H, Instruction &Pos, Value &Condition,
   return In.put(SelectInst::Create(&Condition, &A, &B), Name);
 }
 
+Instruction &insertAlloca(HostedModule &H, Instruction &Pos, Type &T,
+                          const std::string &Name) {
+  Insertion In(H, Pos, "alloca", {});
+  if (!isLoadable(T))
+    In.fail("a type of known size", printedType(T));
+  const DataLayout &DL = H.module().getDataLayout();
+  return In.put(new AllocaInst(&T, DL.getAllocaAddrSpace(), nullptr,
+                               DL.getPrefTypeAlign(&T)),
+                Name);
+}
+
 Instruction &insertLoad(HostedModule &H, Instruction &Pos, Type &T,
                         Value &Pointer, const std::string &Name) {
   Insertion In(H, Pos, "load", {&Pointer});

@@ -111,6 +111,15 @@ llvm::GlobalVariable &addGlobal(HostedModule &H, const std::string &Name,
                                 llvm::Type &Type, llvm::Constant *Initializer,
                                 bool IsConstant);
 
+// Phis; each incoming value comes with its predecessor.
+using Incoming = std::pair<llvm::Value *, llvm::BasicBlock *>;
+/// Inserts a phi after those that \p B has.
+llvm::Instruction &insertPhi(HostedModule &H, llvm::BasicBlock &B,
+                             llvm::Type &Type, const std::vector<Incoming> &In,
+                             const std::string &Name);
+/// Replaces the value that comes from a predecessor.
+void setIncoming(HostedModule &H, llvm::Instruction &Phi, const Incoming &In);
+
 // New instructions before \p Pos, with its debug location.
 llvm::Instruction &insertBinary(HostedModule &H, llvm::Instruction &Pos,
                                 const std::string &Opcode, llvm::Value &A,
@@ -124,6 +133,8 @@ llvm::Instruction &insertCast(HostedModule &H, llvm::Instruction &Pos,
 llvm::Instruction &insertSelect(HostedModule &H, llvm::Instruction &Pos,
                                 llvm::Value &Condition, llvm::Value &A,
                                 llvm::Value &B, const std::string &Name);
+llvm::Instruction &insertAlloca(HostedModule &H, llvm::Instruction &Pos,
+                                llvm::Type &Type, const std::string &Name);
 llvm::Instruction &insertLoad(HostedModule &H, llvm::Instruction &Pos,
                               llvm::Type &Type, llvm::Value &Pointer,
                               const std::string &Name);

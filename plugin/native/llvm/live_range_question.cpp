@@ -17,6 +17,15 @@ DecisionPlace LiveRangeQuestion::place() {
   return P;
 }
 
+DecisionPlace EvictQuestion::place() {
+  DecisionPlace P = LiveRangeQuestion::place();
+  Names.clear();
+  for (MCRegister R : Registers)
+    Names += (Names.empty() ? "" : " ") + physicalName(Function, R);
+  P.Registers = Names;
+  return P;
+}
+
 Advice EvictQuestion::defaultAdvice() { return Advice{column(Default())}; }
 
 int64_t EvictQuestion::column(MCRegister Register) const {

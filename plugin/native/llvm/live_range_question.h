@@ -47,12 +47,17 @@ public:
   Advice defaultAdvice() override;
   std::string forbidden(Advice A) override;
   bool nested() const override { return Nested; }
+  /// Names the registers of the columns, too.
+  DecisionPlace place() override;
   /// The column of \p Register; DoNotEvict if it has none.
   int64_t column(llvm::MCRegister Register) const;
   /// The live ranges that interfere, without duplicates.
   Ranges interferences(size_t Column) const;
   /// As interferences(), for each unit of the column's register.
   llvm::SmallVector<Ranges, 4> unitInterferences(size_t Column) const;
+
+private:
+  std::string Names;
 };
 
 class PriorityQuestion final : public LiveRangeQuestion {

@@ -53,6 +53,10 @@ void DecisionLog::observation(uint64_t Ordinal, const DecisionPlace &Place) {
     write(",\"register\":");
     quoted(Place.Register);
   }
+  if (!Place.Registers.empty()) {
+    write(",\"registers\":");
+    quoted(Place.Registers);
+  }
   if (!Place.File.empty()) {
     write(",\"location\":\"");
     escaped(Place.File);

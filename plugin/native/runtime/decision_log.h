@@ -6,7 +6,8 @@
 //   {"features":[{"name":"sroa_savings","type":"int64_t","port":0,"shape":[1]},...]}
 //   {"context":""}
 //   {"observation":0,"caller":"f","callee":"g","location":"a.c:3:7"}
-//   or {"observation":0,"register":"%12"}, or {"observation":0}
+//   or {"observation":0,"register":"%12","registers":"rax rcx"}
+//   or {"observation":0}
 //   <the tensors, packed in the header's order>\n
 //
 // It writes through one buffer and allocates nothing per decision.
@@ -28,6 +29,8 @@ namespace passpilot {
 struct DecisionPlace {
   std::string_view Caller, Callee, File, Register;
   unsigned Line = 0, Column = 0;
+  /// Of an eviction's columns, with blanks between them.
+  std::string_view Registers = {};
 
   bool ofCall() const { return !Caller.empty() || !Callee.empty(); }
 };

@@ -60,6 +60,14 @@ bool ModelRunner::refuse(std::string Text) {
 bool ModelRunner::bindInputs(const std::vector<ModelTensor> &Wanted,
                              const std::vector<TensorSpec> &Offered,
                              const ModelOptions &Options) {
+  std::string Names;
+  for (const ModelTensor &T : Wanted)
+    Names += (Names.empty() ? "" : ", ") + T.Name;
+  for (const InputMap &M : Options.Map)
+    if (std::none_of(Wanted.begin(), Wanted.end(),
+                     [&](const auto &T) { return T.Name == M.Input; }))
+      return refuse("map=" + M.Input + ": expected an input of the model (" +
+                    Names + "), got '" + M.Input + "'");
   for (const ModelTensor &T : Wanted) {
     Port &P = Ports.emplace_back();
     static_cast<ModelTensor &>(P) = T;
@@ -70,11 +78,6 @@ bool ModelRunner::bindInputs(const std::vector<ModelTensor> &Wanted,
                    Offered))
       return false;
   }
-  for (const InputMap &M : Options.Map)
-    if (std::none_of(Ports.begin(), Ports.end(),
-                     [&](const Port &P) { return P.Name == M.Input; }))
-      return refuse("map=" + M.Input +
-                    ": expected the name of a model input, got none of them");
   return true;
 }
 
@@ -212,7 +215,15 @@ bool ModelRunner::chooseOutput(const std::vector<ModelTensor> &Known,
   else if (Options.As == "probability" ||
            (Guess && TheDomain.Kind == DomainKind::Flag))
     Means = Meaning::Probability;
-  Threshold = Options.Threshold;
+  if (Options.Threshold && Means != Meaning::Probability)
+    return refuse(
+        "threshold=: expected an output that is a probability, got "
+        "'" +
+        OutputName +
+        "', which is the decision itself or has an "
+        "element for each choice; remove threshold=" +
+        (TheDomain.Kind == DomainKind::Flag ? ", or add as=probability" : ""));
+  Threshold = Options.Threshold.value_or(0.5);
   std::vector<int64_t> Closed = Shape;
   const bool Fixed =
       std::all_of(Shape.begin(), Shape.end(), [](int64_t D) { return D >= 0; });

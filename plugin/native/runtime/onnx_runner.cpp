@@ -340,12 +340,14 @@ makeOnnxRunner(const std::string &Path, std::string_view Model,
   if (!A)
     return nullptr;
   auto R = std::make_unique<OnnxRunner>(*A, std::move(Output), D);
-  if (R->open(Model) && R->bind(Offered, Options)) {
+  const bool Opened = R->open(Model);
+  if (Opened && R->bind(Offered, Options)) {
     R->nameWarning(Path);
     return R;
   }
   Mismatch = R->mismatch();
-  Error = "model " + Path + ": " + R->error();
+  const char *Wrong = "expected an ONNX model that onnxruntime loads, got: ";
+  Error = "model " + Path + ": " + (Opened ? "" : Wrong) + R->error();
   return nullptr;
 }
 

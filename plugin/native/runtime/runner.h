@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 
@@ -115,7 +116,7 @@ struct ModelOptions {
       OutputName; ///< empty: the only output, or the one named as the advice
   std::string
       As; ///< "decision", "logits", "probability"; empty: by type and size
-  double Threshold = 0.5; ///< for a probability
+  std::optional<double> Threshold; ///< only for a probability; 0.5 if unset
   std::vector<InputMap> Map;
 };
 

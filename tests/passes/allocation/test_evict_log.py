@@ -49,7 +49,8 @@ def test_what_a_log_holds(pressed: Path, log: Path) -> None:
         values["evict_default"] = obs["evict_default"].tobytes()
         answer = obs["mask"].argmax()
         values["index_to_evict"] = answer.tobytes()
-        seen.append((obs.context, site.candidate.register, site.ordinal, values))
+        names = tuple(column.register for column in site.columns)
+        seen.append((obs.context, site.candidate.register, names, site.ordinal, values))
         return answer
 
     allocated(pressed, EvictAdvisor(decide, log=str(log)))
@@ -62,7 +63,13 @@ def test_what_a_log_holds(pressed: Path, log: Path) -> None:
         "index_to_evict",
     ]
     assert [
-        (each.context, each.register, each.index, {name: t.tobytes() for name, t in each.tensors.items()})
+        (
+            each.context,
+            each.register,
+            each.registers,
+            each.index,
+            {name: t.tobytes() for name, t in each.tensors.items()},
+        )
         for each in reader
     ] == seen
     assert {context for context, *_ in seen} == {"sums", "blend"}

@@ -73,7 +73,7 @@ def snapshots(source: Path, pipeline: str, wanted: Callable[[_core.CallSite], bo
         assert isinstance(site, _core.CallSite)
         if wanted(site):
             arguments = [(str(each), each.attributes) for each in site.arguments]
-            taken.append(Snapshot(describe(site), site.module_text(), str(site), arguments))
+            taken.append(Snapshot(describe(site), site.module_text(), site.text, arguments))
         return obs.default()
 
     optimize(Module.read(source), pipeline, [InlineAdvisor(decide)])
@@ -220,7 +220,7 @@ def test_a_c_unit_with_debug_information(tmp_path: Path) -> None:
 
 def test_a_cpp_unit_with_debug_information(tmp_path: Path) -> None:
     unit = of_corpus("re2", "vendor/re2/prog.cc", tmp_path / "unit.bc")
-    picked = every(131, lambda site: len(site.inlined_at) > 4 or "invoke" in str(site)[:40])
+    picked = every(131, lambda site: len(site.inlined_at) > 4 or "invoke" in site.text[:40])
     taken = snapshots(unit, "default<O2>", lambda site: picked(site) and site.ordinal % 9 == 0)
     check(taken, tmp_path)
     assert any("invoke " in snapshot.line for snapshot in taken)
@@ -287,7 +287,9 @@ def read_everything(obs: Observation) -> None:
         assert function.name in str(function)
         assert repr(function) == f"<function {function.name}>"
     assert all(f"{each} {each.attributes}" for each in site.arguments)
-    assert str(site).partition(", !dbg")[0] in str(site.caller)
+    assert site.text.partition(", !dbg")[0] in str(site.caller)
+    assert str(site).startswith(f"{site.caller.name} -> {site.callee.name}")
+    assert site.debug_location is None or str(site).endswith(f" at {site.debug_location!r}")
     assert site.module_text().startswith("; ModuleID")
     assert all(obs[name].shape == (1,) for name in obs)
 

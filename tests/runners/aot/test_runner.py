@@ -279,7 +279,9 @@ def test_a_run_that_fails(tmp_path: Path) -> None:
     [
         ("", SpecMismatchError, "input 'x': expected a tensor that the compiler offers"),
         ("?map=x:node_count", SpecMismatchError, r"expected [1,38] as the model has, got 1 elements"),
-        ("?map=x:*;z:node_count", SpecMismatchError, "map=z: expected the name of a model input"),
+        ("?map=x:*;z:node_count", SpecMismatchError, "map=z: expected an input of the model (x), got 'z'"),
+        ("?map=X:*", SpecMismatchError, "map=X: expected an input of the model (x), got 'X'"),
+        ("?map=x:*&threshold=0.5", SpecMismatchError, "threshold=: expected an output that is a probability"),
         ("?map=x:*&as=number", RunnerSpecError, "as=decision|logits|probability for inline"),
         ("?map=x:*&as=probability", SpecMismatchError, "expected 1 element, got [1,2]"),
         ("?map=x:*&threshold=x", RunnerSpecError, "expected a number as threshold"),
