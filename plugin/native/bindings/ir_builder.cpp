@@ -110,12 +110,40 @@ nb::object call(const Builder &B, const FunctionRef &Callee,
                             valuesIn(B.owner(), Arguments, "call"), Name));
 }
 
+void bindMemoryAndCalls(nb::class_<Builder> &Class) {
+  Class
+      .def("alloca", &allocate, nb::arg("type"), nb::arg("name") = "",
+           nb::sig("def alloca(self, type: Type, name: str = '') -> "
+                   "Instruction"),
+           "Inserts a place on the stack; in a loop, each time a new one.")
+      .def("load", &load, nb::arg("type"), nb::arg("pointer"),
+           nb::arg("name") = "",
+           nb::sig("def load(self, type: Type, pointer: Value, "
+                   "name: str = '') -> Instruction"),
+           "Inserts a load of a type.")
+      .def("store", &store, nb::arg("value"), nb::arg("pointer"),
+           nb::sig("def store(self, value: Value, pointer: Value) -> "
+                   "Instruction"),
+           "Inserts a store.")
+      .def("getelementptr", &element, nb::arg("type"), nb::arg("pointer"),
+           nb::arg("indices"), nb::arg("name") = "",
+           nb::sig("def getelementptr(self, type: Type, pointer: Value, "
+                   "indices: Sequence[Value], name: str = '') -> Instruction"),
+           "Inserts the computation of an address from a type and indices.")
+      .def("call", &call, nb::arg("callee"), nb::arg("arguments"),
+           nb::arg("name") = "",
+           nb::sig("def call(self, callee: Function, arguments: "
+                   "Sequence[Value], name: str = '') -> CallBase"),
+           "Inserts a direct call.");
+}
+
 } // namespace
 
 void bindBuilder(nb::module_ &M) {
-  nb::class_<Builder>(
+  nb::class_<Builder> Class(
       M, "IRBuilder",
-      "Inserts instructions before a given one, with its debug location.")
+      "Inserts instructions before a given one, with its debug location.");
+  Class
       .def(
           "__init__",
           [](Builder *B, nb::handle_t<InstructionRef> Before) {
@@ -151,30 +179,8 @@ void bindBuilder(nb::module_ &M) {
                    "Sequence[tuple[Value, BasicBlock]], name: str = '') -> "
                    "Instruction"),
            "Inserts a phi at the beginning of the block, with one value from "
-           "each predecessor.")
-      .def("alloca", &allocate, nb::arg("type"), nb::arg("name") = "",
-           nb::sig("def alloca(self, type: Type, name: str = '') -> "
-                   "Instruction"),
-           "Inserts a place on the stack; in a loop, each time a new one.")
-      .def("load", &load, nb::arg("type"), nb::arg("pointer"),
-           nb::arg("name") = "",
-           nb::sig("def load(self, type: Type, pointer: Value, "
-                   "name: str = '') -> Instruction"),
-           "Inserts a load of a type.")
-      .def("store", &store, nb::arg("value"), nb::arg("pointer"),
-           nb::sig("def store(self, value: Value, pointer: Value) -> "
-                   "Instruction"),
-           "Inserts a store.")
-      .def("getelementptr", &element, nb::arg("type"), nb::arg("pointer"),
-           nb::arg("indices"), nb::arg("name") = "",
-           nb::sig("def getelementptr(self, type: Type, pointer: Value, "
-                   "indices: Sequence[Value], name: str = '') -> Instruction"),
-           "Inserts the computation of an address from a type and indices.")
-      .def("call", &call, nb::arg("callee"), nb::arg("arguments"),
-           nb::arg("name") = "",
-           nb::sig("def call(self, callee: Function, arguments: "
-                   "Sequence[Value], name: str = '') -> CallBase"),
-           "Inserts a direct call.");
+           "each predecessor.");
+  bindMemoryAndCalls(Class);
 }
 
 } // namespace passpilot
