@@ -166,7 +166,7 @@ def test_site_of_a_policy(tmp_path: Path) -> None:
     policy = "def see(obs):\n    print(obs.site, *obs.site.place, obs.default())\n    return False\n"
     written(tmp_path, "policy.py", policy)
     lines = inlined("runner=python:policy.py:see", source).splitlines()
-    assert lines[0] == f"<LoadedSite middle -> leaf> {source} 7 8 True"
+    assert lines[0] == f"middle -> leaf at {source}:7:8 {source} 7 8 True"
 
 
 def test_features_of_the_users(tmp_path: Path) -> None:
