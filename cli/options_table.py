@@ -38,6 +38,9 @@ RUNNER is scheme:target[?key=value&...]: python:FILE:NAME, onnx:MODEL, aot:LIBRA
 replay:LOG, random:SEED, const:VALUE, default."""
 """The text about RUNNER in help texts."""
 
+FILES: Final = ("onnx", "aot", "replay", "python")
+"""Runner schemes whose target is a file."""
+
 
 class OptionRow:
     """An option that one or more doors take."""

@@ -8,12 +8,13 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from passpilot.passes.python.pipeline import bind, raise_failure, warn_of_optnone, with_suggestion
+from passpilot.passes.python.pipeline import bind, raise_failure, with_suggestion
 from passpilot.plugin import _core
 from passpilot.plugin.asking import listed
 from passpilot.plugin.compile import NO_REMARKS, PLAIN, deadline_of, run_pipeline
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import checked_module, utf8
+from passpilot.plugin.origin import warn_user
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -85,8 +86,8 @@ def optimize(
     wanted.remarks, wanted.at = remarks.core, list(at.items())
     limit = deadline_of("optimize", isolated, deadline)
     _run(module, text, wanted, advisors, passes, limit)
-    if passes is not None:
-        warn_of_optnone(module, (text, *at.values()))
+    if passes is not None and passes.idle:
+        warn_user(passes.idle)
 
 
 def _run(

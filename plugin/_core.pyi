@@ -176,6 +176,12 @@ class Passes:
     def failure(self) -> PassFailure | None:
         """The failure that ended the compilation."""
 
+    @property
+    def idle(self) -> str:
+        """
+        A warning of passes that ran on nothing because of optnone, or an empty text.
+        """
+
 def extension_points() -> list[tuple[str, str]]: ...
 
 class ParseOptions:

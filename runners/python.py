@@ -30,6 +30,7 @@ from passpilot.features.point import find_point
 from passpilot.plugin.errors import Error, PolicyError, RunnerSpecError
 from passpilot.plugin.failures import describe_exception
 from passpilot.runners.base import Runner, own_features
+from passpilot.runners.scalar import ScalarTensor
 from passpilot.runners.spec import runner_keys
 
 if TYPE_CHECKING:
@@ -167,7 +168,11 @@ class PythonRunner(Runner):
     def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
         super().bind(tensors, frame, host)
         context = self._observation.context
-        self._observation = Observation(tensors, host, self._point)
+        seen = {
+            name: tensor.view(ScalarTensor) if tensor.size == 1 else tensor
+            for name, tensor in tensors.items()
+        }
+        self._observation = Observation(seen, host, self._point)
         self._observation.context = context
         self.__dict__["evaluate"] = partial(self._decide, self._observation)
 

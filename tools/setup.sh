@@ -139,7 +139,8 @@ if .venv/bin/python -c '' 2>/dev/null && up_to_date && [ -f build/cmake/build.ni
   log=build/ninja.log
   .venv/bin/cmake --build build/cmake >"$log" 2>&1 || { cat "$log" >&2; die "the core does not compile"; }
   grep -q 'no work to do' "$log" || { grep -B1 -A4 'warning:' "$log" >&2 || true; }
-  .venv/bin/cmake --install build/cmake --prefix "$(site)" >>"$log"
+  .venv/bin/cmake --install build/cmake --prefix "$(site)" --component Unspecified >>"$log"
+  cmp -s build/cmake/passpilot .venv/bin/passpilot || install build/cmake/passpilot .venv/bin/passpilot
 else
   make_venv
 fi

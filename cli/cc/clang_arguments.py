@@ -37,6 +37,9 @@ WITH_VALUE: Final = frozenset((
 """Options whose value is the next argument."""
 # fmt: on
 
+COMPILERS: Final = ("clang", "clang++", "cc", "c++", "gcc", "g++")
+"""The ends of compilers' names, without their versions."""
+
 FOR_PARTS: Final = ("-Xclang", "-mllvm", "--config")
 """Prefixes of arguments that may switch optimization on unseen."""
 

@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 
-from passpilot.cli.cc.clang_arguments import Command, expanded
+from passpilot.cli.cc.clang_arguments import COMPILERS, Command, expanded
 from passpilot.cli.cc.options import Options, help_text
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.toolchain import installed
@@ -22,9 +22,6 @@ TYPE_CHECKING = False  # type checkers take it as true
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Final, NoReturn
-
-COMPILERS: Final = ("clang", "clang++", "cc", "c++", "gcc", "g++")
-"""The ends of compilers' names, without their versions."""
 
 INSTALL: Final = f"sudo apt-get install {{}}-{MAJOR}"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from passpilot.cli.cc.clang_arguments import WITH_VALUE
-from passpilot.cli.options_table import RUNNERS, OptionRow, options_of
+from passpilot.cli.options_table import FILES, RUNNERS, OptionRow, options_of
 from passpilot.features.catalogue import HOOKED
 from passpilot.plugin.errors import InputError, UsageError
 
@@ -25,9 +25,6 @@ OPTIONS: Final[Mapping[str, OptionRow]] = {
 """Options with a value."""
 
 FLAGS: Final[Mapping[str, OptionRow]] = {each.name: each for each in options_of("cc") if each.kind == "flag"}
-
-FILES: Final = ("onnx", "aot", "replay", "python")
-"""Runner schemes whose target is a file."""
 
 _HELP: Final = """\
 usage: passpilot {name} [option ...] [any argument of {clang} ...]

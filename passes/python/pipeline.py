@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING, Final
 from passpilot.passes.python.element import make_pass, raise_again, refusal
 from passpilot.passes.python.names import is_llvm_name, llvm_names
 from passpilot.plugin.errors import InputError, PassError
-from passpilot.plugin.origin import warn_user
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from passpilot.passes.python.element import Pass
     from passpilot.passes.python.registry import PassDefinition
     from passpilot.plugin import _core
     from passpilot.plugin.errors import PipelineError
-    from passpilot.plugin.ir import ModuleIR
 
 _ELEMENT: Final = re.compile(r"[^,()]+")
 _UNKNOWN: Final = re.compile(r"unknown (?:\w+ )+'([^'<{]+)[^']*'")
@@ -99,20 +97,6 @@ def raise_failure(passes: _core.Passes) -> None:
     if failure.exception is None:
         raise PassError(f"{who}: {failure.text}")
     raise_again(who, failure.exception)
-
-
-def warn_of_optnone(module: ModuleIR, texts: Iterable[str]) -> None:
-    """Warn of Python passes that LLVM skipped on all functions, as clang's -O0 marks them optnone."""
-    passes = [found for text in texts for match in _ELEMENT.finditer(text) if (found := _find(match[0]))]
-    names = {found.name for found in passes if not found.required and found.level in ("function", "loop")}
-    if not names:
-        return
-    bodies = [function for function in module.functions if not function.is_declaration]
-    if not bodies or not all("optnone" in function.attributes for function in bodies):
-        return
-    who = f"pass {', '.join(sorted(names))}"
-    told = f"expected functions to run on, got {len(bodies)} marked optnone, as by clang -O0"
-    warn_user(f"{who}: {told}; compile with -Xclang -disable-O0-optnone, or register it with required=True")
 
 
 def with_suggestion(error: InputError) -> InputError:

@@ -160,7 +160,7 @@ def test_interrupted_in_a_pass_in_python(folder: Path, text: str, threads: tuple
 
 def test_interrupted_in_a_pass_of_mlir(folder: Path) -> None:
     (folder / "in.mlir").write_text(
-        f"{EXPONENTIAL}\nfunc.func private @f40(%x: i32) -> i32 {{ return %x : i32 }}"
+        f"{EXPONENTIAL}\nfunc.func @f40(%x: i32) -> i32 {{ %y = arith.addi %x, %x : i32 return %y : i32 }}"
     )
     before = files_in(folder)
     text = "--pass-pipeline=builtin.module(inline{default-pipeline=})"

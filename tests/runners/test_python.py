@@ -149,6 +149,25 @@ def test_views_are_stable_and_writable_by_the_owner_only_through_the_frame() -> 
     assert seen[0].tolist() == [-1]
 
 
+def test_one_element_compares_as_a_number() -> None:
+    seen: list[Tensor] = []
+    runner = made(lambda obs: seen.append(obs["node_count"]))
+    runner.evaluate()
+    count = seen[0]
+    count[0] = 5
+    assert (count < 7) is True
+    assert (count >= 5.5) is False
+    assert (count == count) is True
+    assert (count != 5) is False
+    assert (7 > count) is True  # noqa: SIM300  (the reflected operator)
+    assert count.dtype == np.int64
+    assert (count < np.array([4, 6])).tolist() == [False, True]
+    assert (np.repeat(count, 2) < 6).tolist() == [True, True]
+    for result, expected in ((count + 1, [6]), (2 * count, [10]), (count / count, [1.0]), (7 - count, [2])):
+        assert type(result) is np.ndarray
+        assert result.tolist() == expected
+
+
 def test_compiler_is_asked_for_what_is_not_bound() -> None:
     compiler = Compiler()
 

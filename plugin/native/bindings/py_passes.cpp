@@ -189,7 +189,11 @@ void bindPasses(nb::module_ &M) {
             return failureOf(Mine.Passes.failure(), Mine.Exception);
           },
           nb::sig("def failure(self) -> PassFailure | None"),
-          "The failure that ended the compilation.");
+          "The failure that ended the compilation.")
+      .def_prop_ro(
+          "idle", [](PyPasses &Mine) { return Mine.Passes.idle(); },
+          "A warning of passes that ran on nothing because of optnone, or an "
+          "empty text.");
 
   M.def("extension_points", [] {
     std::vector<std::pair<std::string, std::string>> Points;

@@ -69,11 +69,11 @@ std::optional<PassUnit> unitOf(const Any &IR) {
 template <typename UnitT, typename ManagerT, typename... ExtraT>
 class Held final : public detail::PassConcept<UnitT, ManagerT, ExtraT...> {
 public:
-  Held(UserPasses &All, const UserPass &P) : All(All), P(P) {}
+  Held(UserPasses &All, UserPass &P) : All(All), P(P) {}
 
 private:
   UserPasses &All;
-  const UserPass &P;
+  UserPass &P;
 
   PreservedAnalyses run(UnitT &Unit, ManagerT &, ExtraT... Extra) override {
     return All.run(P, unitOf(Unit, Extra...));
@@ -96,23 +96,23 @@ template <> struct Opened<LoopPassManager> : LoopPassManager {
   static auto nests() { return &Opened::IsLoopNestPass; }
 };
 
-void hold(ModulePassManager &PM, UserPasses &All, const UserPass &P) {
+void hold(ModulePassManager &PM, UserPasses &All, UserPass &P) {
   using Pass = Held<Module, ModuleAnalysisManager>;
   (PM.*Opened<ModulePassManager>::passes())
       .push_back(std::make_unique<Pass>(All, P));
 }
-void hold(CGSCCPassManager &PM, UserPasses &All, const UserPass &P) {
+void hold(CGSCCPassManager &PM, UserPasses &All, UserPass &P) {
   using Pass = Held<LazyCallGraph::SCC, CGSCCAnalysisManager, LazyCallGraph &,
                     CGSCCUpdateResult &>;
   (PM.*Opened<CGSCCPassManager>::passes())
       .push_back(std::make_unique<Pass>(All, P));
 }
-void hold(FunctionPassManager &PM, UserPasses &All, const UserPass &P) {
+void hold(FunctionPassManager &PM, UserPasses &All, UserPass &P) {
   using Pass = Held<Function, FunctionAnalysisManager>;
   (PM.*Opened<FunctionPassManager>::passes())
       .push_back(std::make_unique<Pass>(All, P));
 }
-void hold(LoopPassManager &PM, UserPasses &All, const UserPass &P) {
+void hold(LoopPassManager &PM, UserPasses &All, UserPass &P) {
   using Pass = Held<Loop, LoopAnalysisManager, LoopStandardAnalysisResults &,
                     LPMUpdater &>;
   (PM.*Opened<LoopPassManager>::passes())
@@ -130,7 +130,7 @@ template <> constexpr PassLevel LevelOf<LoopPassManager> = PassLevel::Loop;
 
 /// Adds \p P to \p PM, through adaptors if its level is below that of \p PM.
 template <typename PassManagerT>
-void UserPasses::append(PassManagerT &PM, const UserPass &P) {
+void UserPasses::append(PassManagerT &PM, UserPass &P) {
   constexpr PassLevel Level = LevelOf<PassManagerT>;
   if (P.Level == Level)
     return hold(PM, *this, P);
@@ -164,7 +164,7 @@ void UserPasses::registerParser(PassBuilder &PB) {
              ArrayRef<PassBuilder::PipelineElement>) {
         if (Resolve && !Nested)
           resolve(Name);
-        for (const UserPass &P : Passes) {
+        for (UserPass &P : Passes) {
           if (Nested || Name != P.Text || P.Level < Level)
             continue;
           // The first element decides the level of a text: LLVM tries the
@@ -252,6 +252,13 @@ static const std::vector<StringRef> Containers = {"PassManager", "PassAdaptor",
 void UserPasses::watch(PassInstrumentationCallbacks &PIC) {
   PIC.registerShouldRunOptionalPassCallback(
       [this](StringRef, const Any &) { return !Failure; });
+  PIC.registerBeforeSkippedPassCallback([this](StringRef Name, const Any &IR) {
+    const auto Unit = unitOf(IR);
+    if (!Unit || !Unit->Function || !Unit->Function->hasOptNone())
+      return;
+    for (UserPass &P : Passes)
+      P.Skipped += Name == P.Name;
+  });
   PIC.registerBeforeNonSkippedPassCallback([this](StringRef, const Any &Unit) {
     Running.push_back(any_cast<const LazyCallGraph::SCC *>(&Unit) != nullptr);
   });
@@ -286,9 +293,10 @@ LazyCallGraph *UserPasses::walked(Module &M) const {
                  : nullptr;
 }
 
-PreservedAnalyses UserPasses::run(const UserPass &P, PassUnit Unit) {
+PreservedAnalyses UserPasses::run(UserPass &P, PassUnit Unit) {
   if (Failure)
     return PreservedAnalyses::all();
+  ++P.Runs;
   Unit.Managers = Managers;
   Unit.Walked = walked(*Unit.Module);
   PassResult R = P.Run(Unit);
@@ -307,8 +315,30 @@ PreservedAnalyses UserPasses::run(const UserPass &P, PassUnit Unit) {
   return PA;
 }
 
-void UserPasses::restart() {
+std::string UserPasses::idle() const {
+  std::string Names;
+  unsigned Skipped = 0;
+  for (const UserPass &P : Passes)
+    if (P.Skipped && !P.Runs) {
+      Names += (Names.empty() ? "" : ", ") + P.Name;
+      Skipped = std::max(Skipped, P.Skipped);
+    }
+  if (Names.empty())
+    return "";
+  return "pass " + Names + ": expected functions to run on, got " +
+         std::to_string(Skipped) +
+         " marked optnone, as by clang -O0; compile with -Xclang "
+         "-disable-O0-optnone, or register it with required=True";
+}
+
+void UserPasses::forgetFailure() {
   Failure.reset();
+  for (UserPass &P : Passes)
+    P.Runs = P.Skipped = 0;
+}
+
+void UserPasses::restart() {
+  forgetFailure();
   Stopped = nullptr;
   Running.clear();
   Watching = false;

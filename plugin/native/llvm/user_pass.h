@@ -36,6 +36,7 @@ struct UserPass {
   bool Required; ///< runs even if optnone or opt-bisect skip others
   /// Must not throw.
   std::function<PassResult(const PassUnit &)> Run;
+  unsigned Runs = 0, Skipped = 0; ///< units; skipped because of optnone
 };
 
 struct PassFailure {
@@ -85,7 +86,7 @@ public:
   std::vector<std::string> unreached() const;
 
   /// Runs \p P on \p Unit unless the compilation has failed.
-  llvm::PreservedAnalyses run(const UserPass &P, PassUnit Unit);
+  llvm::PreservedAnalyses run(UserPass &P, PassUnit Unit);
   /// Called by the body of a pass on \p Unit: runs the pipeline \p Text of
   /// LLVM's passes on \p F or, in a module pass, on the module if \p F is null.
   /// \p Changed: the body itself has changed the IR before. Returns whether a
@@ -94,8 +95,12 @@ public:
                                llvm::StringRef Text, bool Changed);
 
   const std::optional<PassFailure> &failure() const { return Failure; }
-  /// Call this when the pipeline moves on to another module.
-  void forgetFailure() { Failure.reset(); }
+  /// A warning of passes that LLVM skipped on all functions because they are
+  /// optnone, as clang's -O0 marks them; empty if there are none.
+  std::string idle() const;
+  /// Call this when the pipeline moves on to another module; it also forgets
+  /// which passes have run.
+  void forgetFailure();
   /// Prepares for another compilation.
   void restart();
 
@@ -110,8 +115,7 @@ private:
   std::optional<PassFailure> Failure;
 
   template <typename PassManagerT> void registerParser(llvm::PassBuilder &PB);
-  template <typename PassManagerT>
-  void append(PassManagerT &PM, const UserPass &P);
+  template <typename PassManagerT> void append(PassManagerT &PM, UserPass &P);
   llvm::Error explained(llvm::Error E) const;
   llvm::Error checkRun(const PassUnit &Unit, llvm::Function *F,
                        bool Changed) const;

@@ -173,6 +173,8 @@ void StockPasses::end(bool Good, Messages &Told) {
                                      ": the pipeline has no pass in Python "
                                      "that could ask " +
                                      Runner});
+  if (const std::string Idle = Passes.idle(); Good && !Idle.empty())
+    Told.push_back({"warning", Idle});
   if (Used)
     calls().EndPasses(&Told, address(), Good, statsWanted());
   M = nullptr;

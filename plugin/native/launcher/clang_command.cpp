@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "launcher/clang_command.h"
+
+#include "launcher_tables.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string_view>
+
+namespace passpilot {
+namespace {
+
+using std::string;
+using std::string_view;
+
+/// Thrown where Python has to go on.
+struct NeedsPython {};
+
+void only(bool simple) {
+  if (!simple)
+    throw NeedsPython();
+}
+
+template <typename Table> bool holds(const Table &table, string_view word) {
+  return std::find(std::begin(table), std::end(table), word) != std::end(table);
+}
+
+bool startsWith(string_view text, string_view start) {
+  return text.substr(0, start.size()) == start;
+}
+
+string_view baseName(string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+bool isKind(const string &path, mode_t kind) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 && (status.st_mode & S_IFMT) == kind;
+}
+
+/// The program's path, searched as a shell does; empty if there is none.
+string findProgram(string_view name) {
+  const char *variable = std::getenv("PATH");
+  only(variable);
+  string_view path = variable;
+  while (true) {
+    size_t end = path.find(':');
+    string candidate(path.substr(0, end));
+    if (!candidate.empty() && candidate.back() != '/')
+      candidate += '/';
+    candidate += name;
+    if (access(candidate.c_str(), X_OK) == 0 && !isKind(candidate, S_IFDIR))
+      return candidate;
+    if (end == string_view::npos)
+      return "";
+    path.remove_prefix(end + 1);
+  }
+}
+
+string realPath(const string &path) {
+  char resolved[PATH_MAX];
+  only(realpath(path.c_str(), resolved));
+  return resolved;
+}
+
+/// passpilot's options: from the command line, then from the environment;
+/// `rest` has clang's arguments.
+class Options {
+public:
+  explicit Options(const std::vector<string> &arguments) {
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const string &argument = arguments[i];
+      only(argument != "--" && !startsWith(argument, "@"));
+      if (startsWith(argument, "--") && isOurs(argument))
+        continue;
+      rest.push_back(argument);
+      if (holds(kWithValue, argument) && i + 1 < arguments.size())
+        rest.push_back(arguments[++i]);
+    }
+    for (const OptionRow &row : kOptions) {
+      const char *text = std::getenv(row.variable);
+      if (text && *text && !given_.count(row.name))
+        given_[row.name] = text;
+    }
+    for (const char *variable : kFlagVariables) {
+      const char *text = std::getenv(variable);
+      only(!text || !*text || string_view(text) == "0");
+    }
+    for (const OptionRow &row : kOptions)
+      if (auto found = given_.find(row.name); found != given_.end())
+        only(isSimple(row, found->second));
+  }
+
+  /// Whether a compilation needs the plugin.
+  bool asks(bool unoptimized) const {
+    bool points = false, advised = false;
+    for (const OptionRow &row : kOptions)
+      if (auto found = given_.find(row.name);
+          row.kind == Kind::runner && found != given_.end()) {
+        points = true;
+        advised |= found->second != "default";
+      }
+    return !unoptimized && (advised || (points && given_.count("log")));
+  }
+
+  void toEnvironment() const {
+    for (const OptionRow &row : kOptions)
+      if (auto found = given_.find(row.name); found != given_.end())
+        setenv(row.variable, found->second.c_str(), 1);
+  }
+
+  std::vector<string> rest;
+
+private:
+  bool isOurs(const string &argument) {
+    string_view option = string_view(argument).substr(2);
+    size_t equals = option.find('=');
+    string_view name = option.substr(0, equals);
+    only(!holds(kFlags, option));
+    for (const OptionRow &row : kOptions) {
+      if (name != row.name) {
+        only(name.size() <= 2 ||
+             !startsWith(row.name, name)); // a part of a name
+        continue;
+      }
+      only(equals != string_view::npos && equals + 1 < option.size());
+      only(!row.several || !given_.count(row.name));
+      given_[row.name] = option.substr(equals + 1);
+      return true;
+    }
+    return false;
+  }
+
+  static bool isSimple(const OptionRow &row, const string &text) {
+    switch (row.kind) {
+    case Kind::runner:
+      return isSimpleRunner(text);
+    case Kind::choice: {
+      string among = string("|") + row.choices + "|";
+      return text.find('|') == string::npos &&
+             among.find("|" + text + "|") != string::npos;
+    }
+    case Kind::seconds:
+    case Kind::number:
+      // Python's float() takes more, which Python decides.
+      return text.size() < 16 &&
+             text.find_first_not_of("0123456789.") == string::npos &&
+             text[0] != '.' && std::count(text.begin(), text.end(), '.') <= 1 &&
+             (row.kind == Kind::number ||
+              std::strtod(text.c_str(), nullptr) > 0);
+    case Kind::folder: // of logs, which is there
+      return text.find_first_of("=;") == string::npos && isKind(text, S_IFDIR);
+    case Kind::other:
+      break;
+    }
+    return false;
+  }
+
+  static bool isSimpleRunner(const string &text) {
+    string_view spec = string_view(text).substr(0, text.find('?'));
+    size_t colon = spec.find(':');
+    if (!holds(kFiles, spec.substr(0, colon)))
+      return true;
+    string_view target =
+        colon == string_view::npos ? "" : spec.substr(colon + 1);
+    if (startsWith(spec, "python")) {
+      size_t end = target.rfind(':');
+      target = target.substr(0, end == string_view::npos ? 0 : end);
+      if (target.size() < 3 || target.substr(target.size() - 3) != ".py")
+        return true;
+    }
+    return isKind(string(target), S_IFREG);
+  }
+
+  std::map<string_view, string> given_;
+};
+
+/// The work that a command line gives clang.
+struct Work {
+  explicit Work(const std::vector<string> &arguments) {
+    bool input = false, noCode = false, noLink = false, unknown = false,
+         lto = false, lld = false;
+    string_view level = "0";
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      string_view argument = arguments[i];
+      input |= !startsWith(argument, "-") || argument == "-";
+      noCode |= holds(kNoCode, argument) || startsWith(argument, "-print-") ||
+                startsWith(argument, "--print-");
+      noLink |= holds(kNoLink, argument);
+      for (string_view part : kForParts)
+        unknown |= startsWith(argument, part);
+      if (startsWith(argument, "--optimize"))
+        only(startsWith(argument, "--optimize=") &&
+             argument.substr(11, 2) != "-O"),
+            level = argument.substr(11);
+      else if (startsWith(argument, "-O") && !startsWith(argument, "-ObjC"))
+        level = argument.substr(2);
+      if (startsWith(argument, "-flto") &&
+          (argument.size() == 5 || argument[5] == '='))
+        lto = true;
+      else if (argument == "-fno-lto")
+        lto = false;
+      else if (startsWith(argument, "-fuse-ld=") ||
+               startsWith(argument, "--ld-path=")) {
+        string_view linker = baseName(argument.substr(argument.find('=') + 1));
+        lld = startsWith(linker, "lld") || startsWith(linker, "ld.lld");
+      }
+      if (holds(kWithValue, argument))
+        ++i;
+    }
+    generatesCode = input && !noCode;
+    links = generatesCode && !noLink;
+    isUnoptimized = level == "0" && !unknown && !lto && !lld;
+  }
+
+  bool generatesCode, links, isUnoptimized;
+};
+
+/// Whether the first argument is the compiler, as compiler launchers get it.
+bool namesCompiler(const string &argument) {
+  string_view plain = baseName(argument);
+  plain = plain.substr(0, plain.find_last_not_of("0123456789.") + 1);
+  plain = plain.substr(0, plain.find_last_not_of('-') + 1);
+  size_t dash = plain.rfind('-');
+  if (!holds(kCompilers,
+             dash == string_view::npos ? plain : plain.substr(dash + 1)))
+    return false;
+  return argument.find('/') != string::npos
+             ? access(argument.c_str(), X_OK) == 0
+             : !findProgram(argument).empty();
+}
+
+/// A hash of folder and arguments for the names of logs.
+string unit(const std::vector<string> &arguments) {
+  char folder[PATH_MAX];
+  only(getcwd(folder, sizeof folder));
+  string text = folder;
+  for (const string &argument : arguments)
+    text += "\n" + argument;
+  constexpr unsigned long long kPrime = 18446744073709551557ULL; // 2**64 - 59
+  unsigned long long rest = 0;
+  for (unsigned char byte : text)
+    rest = static_cast<unsigned long long>(
+        (static_cast<unsigned __int128>(rest) * 256 + byte) % kPrime);
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", rest);
+  return digits;
+}
+
+void becomeClang(bool cxx, const std::vector<string> &given,
+                 const string &plugin) {
+  Options options(given);
+  std::vector<string> &arguments = options.rest;
+  string clang = cxx ? kClangxx : kClang;
+  string compiler = findProgram(clang);
+  only(!compiler.empty());
+  if (!arguments.empty() && namesCompiler(arguments[0])) {
+    clang = arguments[0];
+    only(realPath(clang.find('/') != string::npos
+                      ? clang
+                      : findProgram(clang)) == realPath(compiler));
+    arguments.erase(arguments.begin());
+  }
+  Work work(arguments);
+  std::vector<string> words = {clang};
+  if (work.generatesCode && options.asks(work.isUnoptimized)) {
+    only(!work.links);
+    setenv("PASSPILOT_UNIT", unit(arguments).c_str(), 1);
+    words.insert(words.end(),
+                 {"--start-no-unused-arguments", "-Wno-error=backend-plugin",
+                  "-fpass-plugin=" + plugin, "--end-no-unused-arguments"});
+  }
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  options.toEnvironment();
+  std::vector<char *> pointers;
+  pointers.reserve(words.size() + 1);
+  for (string &word : words)
+    pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  execv(compiler.c_str(), pointers.data());
+}
+
+} // namespace
+
+void tryToBecomeClang(bool cxx, const std::vector<string> &arguments,
+                      const string &plugin) {
+  try {
+    becomeClang(cxx, arguments, plugin);
+  } catch (const NeedsPython &) {
+    return; // Python goes on, and says what is wrong
+  }
+}
+
+} // namespace passpilot

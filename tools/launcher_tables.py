@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writes C++ tables for plugin/native/launcher: the options of `passpilot cc`, and what it knows of clang's.
+
+usage: launcher_tables.py MAJOR FILE
+
+CMake runs it in the source tree, before there is a package, with any Python.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+STRUCTURE: Final = """\
+enum class Kind { runner, choice, seconds, number, folder, other };
+struct OptionRow {
+  const char *name, *variable;
+  Kind kind;
+  const char *choices; ///< joined by |
+  bool several;        ///< whether all given values count, not only the last one
+};"""
+
+KINDS: Final = {"choice": "choice", "seconds": "seconds", "number": "number", "count": "number"}
+
+
+def text(major: str) -> str:
+    """The header for one major version of LLVM."""
+    package = ModuleType("passpilot")
+    package.__path__ = [str(Path(__file__).parents[1])]
+    sys.modules["passpilot"] = package
+    from passpilot.cli.cc import clang_arguments as clang
+    from passpilot.cli.options_table import FILES, options_of
+    from passpilot.features.catalogue import HOOKED
+
+    rows = []
+    flags = ["help"]
+    variables = []
+    for each in options_of("cc"):
+        if each.kind == "flag":
+            flags.append(each.name)
+            variables += [each.variable] if each.name == "stats" else []
+            continue
+        kind = "runner" if each.name in HOOKED else "folder" if each.name == "log" else KINDS.get(each.kind)
+        fields = f"Kind::{kind or 'other'}, {json.dumps('|'.join(each.choices))}, {str(each.several).lower()}"
+        rows.append(f'  {{"{each.name}", "{each.variable}", {fields}}},')
+    tables: dict[str, Iterable[str]] = {
+        "kFlags": flags,
+        "kFlagVariables": variables,
+        "kWithValue": sorted(clang.WITH_VALUE),
+        "kNoCode": sorted(clang.NO_CODE),
+        "kNoLink": sorted(clang.NO_LINK),
+        "kForParts": clang.FOR_PARTS,
+        "kCompilers": clang.COMPILERS,
+        "kFiles": FILES,
+    }
+    lists = [
+        f"inline constexpr const char *{name}[] = {{{', '.join(map(json.dumps, words))}}};"
+        for name, words in tables.items()
+    ]
+    return "\n".join(
+        (
+            "// Written by tools/launcher_tables.py.\n#pragma once\n\nnamespace passpilot {\n",
+            STRUCTURE,
+            "inline constexpr OptionRow kOptions[] = {",
+            *rows,
+            "};",
+            *lists,
+            f'inline constexpr const char *kClang = "clang-{major}", *kClangxx = "clang++-{major}";',
+            "\n} // namespace passpilot\n",
+        )
+    )
+
+
+if __name__ == "__main__":
+    Path(sys.argv[2]).write_text(text(sys.argv[1]))
