@@ -3,7 +3,7 @@
 
 Prints a table and writes bench/results/cc.json. Whole commands at -O2 -c run in turns: the median of the
 elapsed time, the medians of the rounds' differences and ratios to clang-22, and the least processor time.
-Models and policies inline nothing, like const:0. Fails if the start of `cc` costs more than 4 ms over clang-22.
+Models and policies inline nothing, like const:0. Fails if the start of `cc` takes over 4 ms.
 """
 
 from __future__ import annotations

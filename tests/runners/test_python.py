@@ -155,11 +155,10 @@ def test_one_element_compares_as_a_number() -> None:
     runner.evaluate()
     count = seen[0]
     count[0] = 5
-    assert (count < 7) is True
-    assert (count >= 5.5) is False
-    assert (count == count) is True
-    assert (count != 5) is False
-    assert (7 > count) is True  # noqa: SIM300  (the reflected operator)
+    compared: list[object] = [count < 7, count >= 5.5, count == count, count != 5, 7 > count]  # noqa: SIM300
+    assert all(
+        each is expected for each, expected in zip(compared, (True, False, True, False, True), strict=True)
+    )
     assert count.dtype == np.int64
     assert (count < np.array([4, 6])).tolist() == [False, True]
     assert (np.repeat(count, 2) < 6).tolist() == [True, True]

@@ -66,7 +66,7 @@ def test_stock_opt_warns_too(tmp_path: Path) -> None:
         "    def run(self, function):\n        return False\n"
     )
     plugin = f"-load-pass-plugin={llvm_plugin()}"
-    command = [OPT, plugin, "-passpilot-load=look.py", "-passes=look", "-disable-output", "in.ll"]
+    command = [str(OPT), plugin, "-passpilot-load=look.py", "-passes=look", "-disable-output", "in.ll"]
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path)
     assert f"warning: {WARNING}" in done.stderr
     (tmp_path / "in.ll").write_text(NONE + PLAIN)
