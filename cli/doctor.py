@@ -15,6 +15,7 @@ import subprocess
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from subprocess import SubprocessError
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -90,7 +91,9 @@ def _llvm() -> str:
     from passpilot.plugin import _core
 
     lines = _core.version_text().split("\n")
-    return ", ".join(each.strip() for each in lines if each.strip())
+    mapped = Path("/proc/self/maps").read_text().split()
+    libraries = sorted({each for each in mapped if Path(each).name.startswith("libLLVM")})
+    return ", ".join([*(each.strip() for each in lines if each.strip()), *libraries])
 
 
 def _stock_plugin() -> str:

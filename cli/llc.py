@@ -71,6 +71,9 @@ class AssemblyOptions(NamedTuple):
         add("M", dest="printer_options", action="append", default=[], metavar="OPT", help="for the printer")
 
 
+OUTLINE_ALWAYS: Final = "-enable-machine-outliner=always"
+
+
 class LlcOptions(NamedTuple):
     """The command line of `passpilot llc` without LLVM's own options."""
 
@@ -91,6 +94,7 @@ class LlcOptions(NamedTuple):
     split_dwarf_output: str
     report: str
     report_mca: bool
+    decisions: str | None
 
 
 def main(argv: Sequence[str]) -> int:
@@ -197,6 +201,9 @@ def _run(options: LlcOptions, llvm: list[str]) -> int:
         discard_value_names=options.discard_value_names,
         for_codegen=True,
     )
+    if options.decisions and _core.outlines(options.decisions, module.source_file):
+        llvm = [*llvm, *(() if any("machine-outliner" in each for each in llvm) else (OUTLINE_ALWAYS,))]
+        set_llvm_options("llc", llvm)
     options = options._replace(output=options.output or _default_output(options, module))
     _check(options)
     if options.report_mca:

@@ -39,6 +39,7 @@ class OptOptions(NamedTuple):
     levels: tuple[str, ...]
     """The flags -O0, -O1, ... that are given, without the dash."""
     at: tuple[str, ...]
+    decisions: str | None
     output: str | None
     assembly: bool
     force: bool
@@ -193,6 +194,7 @@ def _compile(
                 pass_plugins=options.load_pass_plugin,
             ),
             remarks=options.remarks.remarks(),
+            decisions=options.decisions or "",
         )
     close_advisors(advisors)  # an error here must come before anything is written
     _write(options, module)

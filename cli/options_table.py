@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Final, Literal
 
     Door = Literal["opt", "llc", "mlir-opt", "attach", "compare", "cc", "plugin", "mlir-plugin"]
-    Kind = Literal["text", "choice", "seconds", "number", "count", "flag"]
+    Kind = Literal["text", "file", "choice", "seconds", "number", "count", "flag"]
 
 DOORS: Final[tuple[Door, ...]] = (
     "opt",
@@ -156,6 +156,14 @@ TABLE: Final = (
                 "ask RUNNER at a decision point of any pass",
             ),
         },
+    ),
+    OptionRow(
+        "decisions",
+        "FILE",
+        "apply the decisions that `passpilot tune` has found",
+        ("opt", "llc", "cc", "plugin"),
+        "file",
+        wording={"llc": ("FILE", "outline if the decisions that `passpilot tune` has found say so")},
     ),
     OptionRow(
         "load",

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from typing import TYPE_CHECKING, Final
 
 from passpilot.cli.parser import Parser
@@ -31,7 +33,23 @@ def main(argv: Sequence[str]) -> int:
     if len(found) > 1:
         raise UsageError(f"plugin-path: expected one of --{', --'.join(PLACES)}, got {len(found)} of them")
     print(*(found or [llvm_plugin()]))
+    if options.mlir:
+        _expect_tool(f"mlir-opt-{MAJOR}", package=f"mlir-{MAJOR}-tools")
+    elif not found:
+        _expect_tool(
+            *(f"{tool}-{MAJOR}" for tool in ("opt", "clang", "llc", "ld.lld")), package=f"llvm-{MAJOR}"
+        )
     return 0
+
+
+def _expect_tool(*names: str, package: str) -> None:
+    """Warn if no tool can load the plugin; it uses the tool's own LLVM, which no wheel brings along."""
+    if not any(map(shutil.which, names)):
+        print(
+            f"passpilot: warning: plugin-path: expected {' or '.join(names)} on the PATH, got none; "
+            f"sudo apt-get install {package}",
+            file=sys.stderr,
+        )
 
 
 def make_parser() -> Parser:

@@ -18,7 +18,7 @@ REFRESH: Final = 0.1
 
 
 @contextmanager
-def progress(what: str, total: int | None = None) -> Iterator[Callable[[], None]]:
+def progress(what: str | Callable[[], str], total: int | None = None) -> Iterator[Callable[[], None]]:
     """Show `what` and the elapsed time while the block runs, if stderr is a terminal.
 
     The block calls what it gets after each of `total` steps, which a bar shows; without a total there is a
@@ -48,7 +48,7 @@ class _Steps:
         self.count += 1
 
 
-def _show(what: str, total: int | None, steps: _Steps, done: threading.Event) -> None:
+def _show(what: str | Callable[[], str], total: int | None, steps: _Steps, done: threading.Event) -> None:
     if done.wait(DELAY):
         return
     from rich.console import Console
@@ -64,6 +64,7 @@ def _show(what: str, total: int | None, steps: _Steps, done: threading.Event) ->
     bars = () if total is None else (BarColumn(), MofNCompleteColumn())
     columns = (SpinnerColumn(), TextColumn("{task.description}"), *bars, TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
+        task = bar.add_task("", total=total)
         while not done.wait(REFRESH):
-            bar.update(task, completed=steps.count)
+            text = what if isinstance(what, str) else what()
+            bar.update(task, completed=steps.count, description=text)

@@ -43,6 +43,7 @@ def optimize(
     verify: bool = True,
     options: PipelineOptions = PLAIN,
     remarks: Remarks = NO_REMARKS,
+    decisions: str = "",
     isolated: bool = False,
     deadline: float | None = None,
 ) -> None:
@@ -63,6 +64,8 @@ def optimize(
         verify: run LLVM's verifier before and after the pipeline, and refuse an invalid module.
         options: the rarer flags of opt.
         remarks: the file for the remarks of LLVM's passes.
+        decisions: the path of a decision file of ``passpilot tune``. It decides about inlining if no advisor
+            does, adds its pipeline behind the level's own, and marks functions for the machine outliner.
         isolated: compile in a child process, so that a fatal error of LLVM is an exception here. The child is
             a copy of this process: it has your passes and policies, but what they change in memory is lost
             with it. After an error the module is unchanged; after success, handles of its values are stale.
@@ -84,6 +87,7 @@ def optimize(
     wanted.aa_pipeline, wanted.debug_pass_manager = options.aa_pipeline, options.debug_pass_manager
     wanted.verify_each, wanted.pass_plugins = options.verify_each, list(options.pass_plugins)
     wanted.remarks, wanted.at = remarks.core, list(at.items())
+    wanted.decisions = utf8("optimize: decisions", decisions)
     limit = deadline_of("optimize", isolated, deadline)
     _run(module, text, wanted, advisors, passes, limit)
     if passes is not None and passes.idle:
@@ -102,6 +106,8 @@ def _run(
     check = partial(raise_failure, passes) if passes is not None else _nothing
     with ExitStack() as stack:
         asked = [_advisor(each, stack) for each in listed(advisors)]
+        if wanted.decisions and not any(each.point == "inline" for each in asked):
+            asked.append(_advisor(f"decisions:{wanted.decisions}", stack))
         try:
             run_pipeline(module, text, wanted, asked, passes, check, limit)
         except InputError as error:

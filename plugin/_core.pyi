@@ -307,6 +307,12 @@ class PipelineOptions:
     @at.setter
     def at(self, arg: Sequence[tuple[str, str]], /) -> None: ...
 
+    @property
+    def decisions(self) -> str: ...
+
+    @decisions.setter
+    def decisions(self, arg: str, /) -> None: ...
+
 class FileType(enum.Enum):
     ASM = 0
 
@@ -584,6 +590,9 @@ class NativeRunner:
     @staticmethod
     def score(scorer: NativeRunner, offered: Sequence[TensorSpec], output: TensorSpec, domain: Domain) -> NativeRunner: ...
 
+    @staticmethod
+    def decisions(path: str, output: TensorSpec, default: TensorSpec) -> NativeRunner: ...
+
     @property
     def inputs(self) -> list[TensorSpec]: ...
 
@@ -600,6 +609,11 @@ class NativeRunner:
     def evaluate_batch(self, frames: NDArray[numpy.uint8]) -> list[int | float]: ...
 
     def switch_context(self, name: str) -> None: ...
+
+def outlines(path: str, source: str) -> bool:
+    """
+    Whether a decision file wants the machine outliner for the module that was made of `source`.
+    """
 
 class SourceLocation:
     """A place in the source, from debug information."""

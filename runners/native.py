@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Native runners, which run in the C++ core: `const:`, `default`, `random:`, `onnx:`, `aot:`, C functions.
+"""Runners of the C++ core: `const:`, `default`, `random:`, `decisions:`, `onnx:`, `aot:`, C functions.
 
 Inside a compilation the core asks them directly, without the GIL; the methods here are for other callers,
 such as `passpilot serve`. A second thread that uses the runner at the same time gets a `RunnerError`.
@@ -18,7 +18,8 @@ output of a model with several. `as` says how to read it:
   asked about all legal columns, in one batch if its first dimension is open; the largest wins;
 * `probability`: one float, yes from `threshold` (0.5) on; the default for one float; only for `inline`.
 
-`aot:MODEL.so`, with the same keys, asks a model that `passpilot aot` compiled.
+`aot:MODEL.so`, with the same keys, asks a model that `passpilot aot` compiled. `decisions:FILE` takes the
+decisions that `passpilot tune` found.
 """
 
 from __future__ import annotations
@@ -142,6 +143,20 @@ def default_runner(target: str, options: dict[str, str], point: Point, timeout: 
         raise RunnerSpecError(msg)
     (default,) = point.select([point.default.name])
     return NativeRunner(_core.NativeRunner.default(core_spec(point.advice), core_spec(default)))
+
+
+def decisions_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:
+    """`decisions:FILE`: the decisions of a file of `passpilot tune`; the compiler takes all others.
+
+    Raises:
+        RunnerSpecError: the point is not `inline`.
+        InputError: the file cannot be read, or is no decision file.
+    """
+    if point.name != "inline":
+        msg = f"runner decisions:{target}: expected the point inline, got {point.name}"
+        raise RunnerSpecError(msg)
+    (default,) = point.select([point.default.name])
+    return NativeRunner(_core.NativeRunner.decisions(target, core_spec(point.advice), core_spec(default)))
 
 
 def random_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:

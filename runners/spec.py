@@ -41,6 +41,7 @@ GROUP: Final = "passpilot.runners"
 BUILT_IN: Final = {
     "aot": "passpilot.runners.native:aot_runner",
     "const": "passpilot.runners.native:const_runner",
+    "decisions": "passpilot.runners.native:decisions_runner",
     "default": "passpilot.runners.native:default_runner",
     "grpc": "passpilot.runners.grpc:grpc_runner",
     "onnx": "passpilot.runners.native:onnx_runner",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 STRUCTURE: Final = """\
-enum class Kind { runner, choice, seconds, number, folder, other };
+enum class Kind { runner, file, choice, seconds, number, folder, other };
 struct OptionRow {
   const char *name, *variable;
   Kind kind;
@@ -26,7 +26,13 @@ struct OptionRow {
   bool several;        ///< whether all given values count, not only the last one
 };"""
 
-KINDS: Final = {"choice": "choice", "seconds": "seconds", "number": "number", "count": "number"}
+KINDS: Final = {
+    "file": "file",
+    "choice": "choice",
+    "seconds": "seconds",
+    "number": "number",
+    "count": "number",
+}
 
 
 def text(major: str) -> str:

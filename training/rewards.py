@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 _EXECUTABLE: Final = 0x4
 """SHF_EXECINSTR of a section's flags. Source: the ELF specification."""
 
+_SYMBOLS: Final = 2
+"""SHT_SYMTAB, the type of a section of symbols."""
+
+_FUNCTION: Final = 2
+"""STT_FUNC, the type of a symbol."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measure:
@@ -52,6 +58,32 @@ def code_size(emitted: _core.Emitted) -> float:
         count = section.unpack_from(data, table)[5]
     rows = (section.unpack_from(data, table + number * size) for number in range(1, count))
     return float(sum(row[5] for row in rows if row[2] & _EXECUTABLE))
+
+
+def symbol_sizes(data: bytes) -> dict[str, int]:
+    """The bytes of each function that an ELF object defines, by its symbol."""
+    wide, order = data[4] == 2, "<" if data[5] == 1 else ">"
+    (table,) = struct.unpack_from(order + ("Q" if wide else "I"), data, 40 if wide else 32)
+    size, count = struct.unpack_from(order + "HH", data, 58 if wide else 46)
+    section = struct.Struct(order + ("IIQQQQIIQQ" if wide else "10I"))
+    if not count:  # more than 65279 sections: the first one's size is their number
+        count = section.unpack_from(data, table)[5]
+    rows = [section.unpack_from(data, table + number * size) for number in range(count)]
+    sizes: dict[str, int] = {}
+    for row in rows:
+        if row[1] != _SYMBOLS:
+            continue
+        names, symbols = rows[row[6]][4], data[row[4] : row[4] + row[5]]
+        for symbol in struct.iter_unpack(order + ("IBBHQQ" if wide else "IIIBBH"), symbols):
+            name, info, section_, length = (
+                (symbol[0], symbol[1], symbol[3], symbol[5])
+                if wide
+                else (symbol[0], *symbol[3::2], symbol[2])
+            )
+            if info & 15 == _FUNCTION and section_:
+                text = data[names + name : data.index(0, names + name)].decode("utf-8", "surrogateescape")
+                sizes[text] = sizes.get(text, 0) + length
+    return sizes
 
 
 def _allocation_cost(emitted: _core.Emitted) -> float:

@@ -126,7 +126,7 @@ class Options:
         option, where = OPTIONS[name], self._where[name]
         if option.several and ";" in text:
             raise self._wrong(where, "a value without ';' (in the values of a runner it is %3B)", text)
-        if name == "load":
+        if option.kind == "file" or name == "load":
             self._check_file(where, text)
         elif name in HOOKED or name == "advise":
             self._check_runner(where, text.partition("=")[2] if name == "advise" else text)
@@ -166,11 +166,12 @@ class Options:
 
     def asks(self, unoptimized: bool) -> bool:
         """Whether a compilation needs the plugin; with `default` and no log it does not."""
-        if "load" in self._given or "at" in self._given or "advise" in self._given:
+        if not {"load", "at", "advise"}.isdisjoint(self._given):
             return True
         points = [self.value(point) for point in HOOKED if point in self._given]
         logged = bool(points) and "log" in self._given
-        return (self.stats or not unoptimized) and (logged or any(each != "default" for each in points))
+        advised = logged or "decisions" in self._given or any(each != "default" for each in points)
+        return advised and (self.stats or not unoptimized)
 
     def environment(self) -> dict[str, str]:
         """The environment variables for the plugin; an empty one counts as unset."""

@@ -40,7 +40,7 @@ grep -q crowd: crowd.s
 passpilot mlir-opt /files/calls.mlir --inline=const:1 -o calls.mlir \\
   --pass-pipeline='builtin.module(advised-inline)'
 grep -q func.func calls.mlir
-passpilot plugin-path
+passpilot plugin-path 2>&1 | grep 'got none; sudo apt-get install llvm-22'
 """
 
 

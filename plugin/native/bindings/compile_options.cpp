@@ -45,7 +45,8 @@ void bindPipelineOptions(nb::module_ &M) {
       .def_rw("verify_each", &PipelineOptions::VerifyEach)
       .def_rw("debug_pass_manager", &PipelineOptions::DebugPassManager)
       .def_rw("pass_plugins", &PipelineOptions::PassPlugins)
-      .def_rw("at", &PipelineOptions::At);
+      .def_rw("at", &PipelineOptions::At)
+      .def_rw("decisions", &PipelineOptions::Decisions);
 }
 
 void bindEmitOptions(nb::module_ &M) {

@@ -9,6 +9,7 @@
 #include "tensor_view.h"
 
 #include "../llvm/host_features.h"
+#include "../runtime/decision_file.h"
 #include "../runtime/point.h"
 
 namespace passpilot {
@@ -208,9 +209,37 @@ static void bindSchemes(nb::class_<NativeRunner> &C) {
           nb::arg("domain"));
 }
 
+static void bindDecisions(nb::module_ &M, nb::class_<NativeRunner> &C) {
+  C.def_static(
+      "decisions",
+      [](const std::string &Path, const TensorSpec &Output,
+         const TensorSpec &Default) {
+        std::string Error;
+        auto R = makeDecisionsRunner(Path, Output, Default, Error);
+        if (!R)
+          raiseError("InputError", Error);
+        return wrap(std::move(R));
+      },
+      nb::arg("path"), nb::arg("output"), nb::arg("default"));
+  M.def(
+      "outlines",
+      [](const std::string &Path, const std::string &Source) {
+        std::string Error;
+        const auto File = DecisionFile::read(Path, Error);
+        if (!File)
+          raiseError("InputError", Error);
+        const UnitDecisions *Unit = File->find(Source);
+        return Unit && Unit->Outline;
+      },
+      nb::arg("path"), nb::arg("source"),
+      "Whether a decision file wants the machine outliner for the module that "
+      "was made of `source`.");
+}
+
 void bindRunner(nb::module_ &M) {
   nb::class_<NativeRunner> C(M, "NativeRunner");
   bindSchemes(C);
+  bindDecisions(M, C);
   C.def_prop_ro("inputs", [](NativeRunner &N) { return N.Impl->inputs(); })
       .def_prop_ro("output", [](NativeRunner &N) { return N.Impl->output(); })
       .def_prop_ro("warning", [](NativeRunner &N) { return N.Impl->warning(); })

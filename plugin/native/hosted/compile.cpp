@@ -7,6 +7,7 @@
 #include "target.h"
 
 #include "../llvm/compilation.h"
+#include "../llvm/decisions.h"
 #include "../llvm/llvm_options.h"
 #include "../llvm/register_allocation.h"
 #include "../llvm/user_pass.h"
@@ -55,6 +56,15 @@ public:
     Passes.VerifyEach = O.VerifyEach;
     Passes.Debug = O.DebugPassManager;
     Passes.registerWith(PB);
+    if (O.Decisions.empty())
+      return;
+    std::string Wrong;
+    auto Decided = DecisionFile::read(O.Decisions, Wrong);
+    if (!Decided)
+      throw InputError(Wrong);
+    registerDecisions(PB,
+                      std::make_shared<const DecisionFile>(std::move(*Decided)),
+                      /*GeneratesCode=*/false);
   }
 
   void parse(const std::string &Text, const PipelineOptions &O) {

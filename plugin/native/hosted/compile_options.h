@@ -40,6 +40,7 @@ struct PipelineOptions {
   std::vector<std::string> PassPlugins;
   /// Pairs of extension point and pipeline text.
   std::vector<std::pair<std::string, std::string>> At;
+  std::string Decisions; ///< path of a decision file; may be empty
 };
 
 /// llc's options beyond those that LLVM itself parses.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "launcher/clang_command.h"
+#include "clang_command.h"
 
 #include "launcher_tables.h"
 
@@ -105,6 +105,8 @@ public:
           row.kind == Kind::runner && found != given_.end()) {
         points = true;
         advised |= found->second != "default";
+      } else if (row.kind == Kind::file && found != given_.end()) {
+        advised = true;
       }
     return !unoptimized && (advised || (points && given_.count("log")));
   }
@@ -141,6 +143,8 @@ private:
     switch (row.kind) {
     case Kind::runner:
       return isSimpleRunner(text);
+    case Kind::file:
+      return isKind(text, S_IFREG);
     case Kind::choice: {
       string among = string("|") + row.choices + "|";
       return text.find('|') == string::npos &&

@@ -3,7 +3,7 @@
 // for `passpilot cc` and `c++` it becomes clang at once if nothing needs
 // Python, because Python's start takes longer than clang's. It links no LLVM.
 
-#include "launcher/clang_command.h"
+#include "clang_command.h"
 
 #include <dirent.h>
 #include <unistd.h>

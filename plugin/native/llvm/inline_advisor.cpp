@@ -220,6 +220,7 @@ llvm::InlineAdvisor *Compilation::advisor(Module &M, FunctionAnalysisManager &,
 Compilation::Compilation(Module &M, ModuleAnalysisManager &MAM, Session &Inline)
     : M(M) {
   Compilations[&M] = {&MAM, &Inline};
+  Inline.begin(M.getSourceFileName());
 }
 
 Compilation::~Compilation() { Compilations.erase(&M); }

@@ -15,6 +15,16 @@ static cl::Option *findOption(StringRef Name) {
   return cl::getRegisteredOptions().lookup(Name);
 }
 
+void outlineInAllFunctions() {
+  constexpr const char *Name = "enable-machine-outliner";
+  static std::once_flag Once;
+  std::call_once(Once, [] {
+    cl::Option *O = findOption(Name);
+    if (O && !O->getNumOccurrences())
+      O->addOccurrence(0, Name, "always");
+  });
+}
+
 bool boolOption(StringRef Name) {
   // LLVM declares these options as booleans only.
   auto *O = static_cast<cl::opt<bool> *>(findOption(Name));

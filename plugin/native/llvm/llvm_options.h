@@ -21,6 +21,10 @@ void liftGrowthLimit();
 /// limit, which does not count the default's evictions.
 void liftEvictionLimit();
 
+/// Sets LLVM's process-wide option for the machine outliner, unless the user
+/// has set it.
+void outlineInAllFunctions();
+
 /// Resets process-wide options that back ends overwrite (PowerPC enlarges jump
 /// tables), so that one compilation does not affect the next. Call this before
 /// making a target machine, unless another compilation is going on.

@@ -21,6 +21,8 @@
 
 namespace passpilot {
 
+struct DecisionPlace;
+
 /// Which questions a runner answers faster in a batch.
 enum class Batching {
   None,       ///< no batches
@@ -47,6 +49,11 @@ public:
                              Advice *Out);
   virtual Batching batching() const { return Batching::None; }
   virtual void switchContext(std::string_view) {}
+  /// A compilation of the module that was made of the file \p Source begins.
+  virtual void begin(std::string_view Source) { (void)Source; }
+  /// Whether the compiler must call locate() before each question.
+  virtual bool wantsPlace() const { return false; }
+  virtual void locate(const DecisionPlace &) {}
   const std::string &error() const { return Error; }
   /// What the user should know about a runner that works; empty if nothing.
   const std::string &warning() const { return Warning; }

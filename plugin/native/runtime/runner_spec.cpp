@@ -2,6 +2,7 @@
 
 #include "runner_spec.h"
 
+#include "decision_file.h"
 #include "input_file.h"
 
 #include <charconv>
@@ -82,7 +83,7 @@ std::optional<ModelOptions> readOptions(std::string_view Query,
     else if (Key == "map")
       Good &= readMap(Value, P, O);
     else if (const auto T = threshold(Value); Key == "threshold" && T)
-      O.Threshold = *T;
+      O.Threshold = T;
     else
       Good = false;
     if (!Good)
@@ -192,6 +193,9 @@ std::unique_ptr<Runner> makeNativeRunner(std::string_view Spec, const Point &P,
                                  Error)
                    : nullptr;
   }
+  if (Scheme == "decisions" && !Asks && P.Domain.Kind == DomainKind::Flag)
+    return makeDecisionsRunner(std::string(Target), P.Decision, P.Default,
+                               Error);
   return Asks ? nullptr : plainRunner(Scheme, Target, P);
 }
 

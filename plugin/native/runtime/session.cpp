@@ -228,6 +228,8 @@ void Session::fillFeatures() {
 
 /// Asks the runner. Returns false with Pending set on failure.
 bool Session::question(Advice &Answer) {
+  if (TheRunner->wantsPlace())
+    TheRunner->locate(Current->place());
   if (Foreseen) {
     Answer = *Foreseen;
   } else if (!TheRunner->evaluate(RunnerInputs.data(), &Answer)) {

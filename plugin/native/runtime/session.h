@@ -121,6 +121,8 @@ public:
   /// The mask of a Choice, int64[Count].
   int64_t *mask() { return Mask; }
   void switchContext(std::string_view Name);
+  /// A compilation of the module that was made of the file \p Source begins.
+  void begin(std::string_view Source) { TheRunner->begin(Source); }
   /// As switchContext(), unless this compilation is already in the context.
   void enterContext(const std::string &Name);
   /// Fails the session if the log so far cannot be written.

@@ -64,6 +64,8 @@ Option Load("load", "FILE.py",
             "Register the passes, features, runners and decision points in it");
 Option At("at", "POINT=PIPELINE",
           "Run a pipeline at one of LLVM's extension points");
+Option Decisions("decisions", "FILE",
+                 "Apply the decisions that `passpilot tune` has found");
 Option Log("log", "FILE",
            "Write every decision to a log; POINT=FILE for each of two "
            "advisors, a folder for a log per module");
@@ -86,7 +88,10 @@ std::string runnerOf(StringRef Point) {
   for (const std::string &Text : Advise.values())
     if (const auto [Name, Runner] = halves(Text); Name == Point)
       return Runner;
-  return Own ? Own->Runner.last() : "";
+  std::string Runner = Own ? Own->Runner.last() : "";
+  if (Runner.empty() && Point == "inline" && !Decisions.last().empty())
+    return "decisions:" + Decisions.last();
+  return Runner;
 }
 
 /// Distinguishes compilations of the same source: PASSPILOT_UNIT, or else the
@@ -257,7 +262,8 @@ bool advised(const std::string &Point) {
 }
 
 bool advisedByFlag(const std::string &Point) {
-  return advised(Point) && (Advise.given() || flagsOf(Point)->Runner.given());
+  return advised(Point) && (Advise.given() || flagsOf(Point)->Runner.given() ||
+                            (Point == "inline" && Decisions.given()));
 }
 
 /// checkOptions() has reported \p E, if there is one.
@@ -316,6 +322,8 @@ Error checkOptions() {
     return E;
   return checkReaders();
 }
+
+std::string decisionFile() { return Decisions.last(); }
 
 std::string filesToLoad() { return join(Load.values(), ":"); }
 

@@ -30,6 +30,8 @@ bool advisedByFlag(const std::string &Point);
 /// checkOptions().
 AdvisorOptions advisorOptions(const std::string &Point, const llvm::Module &M);
 
+/// The decision file; empty if there is none.
+std::string decisionFile();
 /// The files to load, separated by colons.
 std::string filesToLoad();
 /// Pairs of extension point and pipeline text.

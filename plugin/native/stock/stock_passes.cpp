@@ -3,6 +3,7 @@
 #include "stock_passes.h"
 
 #include "../llvm/compat.h"
+#include "../llvm/decisions.h"
 #include "flags.h"
 #include "host.h"
 #include "llvm_calls.h"
@@ -112,6 +113,15 @@ Expected<StockPasses *> StockPasses::registerWith(PassBuilder &PB) {
   S->Passes.registerWith(PB);
   if (Error E = S->place(PB))
     return E;
+  if (const std::string Path = decisionFile(); !Path.empty()) {
+    std::string Wrong;
+    auto File = DecisionFile::read(Path, Wrong);
+    if (!File)
+      return createStringError(Wrong);
+    registerDecisions(PB,
+                      std::make_shared<const DecisionFile>(std::move(*File)),
+                      /*GeneratesCode=*/true);
+  }
   return S;
 }
 

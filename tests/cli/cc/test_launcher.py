@@ -32,6 +32,7 @@ WORDS: Final = """
     --timeout=1e3 --timeout=0x10 --timeout=nan --timeout=1_0 --size-budget=0 --size-budget=.5
     --size-budget=1.5 --size-budget=-1 --eviction-limit=3 --advise=inline=const:0 --load=policy.py
     --at=vectorizer-start=dce
+    --decisions=policy.py --decisions=none
 """
 VARIABLES: Final = """
     PASSPILOT_INLINE=const:1 PASSPILOT_INLINE=default PASSPILOT_EVICT=random:2 PASSPILOT_INLINE=
@@ -148,6 +149,7 @@ def test_random_command_lines(here: Path, prefix: Path, monkeypatch: pytest.Monk
         ("--inline=onnx:model.onnx?as=logits", "--log=logs"),
         ("--inline=python:policy.py:decide", "--timeout=5"),
         ("--evict=random:7", "--eviction-limit=3"),
+        ("--decisions=model.onnx",),
         ("clang-22", "--inline=grpc:127.0.0.1:4000"),
     ],
     ids=" ".join,

@@ -51,7 +51,7 @@ ECHOES = {"by_name": by_name, "native": native, "python": python}
 def cases() -> Iterator[object]:
     """Every program for the host, the small ones for another target, the echoes in turns."""
     for i, name in enumerate(programs()):
-        marks = [pytest.mark.soak] if name == "sqlite" else []
+        marks = [pytest.mark.soak] if name in ("sqlite", "zstd") else []
         yield pytest.param(name, "x86-64", list(ECHOES)[i % 2 + 1], id=f"{name}-x86-64", marks=marks)
     for i, name in enumerate(SMALL):
         yield pytest.param(name, "aarch64", list(ECHOES)[i % 3], id=f"{name}-aarch64")

@@ -19,6 +19,8 @@ RUNS = 20
 ASKING = ("python", "log", "native")
 LARGE = ("sqlite", "zstd", "bullet", "lua", "re2", "cmark-gfm")
 """Programs that are compiled at Oz alone, and at O2 in the soak."""
+LARGEST = ("sqlite", "zstd")
+"""Programs that only the soak compiles."""
 
 
 def same_as_stock(source: Path, pipeline: str, kind: str, folder: Path) -> bool:
@@ -35,7 +37,8 @@ def whole_programs() -> Iterator[object]:
     """Every program at Oz and O2, each with one of the echoes, so that all of them are used at both."""
     for i, name in enumerate(programs()):
         for j, level in enumerate(LEVELS):
-            marks = [pytest.mark.soak] if name in LARGE and level == "O2" else []
+            soaks = name in LARGEST or (name in LARGE and level == "O2")
+            marks = [pytest.mark.soak] if soaks else []
             yield pytest.param(name, level, ASKING[(i + j) % len(ASKING)], id=f"{name}-{level}", marks=marks)
 
 

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a decision file says of a module beside its call sites: a pipeline
+// behind the level's own, and outlining.
+
+#ifndef PASSPILOT_LLVM_DECISIONS_H
+#define PASSPILOT_LLVM_DECISIONS_H
+
+#include "../runtime/decision_file.h"
+#include "llvm/Passes/PassBuilder.h"
+
+#include <memory>
+
+namespace passpilot {
+
+/// Lets the pipelines that \p PB builds end with what \p File decides for their
+/// module. \p PB must outlive the pipelines, as it does in LLVM's tools.
+/// \p GeneratesCode: the tool generates code next, so that LLVM's option for
+/// outlining is set, for the whole process.
+void registerDecisions(llvm::PassBuilder &PB,
+                       const std::shared_ptr<const DecisionFile> &File,
+                       bool GeneratesCode);
+
+} // namespace passpilot
+
+#endif

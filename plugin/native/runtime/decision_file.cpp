@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "decision_file.h"
+
+#include "decision_log.h"
+#include "input_file.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+namespace passpilot {
+
+namespace {
+
+constexpr std::string_view Head = "passpilot decisions 1";
+
+/// Returns the first word of \p Line and removes it, and the blank behind it.
+std::string_view takeWord(std::string_view &Line) {
+  const std::string_view Word = Line.substr(0, Line.find(' '));
+  Line.remove_prefix(std::min(Line.size(), Word.size() + 1));
+  return Word;
+}
+
+std::optional<unsigned> number(std::string_view Text, int Base) {
+  unsigned Value = 0;
+  const char *Begin = Text.data(), *End = Begin + Text.size();
+  const auto [Stop, Code] = std::from_chars(Begin, End, Value, Base);
+  if (Text.empty() || Stop != End || Code != std::errc())
+    return std::nullopt;
+  return Value;
+}
+
+/// A name whose %XX are characters; nothing if it is not well-formed.
+std::optional<std::string> unescaped(std::string_view Text) {
+  std::string Name;
+  for (size_t I = 0; I < Text.size(); ++I) {
+    if (Text[I] != '%') {
+      Name += Text[I];
+      continue;
+    }
+    const auto Code = number(Text.substr(I + 1, 2), 16);
+    if (!Code || I + 2 >= Text.size())
+      return std::nullopt;
+    Name += static_cast<char>(*Code);
+    I += 2;
+  }
+  return Name.empty() ? std::nullopt : std::optional(Name);
+}
+
+std::optional<bool> answer(std::string_view Word) {
+  if (Word == "yes")
+    return true;
+  return Word == "no" ? std::optional(false) : std::nullopt;
+}
+
+/// Reads the line of a unit's decision; returns false if it is none.
+bool readDecision(std::string_view Line, UnitDecisions &U) {
+  const std::string_view Kind = takeWord(Line);
+  if (Kind == "pipeline") {
+    const bool Good = U.Pipeline.empty() && !Line.empty();
+    U.Pipeline = Line;
+    return Good;
+  }
+  if (Kind == "inline") {
+    const auto Number = number(takeWord(Line), 10);
+    const auto Yes = answer(takeWord(Line));
+    const auto Caller = unescaped(takeWord(Line));
+    const auto Callee = unescaped(takeWord(Line));
+    if (!Number || !*Number || !Yes || !Caller || !Callee || !Line.empty())
+      return false;
+    return U.Inline[{*Caller, *Callee}].emplace(*Number, *Yes).second;
+  }
+  if (Kind != "outline")
+    return false;
+  const auto Yes = answer(takeWord(Line));
+  if (!Yes || *Yes != Line.empty())
+    return false;
+  if (*Yes) {
+    U.Outline = true;
+    return true;
+  }
+  const auto Name = unescaped(Line);
+  if (Name)
+    U.NoOutline.push_back(*Name);
+  return Name.has_value();
+}
+
+/// The number of path components at the end that are equal.
+size_t alike(std::string_view A, std::string_view B) {
+  size_t Equal = 0;
+  while (true) {
+    const size_t I = A.rfind('/'), J = B.rfind('/');
+    if (A.substr(I + 1) != B.substr(J + 1))
+      return Equal;
+    ++Equal;
+    if (I == std::string_view::npos || J == std::string_view::npos)
+      return Equal;
+    A = A.substr(0, I);
+    B = B.substr(0, J);
+  }
+}
+
+class DecisionsRunner final : public Runner {
+public:
+  DecisionsRunner(TensorSpec Output, TensorSpec Default, DecisionFile F)
+      : Runner({std::move(Default)}, std::move(Output)), File(std::move(F)) {}
+
+  void begin(std::string_view Module) override {
+    Unit = File.find(Module);
+    Asked.clear();
+  }
+  bool wantsPlace() const override { return true; }
+  void locate(const DecisionPlace &P) override {
+    Found = nullptr;
+    if (!Unit)
+      return;
+    Key.first = P.Caller;
+    Key.second = P.Callee;
+    const auto Call = Unit->Inline.find(Key);
+    if (Call == Unit->Inline.end())
+      return;
+    const auto Each = Call->second.find(++Asked[&Call->second]);
+    if (Each != Call->second.end())
+      Found = &Each->second;
+  }
+  bool evaluate(const void *const *In, void *Out) override {
+    Advice A{Found ? *Found : *static_cast<const int64_t *>(In[0])};
+    std::memcpy(Out, &A, sizeof A);
+    return true;
+  }
+
+private:
+  const DecisionFile File;
+  const UnitDecisions *Unit = nullptr;
+  UnitDecisions::Call Key; // keeps its memory from question to question
+  std::map<const void *, unsigned> Asked; ///< by the decisions of a call
+  const bool *Found = nullptr;
+};
+
+} // namespace
+
+std::optional<DecisionFile> DecisionFile::read(const std::string &Path,
+                                               std::string &Error) {
+  std::string Why;
+  const auto Text = readInput(Path, Why);
+  if (!Text) {
+    Error =
+        "decisions " + Path + ": expected a file that can be read, got: " + Why;
+    return std::nullopt;
+  }
+  DecisionFile F;
+  std::string_view Rest = *Text;
+  for (unsigned Number = 1; !Rest.empty(); ++Number) {
+    std::string_view Line = Rest.substr(0, Rest.find('\n'));
+    Rest.remove_prefix(std::min(Rest.size(), Line.size() + 1));
+    bool Good = true;
+    if (Number == 1) {
+      Good = Line == Head;
+    } else if (Line.empty() || Line[0] == '#') {
+      continue;
+    } else if (Line.substr(0, 5) == "unit ") {
+      F.Units.emplace_back().Name = Line.substr(5);
+    } else {
+      Good = !F.Units.empty() && readDecision(Line, F.Units.back());
+    }
+    if (!Good) {
+      Error = "decisions " + Path + ":" + std::to_string(Number) +
+              ": expected " +
+              (Number == 1 ? "\"" + std::string(Head) + "\"" : "a decision") +
+              ", got \"" + std::string(Line.substr(0, 80)) +
+              "\"; make the file with `passpilot tune`";
+      return std::nullopt;
+    }
+  }
+  return F;
+}
+
+const UnitDecisions *DecisionFile::find(std::string_view Source) const {
+  const UnitDecisions *Found = nullptr;
+  size_t Best = 0;
+  bool Several = false;
+  for (const UnitDecisions &U : Units) {
+    if (U.Name == Source)
+      return &U;
+    const size_t Alike = alike(U.Name, Source);
+    Several = Alike > Best ? false : Several || (Alike && Alike == Best);
+    if (Alike > Best) {
+      Best = Alike;
+      Found = &U;
+    }
+  }
+  return Several ? nullptr : Found;
+}
+
+std::unique_ptr<Runner> makeDecisionsRunner(const std::string &Path,
+                                            TensorSpec Output,
+                                            TensorSpec Default,
+                                            std::string &Error) {
+  auto F = DecisionFile::read(Path, Error);
+  return F ? std::make_unique<DecisionsRunner>(
+                 std::move(Output), std::move(Default), std::move(*F))
+           : nullptr;
+}
+
+} // namespace passpilot

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Decision files: what `passpilot tune` found, for a build to apply. Text, one
+// decision per line; training/tuning/decision_file.py writes them.
+//
+//   passpilot decisions 1
+//   # any comment
+//   unit src/lapi.c
+//   inline 2 yes luaV_execute luaH_get    the second question about this call
+//   pipeline function(simplifycfg),mergefunc      behind the level's own
+//   outline yes                           the machine outliner, for all
+//   functions outline no luaV_execute               ... but not for this one
+//
+// A blank, '%' or control character of a name is %XX. Other words at the start
+// of a line are an error.
+
+#ifndef PASSPILOT_RUNTIME_DECISION_FILE_H
+#define PASSPILOT_RUNTIME_DECISION_FILE_H
+
+#include "runner.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace passpilot {
+
+/// The decisions for one module.
+struct UnitDecisions {
+  using Call = std::pair<std::string, std::string>; ///< caller and callee
+  std::string Name;                                 ///< the source file
+  /// The answer to the N-th question about a call of this caller and callee.
+  std::map<Call, std::map<unsigned, bool>> Inline;
+  std::string Pipeline; ///< runs behind the level's own; may be empty
+  bool Outline = false; ///< run the machine outliner
+  std::vector<std::string> NoOutline; ///< the functions that it leaves alone
+};
+
+class DecisionFile {
+public:
+  /// Reads a file. Returns nothing, with \p Error set, if it is none.
+  static std::optional<DecisionFile> read(const std::string &Path,
+                                          std::string &Error);
+  /// The unit of the module that was made of \p Source; null if there is none.
+  /// If no unit has this name, the one whose path ends most alike counts, if it
+  /// is a file of the same name and the only such.
+  const UnitDecisions *find(std::string_view Source) const;
+
+private:
+  std::vector<UnitDecisions> Units;
+};
+
+/// Answers the questions that \p Path decides for the module, and leaves all
+/// others to the compiler. Returns null, with \p Error set, for a wrong file.
+std::unique_ptr<Runner> makeDecisionsRunner(const std::string &Path,
+                                            TensorSpec Output,
+                                            TensorSpec Default,
+                                            std::string &Error);
+
+} // namespace passpilot
+
+#endif

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Decision files: what is written is read again, by Python and by compilers, and what is wrong is said."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import passpilot
+from passpilot.plugin.toolchain import llvm_plugin
+from passpilot.training.tuning.decision_file import (
+    HEAD,
+    CallKey,
+    UnitDecisions,
+    read_decisions,
+    write_decisions,
+)
+from tests.command import OPT, refused, run
+
+ODD = "a b%\n\u00e4"
+UNIT = UnitDecisions(
+    "src/one two.c",
+    {CallKey("main", ODD, 2): True, CallKey(ODD, "f", 1): False},
+    "function(simplifycfg),mergefunc",
+    outline=True,
+    no_outline=[ODD, "main"],
+)
+CALLS = """\
+source_filename = "src/calls.c"
+target triple = "x86_64-pc-linux-gnu"
+define internal i32 @leaf(i32 %x) {
+  %y = mul i32 %x, 3
+  ret i32 %y
+}
+define i32 @two(i32 %x) {
+  %a = call i32 @leaf(i32 %x)
+  %b = call i32 @leaf(i32 %a)
+  ret i32 %b
+}
+"""
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    path = str(tmp_path / "f.decisions")
+    write_decisions(path, [UNIT, UnitDecisions("other.c")], ["made for a test"])
+    assert read_decisions(path) == [UNIT, UnitDecisions("other.c", {}, "", outline=False, no_outline=[])]
+    assert Path(path).read_text().startswith(f"{HEAD}\n# made for a test\n")
+
+
+def written(folder: Path, *lines: str) -> str:
+    (folder / "f.decisions").write_text("\n".join((HEAD, *lines, "")))
+    return str(folder / "f.decisions")
+
+
+def calls_left(text: str) -> int:
+    return len(re.findall(r"call .*@leaf", text))
+
+
+@pytest.mark.parametrize(
+    ("unit", "left"),
+    [("src/calls.c", 1), ("/home/me/src/calls.c", 1), ("calls.c", 1), ("src/other.c", 0), ("calls.cc", 0)],
+)
+def test_the_second_question_about_a_call(unit: str, left: int, tmp_path: Path) -> None:
+    """LLVM inlines both calls; a unit is found by the end of its path."""
+    path = written(tmp_path, f"unit {unit}", "inline 2 no two leaf")
+    module = passpilot.Module(CALLS.encode())
+    passpilot.optimize(module, "default<O2>", decisions=path)
+    assert calls_left(str(module)) == left
+
+
+def test_two_units_that_fit_equally_are_none(tmp_path: Path) -> None:
+    path = written(
+        tmp_path, "unit a/calls.c", "inline 1 no two leaf", "unit b/calls.c", "inline 1 no two leaf"
+    )
+    module = passpilot.Module(CALLS.replace("src/", "").encode())
+    passpilot.optimize(module, "default<O2>", decisions=path)
+    assert calls_left(str(module)) == 0
+
+
+def test_all_doors_write_the_same(tmp_path: Path) -> None:
+    (tmp_path / "in.ll").write_text(CALLS)
+    path = written(
+        tmp_path,
+        "unit src/calls.c",
+        "pipeline mergefunc",
+        "outline no two",
+        "outline yes",
+        "inline 1 no two leaf",
+    )
+    ours = run(OPT.parent / "llvm-dis", "-o", "-", stdin_of(tmp_path, path), cwd=tmp_path).out.decode()
+    plugin = f"-load-pass-plugin={llvm_plugin()}"
+    theirs = run(
+        OPT, plugin, f"-passpilot-decisions={path}", "-passes=default<O2>", "-S", "in.ll", cwd=tmp_path
+    )
+    assert (theirs.code, theirs.err) == (0, "")
+    assert ours.splitlines()[1:] == theirs.out.decode().splitlines()[1:]
+    assert calls_left(ours) == 1
+    assert "nooutline" in ours
+
+
+def stdin_of(folder: Path, path: str) -> Path:
+    """The bitcode that `passpilot opt` writes."""
+    from tests.command import passpilot as command
+
+    done = command("opt", "in.ll", "-O2", f"--decisions={path}", "-o", "ours.bc", cwd=folder)
+    assert (done.code, done.err) == (0, "")
+    return folder / "ours.bc"
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (["unit a.c", "inline 0 yes f g"], ":3: expected a decision, got "),
+        (["unit a.c", "inline 1 maybe f g"], ":3: expected a decision, got "),
+        (["unit a.c", "inline 1 yes f"], ":3: expected a decision, got "),
+        (["inline 1 yes f g"], ":2: expected a decision, got "),
+        (["unit a.c", "outline no"], ":3: expected a decision, got "),
+        (["unit a.c", "remove f"], ":3: expected a decision, got "),
+    ],
+    ids=lambda value: value[-1] if isinstance(value, list) else "",
+)
+def test_what_is_wrong_is_said_in_all_doors(lines: list[str], told: str, tmp_path: Path) -> None:
+    (tmp_path / "in.ll").write_text(CALLS)
+    path = written(tmp_path, *lines)
+    with pytest.raises(passpilot.errors.InputError, match=told):
+        read_decisions(path)
+    assert f"decisions {path}{told}" in refused("opt", "in.ll", "-O2", f"--decisions={path}", cwd=tmp_path)
+    plugin = f"-load-pass-plugin={llvm_plugin()}"
+    stock = run(OPT, plugin, f"-passpilot-decisions={path}", "-passes=default<O2>", "in.ll", cwd=tmp_path)
+    assert stock.code == 1
+    assert f"decisions {path}{told}" in stock.err
+
+
+def test_a_file_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "in.ll").write_text(CALLS)
+    (tmp_path / "x").write_text("something else\n")
+    assert f'expected "{HEAD}", got' in refused("opt", "in.ll", "-O2", "--decisions=x", cwd=tmp_path)
+    assert "expected a file that can be read" in refused("opt", "in.ll", "-O2", "--decisions=y", cwd=tmp_path)

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Decision files: what `passpilot tune` found, as text that a person can read, merge and commit.
+
+The grammar is in plugin/native/runtime/decision_file.h, which reads the file in compilers.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import unquote
+
+from passpilot.plugin.errors import InputError
+from passpilot.plugin.files import read_regular, write_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+HEAD: Final = "passpilot decisions 1"
+
+_ODD: Final = re.compile(r"[\x00-\x20%\x7f-\xff]")
+_LINE: Final = re.compile(
+    r"inline (?P<number>[1-9]\d*) (?P<inlined>yes|no) (?P<caller>\S+) (?P<callee>\S+)"
+    r"|pipeline (?P<pipeline>.+)"
+    r"|outline (?P<outline>yes|no (?P<function>\S+))"
+)
+
+
+class CallKey(NamedTuple):
+    """A question to the inliner: the `number`-th about a call of `callee` in `caller`, counted from 1."""
+
+    caller: str
+    callee: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnitDecisions:
+    """The decisions for one module; all others are the compiler's."""
+
+    name: str
+    """The source file, as the module names it."""
+    inline: Mapping[CallKey, bool] = field(default_factory=dict)
+    pipeline: str = ""
+    """It runs behind the level's own."""
+    outline: bool = False
+    """Whether the machine outliner runs."""
+    no_outline: Sequence[str] = ()
+    """The functions that it leaves alone."""
+    notes: Sequence[str] = ()
+    """Comments for people, such as the sizes before and after."""
+
+
+def write_decisions(path: str, units: Sequence[UnitDecisions], notes: Sequence[str] = ()) -> None:
+    """Write a decision file; it appears whole or not at all.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    lines = [HEAD, *(f"# {note}" for note in notes)]
+    for unit in units:
+        lines += ["", f"unit {unit.name}", *(f"# {note}" for note in unit.notes)]
+        lines += [f"pipeline {unit.pipeline}"] * bool(unit.pipeline)
+        lines += ["outline yes"] * unit.outline
+        lines += [f"outline no {_escaped(name)}" for name in sorted(unit.no_outline)]
+        for call, inlined in sorted(unit.inline.items()):
+            names = f"{_escaped(call.caller)} {_escaped(call.callee)}"
+            lines.append(f"inline {call.number} {'yes' if inlined else 'no'} {names}")
+    write_file(path, ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
+
+
+def read_decisions(path: str) -> list[UnitDecisions]:
+    """Read a decision file, without its comments.
+
+    Raises:
+        InputError: the file cannot be read, or a line is not a decision.
+    """
+    try:
+        text = read_regular(path).decode("utf-8", "surrogateescape")
+    except OSError as error:
+        msg = f"decisions {path}: expected a file that can be read, got: {error.strerror}"
+        raise InputError(msg) from error
+    units: list[_Draft] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if number == 1:
+            if line != HEAD:
+                raise _wrong(path, number, f'"{HEAD}"', line)
+        elif line.startswith("unit "):
+            units.append(_Draft(line.removeprefix("unit ")))
+        elif line and not line.startswith("#"):
+            if not units or not (found := _LINE.fullmatch(line)):
+                raise _wrong(path, number, "a decision", line)
+            units[-1].add(found)
+    return [
+        UnitDecisions(each.name, each.inline, each.pipeline, each.outline, each.no_outline) for each in units
+    ]
+
+
+class _Draft:
+    """A unit while its lines are read."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.pipeline, self.outline = name, "", False
+        self.inline: dict[CallKey, bool] = {}
+        self.no_outline: list[str] = []
+
+    def add(self, line: re.Match[str]) -> None:
+        if line["number"]:
+            call = CallKey(_plain(line["caller"]), _plain(line["callee"]), int(line["number"]))
+            self.inline[call] = line["inlined"] == "yes"
+        elif line["pipeline"]:
+            self.pipeline = line["pipeline"]
+        elif line["function"]:
+            self.no_outline.append(_plain(line["function"]))
+        else:
+            self.outline = True
+
+
+def _wrong(path: str, number: int, expected: str, got: str) -> InputError:
+    hint = "make the file with `passpilot tune`"
+    return InputError(f"decisions {path}:{number}: expected {expected}, got {got[:80]!r}; {hint}")
+
+
+def _escaped(name: str) -> str:
+    text = name.encode("utf-8", "surrogateescape").decode("latin-1")
+    return _ODD.sub(lambda odd: f"%{ord(odd[0]):02X}", text)
+
+
+def _plain(text: str) -> str:
+    return unquote(text, errors="surrogateescape")
