@@ -101,6 +101,8 @@ def _parsed(argv: Sequence[str] | None) -> ServeOptions:
     if (options.pipe is None) == (options.grpc is None):
         got = "none" if options.pipe is None else "both"
         parser.error(f"expected one of --pipe BASE and --grpc [HOST:]PORT, got {got}")
+    if options.runner.startswith("decisions:"):
+        parser.error(f"expected a runner that reads tensors alone, got {options.runner}; compilers read it")
     for name in ("token", "tls_cert", "tls_key"):
         if options.pipe is not None and getattr(options, name) is not None:
             parser.error(f"--{name.replace('_', '-')}: expected --grpc with it, got --pipe")

@@ -245,6 +245,7 @@ def test_base_in_a_folder_that_is_not_there(tmp_path: Path) -> None:
         ("const:7", RunnerSpecError),
         ("python:missing.py:decide", InputError),
         ("onnx:missing.onnx", ModelError),
+        ("decisions:lua.decisions", UsageError),
     ],
 )
 @pytest.mark.parametrize("flag", ["--pipe={}", "--grpc=0"])
