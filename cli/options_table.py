@@ -166,6 +166,12 @@ TABLE: Final = (
         wording={"llc": ("FILE", "outline if the decisions that `passpilot tune` has found say so")},
     ),
     OptionRow(
+        "best-of",
+        "N",
+        "compile every object with up to N variants of the pipeline, and keep the smallest",
+        ("cc",),
+    ),
+    OptionRow(
         "load",
         "FILE.py",
         "register the passes, features, runners and decision points in it",

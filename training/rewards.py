@@ -40,12 +40,16 @@ def improvement(value: float, baseline: float) -> float:
 
 
 def code_size(emitted: _core.Emitted) -> float:
+    """`code_bytes` of what was emitted."""
+    return float(code_bytes(emitted.code))
+
+
+def code_bytes(data: bytes) -> int:
     """The bytes of machine code in an ELF object: the sizes of its executable sections.
 
     Raises:
         InputError: the target's object format is not ELF.
     """
-    data = emitted.code
     if data[:4] != b"\x7fELF":
         raise InputError("code size: expected a target with ELF objects, got one with others")
     wide = data[4] == 2
@@ -57,7 +61,7 @@ def code_size(emitted: _core.Emitted) -> float:
     if not count:  # more than 65279 sections: the first one's size is their number
         count = section.unpack_from(data, table)[5]
     rows = (section.unpack_from(data, table + number * size) for number in range(1, count))
-    return float(sum(row[5] for row in rows if row[2] & _EXECUTABLE))
+    return int(sum(row[5] for row in rows if row[2] & _EXECUTABLE))
 
 
 def symbol_sizes(data: bytes) -> dict[str, int]:

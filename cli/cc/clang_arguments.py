@@ -52,27 +52,35 @@ class Command:
 
     def __init__(self, arguments: Iterable[str]) -> None:
         self.linker, self._lto, self._level = "", False, "0"
-        self._stops_before_link = self._no_code = self._unknown_level = self._has_input = False
+        self._stops_before_link = self._no_code = self._unknown_level = self._makes_object = False
+        self._inputs: list[str] = []
+        self._output = ""
         rest = iter(arguments)
         for argument in rest:
             self._read(argument)
             if argument == "--":
-                self._has_input |= next(rest, None) is not None
+                self._inputs += rest
                 return
             if argument in WITH_VALUE:
-                next(rest, None)
+                value = next(rest, "")
+                if argument in ("-o", "--output"):
+                    self._output = value
 
     def _read(self, argument: str) -> None:
         if not argument.startswith("-") or argument == "-":
-            self._has_input = True
+            self._inputs.append(argument)
         self._no_code |= argument in NO_CODE or argument.startswith(("-print-", "--print-"))
         self._stops_before_link |= argument in NO_LINK
+        self._makes_object |= argument in ("-c", "--compile")
+        self._makes_object &= argument not in ("-S", "--assemble", "-emit-llvm")
         self._unknown_level |= argument.startswith(FOR_PARTS)
         self._read_level(argument)
         if argument.startswith("-flto") and argument[5:6] in ("", "="):
             self._lto = True
         elif argument == "-fno-lto":
             self._lto = False
+        elif argument.startswith("-o") and argument != "-o":
+            self._output = argument.removeprefix("-o")
         elif argument.startswith(("-fuse-ld=", "--ld-path=")):
             self.linker = argument.partition("=")[2]
 
@@ -83,12 +91,21 @@ class Command:
     @property
     def generates_code(self) -> bool:
         """Whether clang compiles or links."""
-        return self._has_input and not self._no_code
+        return bool(self._inputs) and not self._no_code
 
     @property
     def links(self) -> bool:
         """Whether clang runs the linker."""
         return self.generates_code and not self._stops_before_link
+
+    @property
+    def object(self) -> str:
+        """The object file that the command makes of one source; empty if it does anything else."""
+        if not self.generates_code or not self._makes_object or self._lto or len(self._inputs) != 1:
+            return ""
+        source = self._inputs[0]
+        stem = os.path.splitext(os.path.basename(source))[0]
+        return "" if source == "-" else self._output or f"{stem}.o"
 
     @property
     def is_lto(self) -> bool:

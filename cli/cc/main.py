@@ -49,13 +49,21 @@ def _run(name: str, clang: str, argv: Sequence[str]) -> int:
         clang = arguments.pop(0)
         compiler = _checked(name, clang, compiler)
     whole = list(expanded(arguments))
-    added = _added(name, options, Command(whole), compiler)
+    command = Command(whole)
+    added = _added(name, options, command, compiler)
     if "-Xlinker" in added:
         _refuse_cache(name, whole)
     environment = {**os.environ, **options.environment()}
     if added:
         options.make_folder()
         environment["PASSPILOT_UNIT"] = _unit(arguments)
+    if options.best_of > 1 and command.object and not command.is_unoptimized:
+        from passpilot.cli.cc.best_of import compile_best
+
+        loading = added or _loading(installed("libpasspilot.so"))
+        return compile_best(
+            compiler, [clang, *loading, *arguments], environment, command.object, options.best_of
+        )
     try:
         return _become(compiler, [clang, *added, *arguments], environment)
     except OSError as error:
@@ -73,7 +81,10 @@ def _added(name: str, options: Options, command: Command, compiler: str) -> list
     if not command.generates_code or not options.asks(command.is_unoptimized):
         return []
     plugin = installed("libpasspilot.so")
-    link = _link(name, options, command, compiler, plugin) if command.links else []
+    return _loading(plugin, _link(name, options, command, compiler, plugin) if command.links else [])
+
+
+def _loading(plugin: str, link: Sequence[str] = ()) -> list[str]:
     # passpilot's warnings are about advice, not about the program: -Werror is not meant for them.
     return [
         "--start-no-unused-arguments",

@@ -132,6 +132,8 @@ class Options:
             self._check_runner(where, text.partition("=")[2] if name == "advise" else text)
         elif option.choices and text not in option.choices:
             raise self._wrong(where, " or ".join(option.choices), text)
+        elif name == "best-of" and not (text.isascii() and text.isdigit()):
+            raise self._wrong(where, "a number of variants", text)
         elif name == "at" and "=" not in text:
             raise self._wrong(where, option.value, text)
         elif option.kind in ("seconds", "number", "count"):
@@ -163,6 +165,11 @@ class Options:
     def value(self, name: str) -> str:
         """The last value of an option; empty if there is none."""
         return self._given.get(name, [""])[-1]
+
+    @property
+    def best_of(self) -> int:
+        """How many variants of an object are compiled; the smallest stays. 0 for a plain compilation."""
+        return int(self.value("best-of") or 0)
 
     def asks(self, unoptimized: bool) -> bool:
         """Whether a compilation needs the plugin; with `default` and no log it does not."""

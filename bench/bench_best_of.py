@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Measures `passpilot cc -Oz --best-of=4`: the size of objects, by program, relative to clang-22 -Oz.
+
+usage: bench_best_of.py [PROGRAM ...]
+
+The variants were chosen on the programs in CHOSEN_ON; the others are compiled by default, up to UNITS of their
+units. Prints a table, writes bench/results/best_of.json, and fails if the geometric mean over the programs is
+above LIMIT. The time is that of all compilations of a program, one after the other.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT: Final = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+from passpilot.training.rewards import code_bytes  # noqa: E402
+from tests.corpus.programs import programs  # noqa: E402
+
+CHOSEN_ON: Final = ("lua", "zstd", "libyaml", "box2d", "picosat", "re2")
+UNITS: Final = 12
+LIMIT: Final = 0.975
+COUNT: Final = 4
+
+
+def main(names: list[str]) -> None:
+    """Measure, print, write."""
+    names = names or [name for name in programs() if name not in CHOSEN_ON]
+    rows = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            rows[name] = measured(name, Path(folder))
+    mean = math.exp(sum(math.log(row["best"] / row["stock"]) for row in rows.values()) / len(rows))
+    table = Table(title=f"clang -Oz and passpilot cc -Oz --best-of={COUNT}, up to {UNITS} units each")
+    table.add_column("program")
+    for column in ("units", "clang -Oz, bytes", "best, bytes", "ratio", "time, ratio"):
+        table.add_column(column, justify="right")
+    for name, row in rows.items():
+        ratio, times = row["best"] / row["stock"], row["best_s"] / row["stock_s"]
+        table.add_row(
+            name, *(f"{row[key]:.0f}" for key in ("units", "stock", "best")), f"{ratio:.3f}", f"{times:.1f}"
+        )
+    table.add_row("geometric mean", "", "", "", f"{mean:.4f}", "")
+    Console(width=110).print(table)
+    (ROOT / "bench/results").mkdir(exist_ok=True)
+    (ROOT / "bench/results/best_of.json").write_text(
+        json.dumps({"mean": mean, "programs": rows}, indent=1) + "\n"
+    )
+    if mean > LIMIT:
+        sys.exit(f"bench_best_of: expected at most {LIMIT}, got {mean:.4f}")
+
+
+def measured(name: str, folder: Path) -> dict[str, float]:
+    """The sizes and times of one program's units."""
+    units = sorted(programs()[name].whole("Oz").parent.glob("*.bc"), key=lambda path: path.stat().st_size)
+    units = [unit for unit in units if unit.name != "whole.bc" and not unit.name.startswith("_driver")]
+    units = units[-1 :: -max(1, len(units) // UNITS)][:UNITS]
+    row = {"units": float(len(units)), "stock": 0.0, "best": 0.0, "stock_s": 0.0, "best_s": 0.0}
+    passpilot = str(Path(sys.executable).with_name("passpilot"))
+    for unit in units:
+        for key, command in (("stock", ["clang-22"]), ("best", [passpilot, "cc", f"--best-of={COUNT}"])):
+            made = folder / f"{key}.o"
+            began = time.perf_counter()
+            subprocess.run(
+                [*command, "-Oz", "-fPIC", "-c", unit, "-o", made], check=True, stderr=subprocess.DEVNULL
+            )
+            row[f"{key}_s"] += time.perf_counter() - began
+            row[key] += code_bytes(made.read_bytes())
+    return row
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

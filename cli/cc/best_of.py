@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot cc --best-of=N`: compiles an object in several ways and keeps the smallest."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from passpilot.cli.cc.variants import VARIANTS
+from passpilot.cli.options_table import TABLE
+from passpilot.plugin.errors import InputError
+from passpilot.training.rewards import code_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+AT, LOG = (next(row.variable for row in TABLE if row.name == name) for name in ("at", "log"))
+
+
+def compile_best(
+    compiler: str, command: Sequence[str], environment: Mapping[str, str], output: str, count: int
+) -> int:
+    """Compile in up to `count` ways; returns the exit code of the first, which alone may fail.
+
+    The first variant is the user's own command; the first of several smallest objects wins. All variants
+    write `output`, so that dependency files name it; the best object waits beside it under another name.
+
+    Raises:
+        InputError: the object is not ELF, or cannot be read or renamed.
+    """
+    kept = f"{output}.best-{os.getpid()}"
+    best = -1
+    try:
+        for number, variant in enumerate(VARIANTS[:count]):
+            chosen = dict(environment)
+            if variant.pipeline:
+                chosen[AT] = ";".join(filter(None, (chosen.get(AT), f"optimizer-last={variant.pipeline}")))
+            if number:
+                chosen.pop(LOG, None)
+            code = _run(compiler, [*command, *variant.flags], chosen, quiet=number > 0)
+            if code and not number:
+                return code
+            size = -1 if code else _size(output)
+            if size >= 0 and (best < 0 or size < best):
+                best = size
+                os.replace(output, kept)
+        if best >= 0:
+            os.replace(kept, output)
+    except OSError as error:
+        raise InputError(f"--best-of: expected to keep the best {output}, got: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(kept)
+    return 0
+
+
+def _run(compiler: str, command: Sequence[str], environment: Mapping[str, str], *, quiet: bool) -> int:
+    sys.stdout.flush()
+    words = subprocess.DEVNULL if quiet else None
+    done = subprocess.run(
+        command,
+        executable=compiler,
+        env=environment,
+        check=False,
+        stdout=words,
+        stderr=words,
+        close_fds=False,
+    )
+    return done.returncode if done.returncode >= 0 else 128 - done.returncode
+
+
+def _size(path: str) -> int:
+    with open(path, "rb") as file:
+        return code_bytes(file.read())

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The variants of `passpilot cc --best-of=N`, the most useful first; bench/bench_best_of.py chose them."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # type checkers take it as true
+if TYPE_CHECKING:
+    from typing import Final
+
+OUTLINE: Final = ("-mllvm", "-enable-machine-outliner=always")
+
+
+class Variant:
+    """One way to compile: clang's command with more flags, and a pipeline at its end."""
+
+    __slots__ = ("flags", "pipeline")
+
+    def __init__(self, pipeline: str = "", flags: tuple[str, ...] = ()) -> None:
+        self.pipeline: Final = pipeline
+        self.flags: Final = flags
+
+
+VARIANTS: Final = (
+    Variant(),
+    Variant("", OUTLINE),
+)
