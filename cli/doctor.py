@@ -7,6 +7,7 @@ exit code is 1. An optional part that is missing is ``-``.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import platform
@@ -91,7 +92,9 @@ def _llvm() -> str:
     from passpilot.plugin import _core
 
     lines = _core.version_text().split("\n")
-    mapped = Path("/proc/self/maps").read_text().split()
+    mapped: list[str] = []
+    with contextlib.suppress(OSError):  # a chroot may have no /proc
+        mapped = Path("/proc/self/maps").read_text().split()
     libraries = sorted({each for each in mapped if Path(each).name.startswith("libLLVM")})
     return ", ".join([*(each.strip() for each in lines if each.strip()), *libraries])
 

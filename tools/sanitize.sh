@@ -25,6 +25,7 @@ if [ ! -x "$python" ]; then
   # Python does not read the .pth files of a folder that a .pth file adds, so .venv's own passpilot is not found.
   platlib .venv/bin/python >"$(platlib "$python")/shared.pth"
 fi
+ln -sf "$PWD"/.venv/bin/{cmake,ninja} "$folder/venv/bin/" # which tests run
 # All is compiled by clang: the MLIR plugin must be, and a process has one sanitizer runtime.
 PATH=$PWD/.venv/bin:$PATH CC=clang-$llvm CXX=clang++-$llvm .venv/bin/python -m pip --python "$python" \
   --disable-pip-version-check -q install --no-deps --no-build-isolation --force-reinstall \
@@ -38,7 +39,8 @@ findings=$folder/findings
 rm -rf "$findings" && mkdir -p "$findings"
 common=log_path=$findings/report:exitcode=66:symbolize=1:external_symbolizer_path=/usr/lib/llvm-$llvm/bin/llvm-symbolizer
 status=0
-env LD_PRELOAD="$library $("clang++-$llvm" -print-file-name=libstdc++.so.6)" \
+# Programs that tests link with our libraries find it in LD_LIBRARY_PATH.
+env LD_LIBRARY_PATH="${library%/*}" LD_PRELOAD="$library $("clang++-$llvm" -print-file-name=libstdc++.so.6)" \
   ASAN_OPTIONS="$common:detect_leaks=0:detect_odr_violation=0" \
   UBSAN_OPTIONS="$common:print_stacktrace=1:halt_on_error=1" \
   TSAN_OPTIONS="$common:suppressions=$PWD/tools/tsan.suppressions" \
