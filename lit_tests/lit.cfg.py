@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """End to end through installed commands: `passpilot` of this .venv, LLVM's tools by their plain names."""
 
+import os
 import signal
 from pathlib import Path
 
@@ -21,5 +22,8 @@ config.suffixes = [".ll", ".test"]
 config.excludes = ["Inputs"]
 config.test_source_root = str(here)
 config.test_exec_root = str(here.parent / "build" / "lit")
+
+if len(os.sched_getaffinity(0)) > 1:
+    config.available_features.add("two-processors")
 
 configure(config, globals()["lit_config"])

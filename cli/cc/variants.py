@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The variants of `passpilot cc --best-of=N`, the most useful first; bench/bench_best_of.py chose them."""
+"""The variants of `passpilot cc --best-of=N`, the most useful first; bench/bench_best_of.py measures them."""
 
 from __future__ import annotations
 
@@ -23,4 +23,10 @@ class Variant:
 VARIANTS: Final = (
     Variant(),
     Variant("", OUTLINE),
+    Variant(
+        "function(constraint-elimination,correlated-propagation,jump-threading,"
+        "instcombine<no-verify-fixpoint>,simplifycfg)",
+        OUTLINE,
+    ),
+    Variant("function(gvn,dse,instcombine<no-verify-fixpoint>,simplifycfg),globaldce,mergefunc", OUTLINE),
 )

@@ -42,6 +42,7 @@ def optimize(
     verify: bool = True,
     options: PipelineOptions = PLAIN,
     remarks: Remarks = NO_REMARKS,
+    decisions: str = "",
     isolated: bool = False,
     deadline: float | None = None,
 ) -> ModuleRef:
@@ -57,6 +58,7 @@ def optimize(
         verify: as in `passpilot.optimize`.
         options: as in `passpilot.optimize`.
         remarks: as in `passpilot.optimize`.
+        decisions: as in `passpilot.optimize`.
         isolated: as in `passpilot.optimize`.
         deadline: as in `passpilot.optimize`.
 
@@ -80,6 +82,7 @@ def optimize(
         verify=verify,
         options=options,
         remarks=remarks,
+        decisions=decisions,
         isolated=isolated,
         deadline=deadline,
     )

@@ -90,10 +90,11 @@ def made(suite: str, system: Path) -> Path:
 
 
 def as_user(system: Path, script: str) -> subprocess.CompletedProcess[str]:
-    """Run a script in the system as an ordinary user."""
+    """Run a script in the system as an ordinary user, with /proc, in a mount namespace of its own."""
+    enter = 'mount --bind /proc "$0/proc" && exec chroot --userspec=user "$0" /bin/sh -c "$1"'
     index = {name: value for name, value in os.environ.items() if name in ("PIP_INDEX_URL", "PIP_CERT")}
     return subprocess.run(
-        ["chroot", "--userspec=user", system, "/bin/sh", "-c", script],
+        ["unshare", "--mount", "sh", "-c", enter, system, script],
         env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/home/user", "LANG": "C.UTF-8", **index},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
