@@ -3,9 +3,9 @@
 
 usage: bench_best_of.py [PROGRAM ...]
 
-Compiles up to UNITS units of each program; by default the programs of the corpus that are not in KNOWN. Prints a
-table, writes bench/results/best_of.json, and fails if the geometric mean over the programs is above LIMIT. The
-time is that of all compilations of a program, one after the other.
+Compiles up to UNITS units of each program; by default of the programs that are not in KNOWN. Prints a table,
+writes bench/results/best_of.json, and fails if the geometric mean over the programs is above LIMIT. The time
+is that of all compilations of a program, one after the other.
 """
 
 from __future__ import annotations

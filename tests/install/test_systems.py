@@ -70,7 +70,7 @@ def test_a_first_day(suite: str, files: Path, tmp_path: Path) -> None:
     (system / "files").chmod(0o755)  # pytest's folders are private
     done = as_user(system, FIRST_DAY)
     assert done.returncode == 0, done.stdout
-    assert "1 yes" in done.stdout, done.stdout
+    assert "1 accepted" in done.stdout, done.stdout
     print(done.stdout)
 
 
