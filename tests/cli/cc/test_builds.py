@@ -88,7 +88,7 @@ def test_lua_again_has_the_same_logs_and_the_same_bytes(tmp_path: Path) -> None:
     assert len(made[0]) == 6
 
 
-@pytest.mark.parametrize("way", ["launcher", "variable"])
+@pytest.mark.parametrize("way", ["launcher", pytest.param("variable", marks=pytest.mark.soak)])
 def test_lz4_by_cmake(way: str, tmp_path: Path) -> None:
     program = unpacked("lz4", tmp_path)
     (tmp_path / "CMakeLists.txt").write_text(CMAKE)

@@ -66,7 +66,7 @@ def same(ours: list[tuple[str, Tensors]], llvms: list[tuple[str, Tensors]]) -> N
     [
         ("libyaml", "x86-64"),
         ("picosat", "aarch64"),
-        ("libyaml", "riscv64"),
+        pytest.param("libyaml", "riscv64", marks=pytest.mark.soak),
         ("libyaml", "ppc64le"),
     ],
 )

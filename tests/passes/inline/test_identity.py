@@ -19,7 +19,7 @@ RUNS = 20
 ASKING = ("python", "log", "native")
 LARGE = ("sqlite", "zstd", "bullet", "lua", "re2", "cmark-gfm")
 """Programs that are compiled at Oz alone, and at O2 in the soak."""
-LARGEST = ("sqlite", "zstd")
+LARGEST = ("sqlite", "zstd", "bullet")
 """Programs that only the soak compiles."""
 
 

@@ -110,7 +110,7 @@ def test_a_replay_gives_the_same_bytes(program: Path, log: Path, level: str) -> 
 
 
 @pytest.mark.filterwarnings("ignore:.* decisions went to the default, because")
-@pytest.mark.parametrize(("name", "level"), [("libyaml", "Oz")])
+@pytest.mark.parametrize(("name", "level"), [("libsvm", "Oz")])
 def test_a_replay_of_a_real_program(
     corpus: Callable[[str, str], Path], log: Path, custom: None, name: str, level: str
 ) -> None:
