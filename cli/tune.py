@@ -1,48 +1,80 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot tune`: searches the decisions that make modules smallest, and writes a decision file."""
+"""`passpilot tune`: searches the decisions that make programs smallest, and writes a decision file."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
+import shutil
 import sys
+import time
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from passpilot.cli.llvm_options import check_text, set_llvm_options, split_options
 from passpilot.cli.outputs import prepare
 from passpilot.cli.parser import Parser
 from passpilot.cli.progress import progress
-from passpilot.plugin.errors import UsageError
-from passpilot.plugin.files import check_output
-from passpilot.plugin.module import Module
-from passpilot.training.tuning.decision_file import UnitDecisions, write_decisions
-from passpilot.training.tuning.search import Found, Search
-from passpilot.training.tuning.unit import Unit
+from passpilot.plugin.errors import InputError, UsageError
+from passpilot.plugin.files import check_output, write_file
+from passpilot.training.tuning.decision_file import read_decisions, write_decisions
+from passpilot.training.tuning.engine import KeepingEngine, LocalEngine
+from passpilot.training.tuning.result import earlier_decisions, result_table, unit_decisions
+from passpilot.training.tuning.search import Search
+from passpilot.training.tuning.tuned_program import linked_program, single_module
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from passpilot.training.tuning.decision_file import UnitDecisions
+    from passpilot.training.tuning.engine import Engine
+    from passpilot.training.tuning.search import Found
+    from passpilot.training.tuning.tuned_program import TunedProgram
+    from passpilot.training.tuning.unit import Unit
 
 EPILOG: Final = """\
-example:
+examples:
   passpilot tune lua.bc --budget=60 -o lua.decisions
   passpilot opt lua.bc -passes='default<Oz>' --decisions=lua.decisions -o small.bc
   passpilot llc small.bc -filetype=obj -relocation-model=pic --decisions=lua.decisions -o small.o
 
-The size is the machine code in the object file that llc -O2 makes. Every compilation runs in a process of its
-own. Ctrl-C ends the search of a module; its best decisions are kept. All other options are LLVM's own."""
+  passpilot tune -o tuned -- make -j2
+  make CC='passpilot cc --decisions=tuned/lua.decisions'
+
+The size of a module is the machine code in the object file that llc -O2 makes; the size of a program is
+that of the executable that lld makes with --gc-sections. Every compilation runs in a process of its own.
+Ctrl-C ends the search and keeps the best decisions; after a crash the same command goes on where it ended.
+All other options are LLVM's own."""
 
 
 class TuneOptions(NamedTuple):
     """The command line of `passpilot tune` without LLVM's own options."""
 
     modules: tuple[str, ...]
+    build: tuple[str, ...]
+    """The command of a build."""
+    corpus: str
+    programs: tuple[str, ...]
     passes: str
     output: str
+    result: str
+    update: str
     budget: float
     compiles: float
     jobs: int
     seed: int
+    engine: str
+    address: str
+
+
+class Tuned(NamedTuple):
+    """A program whose search has ended."""
+
+    units: Sequence[UnitDecisions]
+    found: Found
+    table: dict[str, object]
 
 
 def main(argv: Sequence[str]) -> int:
@@ -55,16 +87,46 @@ def main(argv: Sequence[str]) -> int:
     prepare()
     options, llvm = _parsed(argv)
     set_llvm_options("tune", llvm)
-    check_output(options.output)
-    units = []
-    starts = texts = 0
-    for path in options.modules:
-        found, unit = _tuned(path, options)
-        print(_summary(path, found), file=sys.stderr)
-        units.append(unit)
-        starts, texts = starts + found.start, texts + found.text
-    notes = [f".text {starts} -> {texts} bytes, {options.passes} and llc -O2"]
-    write_decisions(options.output, units, notes)
+    if options.modules:
+        check_output(options.output)
+        _tune_modules(options)
+        return 0
+    return _tune_programs(options)
+
+
+def _tune_modules(options: TuneOptions) -> None:
+    """Search every module by itself, and write one decision file."""
+    tuned = [_tuned(single_module(path, options.passes), options) for path in options.modules]
+    _write(options.output, tuned, options, "llc -O2")
+    if options.result:
+        _write_json(options.result, tuned[0].table if len(tuned) == 1 else [each.table for each in tuned])
+
+
+def _tune_programs(options: TuneOptions) -> int:
+    """Search the programs of a corpus or a build, and write a decision file for each."""
+    from passpilot.cli.tune_build import recorded_corpus
+    from passpilot.training.corpus.layout import Corpus
+
+    os.makedirs(options.output, exist_ok=True)
+    folder = recorded_corpus(options.build, options.output) if options.build else options.corpus
+    corpus = Corpus.read(folder)
+    known = {program.name: program for program in corpus.programs}
+    if not known:
+        raise InputError(f"tune: expected a linked program in {folder}, got none")
+    for name in options.programs:
+        if name not in known:
+            raise UsageError(f"tune: expected a program of {', '.join(sorted(known))}, got {name}")
+    for name in options.programs or known:
+        tuned = _tuned(linked_program(corpus, known[name], options.passes), options)
+        path = os.path.join(options.output, f"{name}.decisions")
+        _write(path, [tuned], options, "lld --gc-sections")
+        _write_json(os.path.join(options.output, f"{name}.json"), tuned.table)
+        if options.build:
+            command = " ".join(options.build)
+            print(
+                f"build it with: CC='passpilot cc --decisions={os.path.abspath(path)}' "
+                f"CXX='passpilot c++ --decisions={os.path.abspath(path)}' {command}"
+            )
     return 0
 
 
@@ -72,18 +134,26 @@ def make_parser() -> Parser:
     """The parser of the command's own options."""
     parser = Parser(
         "passpilot tune",
-        description="Search the inlining decisions, a pipeline and outlining that make modules smallest.",
+        description="Search the inlining decisions, pipelines and outlining that make programs smallest.",
         epilog=EPILOG,
     )
+    parser.usage = "%(prog)s [options] (IN... | --corpus=DIR | -- COMMAND...)"
     add = parser.option
-    parser.add_argument("modules", nargs="+", metavar="IN", help="a .ll or .bc file, not yet optimized")
+    parser.add_argument("modules", nargs="*", metavar="IN", help="a .ll or .bc file, not yet optimized")
+    add("corpus", default="", metavar="DIR", help="search the programs of a corpus, by their linked size")
+    add("program", action="append", default=[], metavar="NAME", help="only this program; may be repeated")
     add("passes", default="default<Oz>", metavar="PIPELINE", help="textual pipeline (default<Oz>)")
-    add("o", dest="output", required=True, metavar="FILE", help="the decision file")
+    add("size", action="store_true", help="make the machine code small, which is the default")
+    add("o", dest="output", required=True, metavar="FILE", help="the decision file; a folder for programs")
+    add("result", default="", metavar="FILE", help="write the search as JSON, for `passpilot report`")
     add("budget", type=_positive, default=60.0, metavar="SECONDS", help="the time for each module (60)")
     add(
         "compiles", type=_count, default=0, metavar="N", help="compilations of each module, instead of a time"
     )
     add("jobs", type=_count, default=0, metavar="N", help="compilations at once (as many as processors)")
+    add("engine", choices=("local", "ray"), default="local", help="who compiles: this machine, or a Ray cluster")
+    add("address", default="", metavar="HOST:PORT", help="the Ray cluster (one on this machine)")
+    add("update", default="", metavar="FILE", help="start from this decision file; search what has changed")
     add("seed", type=_count, default=0, metavar="N", help="of the order in which decisions are tried (0)")
     parser.traceback_option()
     return parser
@@ -109,49 +179,115 @@ def _count(text: str) -> int:
 
 def _parsed(argv: Sequence[str]) -> tuple[TuneOptions, list[str]]:
     parser = make_parser()
-    ours, llvm = split_options(argv, parser)
+    at = argv.index("--") if "--" in argv else len(argv)
+    build = tuple(argv[at + 1 :])
+    ours, llvm = split_options(argv[:at], parser)
     ours.sort(key=lambda argument: argument != "-" and argument.startswith("-"))
     values = parser.values(ours)
     check_text("tune", values)
-    modules = cast("tuple[str, ...]", values["modules"])
-    if len(set(map(os.path.basename, modules))) < len(modules) and len(set(modules)) < len(modules):
+    modules = tuple(cast("Sequence[str]", values["modules"]))
+    corpus = str(values["corpus"])
+    if bool(modules) + bool(corpus) + bool(build) != 1:
+        raise UsageError(
+            "tune: expected modules, --corpus=DIR, or -- and the command of a build, one of them"
+        )
+    if len(set(modules)) < len(modules):
         raise UsageError(f"tune: expected different modules, got {', '.join(modules)}")
     compiles = cast("int", values["compiles"])
     return TuneOptions(
         modules,
+        build,
+        corpus,
+        tuple(cast("Sequence[str]", values["program"])),
         str(values["passes"]),
         str(values["output"]),
+        str(values["result"]),
+        str(values["update"]),
         math.inf if compiles else cast("float", values["budget"]),
         compiles or math.inf,
         cast("int", values["jobs"]) or len(os.sched_getaffinity(0)),
         cast("int", values["seed"]),
+        str(values["engine"]),
+        str(values["address"]),
     ), llvm
 
 
-def _tuned(path: str, options: TuneOptions) -> tuple[Found, UnitDecisions]:
-    """Search one module; returns what was found, and its part of the decision file."""
-    module = Module.read(path)
-    state = f"{path}: compiling"
+def _tuned(program: TunedProgram, options: TuneOptions) -> Tuned:
+    """Search one program."""
+    units, count = program.units, len(program.units)
+    began, state = time.monotonic(), f"{program.name}: compiling"
 
     def step(compiles: int, best: int) -> None:
         nonlocal state
-        state = f"{path}: {best} bytes, {compiles} compilations"
+        rate = compiles / max(time.monotonic() - began, 0.001)
+        state = f"{program.name}: {best} bytes, {compiles} compilations, {rate:.1f} per second"
 
-    search = Search(
-        Unit(module, options.passes), options.jobs, options.seed, options.budget, options.compiles, step
+    earlier = read_decisions(options.update) if options.update else []
+    with _kept_folder(options.output, program.name) as folder, _engine(units, options) as inner:
+        search = Search(
+            units,
+            KeepingEngine(inner, units, folder),
+            program.measure,
+            options.seed,
+            options.budget * count,
+            options.compiles * count,
+            step,
+            known=[earlier_decisions(unit, earlier) for unit in units],
+        )
+        with progress(lambda: state):
+            found = search.run()
+    print(_summary(program.name, found), file=sys.stderr)
+    return Tuned(unit_decisions(search, found), found, result_table(search, found, "text"))
+
+
+@contextmanager
+def _engine(units: Sequence[Unit], options: TuneOptions) -> Iterator[Engine]:
+    if options.engine == "local":
+        yield LocalEngine(units, options.jobs)
+        return
+    from passpilot.training.tuning.ray_engine import RayEngine
+
+    with RayEngine(units, options.address, 0 if options.address else options.jobs) as engine:
+        yield engine
+
+
+@contextmanager
+def _kept_folder(output: str, program: str) -> Iterator[str]:
+    """A folder for what is compiled, from which the same command goes on; it is removed after the search."""
+    plain = os.path.basename(program)
+    folder = (
+        f"{output.rstrip('/')}.search"
+        if not os.path.isdir(output)
+        else os.path.join(output, f"{plain}.search")
     )
-    with progress(lambda: state):
-        found = search.run()
-    best = found.candidate
-    note = f".text {found.start} -> {found.text} bytes, {len(best.inline)} of {found.calls} calls"
-    return found, UnitDecisions(
-        module.source_file, best.inline, best.tail, best.outline, sorted(best.no_outline), [note]
-    )
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        count = len(os.listdir(folder))
+    except OSError as error:
+        raise InputError(f"tune: expected to write in {folder}, got: {error.strerror}") from error
+    if count:
+        print(f"{program}: going on with {count} compilations in {folder}", file=sys.stderr)
+    yield folder
+    with suppress(OSError):
+        shutil.rmtree(folder)
 
 
-def _summary(path: str, found: Found) -> str:
-    ratio = found.text / found.start if found.start else 1.0
+def _write(path: str, tuned: Sequence[Tuned], options: TuneOptions, how: str) -> None:
+    start = sum(each.found.start.total for each in tuned)
+    text = sum(each.found.best.total for each in tuned)
+    notes = [f".text {start} -> {text} bytes, {options.passes} and {how}"]
+    write_decisions(path, [unit for each in tuned for unit in each.units], notes)
+
+
+def _write_json(path: str, value: object) -> None:
+    write_file(path, (json.dumps(value) + "\n").encode("utf-8", "surrogateescape"))
+
+
+def _summary(name: str, found: Found) -> str:
+    start, text = found.start.total, found.best.total
+    decided = sum(len(each.choice.inline) for each in found.best.made)
+    calls = sum(len(each.asked) for each in found.best.made)
     return (
-        f"{path}: .text {found.start} -> {found.text} bytes ({ratio:.3f}); {len(found.candidate.inline)} of "
-        f"{found.calls} calls decided, {found.compiles} compilations in {found.seconds:.0f} s"
+        f"{name}: .text {start} -> {text} bytes ({text / start if start else 1.0:.3f}); {decided} of "
+        f"{calls} calls decided, {found.compiles} compilations in {found.seconds:.0f} s"
     )

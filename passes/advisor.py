@@ -365,6 +365,8 @@ class Advisor(ABC):
 
     def _complaints(self, core: _core.Advisor) -> Iterator[str]:
         """The warnings about a compilation that succeeded."""
+        if unused := core.unused:
+            yield unused
         new = self._new_counts()
         if new["decisions"] == 0 and not self.may_idle:
             yield f"{self._who}: runner {self.name} was never asked: {self._unasked}"

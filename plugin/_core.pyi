@@ -939,6 +939,9 @@ class Advisor:
     def first_fallback(self) -> Failure | None: ...
 
     @property
+    def unused(self) -> str: ...
+
+    @property
     def place(self) -> DecisionPlace:
         """The place of the current question, as far as the compiler knows it."""
 

@@ -20,6 +20,7 @@ import sys
 import time
 import traceback
 import warnings
+from collections import deque
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar, cast
@@ -66,26 +67,56 @@ def run_isolated(
     return cast("T", answer.value)
 
 
-def run_isolated_together(who: str, runs: Sequence[Callable[[], T]], deadline: float) -> list[T | Error]:
-    """Call every function in a child process of its own, all at the same time.
+def run_isolated_together(
+    who: str,
+    runs: Sequence[Callable[[], T]],
+    deadline: float,
+    jobs: int,
+    done: Callable[[int, T | Error], object] = lambda _number, _made: None,
+) -> list[T | Error]:
+    """Call every function in a child process of its own, `jobs` at the same time.
 
     Returns their results in order; for one that raises an `Error`, dies, or does not end within `deadline`
-    seconds, the error. Their warnings are dropped.
+    seconds of its start, the error. Their warnings are dropped. `done` is called with the number of a
+    function and its result as soon as it is there.
     """
-    made: list[T | Error] = []
+    made: dict[int, T | Error] = {}
+    waiting = deque(enumerate(runs))
+    alive: dict[int, tuple[_IsolatedCall, float]] = {}
     with contextlib.ExitStack() as stack:
-        children = [stack.enter_context(_IsolatedCall(who, partial(_run, run, _nothing))) for run in runs]
-        end = time.monotonic() + deadline
-        for child in children:
-            try:
-                answer = child.answer(max(0.0, end - time.monotonic()))
-            except CompilationError as error:
-                made.append(error)
-                continue
-            if answer.error is not None and not isinstance(answer.error, Error):
-                raise answer.error from answer.cause
-            made.append(answer.error or cast("T", answer.value))
-    return made
+        while waiting or alive:
+            while waiting and len(alive) < jobs:
+                number, run = waiting.popleft()
+                child = stack.enter_context(_IsolatedCall(who, partial(_run, run, _nothing)))
+                alive[number] = child, time.monotonic() + deadline
+            _wait_for_any([(child, end) for child, end in alive.values()])
+            for number, (child, end) in list(alive.items()):
+                try:
+                    answer = child.answer_if_ready(end, deadline)
+                except CompilationError as error:
+                    made[number] = error
+                else:
+                    if answer is None:
+                        continue
+                    if answer.error is not None and not isinstance(answer.error, Error):
+                        raise answer.error from answer.cause
+                    made[number] = answer.error or cast("T", answer.value)
+                del alive[number]
+                child.close()
+                done(number, made[number])
+    return [made[number] for number in range(len(runs))]
+
+
+def _wait_for_any(alive: Sequence[tuple[_IsolatedCall, float]]) -> None:
+    """Wait until a child has written or died, or the first of the ends has come."""
+    poll = select.poll()
+    for child, _ in alive:
+        child.register(poll)
+    poll.poll(_milliseconds(min(end for _, end in alive)))
+
+
+def _milliseconds(end: float) -> float:
+    return max(0.0, min(end - time.monotonic(), 3600)) * 1000
 
 
 def _nothing() -> None:
@@ -117,7 +148,7 @@ class _IsolatedCall:
     """The child process; killed and reaped at the end of the block."""
 
     def __init__(self, who: str, run: Callable[[], _Answer]) -> None:
-        self._who = f"{who}, isolated"
+        self._who, self._closed = f"{who}, isolated", False
         with contextlib.ExitStack() as stack:
             reader, writer = os.pipe()
             stack.callback(os.close, reader)
@@ -143,11 +174,23 @@ class _IsolatedCall:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill and reap the process; closing twice is fine."""
+        if self._closed:
+            return
+        self._closed = True
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._process, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):  # SIGCHLD is ignored, or somebody else has waited for it
             os.waitpid(self._pid, 0)
         self._held.close()
+
+    def register(self, poll: select.poll) -> None:
+        """Let `poll` wake up when the process writes or dies."""
+        poll.register(self._reader, select.POLLIN)
+        poll.register(self._process, select.POLLIN)
 
     def answer(self, deadline: float) -> _Answer:
         """Wait for the answer.
@@ -157,11 +200,21 @@ class _IsolatedCall:
         """
         end = time.monotonic() + deadline
         poll = select.poll()
-        poll.register(self._reader, select.POLLIN)
-        poll.register(self._process, select.POLLIN)
+        self.register(poll)
+        while (answer := self.answer_if_ready(end, deadline)) is None:
+            poll.poll(_milliseconds(end))
+        return answer
+
+    def answer_if_ready(self, end: float, deadline: float) -> _Answer | None:
+        """The answer, if it is there; None while the process works.
+
+        Raises:
+            CompilationError: the process has died, or the time `end` is over.
+        """
+        poll = select.poll()
+        self.register(poll)
         while not self._whole():
-            left = end - time.monotonic()
-            ready = dict(poll.poll(max(0, min(left, 3600)) * 1000))
+            ready = dict(poll.poll(0))
             if self._reader in ready:
                 data = os.read(self._reader, 1 << 20)
                 self._data += data
@@ -169,9 +222,11 @@ class _IsolatedCall:
                     self._mourn()
             elif ready:
                 self._mourn()
-            elif left <= 0:
+            elif time.monotonic() >= end:
                 told = f"expected it to end within {deadline:g} s, got silence; it was ended, see deadline="
                 raise CompilationError(f"{self._who}: {told}")
+            else:
+                return None
         try:
             return cast("_Answer", pickle.loads(self._data[_LENGTH:]))
         except Exception as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.plugin.errors import InputError
 
@@ -64,8 +64,17 @@ def code_bytes(data: bytes) -> int:
     return int(sum(row[5] for row in rows if row[2] & _EXECUTABLE))
 
 
-def symbol_sizes(data: bytes) -> dict[str, int]:
-    """The bytes of each function that an ELF object defines, by its symbol."""
+class FunctionSymbol(NamedTuple):
+    """A function that an ELF object defines."""
+
+    name: str
+    size: int
+    local: bool
+    """Whether other objects cannot see it."""
+
+
+def function_symbols(data: bytes) -> list[FunctionSymbol]:
+    """The functions that an ELF object defines."""
     wide, order = data[4] == 2, "<" if data[5] == 1 else ">"
     (table,) = struct.unpack_from(order + ("Q" if wide else "I"), data, 40 if wide else 32)
     size, count = struct.unpack_from(order + "HH", data, 58 if wide else 46)
@@ -73,7 +82,7 @@ def symbol_sizes(data: bytes) -> dict[str, int]:
     if not count:  # more than 65279 sections: the first one's size is their number
         count = section.unpack_from(data, table)[5]
     rows = [section.unpack_from(data, table + number * size) for number in range(count)]
-    sizes: dict[str, int] = {}
+    found = []
     for row in rows:
         if row[1] != _SYMBOLS:
             continue
@@ -86,7 +95,15 @@ def symbol_sizes(data: bytes) -> dict[str, int]:
             )
             if info & 15 == _FUNCTION and section_:
                 text = data[names + name : data.index(0, names + name)].decode("utf-8", "surrogateescape")
-                sizes[text] = sizes.get(text, 0) + length
+                found.append(FunctionSymbol(text, length, not info >> 4))
+    return found
+
+
+def symbol_sizes(data: bytes) -> dict[str, int]:
+    """The bytes of each function that an ELF object defines, by its symbol."""
+    sizes: dict[str, int] = {}
+    for symbol in function_symbols(data):
+        sizes[symbol.name] = sizes.get(symbol.name, 0) + symbol.size
     return sizes
 
 

@@ -18,12 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 HEAD: Final = "passpilot decisions 1"
+PER_LINE: Final = 12
+"""Hashes on a line."""
 
 _ODD: Final = re.compile(r"[\x00-\x20%\x7f-\xff]")
 _LINE: Final = re.compile(
-    r"inline (?P<number>[1-9]\d*) (?P<inlined>yes|no) (?P<caller>\S+) (?P<callee>\S+)"
+    r"inline (?P<number>[1-9]\d*) (?P<inlined>yes|no) (?P<caller>\S+) (?P<callee>\S+)(?: (?P<bytes>\d+))?"
     r"|pipeline (?P<pipeline>.+)"
     r"|outline (?P<outline>yes|no (?P<function>\S+))"
+    r"|searched (?P<searched>.+)"
 )
 
 
@@ -48,6 +51,10 @@ class UnitDecisions:
     """Whether the machine outliner runs."""
     no_outline: Sequence[str] = ()
     """The functions that it leaves alone."""
+    gains: Mapping[CallKey, int] = field(default_factory=dict)
+    """By how many bytes a decision makes the program smaller."""
+    searched: frozenset[str] = frozenset()
+    """`function_hash` of the functions that the search saw."""
     notes: Sequence[str] = ()
     """Comments for people, such as the sizes before and after."""
 
@@ -66,7 +73,13 @@ def write_decisions(path: str, units: Sequence[UnitDecisions], notes: Sequence[s
         lines += [f"outline no {_escaped(name)}" for name in sorted(unit.no_outline)]
         for call, inlined in sorted(unit.inline.items()):
             names = f"{_escaped(call.caller)} {_escaped(call.callee)}"
-            lines.append(f"inline {call.number} {'yes' if inlined else 'no'} {names}")
+            gain = f" {unit.gains[call]}" if unit.gains.get(call) else ""
+            lines.append(f"inline {call.number} {'yes' if inlined else 'no'} {names}{gain}")
+        hashes = sorted(unit.searched)
+        lines += [
+            f"searched {' '.join(hashes[first : first + PER_LINE])}"
+            for first in range(0, len(hashes), PER_LINE)
+        ]
     write_file(path, ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
 
 
@@ -92,9 +105,7 @@ def read_decisions(path: str) -> list[UnitDecisions]:
             if not units or not (found := _LINE.fullmatch(line)):
                 raise _wrong(path, number, "a decision", line)
             units[-1].add(found)
-    return [
-        UnitDecisions(each.name, each.inline, each.pipeline, each.outline, each.no_outline) for each in units
-    ]
+    return [each.finished() for each in units]
 
 
 class _Draft:
@@ -103,18 +114,36 @@ class _Draft:
     def __init__(self, name: str) -> None:
         self.name, self.pipeline, self.outline = name, "", False
         self.inline: dict[CallKey, bool] = {}
+        self.gains: dict[CallKey, int] = {}
         self.no_outline: list[str] = []
+        self.searched: set[str] = set()
 
     def add(self, line: re.Match[str]) -> None:
         if line["number"]:
             call = CallKey(_plain(line["caller"]), _plain(line["callee"]), int(line["number"]))
             self.inline[call] = line["inlined"] == "yes"
+            if line["bytes"]:
+                self.gains[call] = int(line["bytes"])
         elif line["pipeline"]:
             self.pipeline = line["pipeline"]
         elif line["function"]:
             self.no_outline.append(_plain(line["function"]))
+        elif line["searched"]:
+            self.searched.update(line["searched"].split())
         else:
             self.outline = True
+
+    def finished(self) -> UnitDecisions:
+        """The unit, whose lines are all read."""
+        return UnitDecisions(
+            self.name,
+            self.inline,
+            self.pipeline,
+            self.outline,
+            self.no_outline,
+            self.gains,
+            frozenset(self.searched),
+        )
 
 
 def _wrong(path: str, number: int, expected: str, got: str) -> InputError:

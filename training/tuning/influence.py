@@ -8,30 +8,33 @@ functions in a set tell the flip's own gain.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from passpilot.training.tuning.decision_file import CallKey
-    from passpilot.training.tuning.unit import Asked
+
+class Edge(NamedTuple):
+    """A call by the names of both functions among those of the whole program."""
+
+    caller: str
+    callee: str
 
 
 class Influence:
-    """The sets of one compilation."""
+    """The sets of one program, by the calls that are inlined in it."""
 
-    def __init__(self, asked: Mapping[CallKey, Asked]) -> None:
+    def __init__(self, inlined: Iterable[Edge]) -> None:
         self._into: dict[str, set[str]] = {}
-        for call, each in asked.items():
-            if each.inlined:
-                self._into.setdefault(call.callee, set()).add(call.caller)
+        for call in inlined:
+            self._into.setdefault(call.callee, set()).add(call.caller)
         self._holders: dict[str, frozenset[str]] = {}
 
-    def of(self, call: CallKey) -> frozenset[str]:
+    def of(self, call: Edge) -> frozenset[str]:
         """The functions that a flip of the call can change."""
-        return self._holding(call.caller) | {call.callee}
+        return self.holders(call.caller) | {call.callee}
 
-    def _holding(self, function: str) -> frozenset[str]:
+    def holders(self, function: str) -> frozenset[str]:
         """The function, and all that its body is inlined into."""
         if function not in self._holders:
             found, new = {function}, [function]
@@ -42,22 +45,8 @@ class Influence:
             self._holders[function] = frozenset(found)
         return self._holders[function]
 
-    def disjoint(self, calls: Iterable[CallKey]) -> tuple[list[CallKey], list[CallKey]]:
-        """Split calls into some whose sets are disjoint, taken in order, and the rest."""
-        used: set[str] = set()
-        chosen: list[CallKey] = []
-        rest: list[CallKey] = []
-        for call in calls:
-            changed = self.of(call)
-            if used & changed:
-                rest.append(call)
-            else:
-                used |= changed
-                chosen.append(call)
-        return chosen, rest
 
-
-def components(compilations: Sequence[Mapping[CallKey, Asked]]) -> dict[str, str]:
+def components(compilations: Sequence[Mapping[Edge, bool]]) -> dict[str, str]:
     """A representative of each function's component: no compilation inlines a call across components."""
     parent: dict[str, str] = {}
 
@@ -68,8 +57,8 @@ def components(compilations: Sequence[Mapping[CallKey, Asked]]) -> dict[str, str
         return name
 
     for asked in compilations:
-        for call, each in asked.items():
+        for call, inlined in asked.items():
             caller, callee = root(call.caller), root(call.callee)
-            if each.inlined:
+            if inlined:
                 parent[callee] = caller
     return {name: root(name) for name in parent}

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The search for the decisions that make one module smallest.
+"""The search for the decisions that make a program smallest. The program has one unit, or many.
 
-1. **Starts.** A few simple policies compile the module once each. Functions fall into components that no
-   inlining crosses, so every component keeps the policy that makes it smallest; one more compilation joins
-   them.
-2. **Pipelines.** Short pipelines behind the level are tried on the result.
-3. **Flips.** Each compilation flips many decisions whose influence is disjoint; the sizes of the functions
-   tell the flips apart (`influence`). Those that shrink their functions stay, and the next compilation builds
-   on them. Every few compilations the whole is measured; the worse half of the flips is dropped where it did
-   not shrink.
-4. **Outlining.** The machine outliner is tried on the result.
+1. **Starts.** A few simple policies compile all units once. Functions fall into components that no inlining
+   crosses, so every component keeps the policy that makes it smallest; one more compilation joins them.
+2. **Pipelines.** Short pipelines behind the level are tried; every unit keeps the one that suits it.
+3. **Flips.** A compilation flips many decisions whose influence is disjoint; the sizes of the functions tell
+   the flips apart (`influence`). Those that shrink their functions stay, and the next compilation builds on
+   them. Every few compilations the whole is measured; flips that did not keep their promise are dropped where
+   it did not shrink.
+4. **Outlining.** The machine outliner is tried; every unit keeps it where it helps.
 
 The result is never larger than LLVM's own: only measured improvements of the whole are kept.
 """
@@ -21,52 +20,62 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from passpilot.training.tuning.influence import Influence, components
-from passpilot.training.tuning.unit import Asked, Candidate, settled
+from passpilot.plugin.errors import CompilationError, Error
+from passpilot.training.tuning.influence import Edge, Influence, components
+from passpilot.training.tuning.recipes import POLICIES, TAILS
+from passpilot.training.tuning.sizes import scoped
+from passpilot.training.tuning.unit import LLVMS_OWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from passpilot.runners.python import Observation
     from passpilot.training.tuning.decision_file import CallKey
-    from passpilot.training.tuning.unit import Outcome, Unit
+    from passpilot.training.tuning.engine import Engine
+    from passpilot.training.tuning.sizes import Measure, Sizes
+    from passpilot.training.tuning.unit import Choice, Compiled, Unit
 
-TAILS: Final = (
-    "function(constraint-elimination,correlated-propagation,jump-threading,"
-    "instcombine<no-verify-fixpoint>,simplifycfg)",
-    "mergefunc",
-    "function(newgvn,instcombine<no-verify-fixpoint>,simplifycfg)",
-    "function(gvn-hoist,gvn-sink,simplifycfg<sink-common-insts;hoist-common-insts>,"
-    "instcombine<no-verify-fixpoint>)",
-    "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,adce)",
-    "function(jump-threading,correlated-propagation,simplifycfg,aggressive-instcombine)",
-    "function(gvn,dse,instcombine<no-verify-fixpoint>,simplifycfg),globaldce,mergefunc",
-    "function(reassociate,gvn,sccp,bdce,instcombine<no-verify-fixpoint>,simplifycfg)",
-)
-"""Pipelines that made some programs smaller behind default<Oz>."""
-
-THRESHOLDS: Final = (-60, -20, 0, 15, 45)
-"""Costs by LLVM's estimate up to which a policy of the first step inlines."""
+    Call = tuple[int, CallKey]
+    """The number of a unit, and a call in it."""
 
 EVERY: Final = 4
-"""Rounds of flips between two measurements of the whole."""
+"""Steps of flips between two measurements of the whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What choices make of the program."""
+
+    made: Sequence[Compiled]
+    sizes: Sizes
+
+    @property
+    def total(self) -> int:
+        """The bytes of machine code."""
+        return self.sizes.total
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What an earlier search found for a unit."""
+
+    choice: Choice
+    unchanged: frozenset[str]
+    """The functions whose decisions need no new search."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """The result of a search."""
 
-    candidate: Candidate
-    """Only decisions that differ from LLVM's."""
-    text: int
-    start: int
-    """The bytes of machine code with LLVM's own decisions."""
-    calls: int
-    """The questions of the last compilation."""
+    best: Outcome
+    start: Outcome
+    """With LLVM's own decisions."""
     compiles: int
     seconds: float
     curve: Sequence[tuple[int, float, int]]
     """Compilations, seconds and bytes at each improvement."""
+    interrupted: bool
+    """Whether Ctrl-C ended the search."""
 
 
 @dataclass
@@ -74,189 +83,317 @@ class Search:
     """One search.
 
     Attributes:
-        unit: the module.
-        jobs: how many compilations run at once.
+        units: the modules.
+        engine: compiles them.
+        measure: the size to make small.
         seed: of the order of flips; the same seed and budget of compilations give the same result.
         seconds: the time to search; infinite if only `compiles` counts.
-        compiles: the compilations to spend.
+        compiles: the compilations of units to spend.
         step: called after each group of compilations with the compilations so far and the best size.
+        known: what an earlier search found for every unit, to begin with; empty for none.
     """
 
-    unit: Unit
-    jobs: int = 1
+    units: Sequence[Unit]
+    engine: Engine
+    measure: Measure
     seed: int = 0
     seconds: float = float("inf")
     compiles: float = float("inf")
     step: Callable[[int, int], None] = lambda _compiles, _best: None
     curve: list[tuple[int, float, int]] = field(default_factory=list)
+    known: Sequence[Known | None] = ()
 
     def run(self) -> Found:
         """Search until the budget is spent, or nothing improves any more; Ctrl-C ends it early with the best.
 
         Raises:
-            Error: the module does not compile with LLVM's own decisions.
+            Error: a unit does not compile with LLVM's own decisions, or the program does not link.
         """
-        self._began, self._spent = time.monotonic(), 1
+        self._began, self._spent = time.monotonic(), 0
         self._random = random.Random(self.seed)
-        self._best = Candidate()
-        self._outcome = self.unit.compile_one(self._best)
-        start = self._outcome.text
+        self._visible = [
+            {each.name for each in unit.module.functions if each.linkage not in ("internal", "private")}
+            for unit in self.units
+        ]
+        start = self._best = self._first()
         self._note()
+        interrupted = False
+        phases = (self._starts, self._tails, self._rounds, self._outlined)
+        if any(self.known):
+            phases = (self._begin_with_known, self._rounds)
         try:
-            for phase in (self._starts, self._tails, self._rounds, self._outlined):
+            for phase in phases:
                 phase()
         except KeyboardInterrupt:
-            pass
-        return Found(
-            settled(self._best, self._outcome),
-            self._outcome.text,
-            start,
-            len(self._outcome.asked),
-            self._spent,
-            time.monotonic() - self._began,
-            self.curve,
-        )
+            interrupted = True
+        return Found(self._best, start, self._spent, self._elapsed(), self.curve, interrupted)
 
     # --- Compiling -----------------------------------------------------------------------------------------
 
+    def _first(self) -> Outcome:
+        made = self.engine.compile([(number, LLVMS_OWN) for number in range(len(self.units))])
+        self._spent += len(made)
+        for each in made:
+            if isinstance(each, Error):
+                raise each
+        compiled = [each for each in made if not isinstance(each, Error)]
+        return Outcome(compiled, self.measure([each.code for each in compiled]))
+
     def _left(self) -> bool:
-        return self._spent < self.compiles and time.monotonic() - self._began < self.seconds
+        return self._spent < self.compiles and self._elapsed() < self.seconds
 
-    def _compiled(self, candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, Outcome]]:
-        """Compile candidates in groups while there is budget; leaves out those that fail."""
-        for first in range(0, len(candidates), self.jobs):
+    def _elapsed(self) -> float:
+        return time.monotonic() - self._began + self.engine.saved
+
+    def _compiled(self, trials: Sequence[Mapping[int, Choice]]) -> Iterator[Outcome | None]:
+        """Compile trials: other choices for some units. A unit that fails stays as it is.
+
+        Yields None for a trial that does not link, and for all trials after the budget is spent.
+        """
+        first = 0
+        while first < len(trials):
             if not self._left():
+                yield from [None] * (len(trials) - first)
                 return
-            group = candidates[first : first + self.jobs]
-            made = self.unit.compile(group)
-            self._spent += len(group)
-            self.step(self._spent, self._outcome.text)
-            yield from ((each, outcome) for each, outcome in zip(group, made, strict=True) if outcome)
+            size = self._width(trials[first])
+            group = trials[first : first + size]
+            first += size
+            work = [(number, choice) for trial in group for number, choice in trial.items()]
+            made = iter(self.engine.compile(work))
+            self._spent += len(work)
+            self.step(self._spent, self._best.total)
+            for trial in group:
+                whole = list(self._best.made)
+                for number in trial:
+                    compiled = next(made)
+                    if not isinstance(compiled, Error):
+                        whole[number] = compiled
+                try:
+                    sizes = self.measure([each.code for each in whole])
+                except CompilationError:
+                    yield None
+                else:
+                    yield Outcome(whole, sizes)
 
-    def _take(self, candidate: Candidate, outcome: Outcome) -> bool:
-        """Make a measured candidate the best one, if it is smaller."""
-        if outcome.text >= self._outcome.text:
+    def _width(self, trial: Mapping[int, Choice]) -> int:
+        """How many trials like this one occupy all processors."""
+        return max(1, -(-self.engine.jobs // max(1, len(trial))))
+
+    def _take(self, outcome: Outcome | None) -> bool:
+        """Make a measured outcome the best one, if it is smaller."""
+        if outcome is None or outcome.total >= self._best.total:
             return False
-        self._best, self._outcome = settled(candidate, outcome), outcome
+        self._best = outcome
         self._note()
         return True
 
     def _note(self) -> None:
-        self.curve.append((self._spent, time.monotonic() - self._began, self._outcome.text))
-        self.step(self._spent, self._outcome.text)
+        self.curve.append((self._spent, self._elapsed(), self._best.total))
+        self.step(self._spent, self._best.total)
+
+    def _everywhere(self, change: Callable[[Choice], Choice]) -> dict[int, Choice]:
+        return {number: change(each.choice) for number, each in enumerate(self._best.made)}
+
+    def edge(self, number: int, call: CallKey) -> Edge:
+        """A call by the names of its functions among those of the whole program."""
+        visible = self._visible[number]
+        return Edge(
+            scoped(number, call.caller, local=call.caller not in visible),
+            scoped(number, call.callee, local=call.callee not in visible),
+        )
 
     # --- The steps -----------------------------------------------------------------------------------------
 
+    def _begin_with_known(self) -> None:
+        """Take what an earlier search found."""
+        choices = {number: each.choice for number, each in enumerate(self.known) if each}
+        for outcome in self._compiled([choices]):
+            self._take(outcome)
+
     def _starts(self) -> None:
         """Give every component the policy that makes it smallest."""
-        policies = [replace(self._best, policy=_below(limit)) for limit in THRESHOLDS]
-        made = [self._outcome]
-        for candidate, outcome in self._compiled([replace(self._best, policy=_never), *policies]):
-            made.append(outcome)
-            self._take(candidate, outcome)
-        if len(made) > 1:
-            self._join(made)
-
-    def _join(self, made: Sequence[Outcome]) -> None:
-        """Compile the module with each component's decisions from the compilation where it is smallest."""
-        whole = components([outcome.asked for outcome in made])
-        sizes: list[dict[str, int]] = []
+        trials = [self._everywhere(lambda choice, p=policy: replace(choice, policy=p)) for policy in POLICIES]
+        made = [self._best]
+        made += [outcome for outcome in self._compiled(trials) if outcome is not None]
         for outcome in made:
-            sums: dict[str, int] = {}
-            for name, size in outcome.symbols.items():
+            self._take(outcome)
+        if len(made) > 1:
+            for outcome in self._compiled([self._joined(made)]):
+                self._take(outcome)
+
+    def _joined(self, made: Sequence[Outcome]) -> dict[int, Choice]:
+        """The decisions of every component from the outcome where it is smallest."""
+        whole = components(
+            [
+                {
+                    self.edge(number, call): asked.inlined
+                    for number, compiled in enumerate(outcome.made)
+                    for call, asked in compiled.asked.items()
+                }
+                for outcome in made
+            ]
+        )
+        sums: list[dict[str, int]] = []
+        for outcome in made:
+            sizes: dict[str, int] = {}
+            for name, size in outcome.sizes.functions.items():
                 component = whole.get(name, name)
-                sums[component] = sums.get(component, 0) + size
-            sizes.append(sums)
+                sizes[component] = sizes.get(component, 0) + size
+            sums.append(sizes)
         choice = {
-            component: min(range(len(made)), key=lambda number: sizes[number].get(component, 0))
+            component: min(range(len(made)), key=lambda each: sums[each].get(component, 0))
             for component in set(whole.values())
         }
-        inline = {
-            call: each.inlined
-            for number, outcome in enumerate(made)
-            for call, each in outcome.asked.items()
-            if choice[whole[call.caller]] == number
-        }
-        for candidate, outcome in self._compiled([replace(self._best, inline=inline)]):
-            self._take(candidate, outcome)
+        joined: dict[int, Choice] = {}
+        for number, compiled in enumerate(self._best.made):
+            inline = {
+                call: asked.inlined
+                for each, outcome in enumerate(made)
+                for call, asked in outcome.made[number].asked.items()
+                if choice[whole[self.edge(number, call).caller]] == each
+            }
+            joined[number] = replace(compiled.choice, inline=inline)
+        return joined
 
     def _tails(self) -> None:
-        """Try the pipelines behind the level."""
-        best = self._best
-        for candidate, outcome in self._compiled([replace(best, tail=tail) for tail in TAILS]):
-            self._take(candidate, outcome)
+        """Give every unit the pipeline behind the level that suits it."""
+        self._per_unit([self._everywhere(lambda choice, t=tail: replace(choice, tail=t)) for tail in TAILS])
 
     def _outlined(self) -> None:
-        """Try the machine outliner on the result; it is measured even if the time is over."""
-        candidate = replace(self._best, outline=True)
-        (outcome,) = self.unit.compile([candidate])
-        self._spent += 1
-        if outcome:
-            self._take(candidate, outcome)
+        """Let the machine outliner run on the units where it helps; tried even if the time is over."""
+        self.seconds = self.compiles = float("inf")
+        self._per_unit([self._everywhere(lambda choice: replace(choice, outline=True))])
+
+    def _per_unit(self, trials: Sequence[Mapping[int, Choice]]) -> None:
+        """Give every unit the trial's choice that makes its part of the program smallest."""
+        before = self._best
+        smallest, chosen = list(before.sizes.objects), dict[int, "Choice"]()
+        outcomes = list(self._compiled(trials))
+        for outcome in outcomes:
+            if outcome is None:
+                continue
+            for number, size in enumerate(outcome.sizes.objects):
+                if size < smallest[number]:
+                    smallest[number], chosen[number] = size, outcome.made[number].choice
+        for outcome in outcomes:
+            self._take(outcome)
+        if chosen and len(self.units) > 1:
+            trial = {
+                number: chosen.get(number, before.made[number].choice) for number in range(len(self.units))
+            }
+            for outcome in self._compiled([trial]):
+                self._take(outcome)
+
+    # --- Flips ---------------------------------------------------------------------------------------------
 
     def _rounds(self) -> None:
         """Flip decisions until a whole round over all of them changes nothing."""
         while self._left():
-            before = self._outcome.text
-            todo = list(self._outcome.asked)
-            self._random.shuffle(todo)
+            before = self._best.total
+            todo = self._worthwhile()
             while todo and self._left():
                 todo = self._flips(todo)
-            if self._outcome.text == before:
+            if self._best.total == before:
                 return
 
-    def _flips(self, todo: list[CallKey]) -> list[CallKey]:
-        """Some steps of flips, then a measurement of the whole; returns the calls that are still to flip."""
-        inline = {call: each.inlined for call, each in self._outcome.asked.items()}
-        symbols, asked = dict(self._outcome.symbols), self._outcome.asked
-        kept: list[tuple[int, CallKey]] = []
-        for _ in range(EVERY):
-            now = {call: Asked(inline.get(call, each.inlined), each.default) for call, each in asked.items()}
-            influence = Influence(now)
-            batches: list[list[CallKey]] = []
-            while todo and len(batches) < self.jobs:
-                batch, todo = influence.disjoint(todo)
-                batches.append(batch)
-            trials = [
-                replace(self._best, inline={**inline, **{call: not inline[call] for call in batch}})
-                for batch in batches
+    def _worthwhile(self) -> list[Call]:
+        """The calls whose flip can change the program, in the order to try them."""
+        influence, owners = Influence(self._inlined(self._decided())), self._best.sizes.owners
+        found: list[tuple[float, Call]] = []
+        for number, compiled in enumerate(self._best.made):
+            known = self.known[number] if self.known else None
+            asked = [
+                (call, each)
+                for call, each in compiled.asked.items()
+                if known is None or call.caller not in known.unchanged
             ]
-            batch_of = {id(trial): batch for trial, batch in zip(trials, batches, strict=True)}
-            for trial, outcome in self._compiled(trials):
-                for call in batch_of[id(trial)]:
-                    changed = influence.of(call)
-                    gain = sum(symbols.get(name, 0) - outcome.symbols.get(name, 0) for name in changed)
-                    if gain > 0:
-                        kept.append((gain, call))
-                        inline[call] = trial.inline[call]
-                        symbols.update({name: outcome.symbols.get(name, 0) for name in changed})
-                asked = {**asked, **outcome.asked}
-                inline = {**{call: each.inlined for call, each in outcome.asked.items()}, **inline}
+            for inlined in (False, True):
+                calls = [(each.cost, call) for call, each in asked if each.inlined == inlined]
+                calls.sort(key=lambda each: each[0], reverse=inlined)
+                for rank, (_, call) in enumerate(calls):
+                    holders = influence.holders(self.edge(number, call).caller)
+                    if any(owners.get(name) == number for name in holders):
+                        found.append((rank / len(calls) + self._random.random() / 4, (number, call)))
+        found.sort(key=lambda each: each[0])
+        return [call for _, call in found]
+
+    def _decided(self) -> list[dict[CallKey, bool]]:
+        return [{call: each.inlined for call, each in compiled.asked.items()} for compiled in self._best.made]
+
+    def _inlined(self, decided: Sequence[Mapping[CallKey, bool]]) -> Iterator[Edge]:
+        for number, calls in enumerate(decided):
+            for call, inlined in calls.items():
+                if inlined:
+                    yield self.edge(number, call)
+
+    def _disjoint(self, influence: Influence, calls: Sequence[Call]) -> tuple[list[Call], list[Call]]:
+        """Split calls into some whose influence is disjoint, taken in order, and the rest."""
+        used: set[str] = set()
+        chosen: list[Call] = []
+        rest: list[Call] = []
+        for number, call in calls:
+            changed = influence.of(self.edge(number, call))
+            if used.isdisjoint(changed):
+                used |= changed
+                chosen.append((number, call))
+            else:
+                rest.append((number, call))
+        return chosen, rest
+
+    def _flips(self, todo: list[Call]) -> list[Call]:
+        """Some steps of flips, then a measurement of the whole; returns the calls that are still to flip."""
+        decided = self._decided()
+        sizes = dict(self._best.sizes.functions)
+        kept: dict[Call, frozenset[str]] = {}
+        for _ in range(EVERY):
+            influence = Influence(self._inlined(decided))
+            batches: list[list[Call]] = []
+            trials: list[dict[int, Choice]] = []
+            while todo and (not trials or len(trials) < self._width(trials[0])):
+                batch, todo = self._disjoint(influence, todo)
+                batches.append(batch)
+                trials.append(self._flipped(decided, batch))
+            for batch, outcome in zip(batches, list(self._compiled(trials)), strict=True):
+                if outcome is None:
+                    continue
+                functions = outcome.sizes.functions
+                for number, call in batch:
+                    changed = influence.of(self.edge(number, call))
+                    if sum(sizes.get(name, 0) - functions.get(name, 0) for name in changed) > 0:
+                        kept[number, call] = changed
+                        decided[number][call] = not decided[number][call]
+                        sizes.update({name: functions.get(name, 0) for name in changed})
+                for number in {number for number, _ in batch}:
+                    for call, each in outcome.made[number].asked.items():
+                        decided[number].setdefault(call, each.inlined)
             if not todo or not self._left():
                 break
-        self._measure(kept, inline)
-        return [call for call in todo if call in self._outcome.asked]
+        self._measure(kept)
+        asked = [compiled.asked for compiled in self._best.made]
+        return [(number, call) for number, call in todo if call in asked[number]]
 
-    def _measure(self, kept: list[tuple[int, CallKey]], inline: Mapping[CallKey, bool]) -> None:
-        """Measure the kept flips together; if the whole does not shrink, the better half, and so on."""
-        kept = sorted(kept, reverse=True)
-        known = {call: each.inlined for call, each in self._outcome.asked.items()}
+    def _flipped(self, decided: Sequence[Mapping[CallKey, bool]], batch: Sequence[Call]) -> dict[int, Choice]:
+        """The units of a batch with its decisions flipped."""
+        inline = {number: dict(decided[number]) for number, _ in batch}
+        for number, call in batch:
+            inline[number][call] = not decided[number][call]
+        return {
+            number: replace(self._best.made[number].choice, inline=calls) for number, calls in inline.items()
+        }
+
+    def _measure(self, kept: Mapping[Call, frozenset[str]]) -> None:
+        """Measure the kept flips together; if the whole does not shrink, drop those that failed, and so on."""
         while kept:
-            chosen = {call: inline[call] for _, call in kept}
-            for candidate, outcome in self._compiled([replace(self._best, inline={**known, **chosen})]):
-                if self._take(candidate, outcome):
-                    return
-            if not self._left():
+            before, decided = self._best.sizes.functions, self._decided()
+            known = [call for call in kept if call[1] in decided[call[0]]]
+            (outcome,) = self._compiled([self._flipped(decided, known)])
+            if self._take(outcome) or outcome is None:
                 return
-            kept = kept[: len(kept) // 2]
-
-
-def _never(_: Observation) -> bool:
-    return False
-
-
-def _below(limit: int) -> Callable[[Observation], bool]:
-    def decide(obs: Observation) -> bool:
-        return bool(obs["cost_estimate"].item() < limit)
-
-    return decide
+            after = outcome.sizes.functions
+            gains = {
+                call: sum(before.get(name, 0) - after.get(name, 0) for name in kept[call]) for call in known
+            }
+            good = [call for call in known if gains[call] > 0]
+            if len(good) == len(kept):
+                good = sorted(good, key=lambda call: -gains[call])[: len(good) // 2]
+            kept = {call: kept[call] for call in good}

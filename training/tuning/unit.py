@@ -1,25 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""One module under search: compiles candidates, each in a process of its own, and measures them."""
+"""One module under search: a choice of decisions makes an object of it."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.passes.inline import InlineAdvisor
 from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
 from passpilot.plugin.compile import file_type, generate, llvm_options
-from passpilot.plugin.errors import Error
-from passpilot.plugin.isolated import run_isolated_together
-from passpilot.plugin.module import Module
-from passpilot.training.rewards import code_size, symbol_sizes
 from passpilot.training.tuning.decision_file import CallKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
+    from passpilot.plugin.module import Module
     from passpilot.runners.python import Observation
 
 LAST: Final = "optimizer-last"
@@ -29,8 +26,7 @@ OPT_LEVEL: Final = 2
 """The level of code generation, llc's default."""
 
 OUTLINER: Final = "-enable-machine-outliner=always"
-
-Policy = "Callable[[Observation], bool]"
+SECTIONS: Final = ("-function-sections", "-data-sections")
 
 
 class Asked(NamedTuple):
@@ -39,11 +35,13 @@ class Asked(NamedTuple):
     inlined: bool
     default: bool
     """LLVM's own decision in the same situation."""
+    cost: int = 0
+    """LLVM's estimate of what inlining costs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """What is tried: decisions for some calls, a pipeline, outlining. The rest is `policy`'s, or LLVM's."""
+class Choice:
+    """What is tried on a module: decisions for some calls, a pipeline, outlining. The rest is `policy`'s."""
 
     inline: Mapping[CallKey, bool] = field(default_factory=dict)
     tail: str = ""
@@ -54,16 +52,21 @@ class Candidate:
     """Decides the calls that `inline` does not name; None for LLVM."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a candidate makes of the module."""
+LLVMS_OWN: Final = Choice()
 
-    text: int
-    """The bytes of machine code in the object."""
-    symbols: Mapping[str, int]
-    """The bytes of each function."""
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What a choice makes of a module."""
+
+    code: bytes
+    """The object file."""
     asked: Mapping[CallKey, Asked]
     """All questions, in their order."""
+    choice: Choice
+    """The choice without a policy; it names exactly the decisions that are not LLVM's."""
+    seconds: float
+    """The time of the compilation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,37 +76,27 @@ class Unit:
     Attributes:
         module: the module before the pipeline; it stays unchanged.
         pipeline: the pipeline that is searched around, such as ``default<Oz>``.
-        relocation_model: the code generator's, such as ``pic``.
-        deadline: the seconds that one compilation may take.
+        relocation_model: the code generator's, such as ``pic``; empty for the target's default.
+        sections: whether a function has a section of its own, so that a linker can drop it.
     """
 
     module: Module
     pipeline: str
     relocation_model: str = "pic"
-    deadline: float = 300.0
+    sections: bool = False
 
-    def compile(self, candidates: Sequence[Candidate]) -> list[Outcome | None]:
-        """Compile candidates, all at once; None for one that fails or takes too long."""
-        runs = [partial(self._outcome, each) for each in candidates]
-        made = run_isolated_together("tune", runs, self.deadline)
-        return [None if isinstance(each, Error) else each for each in made]
+    @property
+    def name(self) -> str:
+        """The source file, by which a decision file finds the module."""
+        return self.module.source_file
 
-    def compile_one(self, candidate: Candidate) -> Outcome:
-        """Compile one candidate.
-
-        Raises:
-            Error: it fails or takes too long.
-        """
-        (made,) = run_isolated_together("tune", [partial(self._outcome, candidate)], self.deadline)
-        if isinstance(made, Error):
-            raise made
-        return made
-
-    def _outcome(self, candidate: Candidate) -> Outcome:
-        """Compile in this process, a child, whose module may change."""
+    def compile(self, choice: Choice) -> Compiled:
+        """Compile in this process, which should end afterwards: LLVM's options stay set."""
+        began = time.monotonic()
+        module = self.module.copy()
         asked: dict[CallKey, Asked] = {}
         counts: dict[tuple[str, str], int] = {}
-        given, policy = candidate.inline, candidate.policy
+        given, policy = choice.inline, choice.policy
 
         def decide(obs: Observation) -> bool:
             site = obs.site
@@ -114,26 +107,22 @@ class Unit:
             inlined = given.get(call)
             if inlined is None:
                 inlined = default if policy is None else bool(policy(obs))
-            asked[call] = Asked(inlined, default)
+            asked[call] = Asked(inlined, default, obs["cost_estimate"].item())
             return inlined
 
-        at = {LAST: candidate.tail} if candidate.tail else {}
-        optimize(self.module, self.pipeline, [InlineAdvisor(decide)], at=at)
+        at = {LAST: choice.tail} if choice.tail else {}
+        optimize(module, self.pipeline, [InlineAdvisor(decide)], at=at)
         wanted = _core.EmitOptions()
         wanted.filetype, wanted.opt_level = file_type("obj"), OPT_LEVEL
         wanted.relocation_model = self.relocation_model
-        if candidate.outline:
-            for function in self.module.functions:
-                if function.name in candidate.no_outline:
+        if choice.no_outline:
+            for function in module.functions:
+                if function.name in choice.no_outline:
                     function.add_attribute("nooutline")
-            llvm_options([OUTLINER])
-        emitted = generate(self.module, wanted, [])
-        return Outcome(int(code_size(emitted)), symbol_sizes(emitted.code), asked)
-
-
-def settled(candidate: Candidate, outcome: Outcome) -> Candidate:
-    """The candidate with all decisions of its compilation that are not LLVM's, and without a policy."""
-    differing = {
-        call: asked.inlined for call, asked in outcome.asked.items() if asked.inlined != asked.default
-    }
-    return replace(candidate, inline=differing, policy=None)
+        flags = [*SECTIONS] * self.sections + [OUTLINER] * choice.outline
+        if flags:
+            llvm_options(flags)
+        code = generate(module, wanted, []).code
+        differing = {call: each.inlined for call, each in asked.items() if each.inlined != each.default}
+        settled = replace(choice, inline=differing, policy=None)
+        return Compiled(code, asked, settled, time.monotonic() - began)

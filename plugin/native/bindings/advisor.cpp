@@ -207,7 +207,9 @@ void bindState(nb::class_<PyAdvisor> &C) {
           [](PyAdvisor &A) {
             return failureOf(A.Session->firstFallback(), A.FallbackException);
           },
-          nb::sig("def first_fallback(self) -> Failure | None"));
+          nb::sig("def first_fallback(self) -> Failure | None"))
+      .def_prop_ro("unused",
+                   [](PyAdvisor &A) { return A.Session->runner().unused(); });
 }
 
 } // namespace

@@ -88,6 +88,8 @@ private:
     };
     if (const std::string &W = TheSession.runner().warning(); !W.empty())
       Told.push_back({"warning", W});
+    if (const std::string W = TheSession.runner().unused(); !W.empty())
+      Told.push_back({"warning", W});
     auto Of = [All](uint64_t Count) {
       return std::to_string(Count) + " of " + std::to_string(All) +
              " decisions";

@@ -67,10 +67,15 @@ bool readDecision(std::string_view Line, UnitDecisions &U) {
     const auto Yes = answer(takeWord(Line));
     const auto Caller = unescaped(takeWord(Line));
     const auto Callee = unescaped(takeWord(Line));
-    if (!Number || !*Number || !Yes || !Caller || !Callee || !Line.empty())
+    const auto Bytes = Line.empty() ? 0 : number(Line, 10);
+    if (!Number || !*Number || !Yes || !Caller || !Callee || !Bytes)
       return false;
-    return U.Inline[{*Caller, *Callee}].emplace(*Number, *Yes).second;
+    return U.Inline[{*Caller, *Callee}]
+        .emplace(*Number, InlineDecision{*Yes, *Bytes})
+        .second;
   }
+  if (Kind == "searched")
+    return true;
   if (Kind != "outline")
     return false;
   const auto Yes = answer(takeWord(Line));
@@ -109,6 +114,25 @@ public:
   void begin(std::string_view Module) override {
     Unit = File.find(Module);
     Asked.clear();
+    Matched = MatchedBytes = 0;
+  }
+  std::string unused() const override {
+    unsigned All = 0, Bytes = 0;
+    if (Unit)
+      for (const auto &[Call, Decisions] : Unit->Inline)
+        for (const auto &[Number, D] : Decisions) {
+          ++All;
+          Bytes += D.Bytes;
+        }
+    if (Matched == All)
+      return "";
+    const std::string Gone = std::to_string(All - Matched);
+    std::string Text = "decisions for " + Unit->Name + ": " + Gone + " of " +
+                       std::to_string(All) + " no longer match a call";
+    if (Bytes)
+      Text += ", worth " + std::to_string(Bytes - MatchedBytes) + " of " +
+              std::to_string(Bytes) + " bytes";
+    return Text + "; repair the file with `passpilot tune --update`";
   }
   bool wantsPlace() const override { return true; }
   void locate(const DecisionPlace &P) override {
@@ -121,11 +145,14 @@ public:
     if (Call == Unit->Inline.end())
       return;
     const auto Each = Call->second.find(++Asked[&Call->second]);
-    if (Each != Call->second.end())
-      Found = &Each->second;
+    if (Each == Call->second.end())
+      return;
+    Found = &Each->second;
+    ++Matched;
+    MatchedBytes += Found->Bytes;
   }
   bool evaluate(const void *const *In, void *Out) override {
-    Advice A{Found ? *Found : *static_cast<const int64_t *>(In[0])};
+    Advice A{Found ? Found->Yes : *static_cast<const int64_t *>(In[0])};
     std::memcpy(Out, &A, sizeof A);
     return true;
   }
@@ -135,7 +162,8 @@ private:
   const UnitDecisions *Unit = nullptr;
   UnitDecisions::Call Key; // keeps its memory from question to question
   std::map<const void *, unsigned> Asked; ///< by the decisions of a call
-  const bool *Found = nullptr;
+  const InlineDecision *Found = nullptr;
+  unsigned Matched = 0, MatchedBytes = 0; ///< in this compilation
 };
 
 } // namespace

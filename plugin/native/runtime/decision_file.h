@@ -7,9 +7,12 @@
 //   # any comment
 //   unit src/lapi.c
 //   inline 2 yes luaV_execute luaH_get    the second question about this call
+//   inline 1 no luaV_execute luaH_getn 14           ... is worth 14 bytes
 //   pipeline function(simplifycfg),mergefunc      behind the level's own
 //   outline yes                           the machine outliner, for all
-//   functions outline no luaV_execute               ... but not for this one
+//   outline no luaV_execute               ... but not for this one
+//   searched 1f0a63b2 90cc27de            hashes of the functions that the
+//                                         search saw, for the next search
 //
 // A blank, '%' or control character of a name is %XX. Other words at the start
 // of a line are an error.
@@ -27,12 +30,18 @@
 
 namespace passpilot {
 
+/// An answer to the inliner.
+struct InlineDecision {
+  bool Yes = false;
+  unsigned Bytes = 0; ///< how much smaller it makes the program
+};
+
 /// The decisions for one module.
 struct UnitDecisions {
   using Call = std::pair<std::string, std::string>; ///< caller and callee
   std::string Name;                                 ///< the source file
   /// The answer to the N-th question about a call of this caller and callee.
-  std::map<Call, std::map<unsigned, bool>> Inline;
+  std::map<Call, std::map<unsigned, InlineDecision>> Inline;
   std::string Pipeline; ///< runs behind the level's own; may be empty
   bool Outline = false; ///< run the machine outliner
   std::vector<std::string> NoOutline; ///< the functions that it leaves alone

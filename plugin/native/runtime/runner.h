@@ -54,6 +54,9 @@ public:
   /// Whether the compiler must call locate() before each question.
   virtual bool wantsPlace() const { return false; }
   virtual void locate(const DecisionPlace &) {}
+  /// What the user should know after a compilation that succeeded: the part of
+  /// the runner that it did not need. Empty if nothing.
+  virtual std::string unused() const { return ""; }
   const std::string &error() const { return Error; }
   /// What the user should know about a runner that works; empty if nothing.
   const std::string &warning() const { return Warning; }

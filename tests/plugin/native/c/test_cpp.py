@@ -18,6 +18,7 @@ from tests.command import PASSPILOT, files_in, passpilot
 from tests.command import run as ran
 from tests.plugin.native.c.test_programs import ENVIRONMENT, EXAMPLES
 from tests.plugin.native.c.test_programs import run as told_by
+from tests.shared import made_once
 
 HOST: Final = Path(__file__).with_name("cpp_host.cpp")
 SECONDS: Final = 300.0
@@ -77,28 +78,34 @@ def shell(command: str) -> list[str]:
 @pytest.fixture(scope="module")
 def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The compiler of examples/cpp, built by its own CMakeLists.txt."""
-    folder = shutil.copytree(EXAMPLES / "cpp", tmp_path_factory.mktemp("example") / "cpp")
-    cmake = PASSPILOT.with_name("cmake")
-    found = (
-        f"-DLLVM_DIR={shell('llvm-config-22 --cmakedir')[0]}",
-        f"-Dpasspilot_DIR={shell('passpilot plugin-path --cmakedir')[0]}",
-    )
-    told = told_by(cmake, "-B", "build", *found, f"-DCMAKE_CXX_FLAGS={' '.join(STRICT)}", cwd=folder)
-    told += told_by(cmake, "--build", "build", cwd=folder)
-    assert "warning" not in told.lower()
-    return folder / "build" / "compile"
+
+    def build(folder: Path) -> None:
+        shutil.copytree(EXAMPLES / "cpp", folder, dirs_exist_ok=True)
+        cmake = PASSPILOT.with_name("cmake")
+        found = (
+            f"-DLLVM_DIR={shell('llvm-config-22 --cmakedir')[0]}",
+            f"-Dpasspilot_DIR={shell('passpilot plugin-path --cmakedir')[0]}",
+        )
+        told = told_by(cmake, "-B", "build", *found, f"-DCMAKE_CXX_FLAGS={' '.join(STRICT)}", cwd=folder)
+        told += told_by(cmake, "--build", "build", cwd=folder)
+        assert "warning" not in told.lower()
+
+    return made_once(tmp_path_factory, "cpp-example", build) / "build" / "compile"
 
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The compiler of several modules, built by pkg-config's flags, without RTTI."""
-    program = tmp_path_factory.mktemp("host") / "host"
-    flags = shell(
-        "llvm-config-22 --cxxflags --ldflags --libs && "
-        "PKG_CONFIG_PATH=$(passpilot plugin-path --pkgconfigdir) pkg-config --cflags --libs passpilot-llvm"
-    )
-    told_by("c++", HOST, *STRICT, "-fno-rtti", "-pthread", *flags, "-o", program, cwd=program.parent)
-    return program
+
+    def build(folder: Path) -> None:
+        flags = shell(
+            "llvm-config-22 --cxxflags --ldflags --libs && "
+            "PKG_CONFIG_PATH=$(passpilot plugin-path --pkgconfigdir) pkg-config --cflags --libs "
+            "passpilot-llvm"
+        )
+        told_by("c++", HOST, *STRICT, "-fno-rtti", "-pthread", *flags, "-o", "host", cwd=folder)
+
+    return made_once(tmp_path_factory, "cpp-host", build) / "host"
 
 
 @pytest.fixture

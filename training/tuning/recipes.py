@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a search tries on whole modules: simple policies and short pipelines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from passpilot.runners.python import Observation
+
+TAILS: Final = (
+    "function(constraint-elimination,correlated-propagation,jump-threading,"
+    "instcombine<no-verify-fixpoint>,simplifycfg)",
+    "mergefunc",
+    "function(newgvn,instcombine<no-verify-fixpoint>,simplifycfg)",
+    "function(gvn-hoist,gvn-sink,simplifycfg<sink-common-insts;hoist-common-insts>,"
+    "instcombine<no-verify-fixpoint>)",
+    "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,adce)",
+    "function(jump-threading,correlated-propagation,simplifycfg,aggressive-instcombine)",
+    "function(gvn,dse,instcombine<no-verify-fixpoint>,simplifycfg),globaldce,mergefunc",
+    "function(reassociate,gvn,sccp,bdce,instcombine<no-verify-fixpoint>,simplifycfg)",
+)
+"""Pipelines that made some programs smaller behind default<Oz>."""
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """Inlines calls that cost less than `limit` by LLVM's estimate."""
+
+    limit: float
+
+    def __call__(self, obs: Observation) -> bool:
+        """Whether to inline."""
+        return bool(obs["cost_estimate"].item() < self.limit)
+
+
+POLICIES: Final = tuple(map(Below, (float("-inf"), -60, -20, 0, 15, 45)))
+"""The first never inlines."""

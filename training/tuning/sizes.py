@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a search makes small: the machine code of objects, or of the program that they are linked to."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from passpilot.plugin.errors import CompilationError, InputError
+from passpilot.training.rewards import code_bytes, function_symbols
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+DEADLINE: Final = 120.0
+"""The seconds that a link may take."""
+
+_MAP_LINE: Final = re.compile(r" *[0-9a-f]+ +[0-9a-f]+ +([0-9a-f]+) +\d+ (\S| {8}\S| {16}\S)(.*)")
+"""A line of lld's map: addresses, size, alignment; an output section, an input section or a symbol."""
+
+
+class Sizes(NamedTuple):
+    """The bytes of machine code.
+
+    A function that other objects cannot see is named ``NUMBER:NAME``, with the number of its object.
+    """
+
+    total: int
+    functions: Mapping[str, int]
+    owners: Mapping[str, int]
+    """The number of the object whose copy of a function counts."""
+    objects: Sequence[int]
+    """The bytes that every object contributes."""
+
+
+class Measure(Protocol):
+    """Measures the objects of all units, in their order."""
+
+    def __call__(self, objects: Sequence[bytes]) -> Sizes:
+        """Measure.
+
+        Raises:
+            Error: the objects cannot be linked.
+        """
+        ...
+
+
+def scoped(number: int, name: str, *, local: bool) -> str:
+    """The name of a function among those of all objects."""
+    return f"{number}:{name}" if local else name
+
+
+def object_sizes(objects: Sequence[bytes]) -> Sizes:
+    """The sum over the objects, as a linker would see them before it drops copies."""
+    functions: dict[str, int] = {}
+    owners: dict[str, int] = {}
+    for number, data in enumerate(objects):
+        for symbol in function_symbols(data):
+            name = scoped(number, symbol.name, local=symbol.local)
+            functions[name] = functions.get(name, 0) + symbol.size
+            owners.setdefault(name, number)
+    each = [code_bytes(data) for data in objects]
+    return Sizes(sum(each), functions, owners, each)
+
+
+@dataclass
+class LinkedSizes:
+    """The size of the linked program, and which object brings which function into it.
+
+    Attributes:
+        command: the linker's driver and its arguments in order; a number stands for that object.
+        folder: the directory to link in.
+    """
+
+    command: Sequence[str | int]
+    folder: str
+    _scratch: tempfile.TemporaryDirectory[str] = field(init=False)
+    _written: dict[int, bytes] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._scratch = tempfile.TemporaryDirectory(prefix="passpilot-link-")
+
+    def __call__(self, objects: Sequence[bytes]) -> Sizes:
+        """See `Measure`."""
+        scratch = self._scratch.name
+        for number, data in enumerate(objects):
+            if self._written.get(number) is not data:
+                with open(os.path.join(scratch, f"{number}.o"), "wb") as file:
+                    file.write(data)
+                self._written[number] = data
+        image, map_ = os.path.join(scratch, "image"), os.path.join(scratch, "map")
+        words = [
+            os.path.join(scratch, f"{word}.o") if isinstance(word, int) else word for word in self.command
+        ]
+        words += ["-fuse-ld=lld", f"-Wl,-Map={map_},--no-demangle", "-o", image]
+        try:
+            done = subprocess.run(
+                words,
+                cwd=self.folder,
+                capture_output=True,
+                stdin=subprocess.DEVNULL,
+                text=True,
+                errors="replace",
+                timeout=DEADLINE,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise CompilationError(f"tune: expected a link within {DEADLINE:g} s, got none") from error
+        except OSError as error:
+            raise InputError(f"tune: expected to run {words[0]}, got: {error.strerror}") from error
+        if done.returncode:
+            told = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip())
+            raise CompilationError(f"tune: expected the program to link, got: {told}")
+        with open(image, "rb") as file:
+            total = code_bytes(file.read())
+        with open(map_, encoding="utf-8", errors="surrogateescape") as lines:
+            return self._read_map(total, lines.read(), objects)
+
+    def _read_map(self, total: int, text: str, objects: Sequence[bytes]) -> Sizes:
+        """Read which functions of which object the program has."""
+        local = [{each.name for each in function_symbols(data) if each.local} for data in objects]
+        known = {os.path.join(self._scratch.name, f"{number}.o"): number for number in range(len(objects))}
+        functions: dict[str, int] = {}
+        owners: dict[str, int] = {}
+        parts = [0] * len(objects)
+        code, number = False, None
+        for line in text.splitlines():
+            found = _MAP_LINE.match(line)
+            if not found:
+                continue
+            size, column, rest = int(found[1], 16), found[2], found[3]
+            if len(column) == 1:
+                code = (column + rest).startswith((".text", ".init", ".fini"))
+            elif len(column) == 9:
+                number = known.get((column.lstrip() + rest).rpartition(":(")[0]) if code else None
+                if number is not None:
+                    parts[number] += size
+            elif number is not None:
+                plain = column.lstrip() + rest
+                name = scoped(number, plain, local=plain in local[number])
+                functions[name] = functions.get(name, 0) + size
+                owners[name] = number
+        return Sizes(total, functions, owners, parts)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs to search: modules of their own, or the linked programs of a corpus."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.errors import InputError
+from passpilot.plugin.module import Module
+from passpilot.plugin.version import MAJOR
+from passpilot.training.tuning.sizes import LinkedSizes, object_sizes
+from passpilot.training.tuning.unit import Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from passpilot.training.corpus.layout import Corpus, CorpusProgram
+    from passpilot.training.tuning.sizes import Measure
+
+GARBAGE: Final = "-Wl,--gc-sections"
+
+
+@dataclass(frozen=True, slots=True)
+class TunedProgram:
+    """Units that are searched together, and the size that counts."""
+
+    name: str
+    units: Sequence[Unit]
+    measure: Measure
+
+
+def single_module(path: str, pipeline: str) -> TunedProgram:
+    """A module of its own, measured by its object.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    return TunedProgram(path, [Unit(Module.read(path), pipeline)], object_sizes)
+
+
+def linked_program(corpus: Corpus, program: CorpusProgram, pipeline: str) -> TunedProgram:
+    """A program of a corpus, measured by its linked size.
+
+    Raises:
+        InputError: a unit cannot be read.
+    """
+    units: list[Unit] = []
+    numbers: dict[str, int] = {}
+
+    def number(name: str) -> int:
+        if name not in numbers:
+            if name not in corpus.units:
+                known = f"a unit of {corpus.folder}"
+                raise InputError(f"tune: expected {known} in program {program.name}, got {name}")
+            entry = corpus.units[name]
+            numbers[name] = len(units)
+            module = Module.read(entry.bitcode)
+            units.append(Unit(module, pipeline, entry.relocation_model, sections=True))
+        return numbers[name]
+
+    driver = f"clang++-{MAJOR}" if program.language == "c++" else f"clang-{MAJOR}"
+    command: list[str | int] = [driver, *map(number, program.objects)]
+    for library in program.libraries:
+        command += ["-Wl,--start-lib", *map(number, library), "-Wl,--end-lib"]
+    command += [*program.foreign, *program.arguments, GARBAGE]
+    return TunedProgram(program.name, units, LinkedSizes(command, corpus.folder))
