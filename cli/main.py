@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "serve": ("passpilot.cli.serve:main", "serve a runner to compilers in other processes"),
     "aot": ("passpilot.cli.aot:main", "compile an ONNX model to native code"),
     "serve-compiler": ("passpilot.cli.serve_compiler:main", "let agents learn from compilations"),
+    "corpus": ("passpilot.cli.corpus:main", "gather modules of real programs to tune and learn on"),
     "tune": ("passpilot.cli.tune:main", "search the decisions that make a program smallest"),
     "compare": ("passpilot.cli.compare:main", "compile modules with several runners and compare the results"),
     "log": ("passpilot.cli.log:main", "show decision logs, or compare two"),

@@ -172,6 +172,12 @@ TABLE: Final = (
         ("cc",),
     ),
     OptionRow(
+        "record",
+        "FOLDER",
+        "record what is compiled and linked, for passpilot corpus extract",
+        ("cc",),
+    ),
+    OptionRow(
         "load",
         "FILE.py",
         "register the passes, features, runners and decision points in it",

@@ -13,7 +13,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from passpilot.runners.serving.guard import AsyncTokenGuard
-from passpilot.training.compiler_service import SERVICE, CompilerService, Corpus
+from passpilot.training.compiler_service import SERVICE, CompilerService, ServedFolder
 from passpilot.training.pool import GRACE, Pool
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class CompilerServer:
         *,
         token: str,
     ) -> None:
-        folder = Corpus(corpus)
+        folder = ServedFolder(corpus)
         self._pool = Pool(workers, episodes)
         self._service = CompilerService(self._pool, folder, timeout, compile_timeout)
         self._server = grpc.aio.server(options=OPTIONS, interceptors=[AsyncTokenGuard(token)])

@@ -61,7 +61,7 @@ class Baselines:
         return self._values[key]
 
 
-class Corpus:
+class ServedFolder:
     """The folder whose files agents may name; None allows no files."""
 
     def __init__(self, folder: str | None) -> None:
@@ -103,7 +103,7 @@ def _open(path: str, flags: int) -> int:
 class CompilerService:
     """Serves episodes: an agent has `timeout` seconds for an action, a compiler `limit` for an answer."""
 
-    def __init__(self, pool: Pool, corpus: Corpus, timeout: float, limit: float) -> None:
+    def __init__(self, pool: Pool, corpus: ServedFolder, timeout: float, limit: float) -> None:
         self.pool = pool
         self.corpus = corpus
         self.timeout = timeout

@@ -53,6 +53,7 @@ class Command:
     def __init__(self, arguments: Iterable[str]) -> None:
         self.linker, self._lto, self._level = "", False, "0"
         self._stops_before_link = self._no_code = self._unknown_level = self._makes_object = False
+        self._prints_commands = False
         self._inputs: list[str] = []
         self._output = ""
         rest = iter(arguments)
@@ -71,6 +72,7 @@ class Command:
             self._inputs.append(argument)
         self._no_code |= argument in NO_CODE or argument.startswith(("-print-", "--print-"))
         self._stops_before_link |= argument in NO_LINK
+        self._prints_commands |= argument == "-###"
         self._makes_object |= argument in ("-c", "--compile")
         self._makes_object &= argument not in ("-S", "--assemble", "-emit-llvm")
         self._unknown_level |= argument.startswith(FOR_PARTS)
@@ -97,6 +99,11 @@ class Command:
     def links(self) -> bool:
         """Whether clang runs the linker."""
         return self.generates_code and not self._stops_before_link
+
+    @property
+    def makes_machine_code(self) -> bool:
+        """Whether clang links, or makes objects."""
+        return not self._prints_commands and (self.links or (self.generates_code and self._makes_object))
 
     @property
     def object(self) -> str:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`passpilot cc`, `passpilot c++`: clang and clang++ with advisors.
 
-The process becomes clang (exec). passpilot's options reach the plugin through the environment, which compiler
-and linker share; the flags that load the plugin come before the other arguments. A build runs this command
-for every file, so it imports nothing slow: no typing, pathlib or argparse.
+The process becomes clang (exec), except for --best-of and --record. passpilot's options reach the plugin
+through the environment, which compiler and linker share; the flags that load the plugin come before the
+other arguments. A build runs this command for every file, so it imports nothing slow: no typing, pathlib or
+argparse.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from functools import partial
 
 from passpilot.cli.cc.clang_arguments import COMPILERS, Command, expanded
 from passpilot.cli.cc.options import Options, help_text
@@ -20,7 +22,7 @@ from passpilot.plugin.version import MAJOR
 
 TYPE_CHECKING = False  # type checkers take it as true
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Final, NoReturn
 
 INSTALL: Final = f"sudo apt-get install {{}}-{MAJOR}"
@@ -57,13 +59,20 @@ def _run(name: str, clang: str, argv: Sequence[str]) -> int:
     if added:
         options.make_folder()
         environment["PASSPILOT_UNIT"] = _unit(arguments)
+    compile_: Callable[[], int] | None = None
     if options.best_of > 1 and command.object and not command.is_unoptimized:
         from passpilot.cli.cc.best_of import compile_best
 
-        loading = added or _loading(installed("libpasspilot.so"))
-        return compile_best(
-            compiler, [clang, *loading, *arguments], environment, command.object, options.best_of
-        )
+        words = [clang, *(added or _loading(installed("libpasspilot.so"))), *arguments]
+        compile_ = partial(compile_best, compiler, words, environment, command.object, options.best_of)
+    if folder := options.value("record"):
+        from passpilot.cli.cc.record import RecordedRun, run_clang, run_recorded
+
+        run = RecordedRun(name, compiler, [clang, *arguments], environment)
+        compile_ = compile_ or partial(run_clang, compiler, [clang, *added, *arguments], environment)
+        return run_recorded(folder, run, command, compile_)
+    if compile_:
+        return compile_()
     try:
         return _become(compiler, [clang, *added, *arguments], environment)
     except OSError as error:

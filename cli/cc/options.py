@@ -132,6 +132,8 @@ class Options:
             self._check_runner(where, text.partition("=")[2] if name == "advise" else text)
         elif option.choices and text not in option.choices:
             raise self._wrong(where, " or ".join(option.choices), text)
+        elif name == "record":
+            self._check_recording(where, text)
         elif name == "best-of" and not (text.isascii() and text.isdigit()):
             raise self._wrong(where, "a number of variants", text)
         elif name == "at" and "=" not in text:
@@ -149,6 +151,15 @@ class Options:
     def _check_file(self, where: str, path: str) -> None:
         if not os.path.isfile(path):
             raise InputError(f"{self._command}: {where}: expected a file, got {path!r}, which is none")
+
+    def _check_recording(self, where: str, path: str) -> None:
+        if not os.path.isabs(path):  # the commands of a build run in many folders
+            raise self._wrong(where, "an absolute path", path)
+        try:
+            os.makedirs(path, exist_ok=True)
+        except OSError as error:
+            text = f"{self._command}: {where}: expected a folder, got {path}: {error.strerror}"
+            raise InputError(text) from error
 
     def _check_number(self, where: str, text: str, *, positive: bool) -> None:
         try:

@@ -56,7 +56,7 @@ def commands_of(line: str) -> Iterator[list[str]]:
     for inner in INNER.findall(line):
         yield from commands_of(inner)
     for quoted in QUOTED.findall(line):
-        yield quoted.replace(";", " ").split()
+        yield quoted.replace(";", " ").replace("$PWD", "/here").split()
     outer = re.sub(r"\d?>&\d", "", INNER.sub("X", line))
     outer = re.sub(r"(?<=\w)\|(?=[@\w])", "/", outer)  # in a synopsis, TEXT|@FILE is one word
     lexer = shlex.shlex(outer, posix=True, punctuation_chars="|&;<>")

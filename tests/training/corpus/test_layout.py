@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The layout of a corpus: what is written is read again, and what is wrong is said in one line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from passpilot.plugin.errors import InputError
+from passpilot.training.corpus.layout import (
+    Corpus,
+    CorpusFacts,
+    CorpusProgram,
+    CorpusUnit,
+    ProgramRun,
+    UnitOrigin,
+)
+from tests import stock
+
+COMMAND = (
+    "-cc1",
+    "-triple",
+    "x86_64-pc-linux-gnu",
+    "-Oz",
+    "-mrelocation-model",
+    "pic",
+    "-ffunction-sections",
+)
+PROGRAM = CorpusProgram(
+    "p",
+    "c",
+    "cc",
+    ("src/a.c",),
+    (("b.c",),),
+    ("/abs/foreign.o",),
+    ("-lm", "-Wl,-E"),
+    (ProgramRun(("x y",), "/abs", "00ff"),),
+    "/abs",
+)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Corpus:
+    """A corpus of two units, not yet written; one has an index, a name and an argument that are not UTF-8."""
+    units = {}
+    for name in ("src/a.c", "b.c"):
+        bitcode = tmp_path / f"{name.replace('/', '-')}.given"
+        bitcode.write_bytes(name.encode())
+        units[name] = CorpusUnit(name, bitcode, (*COMMAND, "-I", "\udcff ä"), bitcode)
+    facts = CorpusFacts(
+        "Debian clang version 22.1.8 (1)",
+        "x86_64-pc-linux-gnu",
+        {"b.c": UnitOrigin("12ab", "c", "34", "/b.c", ("clang-22", "b.c"), "/", "/b.o")},
+        {"c.c": "b.c"},
+    )
+    return Corpus(tmp_path / "corpus", units, [PROGRAM], facts)
+
+
+def test_what_is_written_is_read(corpus: Corpus) -> None:
+    corpus.write()
+    read = Corpus.read(corpus.folder)
+    assert (read.programs, read.facts, read.override) == ((PROGRAM,), corpus.facts, None)
+    assert list(read.units) == ["src/a.c", "b.c"]
+    for name, unit in read.units.items():
+        assert unit.arguments == corpus.units[name].arguments
+        assert unit.bitcode == corpus.folder / f"{name}.bc"
+        assert unit.bitcode.read_bytes() == name.encode()
+        assert unit.thinlto
+        assert unit.thinlto.read_bytes() == name.encode()
+    assert PROGRAM.modules == ("src/a.c", "b.c")
+
+
+def test_the_files_are_those_of_mlgo(corpus: Corpus) -> None:
+    corpus.write()
+    description = json.loads((corpus.folder / "corpus_description.json").read_text())
+    assert description == {"modules": ["src/a.c", "b.c"], "has_thinlto": True}
+    command = (corpus.folder / "b.c.cmd").read_bytes()
+    assert command == b"".join(each.encode() + b"\0" for each in COMMAND) + b"-I\0\xff \xc3\xa4\0"
+
+
+def test_what_the_arguments_say(corpus: Corpus) -> None:
+    unit = corpus.units["b.c"]
+    assert (unit.level, unit.relocation_model, unit.function_sections, unit.data_sections, unit.triple) == (
+        "Oz",
+        "pic",
+        True,
+        False,
+        "x86_64-pc-linux-gnu",
+    )
+    assert (
+        replace(unit, arguments=("-cc1", "-O2", "-mrelocation-model", "static")).relocation_model == "static"
+    )
+    assert replace(unit, arguments=()).level == "O0"
+
+
+def test_an_override_replaces_all_arguments(corpus: Corpus) -> None:
+    replace(corpus, override=("-cc1", "-Os")).write()
+    read = Corpus.read(corpus.folder)
+    assert {unit.level for unit in read.units.values()} == {"Os"}
+    assert not list(corpus.folder.rglob("*.cmd"))
+
+
+def test_a_unit_without_arguments_does_not_end_the_reading(corpus: Corpus) -> None:
+    corpus.write()
+    (corpus.folder / "b.c.cmd").unlink()
+    read = Corpus.read(corpus.folder)
+    assert read.units["b.c"].arguments == ()
+    assert read.units["src/a.c"].level == "Oz"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("corpus_description.json", None, "corpus_description.json: expected a JSON file, got: No such file"),
+        ("corpus_description.json", "{", "corpus_description.json: expected JSON, got other text"),
+        ("corpus_description.json", "[" * 100_000, "corpus_description.json: expected JSON"),
+        ("corpus_description.json", "[]", "expected a JSON object, got an array"),
+        ("corpus_description.json", "{}", "modules: expected an array of names, got nothing"),
+        (
+            "corpus_description.json",
+            '{"modules": [1]}',
+            "modules: expected an array of strings, got an array",
+        ),
+        (
+            "corpus_description.json",
+            '{"modules": ["../x"]}',
+            "expected names of files in the folder, got '../x'",
+        ),
+        ("corpus_description.json", '{"modules": ["/x"]}', "expected names of files in the folder, got '/x'"),
+        (
+            "corpus_description.json",
+            '{"modules": [], "global_command_override": ["<UNSPECIFIED>"]}',
+            "global_command_override: expected arguments of clang -cc1",
+        ),
+        ("passpilot.json", '{"format": 2}', "expected format 1, got 2"),
+        ("passpilot.json", '{"format": "x"}', "format: expected an integer, got a string"),
+        ("passpilot.json", '{"format": 1, "modules": {"a": {}}}', "modules: a: sha256: expected a string"),
+        ("programs.json", '{"programs": {}}', "programs: expected an array, got an object"),
+        (
+            "programs.json",
+            '{"programs": [{"name": 1}]}',
+            r"programs\[0\]: name: expected a string, got a number",
+        ),
+        (
+            "programs.json",
+            '{"programs": [{"name": "q", "language": "c", "compiler": "cc", "objects": ["z.c"]}]}',
+            "q: expected modules of the corpus, got 'z.c'",
+        ),
+        (
+            "passpilot.json",
+            '{"format": 1, "compiler": "clang version 21.0.0"}',
+            "expected one of clang 22, got one of clang version 21.0.0; extract it again",
+        ),
+    ],
+)
+def test_a_wrong_file(corpus: Corpus, file: str, text: str | None, said: str) -> None:
+    corpus.write()
+    (corpus.folder / file).unlink()
+    if text is not None:
+        (corpus.folder / file).write_text(text)
+    with pytest.raises(InputError, match=said):
+        Corpus.read(corpus.folder)
+
+
+def test_another_clang_is_known_by_its_folder(corpus: Corpus) -> None:
+    """A corpus that mlgo-utils made says no version."""
+    arguments = ("-cc1", "-resource-dir", "/usr/lib/llvm-19/lib/clang/19")
+    units = {name: replace(unit, arguments=arguments) for name, unit in corpus.units.items()}
+    replace(corpus, units=units).write()
+    (corpus.folder / "passpilot.json").unlink()
+    with pytest.raises(
+        InputError, match="expected one of clang 22, got one of /usr/lib/llvm-19/lib/clang/19"
+    ):
+        Corpus.read(corpus.folder)
+
+
+def test_a_corpus_that_cannot_be_written(corpus: Corpus, tmp_path: Path) -> None:
+    (tmp_path / "corpus").write_text("in the way")
+    with pytest.raises(InputError, match="expected a folder, got: Not a directory"):
+        corpus.write()
+    missing = replace(corpus.units["b.c"], bitcode=tmp_path / "none.bc")
+    with pytest.raises(InputError, match=r"none.bc: expected a file that can be read, got: No such file"):
+        replace(corpus, folder=tmp_path / "new", units={"b.c": missing}, programs=()).write()
+    assert not (tmp_path / "new" / "corpus_description.json").exists()
+
+
+def test_the_corpus_of_the_tests_can_be_exported(tmp_path: Path) -> None:
+    from tests.corpus.export import export
+
+    assert export(tmp_path / "corpus", ["lz4"], "Oz") == []
+    corpus = Corpus.read(tmp_path / "corpus")
+    (program,) = corpus.programs
+    assert program.objects == ("lz4/_driver/driver_lz4.c",)
+    assert set(program.modules) == set(corpus.units)
+    unit = corpus.units["lz4/lz4libs/lz4.c"]
+    assert (unit.level, unit.relocation_model) == ("Oz", "pic")
+    words = [*unit.arguments, "-x", "ir", str(unit.bitcode), "-o", str(tmp_path / "lz4.o")]
+    stock.run("clang", *words)
+    assert (tmp_path / "lz4.o").stat().st_size > 1000

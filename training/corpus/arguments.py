@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What clang's internal arguments (`clang -cc1 ...`) say, and those that make an object of a module again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+OUTPUTS: Final = frozenset(
+    (
+        "-dependency-file",
+        "-dependency-dot",
+        "-module-dependency-dir",
+        "-MT",
+        "-serialize-diagnostic-file",
+        "-header-include-file",
+        "-diagnostic-log-file",
+        "-opt-record-file",
+        "-opt-record-passes",
+        "-opt-record-format",
+        "-split-dwarf-output",
+    )
+)
+"""Arguments whose next one names another output, or belongs to it."""
+
+OUTPUT_FLAGS: Final = ("-sys-header-deps", "-MP", "-MV", "-H", "-v", "-ftime-report", "-print-stats")
+OUTPUT_STARTS: Final = ("-ftime-trace", "-stats-file=", "-fembed-bitcode")
+"""Other arguments that make clang write more than its output, and how some of them begin."""
+
+BITCODE: Final = ("-emit-llvm-bc", "-emit-llvm", "-emit-llvm-uselists", "-flto-unit", "-disable-llvm-passes")
+
+
+def value_of(arguments: Sequence[str], name: str) -> str:
+    """The last value that follows `name`; empty if there is none."""
+    places = [number for number, each in enumerate(arguments[:-1]) if each == name]
+    return arguments[places[-1] + 1] if places else ""
+
+
+def optimization_level(arguments: Sequence[str]) -> str:
+    """Such as ``Oz``; ``O0`` without an argument."""
+    levels = [each[1:] for each in arguments if each.startswith("-O") and len(each) <= 3]
+    return {"O": "O1", "Og": "O1"}.get(levels[-1], levels[-1]) if levels else "O0"
+
+
+def relocation_model(arguments: Sequence[str]) -> str:
+    """Such as ``pic`` or ``static``."""
+    return value_of(arguments, "-mrelocation-model") or "pic"
+
+
+def without_outputs(arguments: Sequence[str]) -> Iterator[str]:
+    """The arguments without those for additional outputs."""
+    rest = iter(arguments)
+    for each in rest:
+        if each in OUTPUTS:
+            next(rest, None)
+        elif each not in OUTPUT_FLAGS and not each.startswith(OUTPUT_STARTS):
+            yield each
+
+
+def for_object(arguments: Sequence[str]) -> list[str]:
+    """The arguments that compile a unit's bitcode to an object; the caller adds input and output."""
+    kept = [
+        each
+        for each in without_outputs(arguments)
+        if each not in BITCODE and not each.startswith(("-flto=", "-fthinlto-index="))
+    ]
+    return [*kept, "-emit-obj", "-w"]

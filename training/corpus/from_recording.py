@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Makes a corpus of a recording: finds the units of every link, and drops what no longer exists.
+
+A unit belongs to the corpus if a program has it, or if its object still exists. An object on a link line, or
+in an archive there, is the unit whose object had the same contents, or the same name and machine code.
+Programs that no longer exist were probes of configure or CMake; those that CMake and meson keep are dropped
+by path.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.files import read_regular
+from passpilot.training.corpus.builder import CorpusDraft, UnitDraft
+from passpilot.training.corpus.elf import code_hash
+from passpilot.training.corpus.layout import CorpusProgram, UnitOrigin
+from passpilot.training.corpus.recording import read_recording
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from passpilot.training.corpus.recording import (
+        RecordedItem,
+        RecordedLink,
+        RecordedMember,
+        RecordedUnit,
+        Recording,
+    )
+
+PROBES: Final = re.compile(
+    r"/CMakeFiles/([^/]+/)?CompilerId[^/]*/|/CMakeFiles/(CMakeScratch|CMakeTmp)/|/meson-private/|/conftest\b"
+)
+"""Paths of programs that build systems make to learn about the compiler."""
+
+
+def draft_recording(folder: str, root: str = "") -> CorpusDraft:
+    """A draft of what a build has made. Modules are named by their sources, relative to `root`.
+
+    Raises:
+        InputError: the folder is no recording.
+    """
+    return _RecordingDraft(read_recording(folder), root).made()
+
+
+class _RecordingDraft:
+    def __init__(self, recording: Recording, root: str) -> None:
+        self._recording, self._root = recording, root
+        self._problems = list(recording.problems)
+        self._by_hash: dict[str, list[RecordedUnit]] = {}
+        self._by_code: dict[tuple[str, str], RecordedUnit] = {}
+        self._latest: dict[str, RecordedUnit] = {}
+        for unit in recording.units:
+            if unit.output:
+                self._by_hash.setdefault(unit.sha256, []).append(unit)
+                self._by_code[os.path.basename(unit.output), unit.code_sha256] = unit
+                self._latest[unit.output] = unit
+        self._partial = {link.sha256: link for link in recording.links if link.sha256}
+        links = {link.output: link for link in recording.links if not link.sha256}
+        self._links = [link for output, link in links.items() if _is_kept(output)]
+
+    def made(self) -> CorpusDraft:
+        made = [_ProgramDraft(self, link) for link in self._links]
+        programs = [each for each in made if each.units]
+        places = {unit: unit.output or each.link.output for each in programs for unit in each.units}
+        places |= {unit: unit.output for unit in self._latest.values() if self._still_exists(unit)}
+        order = sorted(
+            ((unit.source, place, unit) for unit, place in places.items()), key=lambda each: each[:2]
+        )
+        found = names_of([(source, place) for source, place, _ in order], self._root)
+        names = {unit: name for name, (_, _, unit) in zip(found, order, strict=True)}
+        drafts = sorted((_unit_draft(name, unit) for unit, name in names.items()), key=lambda each: each.name)
+        titles = _titles([each.link.output for each in programs])
+        return CorpusDraft(
+            drafts,
+            [each.named(title, names) for each, title in zip(programs, titles, strict=True)],
+            self._problems,
+        )
+
+    def find(self, member: RecordedMember) -> RecordedUnit | None:
+        """The unit of an object; none if it was not recorded, or without bitcode."""
+        name = os.path.basename(member.name)
+        same = self._by_hash.get(member.sha256, [])
+        by_path = [unit for unit in same if unit.output == member.name]
+        by_name = [unit for unit in same if os.path.basename(unit.output) == name]
+        found = next(iter((*by_path[-1:], *by_name[-1:], *same[-1:])), None)
+        if found is None and member.code_sha256:  # stripped, perhaps
+            found = self._by_code.get((name, member.code_sha256))
+        return self.usable(found)
+
+    def usable(self, unit: RecordedUnit | None) -> RecordedUnit | None:
+        """The unit, unless its front end failed: that is a problem, and the object is linked as it is."""
+        if unit is None or not unit.problem:
+            return unit
+        text = f"{unit.source}: {unit.problem}; its object is linked as it is"
+        if text not in self._problems:
+            self._problems.append(text)
+        return None
+
+    def partial(self, member: RecordedMember) -> RecordedLink | None:
+        """The link (-r) that has made an object."""
+        return self._partial.get(member.sha256)
+
+    def _still_exists(self, unit: RecordedUnit) -> bool:
+        """Whether a unit's object exists as it was recorded."""
+        if not _is_kept(unit.output):
+            return False
+        if self.usable(unit) is None:
+            return False
+        try:
+            data = read_regular(unit.output)
+        except OSError:
+            return False
+        if unit.code_sha256 and code_hash(data) != unit.code_sha256:
+            got = f"another {unit.output} than the recorded one"
+            self._problems.append(f"{unit.source}: expected its object, got {got}; it is left out")
+            return False
+        return True
+
+
+class _ProgramDraft:
+    """A program while its link is resolved."""
+
+    def __init__(self, draft: _RecordingDraft, link: RecordedLink) -> None:
+        self.link = link
+        self._draft = draft
+        self._objects: list[RecordedUnit] = []
+        self._libraries: dict[str, list[RecordedUnit]] = {}
+        self._foreign: list[str] = []
+        self._arguments: list[str] = []
+        self._add(link)
+
+    @property
+    def units(self) -> list[RecordedUnit]:
+        return [*self._objects, *(unit for each in self._libraries.values() for unit in each)]
+
+    def _add(self, link: RecordedLink) -> None:
+        for item in link.items:
+            if item.kind == "argument":
+                self._arguments += [item.text] if link is self.link else []
+            elif item.kind == "unit":
+                found = [unit for unit in link.units if unit.source == item.path and not unit.problem]
+                self._objects += found[:1]
+                self._foreign += [] if found else [item.path]
+            elif item.kind == "object":
+                self._add_object(item.members[0])
+            elif item.kind == "archive":
+                self._add_archive(item)
+            else:
+                self._foreign.append(item.path)
+
+    def _add_object(self, member: RecordedMember) -> None:
+        if unit := self._draft.find(member):
+            self._objects.append(unit)
+        elif (inner := self._draft.partial(member)) and inner is not self.link:
+            self._add(inner)
+        else:
+            self._foreign.append(member.name)
+
+    def _add_archive(self, item: RecordedItem) -> None:
+        """Add an archive; if the build has made only some members, it stays for the others behind them."""
+        if item.path in self._libraries:
+            return
+        found = [self._draft.find(member) for member in item.members]
+        units = [unit for unit in found if unit is not None]
+        if units and item.whole and len(units) == len(found):
+            self._objects += units
+        elif units and not item.whole:
+            self._libraries[item.path] = units
+        if not units or len(units) < len(found):
+            if item.text and not units:
+                self._arguments.append(item.text)
+            elif item.whole:
+                self._arguments.append(f"-Wl,--whole-archive,{item.path},--no-whole-archive")
+            else:
+                self._foreign.append(item.path)
+
+    def named(self, title: str, names: Mapping[RecordedUnit, str]) -> CorpusProgram:
+        """The program with the names of its units."""
+        languages = {unit.language for unit in self.units}
+        return CorpusProgram(
+            title,
+            "c++" if self.link.driver == "c++" or "c++" in languages else "c",
+            self.link.driver,
+            tuple(names[unit] for unit in self._objects),
+            tuple(tuple(names[unit] for unit in each) for each in self._libraries.values()),
+            tuple(dict.fromkeys(self._foreign)),
+            tuple(self._arguments),
+            directory=self.link.directory,
+        )
+
+
+def names_of(places: Sequence[tuple[str, str]], root: str = "") -> list[str]:
+    """The names of units with these sources and outputs: the sources, if need be with the outputs behind."""
+    base = root or _common([source for source, _ in places])
+    plain = [_relative(source, base) for source, _ in places]
+    counts = Counter(plain)
+    outputs = _common([output for name, (_, output) in zip(plain, places, strict=True) if counts[name] > 1])
+    names: dict[str, None] = {}
+    for name, (_, output) in zip(plain, places, strict=True):
+        first = f"{name}@{_relative(output, outputs).replace('/', '-')}" if counts[name] > 1 else name
+        unique, number = first, 2
+        while unique in names:
+            unique, number = f"{first}.{number}", number + 1
+        names[unique] = None
+    return list(names)
+
+
+def _common(paths: Sequence[str]) -> str:
+    """The folder that has all files."""
+    return os.path.commonpath([os.path.dirname(path) for path in paths]) if paths else "/"
+
+
+def _relative(path: str, base: str) -> str:
+    name = os.path.relpath(path, base)
+    return path.lstrip("/") if name.startswith("../") else name
+
+
+def _titles(outputs: Sequence[str]) -> list[str]:
+    """The names of programs: their files' names, and where these are not unique, their paths."""
+    plain = [os.path.basename(each) for each in outputs]
+    base = _common(outputs)
+    return [
+        name if plain.count(name) == 1 else _relative(output, base).replace("/", "-")
+        for name, output in zip(plain, outputs, strict=True)
+    ]
+
+
+def _is_kept(output: str) -> bool:
+    return not PROBES.search(output) and os.path.exists(output)
+
+
+def _unit_draft(name: str, unit: RecordedUnit) -> UnitDraft:
+    origin = UnitOrigin(
+        "", unit.language, unit.code_sha256, unit.source, unit.command, unit.directory, unit.output
+    )
+    return UnitDraft(name, lambda: read_regular(unit.bitcode), lambda _: unit.arguments, origin)

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs clang's front end alone: the bitcode of a command's units as it is before optimization."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.errors import CompilationError
+from passpilot.training.corpus.arguments import without_outputs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+DEADLINE: Final = 900.0
+"""Seconds that clang may take for one unit."""
+
+DRIVER_ONLY: Final = (
+    "-save-temps",
+    "--save-temps",
+    "-fembed-bitcode",
+    "-fno-integrated-as",
+    "-no-integrated-as",
+)
+"""Beginnings of arguments that split a compilation into several steps."""
+
+BEFORE_OPTIMIZATION: Final = ("-emit-llvm-bc", "-disable-llvm-passes", "-w")
+
+_WORD: Final = re.compile(r'"((?:[^"\\$]|\\.)*)"')
+_ESCAPE: Final = re.compile(r"\\(.)")
+
+
+@dataclass(frozen=True, slots=True)
+class FrontEndJob:
+    """A source that a command of clang compiles.
+
+    Attributes:
+        source: its path, as the command has it.
+        language: clang's name for its language, such as ``c++``.
+        output: what clang would write.
+        arguments: those of ``clang -cc1``, without the source, its language and the output.
+    """
+
+    source: str
+    language: str
+    output: str
+    arguments: tuple[str, ...]
+
+    @property
+    def is_cxx(self) -> bool:
+        """Whether the language is a kind of C++."""
+        return "c++" in self.language
+
+    @property
+    def recorded(self) -> tuple[str, ...]:
+        """The arguments that a corpus keeps; clang's -fembed-bitcode=all embeds the same ones."""
+        return tuple(
+            each
+            for each in self.arguments
+            if not each.startswith("-fembed-bitcode") and not each.startswith("-W")
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FrontEnd:
+    """Clang as it is started for a command: its path, folder and environment."""
+
+    compiler: str
+    directory: str
+    environment: Mapping[str, str]
+
+    def jobs(self, command: Sequence[str]) -> list[FrontEndJob]:
+        """The sources that a command compiles; assembly and other inputs are none.
+
+        Raises:
+            CompilationError: clang does not take the command.
+        """
+        kept = [each for each in command[1:] if not each.startswith(DRIVER_ONLY)]
+        done = self._run([command[0], "-###", *kept])
+        lines = done.stderr.decode("utf-8", "surrogateescape").splitlines()
+        rows = [_words(line) for line in lines if line.startswith(' "')]
+        return [job for row in rows if (job := _job(row)) is not None]
+
+    def bitcode(self, job: FrontEndJob) -> bytes:
+        """The module of a source before optimization.
+
+        Raises:
+            CompilationError: clang fails or takes too long.
+        """
+        words = [
+            *without_outputs(job.arguments),
+            *BEFORE_OPTIMIZATION,
+            "-o",
+            "-",
+            "-x",
+            job.language,
+            job.source,
+        ]
+        return self._run(["clang", *words]).stdout
+
+    def _run(self, words: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+        try:
+            done = subprocess.run(
+                words,
+                executable=self.compiler,
+                cwd=self.directory,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=DEADLINE,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise CompilationError(f"clang: expected an end within {DEADLINE:g} s, got none") from error
+        except OSError as error:
+            raise CompilationError(
+                f"clang: expected to run {self.compiler}, got: {error.strerror}"
+            ) from error
+        if done.returncode:
+            raise CompilationError(
+                f"clang: expected it to succeed, got {failure(done.returncode, done.stderr)}"
+            )
+        return done
+
+
+def failure(code: int, stderr: bytes) -> str:
+    """How clang failed: its first error, or its exit code."""
+    lines = stderr.decode("utf-8", "replace").splitlines()
+    said = next((line for line in lines if "error:" in line), lines[-1] if lines else "")
+    return said.strip() or (f"signal {-code}" if code < 0 else f"exit code {code}")
+
+
+def _words(line: str) -> list[str]:
+    """The words of a line of `clang -###`, each in double quotes."""
+    return [_ESCAPE.sub(r"\1", word) for word in _WORD.findall(line)]
+
+
+def _job(words: list[str]) -> FrontEndJob | None:
+    """The job in the words of a command; none if it makes no code."""
+    if len(words) < 8 or words[1] != "-cc1" or not {"-emit-obj", "-emit-llvm-bc", "-S"} & set(words):
+        return None
+    *arguments, flag, language, source = words[1:]
+    if flag != "-x" or language == "ir" or "-o" not in arguments:
+        return None
+    place = len(arguments) - 1 - arguments[::-1].index("-o")
+    output = arguments[place + 1]
+    return FrontEndJob(source, language, output, (*arguments[:place], *arguments[place + 2 :]))

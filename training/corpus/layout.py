@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`Corpus`: a folder of modules before optimization, in MLGO's layout, and the programs that they make.
+
+The folder has
+
+* `corpus_description.json`: `{"modules": ["src/lapi.c", ...], "has_thinlto": false}`, perhaps with
+  `"global_command_override"`, arguments that replace those of all modules;
+* `NAME.bc`: the module;
+* `NAME.cmd`: the arguments of `clang -cc1`, each with a NUL behind it, without input and output;
+* `NAME.thinlto.bc`: the index for ThinLTO, if there is one.
+
+Source of these: mlgo-utils of LLVM. Two more files are passpilot's own: `passpilot.json` (versions, hashes,
+origins, duplicates; `CorpusFacts`) and `programs.json` (`CorpusProgram`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.errors import InputError
+from passpilot.plugin.files import read_regular, write_file
+from passpilot.plugin.version import MAJOR
+from passpilot.training.corpus import arguments as cc1
+from passpilot.training.corpus.fields import JsonFields
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+DESCRIPTION: Final = "corpus_description.json"
+FACTS: Final = "passpilot.json"
+PROGRAMS: Final = "programs.json"
+UNSPECIFIED: Final = "<UNSPECIFIED>"
+"""What mlgo-utils writes as override where people must put the arguments in."""
+
+FORMAT: Final = 1
+"""The version of `passpilot.json`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusUnit:
+    """One module of a corpus.
+
+    Attributes:
+        name: its name in the corpus, a path such as ``src/lapi.c``.
+        bitcode: the file of its bitcode.
+        arguments: those of ``clang -cc1``, without input and output; empty if they are unknown.
+        thinlto: the file of its index for ThinLTO, if there is one.
+    """
+
+    name: str
+    bitcode: Path
+    arguments: tuple[str, ...]
+    thinlto: Path | None = None
+
+    @property
+    def level(self) -> str:
+        """The optimization level, such as ``Oz``."""
+        return cc1.optimization_level(self.arguments)
+
+    @property
+    def relocation_model(self) -> str:
+        """The code generator's, such as ``pic`` or ``static``."""
+        return cc1.relocation_model(self.arguments)
+
+    @property
+    def function_sections(self) -> bool:
+        """Whether every function gets a section of its own."""
+        return "-ffunction-sections" in self.arguments
+
+    @property
+    def data_sections(self) -> bool:
+        """Whether every variable gets a section of its own."""
+        return "-fdata-sections" in self.arguments
+
+    @property
+    def triple(self) -> str:
+        """The target triple; empty if it is unknown."""
+        return cc1.value_of(self.arguments, "-triple")
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramRun:
+    """A command that exercises a program: arguments, folder, and the hash of its standard output."""
+
+    arguments: tuple[str, ...] = ()
+    directory: str = ""
+    stdout_sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusProgram:
+    """One program, and how it is linked.
+
+    Attributes:
+        name: its name.
+        language: ``c`` or ``c++``.
+        compiler: the command that links it, ``cc`` or ``c++``.
+        objects: the modules that are linked as objects, in order.
+        libraries: the modules of static archives, per archive, in order.
+        foreign: inputs that are not in the corpus.
+        arguments: the rest of the link command, without output, inputs, -flto, and options about size.
+        runs: commands that exercise it.
+        directory: where the link ran; paths in `arguments` may be relative to it.
+    """
+
+    name: str
+    language: str
+    compiler: str
+    objects: tuple[str, ...]
+    libraries: tuple[tuple[str, ...], ...] = ()
+    foreign: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    runs: tuple[ProgramRun, ...] = ()
+    directory: str = ""
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """All modules of the program."""
+        return tuple(dict.fromkeys((*self.objects, *(name for each in self.libraries for name in each))))
+
+
+@dataclass(frozen=True, slots=True)
+class UnitOrigin:
+    """Where a module comes from; unknown parts are empty.
+
+    Attributes:
+        sha256: of the bitcode.
+        language: ``c`` or ``c++``.
+        code_sha256: of the machine code in the object that the build made; see `code_hash`.
+        source: the source file.
+        command: the compiler's command line.
+        directory: where the command ran.
+        output: the object that the build made.
+    """
+
+    sha256: str
+    language: str = ""
+    code_sha256: str = ""
+    source: str = ""
+    command: tuple[str, ...] = ()
+    directory: str = ""
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusFacts:
+    """What passpilot knows of a corpus beside the layout of MLGO."""
+
+    compiler: str = ""
+    """The name and version of the compiler, as the modules have it."""
+    target: str = ""
+    """The target triple."""
+    origins: Mapping[str, UnitOrigin] = field(default_factory=dict)
+    duplicates: Mapping[str, str] = field(default_factory=dict)
+    """Modules that were dropped, by name, and the equal ones that were kept."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A corpus; `Corpus.read` reads it, `write` writes it."""
+
+    folder: Path
+    units: Mapping[str, CorpusUnit]
+    programs: Sequence[CorpusProgram] = ()
+    facts: CorpusFacts = field(default_factory=CorpusFacts)
+    override: tuple[str, ...] | None = None
+    """Arguments that replace those of all modules."""
+
+    @classmethod
+    def read(cls, folder: str | os.PathLike[str]) -> Corpus:
+        """Read a corpus, also one that mlgo-utils made. No module is read.
+
+        Raises:
+            InputError: the folder is not a corpus, a file in it is wrong, or it is for another LLVM.
+        """
+        path = Path(folder)
+        description = JsonFields.read(path / DESCRIPTION)
+        if "modules" not in description:
+            raise description.wrong("modules", "an array of names")
+        override = description.texts("global_command_override") or None
+        if override == (UNSPECIFIED,):
+            raise description.wrong("global_command_override", "arguments of clang -cc1")
+        names = description.texts("modules")
+        for name in names:
+            _check_name(path / DESCRIPTION, name)
+        units = {name: _unit(path, name, override) for name in names}
+        facts = _read_facts(path / FACTS)
+        _check_version(path, facts, units)
+        return cls(path, units, _read_programs(path / PROGRAMS, units), facts, override)
+
+    def write(self) -> None:
+        """Write the corpus to `folder`; modules that are elsewhere are copied into it.
+
+        The description is written last: without it, the folder is no corpus.
+
+        Raises:
+            InputError: a file cannot be read or written.
+        """
+        for unit in self.units.values():
+            stem = os.path.join(self.folder, unit.name)
+            _make_folder(os.path.dirname(stem))
+            _copy(unit.bitcode, f"{stem}.bc")
+            if unit.thinlto:
+                _copy(unit.thinlto, f"{stem}.thinlto.bc")
+            if self.override is None:
+                write_file(f"{stem}.cmd", command_bytes(unit.arguments))
+        _make_folder(os.fspath(self.folder))
+        _write_json(self.folder / FACTS, _facts_value(self.facts))
+        _write_json(self.folder / PROGRAMS, {"programs": [_program_value(each) for each in self.programs]})
+        thinlto = [unit.thinlto is not None for unit in self.units.values()]
+        description: dict[str, object] = {"modules": list(self.units), "has_thinlto": any(thinlto)}
+        if self.override is not None:
+            description["global_command_override"] = list(self.override)
+        _write_json(self.folder / DESCRIPTION, description)
+
+
+def command_bytes(arguments: Sequence[str]) -> bytes:
+    """The contents of a `.cmd` file."""
+    return b"".join(each.encode("utf-8", "surrogateescape") + b"\0" for each in arguments)
+
+
+def command_arguments(data: bytes) -> tuple[str, ...]:
+    """The arguments in a `.cmd` file."""
+    words = data.decode("utf-8", "surrogateescape").split("\0")
+    return tuple(words[:-1] if not words[-1] else words)
+
+
+def _check_name(path: Path, name: str) -> None:
+    """Refuse names that lead out of the folder: a corpus may come from elsewhere."""
+    if not name or name.startswith("/") or "\0" in name or ".." in name.split("/"):
+        raise InputError(f"{path}: modules: expected names of files in the folder, got {name!r}")
+
+
+def _unit(folder: Path, name: str, override: tuple[str, ...] | None) -> CorpusUnit:
+    arguments: tuple[str, ...] = override or ()
+    if override is None:
+        try:
+            arguments = command_arguments(read_regular(folder / f"{name}.cmd"))
+        except OSError:
+            arguments = ()  # one broken unit does not end a run over all; `corpus verify` names it
+    thinlto = folder / f"{name}.thinlto.bc"
+    return CorpusUnit(name, folder / f"{name}.bc", arguments, thinlto if thinlto.exists() else None)
+
+
+def _read_facts(path: Path) -> CorpusFacts:
+    if not path.exists():
+        return CorpusFacts()
+    facts = JsonFields.read(path)
+    if (version := facts.number("format")) != FORMAT:
+        raise InputError(f"{path}: expected format {FORMAT}, got {version}; use a newer passpilot")
+    origins = {
+        name: UnitOrigin(
+            each.text("sha256"),
+            each.text("language", ""),
+            each.text("code_sha256", ""),
+            each.text("source", ""),
+            each.texts("command"),
+            each.text("directory", ""),
+            each.text("output", ""),
+        )
+        for name, each in facts.members("modules").items()
+    }
+    return CorpusFacts(
+        facts.text("compiler", ""), facts.text("target", ""), origins, facts.named_texts("duplicates")
+    )
+
+
+def _read_programs(path: Path, units: Mapping[str, CorpusUnit]) -> tuple[CorpusProgram, ...]:
+    if not path.exists():
+        return ()
+    programs = tuple(map(_program, JsonFields.read(path).objects("programs")))
+    for program in programs:
+        if missing := [name for name in program.modules if name not in units]:
+            raise InputError(f"{path}: {program.name}: expected modules of the corpus, got {missing[0]!r}")
+    return programs
+
+
+def _program(fields: JsonFields) -> CorpusProgram:
+    runs = tuple(
+        ProgramRun(each.texts("arguments"), each.text("directory", ""), each.text("stdout_sha256", ""))
+        for each in fields.objects("runs")
+    )
+    return CorpusProgram(
+        fields.text("name"),
+        fields.text("language"),
+        fields.text("compiler"),
+        fields.texts("objects"),
+        fields.nested_texts("libraries"),
+        fields.texts("foreign"),
+        fields.texts("arguments"),
+        runs,
+        fields.text("directory", ""),
+    )
+
+
+def clang_major(compiler: str) -> str:
+    """The major version in a text such as ``Debian clang version 22.1.8``; empty for other compilers."""
+    words = compiler.split()
+    if "clang" in words and "version" in words[:-1]:
+        return words[words.index("version") + 1].partition(".")[0]
+    return ""
+
+
+def _check_version(folder: Path, facts: CorpusFacts, units: Mapping[str, CorpusUnit]) -> None:
+    """Refuse a corpus of another LLVM; one without `passpilot.json` says it by clang's own folder."""
+    major, got = clang_major(facts.compiler), facts.compiler
+    if not major and units:
+        got = cc1.value_of(next(iter(units.values())).arguments, "-resource-dir")
+        major = os.path.basename(got).partition(".")[0]
+    if major and major != str(MAJOR):
+        raise InputError(
+            f"corpus {folder}: expected one of clang {MAJOR}, got one of {got}; extract it again"
+        )
+
+
+def _facts_value(facts: CorpusFacts) -> dict[str, object]:
+    modules = {
+        name: {key: value for key, value in asdict(origin).items() if value}
+        for name, origin in facts.origins.items()
+    }
+    return {
+        "format": FORMAT,
+        "compiler": facts.compiler,
+        "target": facts.target,
+        "modules": modules,
+        "duplicates": dict(facts.duplicates),
+    }
+
+
+def _program_value(program: CorpusProgram) -> dict[str, object]:
+    value = asdict(program)
+    if not program.directory:
+        del value["directory"]
+    return value
+
+
+def _write_json(path: Path, value: object) -> None:
+    write_file(os.fspath(path), (json.dumps(value, indent=1) + "\n").encode())
+
+
+def _make_folder(path: str) -> None:
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: expected a folder, got: {error.strerror}") from error
+
+
+def _copy(source: Path, target: str) -> None:
+    if os.path.abspath(source) == os.path.abspath(target):
+        return
+    try:
+        data = read_regular(source)
+    except OSError as error:
+        raise InputError(f"{source}: expected a file that can be read, got: {error.strerror}") from error
+    write_file(target, data)

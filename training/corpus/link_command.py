@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`read_link`: the inputs, the output and the other arguments of a link by clang's driver, in order."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+DEEPEST: Final = 16
+"""The deepest nesting of response files."""
+
+COMPILING: Final = frozenset(
+    (
+        "-c",
+        "-pipe",
+        "-s",
+        "-w",
+        "-nostdinc",
+        "-nostdinc++",
+        "-ffunction-sections",
+        "-fdata-sections",
+        "-fno-function-sections",
+        "-fno-data-sections",
+        "-pedantic",
+        "-ansi",
+    )
+)
+"""Arguments that say nothing about the link, or only about size."""
+
+COMPILING_STARTS: Final = (
+    "-D",
+    "-U",
+    "-I",
+    "-O",
+    "-M",
+    "-W",
+    "-g",
+    "-std=",
+    "-flto",
+    "-fno-lto",
+    "-fembed-bitcode",
+    "-fuse-ld=",
+    "--ld-path=",
+    "-include",
+    "-imacros",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-save-temps",
+    "--save-temps",
+)
+"""How more such arguments begin; `-Wl,` is no warning."""
+
+DROPPED: Final = frozenset(
+    (
+        *("--gc-sections", "--no-gc-sections", "-s", "-S", "--strip-all", "--strip-debug"),
+        *("--start-group", "--end-group", "-(", "-)", "--start-lib", "--end-lib"),
+        *("--whole-archive", "-whole-archive", "--no-whole-archive", "-no-whole-archive"),
+        *("--print-map", "-M", "--save-temps"),
+    )
+)
+DROPPED_STARTS: Final = ("--icf", "-O", "-Map=", "--Map=", "--dependency-file=", "--thinlto-", "--lto-")
+DROPPED_WITH_VALUE: Final = ("-Map", "--Map", "--dependency-file")
+"""Options of linkers that are dropped: about size, the order of inputs, other outputs and LTO."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkItem:
+    """One part of a link: an input, or an argument that is none.
+
+    Attributes:
+        text: the argument, or the input's path, absolute.
+        is_input: whether it is an input.
+        library: for ``-lNAME``, the folders to search.
+        whole: whether all members of an archive are linked.
+    """
+
+    text: str
+    is_input: bool = False
+    library: tuple[str, ...] | None = None
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LinkCommand:
+    """A link: its items in order, and the output, absolute."""
+
+    items: tuple[LinkItem, ...]
+    output: str
+
+
+def read_link(arguments: Iterable[str], directory: str, values: frozenset[str]) -> LinkCommand:
+    """Read the arguments of clang's driver; `values` are the options whose value is the next argument."""
+    return _Reader(directory, values).read(response_words(arguments, directory))
+
+
+def response_words(arguments: Iterable[str], directory: str, depth: int = 0) -> Iterator[str]:
+    """The arguments, with those in a response file in the place of `@FILE`."""
+    for argument in arguments:
+        words = _words(os.path.join(directory, argument[1:])) if argument.startswith("@") else None
+        if words is None or depth >= DEEPEST:
+            yield argument
+        else:
+            yield from response_words(words, directory, depth + 1)
+
+
+def _words(path: str) -> list[str] | None:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return shlex.split(file.read())
+    except (OSError, ValueError):
+        return None
+
+
+class _Reader:
+    """The state while the arguments of a link are read."""
+
+    def __init__(self, directory: str, values: frozenset[str]) -> None:
+        self._directory, self._values = directory, values
+        self._items: list[LinkItem] = []
+        self._output = "a.out"
+        self._folders: list[str] = []
+        self._whole = self._drop_next = False
+
+    def read(self, arguments: Iterable[str]) -> LinkCommand:
+        rest = iter(arguments)
+        for argument in rest:
+            if argument == "--":
+                for each in rest:
+                    self._add_input(each)
+            elif argument == "-Xlinker":
+                self._add_linker([next(rest, "")])
+            elif argument in self._values:
+                self._add_pair(argument, next(rest, ""))
+            elif argument.startswith("-") and argument != "-":
+                self._add_option(argument)
+            else:
+                self._add_input(argument)
+        return LinkCommand(tuple(self._items), self._absolute(self._output))
+
+    def _add_input(self, path: str) -> None:
+        self._items.append(LinkItem(self._absolute(path), is_input=True, whole=self._whole))
+
+    def _add_pair(self, option: str, value: str) -> None:
+        if option in ("-o", "--output"):
+            self._output = value
+        elif option in ("-L", "--library-directory", "-l"):
+            self._add_option(f"-{'l' if option == '-l' else 'L'}{value}")
+        elif option == "-T":
+            self._items += [LinkItem(option), LinkItem(self._absolute(value))]
+        elif option not in ("-x", "-mllvm", "-Xclang", "-Xpreprocessor", "-Xassembler", "--param") and not (
+            option in COMPILING or option.startswith(COMPILING_STARTS)
+        ):
+            self._items += [LinkItem(option), LinkItem(value)]
+
+    def _add_option(self, argument: str) -> None:
+        if argument.startswith("-Wl,"):
+            self._add_linker(argument[4:].split(","))
+        elif argument.startswith("-o") and argument != "-object":
+            self._output = argument[2:]
+        elif argument.startswith("-L"):
+            self._folders.append(self._absolute(argument[2:]))
+            self._items.append(LinkItem(f"-L{self._folders[-1]}"))
+        elif argument.startswith("-l"):
+            self._items.append(LinkItem(argument, library=tuple(self._folders), whole=self._whole))
+        elif argument not in COMPILING and not argument.startswith(COMPILING_STARTS):
+            self._items.append(LinkItem(argument))
+
+    def _add_linker(self, words: Sequence[str]) -> None:
+        """Add options for the linker itself, without those that are dropped."""
+        for word in words:
+            if self._drop_next:
+                self._drop_next = False
+                continue
+            if word in ("--whole-archive", "-whole-archive"):
+                self._whole = True
+            elif word in ("--no-whole-archive", "-no-whole-archive"):
+                self._whole = False
+            self._drop_next = word in DROPPED_WITH_VALUE
+            if word and not (self._drop_next or word in DROPPED or word.startswith(DROPPED_STARTS)):
+                self._items.append(LinkItem(f"-Wl,{word}"))
+
+    def _absolute(self, path: str) -> str:
+        return os.path.normpath(os.path.join(self._directory, path))

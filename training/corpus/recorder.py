@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Records one command of a build: the bitcode of its units, and what its link is made of.
+
+A recording is a folder: `bitcode/SHA256.bc`, and `commands/HASH.json` for every command, where HASH is over
+folder and arguments, so that a command that runs again replaces its file. Files appear whole, so commands may
+run in parallel. `recording.py` reads it. A command's file has
+
+    {"format": 1, "time": nanoseconds, "directory": "/abs", "driver": "cc", "command": ["clang-22", ...],
+     "units": [{"source": "/abs/a.c", "language": "c", "arguments": ["-cc1", ...], "bitcode": "SHA256",
+                "problem": "", "output": "/abs/a.o", "sha256": "...", "code_sha256": "..."}],
+     "link": {"output": "/abs/program", "sha256": "", "items": [
+        {"kind": "argument", "text": "-pthread"},
+        {"kind": "unit", "path": "/abs/a.c"},
+        {"kind": "object", "path": "/abs/b.o", "sha256": "...", "code_sha256": "..."},
+        {"kind": "archive", "path": "/abs/libc.a", "text": "-lc", "whole": false, "members": [
+            {"name": "d.o", "sha256": "...", "code_sha256": "..."}]},
+        {"kind": "other", "path": "/abs/libe.so"}]}}
+
+The link's `sha256` is that of an output that is an object itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.errors import CompilationError, InputError
+from passpilot.plugin.files import read_regular, write_file
+from passpilot.training.corpus.archive import is_archive, read_members
+from passpilot.training.corpus.elf import BITCODE, RELOCATABLE, code_hash, elf_type
+from passpilot.training.corpus.link_command import read_link
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from passpilot.training.corpus.front_end import FrontEnd, FrontEndJob
+    from passpilot.training.corpus.link_command import LinkItem
+
+FORMAT: Final = 1
+"""The version of the commands' files."""
+
+COMMANDS: Final = "commands"
+MODULES: Final = "bitcode"
+
+
+@dataclass(frozen=True, slots=True)
+class BuildCommand:
+    """A command that has just succeeded.
+
+    Attributes:
+        driver: ``cc`` or ``c++``.
+        words: the command line, without passpilot's options.
+        links: whether it links.
+        values: the options of clang whose value is the next argument.
+    """
+
+    driver: str
+    words: Sequence[str]
+    links: bool
+    values: frozenset[str]
+
+
+def record_command(folder: str, front_end: FrontEnd, command: BuildCommand) -> None:
+    """Write a command to the recording in `folder`. A unit that the front end refuses is recorded as such.
+
+    Raises:
+        InputError: a file cannot be written.
+    """
+    directory = front_end.directory
+    try:
+        jobs = front_end.jobs(command.words)
+    except CompilationError:
+        jobs = []
+    value: dict[str, object] = {
+        "format": FORMAT,
+        "time": time.time_ns(),
+        "directory": directory,
+        "driver": command.driver,
+        "command": list(command.words),
+        "units": [_unit(folder, front_end, job, linked=command.links) for job in jobs],
+    }
+    if command.links:
+        sources = {os.path.join(directory, job.source) for job in jobs}
+        value["link"] = _link(command, directory, {os.path.normpath(each) for each in sources})
+    elif not jobs:
+        return
+    key = hashlib.sha256(
+        "\n".join([directory, *command.words]).encode("utf-8", "surrogateescape")
+    ).hexdigest()
+    _make_folder(os.path.join(folder, COMMANDS))
+    write_file(os.path.join(folder, COMMANDS, f"{key[:32]}.json"), json.dumps(value).encode())
+
+
+def _unit(folder: str, front_end: FrontEnd, job: FrontEndJob, *, linked: bool) -> dict[str, object]:
+    problem, digest = "", ""
+    if not os.path.isfile(os.path.join(front_end.directory, job.source)):
+        problem = "expected a file that can be read again, got a stream"
+    else:
+        try:
+            data = front_end.bitcode(job)
+        except CompilationError as error:
+            problem = str(error)
+        else:
+            digest = hashlib.sha256(data).hexdigest()
+            _make_folder(os.path.join(folder, MODULES))
+            path = os.path.join(folder, MODULES, f"{digest}.bc")
+            if not os.path.exists(path):
+                write_file(path, data)
+    output = "" if linked else os.path.normpath(os.path.join(front_end.directory, job.output))
+    return {
+        "source": os.path.normpath(os.path.join(front_end.directory, job.source)),
+        "language": "c++" if job.is_cxx else "c",
+        "arguments": list(job.recorded),
+        "bitcode": digest,
+        "problem": problem,
+        "output": output,
+        **(_hashes(_contents(output)) if output else {}),
+    }
+
+
+def _link(command: BuildCommand, directory: str, sources: set[str]) -> dict[str, object]:
+    link = read_link(command.words[1:], directory, command.values)
+    items = [_item(each, sources) for each in link.items]
+    made = _contents(link.output)
+    sha256 = hashlib.sha256(made).hexdigest() if elf_type(made) == RELOCATABLE else ""
+    return {"output": link.output, "sha256": sha256, "items": items}
+
+
+def _item(item: LinkItem, sources: set[str]) -> dict[str, object]:
+    if item.library is not None:
+        path = _library(item.text[2:], item.library)
+        data = _contents(path) if path else b""
+        if not is_archive(data):
+            return {"kind": "argument", "text": item.text}
+        return _archive(path, data, item)
+    if not item.is_input:
+        return {"kind": "argument", "text": item.text}
+    if item.text in sources:
+        return {"kind": "unit", "path": item.text}
+    data = _contents(item.text)
+    if is_archive(data):
+        return _archive(item.text, data, item)
+    if elf_type(data) == RELOCATABLE or data.startswith(BITCODE):
+        return {"kind": "object", "path": item.text, **_hashes(data)}
+    return {"kind": "other", "path": item.text}
+
+
+def _archive(path: str, data: bytes, item: LinkItem) -> dict[str, object]:
+    try:
+        members = [{"name": each.name, **_hashes(each.data)} for each in read_members(path, data)]
+    except InputError:
+        return {"kind": "other", "path": path}
+    text = item.text if item.library is not None else ""
+    return {"kind": "archive", "path": path, "text": text, "whole": item.whole, "members": members}
+
+
+def _library(name: str, folders: Sequence[str]) -> str:
+    """The archive that `-lNAME` means among the folders of the build; empty if it is another library."""
+    names = [name[1:]] if name.startswith(":") else [f"lib{name}.so", f"lib{name}.a"]
+    for folder in folders:
+        for each in names:
+            if os.path.exists(path := os.path.join(folder, each)):
+                return path if path.endswith(".a") else ""
+    return ""
+
+
+def _hashes(data: bytes) -> dict[str, str]:
+    return {"sha256": hashlib.sha256(data).hexdigest(), "code_sha256": code_hash(data)}
+
+
+def _contents(path: str) -> bytes:
+    """The contents of a file; empty if it cannot be read."""
+    try:
+        return read_regular(path)
+    except OSError:
+        return b""
+
+
+def _make_folder(path: str) -> None:
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: expected a folder, got: {error.strerror}") from error
