@@ -49,6 +49,9 @@ Ctrl-C ends the search and keeps the best decisions; after a crash the same comm
 All other options are LLVM's own."""
 
 
+OZ: Final = "default<Oz>"
+
+
 class TuneOptions(NamedTuple):
     """The command line of `passpilot tune` without LLVM's own options."""
 
@@ -96,15 +99,15 @@ def main(argv: Sequence[str]) -> int:
 
 def _tune_modules(options: TuneOptions) -> None:
     """Search every module by itself, and write one decision file."""
-    tuned = [_tuned(single_module(path, options.passes), options) for path in options.modules]
-    _write(options.output, tuned, options, "llc -O2")
+    tuned = [_tuned(single_module(path, options.passes or OZ), options) for path in options.modules]
+    _write(options.output, tuned, f"{options.passes or OZ} and llc -O2")
     if options.result:
         _write_json(options.result, tuned[0].table if len(tuned) == 1 else [each.table for each in tuned])
 
 
 def _tune_programs(options: TuneOptions) -> int:
     """Search the programs of a corpus or a build, and write a decision file for each."""
-    from passpilot.cli.tune_build import recorded_corpus
+    from passpilot.cli.tune_build import rebuild_line, recorded_corpus
     from passpilot.training.corpus.layout import Corpus
 
     os.makedirs(options.output, exist_ok=True)
@@ -119,14 +122,10 @@ def _tune_programs(options: TuneOptions) -> int:
     for name in options.programs or known:
         tuned = _tuned(linked_program(corpus, known[name], options.passes), options)
         path = os.path.join(options.output, f"{name}.decisions")
-        _write(path, [tuned], options, "lld --gc-sections")
+        _write(path, [tuned], "linked by lld --gc-sections")
         _write_json(os.path.join(options.output, f"{name}.json"), tuned.table)
         if options.build:
-            command = " ".join(options.build)
-            print(
-                f"build it with: CC='passpilot cc --decisions={os.path.abspath(path)}' "
-                f"CXX='passpilot c++ --decisions={os.path.abspath(path)}' {command}"
-            )
+            print(f"build {name} with: {rebuild_line(options.build, path)}")
     return 0
 
 
@@ -142,7 +141,9 @@ def make_parser() -> Parser:
     parser.add_argument("modules", nargs="*", metavar="IN", help="a .ll or .bc file, not yet optimized")
     add("corpus", default="", metavar="DIR", help="search the programs of a corpus, by their linked size")
     add("program", action="append", default=[], metavar="NAME", help="only this program; may be repeated")
-    add("passes", default="default<Oz>", metavar="PIPELINE", help="textual pipeline (default<Oz>)")
+    add(
+        "passes", default="", metavar="PIPELINE", help="textual pipeline (default<Oz>; a program's own level)"
+    )
     add("size", action="store_true", help="make the machine code small, which is the default")
     add("o", dest="output", required=True, metavar="FILE", help="the decision file; a folder for programs")
     add("result", default="", metavar="FILE", help="write the search as JSON, for `passpilot report`")
@@ -151,7 +152,12 @@ def make_parser() -> Parser:
         "compiles", type=_count, default=0, metavar="N", help="compilations of each module, instead of a time"
     )
     add("jobs", type=_count, default=0, metavar="N", help="compilations at once (as many as processors)")
-    add("engine", choices=("local", "ray"), default="local", help="who compiles: this machine, or a Ray cluster")
+    add(
+        "engine",
+        choices=("local", "ray"),
+        default="local",
+        help="who compiles: this machine, or a Ray cluster",
+    )
     add("address", default="", metavar="HOST:PORT", help="the Ray cluster (one on this machine)")
     add("update", default="", metavar="FILE", help="start from this decision file; search what has changed")
     add("seed", type=_count, default=0, metavar="N", help="of the order in which decisions are tried (0)")
@@ -272,10 +278,10 @@ def _kept_folder(output: str, program: str) -> Iterator[str]:
         shutil.rmtree(folder)
 
 
-def _write(path: str, tuned: Sequence[Tuned], options: TuneOptions, how: str) -> None:
+def _write(path: str, tuned: Sequence[Tuned], how: str) -> None:
     start = sum(each.found.start.total for each in tuned)
     text = sum(each.found.best.total for each in tuned)
-    notes = [f".text {start} -> {text} bytes, {options.passes} and {how}"]
+    notes = [f".text {start} -> {text} bytes, {how}"]
     write_decisions(path, [unit for each in tuned for unit in each.units], notes)
 
 

@@ -71,10 +71,10 @@ def run_isolated_together(
     who: str,
     runs: Sequence[Callable[[], T]],
     deadline: float,
-    jobs: int,
+    jobs: int = 0,
     done: Callable[[int, T | Error], object] = lambda _number, _made: None,
 ) -> list[T | Error]:
-    """Call every function in a child process of its own, `jobs` at the same time.
+    """Call every function in a child process of its own, `jobs` at the same time, or all.
 
     Returns their results in order; for one that raises an `Error`, dies, or does not end within `deadline`
     seconds of its start, the error. Their warnings are dropped. `done` is called with the number of a
@@ -85,7 +85,7 @@ def run_isolated_together(
     alive: dict[int, tuple[_IsolatedCall, float]] = {}
     with contextlib.ExitStack() as stack:
         while waiting or alive:
-            while waiting and len(alive) < jobs:
+            while waiting and len(alive) < (jobs or len(runs)):
                 number, run = waiting.popleft()
                 child = stack.enter_context(_IsolatedCall(who, partial(_run, run, _nothing)))
                 alive[number] = child, time.monotonic() + deadline

@@ -15,8 +15,8 @@ from passpilot.training.tuning.unit import Choice
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from passpilot.training.tuning.decision_file import CallKey
     from passpilot.plugin.ir import Function
+    from passpilot.training.tuning.decision_file import CallKey
     from passpilot.training.tuning.search import Found, Search
     from passpilot.training.tuning.unit import Unit
 

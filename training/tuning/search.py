@@ -18,7 +18,7 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.plugin.errors import CompilationError, Error
 from passpilot.training.tuning.influence import Edge, Influence, components
@@ -118,9 +118,9 @@ class Search:
         start = self._best = self._first()
         self._note()
         interrupted = False
-        phases = (self._starts, self._tails, self._rounds, self._outlined)
+        phases = [self._starts, self._tails, self._rounds, self._outlined]
         if any(self.known):
-            phases = (self._begin_with_known, self._rounds)
+            phases = [self._begin_with_known, self._rounds]
         try:
             for phase in phases:
                 phase()
@@ -191,8 +191,9 @@ class Search:
         self.curve.append((self._spent, self._elapsed(), self._best.total))
         self.step(self._spent, self._best.total)
 
-    def _everywhere(self, change: Callable[[Choice], Choice]) -> dict[int, Choice]:
-        return {number: change(each.choice) for number, each in enumerate(self._best.made)}
+    def _everywhere(self, **changes: Any) -> dict[int, Choice]:
+        """All units, with the same changes of their choices."""
+        return {number: replace(each.choice, **changes) for number, each in enumerate(self._best.made)}
 
     def edge(self, number: int, call: CallKey) -> Edge:
         """A call by the names of its functions among those of the whole program."""
@@ -212,11 +213,11 @@ class Search:
 
     def _starts(self) -> None:
         """Give every component the policy that makes it smallest."""
-        trials = [self._everywhere(lambda choice, p=policy: replace(choice, policy=p)) for policy in POLICIES]
+        trials = [self._everywhere(policy=policy) for policy in POLICIES]
         made = [self._best]
         made += [outcome for outcome in self._compiled(trials) if outcome is not None]
-        for outcome in made:
-            self._take(outcome)
+        for start in made:
+            self._take(start)
         if len(made) > 1:
             for outcome in self._compiled([self._joined(made)]):
                 self._take(outcome)
@@ -257,12 +258,12 @@ class Search:
 
     def _tails(self) -> None:
         """Give every unit the pipeline behind the level that suits it."""
-        self._per_unit([self._everywhere(lambda choice, t=tail: replace(choice, tail=t)) for tail in TAILS])
+        self._per_unit([self._everywhere(tail=tail) for tail in TAILS])
 
     def _outlined(self) -> None:
         """Let the machine outliner run on the units where it helps; tried even if the time is over."""
         self.seconds = self.compiles = float("inf")
-        self._per_unit([self._everywhere(lambda choice: replace(choice, outline=True))])
+        self._per_unit([self._everywhere(outline=True)])
 
     def _per_unit(self, trials: Sequence[Mapping[int, Choice]]) -> None:
         """Give every unit the trial's choice that makes its part of the program smallest."""
@@ -382,7 +383,7 @@ class Search:
         }
 
     def _measure(self, kept: Mapping[Call, frozenset[str]]) -> None:
-        """Measure the kept flips together; if the whole does not shrink, drop those that failed, and so on."""
+        """Measure the kept flips together; while the whole does not shrink, drop those that failed."""
         while kept:
             before, decided = self._best.sizes.functions, self._decided()
             known = [call for call in kept if call[1] in decided[call[0]]]

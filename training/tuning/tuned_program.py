@@ -40,10 +40,10 @@ def single_module(path: str, pipeline: str) -> TunedProgram:
 
 
 def linked_program(corpus: Corpus, program: CorpusProgram, pipeline: str) -> TunedProgram:
-    """A program of a corpus, measured by its linked size.
+    """A program of a corpus, measured by its linked size; every unit has its own level without `pipeline`.
 
     Raises:
-        InputError: a unit cannot be read.
+        InputError: a unit cannot be read, or is not optimized.
     """
     units: list[Unit] = []
     numbers: dict[str, int] = {}
@@ -55,8 +55,14 @@ def linked_program(corpus: Corpus, program: CorpusProgram, pipeline: str) -> Tun
                 raise InputError(f"tune: expected {known} in program {program.name}, got {name}")
             entry = corpus.units[name]
             numbers[name] = len(units)
+            if entry.level == "O0" and not pipeline:
+                hint = "build with an optimization level, such as -Oz"
+                raise InputError(
+                    f"tune: expected optimized units in {program.name}, got -O0 for {name}; {hint}"
+                )
+            passes = pipeline or f"default<{entry.level}>"
             module = Module.read(entry.bitcode)
-            units.append(Unit(module, pipeline, entry.relocation_model, sections=True))
+            units.append(Unit(module, passes, entry.relocation_model, entry.function_sections))
         return numbers[name]
 
     driver = f"clang++-{MAJOR}" if program.language == "c++" else f"clang-{MAJOR}"
@@ -64,4 +70,4 @@ def linked_program(corpus: Corpus, program: CorpusProgram, pipeline: str) -> Tun
     for library in program.libraries:
         command += ["-Wl,--start-lib", *map(number, library), "-Wl,--end-lib"]
     command += [*program.foreign, *program.arguments, GARBAGE]
-    return TunedProgram(program.name, units, LinkedSizes(command, corpus.folder))
+    return TunedProgram(program.name, units, LinkedSizes(command, program.directory or str(corpus.folder)))

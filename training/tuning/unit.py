@@ -107,7 +107,7 @@ class Unit:
             inlined = given.get(call)
             if inlined is None:
                 inlined = default if policy is None else bool(policy(obs))
-            asked[call] = Asked(inlined, default, obs["cost_estimate"].item())
+            asked[call] = Asked(inlined, default, int(obs["cost_estimate"].item()))
             return inlined
 
         at = {LAST: choice.tail} if choice.tail else {}
