@@ -110,7 +110,6 @@ def _tune_programs(options: TuneOptions) -> int:
     from passpilot.cli.tune_build import rebuild_line, recorded_corpus
     from passpilot.training.corpus.layout import Corpus
 
-    os.makedirs(options.output, exist_ok=True)
     folder = recorded_corpus(options.build, options.output) if options.build else options.corpus
     corpus = Corpus.read(folder)
     known = {program.name: program for program in corpus.programs}
@@ -119,6 +118,7 @@ def _tune_programs(options: TuneOptions) -> int:
     for name in options.programs:
         if name not in known:
             raise UsageError(f"tune: expected a program of {', '.join(sorted(known))}, got {name}")
+    os.makedirs(options.output, exist_ok=True)
     for name in options.programs or known:
         tuned = _tuned(linked_program(corpus, known[name], options.passes), options)
         path = os.path.join(options.output, f"{name}.decisions")
@@ -195,7 +195,7 @@ def _parsed(argv: Sequence[str]) -> tuple[TuneOptions, list[str]]:
     corpus = str(values["corpus"])
     if bool(modules) + bool(corpus) + bool(build) != 1:
         raise UsageError(
-            "tune: expected modules, --corpus=DIR, or -- and the command of a build, one of them"
+            "tune: expected modules, or --corpus=DIR, or -- and the command of a build"
         )
     if len(set(modules)) < len(modules):
         raise UsageError(f"tune: expected different modules, got {', '.join(modules)}")

@@ -16,7 +16,7 @@ TAILS: Final = (
     "function(newgvn,instcombine<no-verify-fixpoint>,simplifycfg)",
     "function(gvn-hoist,gvn-sink,simplifycfg<sink-common-insts;hoist-common-insts>,"
     "instcombine<no-verify-fixpoint>)",
-    "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,adce)",
+    "function(loop-mssa(licm),simplifycfg)",
     "function(jump-threading,correlated-propagation,simplifycfg,aggressive-instcombine)",
     "function(gvn,dse,instcombine<no-verify-fixpoint>,simplifycfg),globaldce,mergefunc",
     "function(reassociate,gvn,sccp,bdce,instcombine<no-verify-fixpoint>,simplifycfg)",

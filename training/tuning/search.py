@@ -4,11 +4,11 @@
 1. **Starts.** A few simple policies compile all units once. Functions fall into components that no inlining
    crosses, so every component keeps the policy that makes it smallest; one more compilation joins them.
 2. **Pipelines.** Short pipelines behind the level are tried; every unit keeps the one that suits it.
-3. **Flips.** A compilation flips many decisions whose influence is disjoint; the sizes of the functions tell
+3. **Outlining.** The machine outliner is tried; every unit keeps it where it helps.
+4. **Flips.** A compilation flips many decisions whose influence is disjoint; the sizes of the functions tell
    the flips apart (`influence`). Those that shrink their functions stay, and the next compilation builds on
    them. Every few compilations the whole is measured; flips that did not keep their promise are dropped where
    it did not shrink.
-4. **Outlining.** The machine outliner is tried; every unit keeps it where it helps.
 
 The result is never larger than LLVM's own: only measured improvements of the whole are kept.
 """
@@ -118,7 +118,7 @@ class Search:
         start = self._best = self._first()
         self._note()
         interrupted = False
-        phases = [self._starts, self._tails, self._rounds, self._outlined]
+        phases = [self._starts, self._tails, self._outlined, self._rounds]
         if any(self.known):
             phases = [self._begin_with_known, self._rounds]
         try:
@@ -261,8 +261,7 @@ class Search:
         self._per_unit([self._everywhere(tail=tail) for tail in TAILS])
 
     def _outlined(self) -> None:
-        """Let the machine outliner run on the units where it helps; tried even if the time is over."""
-        self.seconds = self.compiles = float("inf")
+        """Let the machine outliner run on the units where it helps."""
         self._per_unit([self._everywhere(outline=True)])
 
     def _per_unit(self, trials: Sequence[Mapping[int, Choice]]) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import tempfile
+import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -78,15 +80,16 @@ class LinkedSizes:
 
     command: Sequence[str | int]
     folder: str
-    _scratch: tempfile.TemporaryDirectory[str] = field(init=False)
+    _scratch: str = field(init=False)
     _written: dict[int, bytes] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._scratch = tempfile.TemporaryDirectory(prefix="passpilot-link-")
+        self._scratch = tempfile.mkdtemp(prefix="passpilot-link-")
+        weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
 
     def __call__(self, objects: Sequence[bytes]) -> Sizes:
         """See `Measure`."""
-        scratch = self._scratch.name
+        scratch = self._scratch
         for number, data in enumerate(objects):
             if self._written.get(number) is not data:
                 with open(os.path.join(scratch, f"{number}.o"), "wb") as file:
@@ -123,7 +126,7 @@ class LinkedSizes:
     def _read_map(self, total: int, text: str, objects: Sequence[bytes]) -> Sizes:
         """Read which functions of which object the program has."""
         local = [{each.name for each in function_symbols(data) if each.local} for data in objects]
-        known = {os.path.join(self._scratch.name, f"{number}.o"): number for number in range(len(objects))}
+        known = {os.path.join(self._scratch, f"{number}.o"): number for number in range(len(objects))}
         functions: dict[str, int] = {}
         owners: dict[str, int] = {}
         parts = [0] * len(objects)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot tune` on a real unit: smaller, the same for a seed, and what a build makes of the file."""
+"""`passpilot tune` on real modules: smaller, the same for a seed, and what a build makes of the file."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ import pytest
 
 import passpilot
 from passpilot.plugin.compile import emit
+from passpilot.plugin.errors import Error
 from passpilot.plugin.module import Module
 from passpilot.training.rewards import symbol_sizes
-from passpilot.training.tuning.decision_file import CallKey, read_decisions
-from passpilot.training.tuning.influence import Influence, components
+from passpilot.training.tuning.decision_file import read_decisions
+from passpilot.training.tuning.engine import LocalEngine
+from passpilot.training.tuning.influence import Edge, Influence, components
 from passpilot.training.tuning.search import Search
-from passpilot.training.tuning.unit import Asked, Candidate, Unit
+from passpilot.training.tuning.sizes import LinkedSizes, object_sizes
+from passpilot.training.tuning.unit import LLVMS_OWN, Choice
 from tests.command import passpilot as command
 from tests.command import refused
+from tests.training.tuning.units import modules, searched, units
 
 COMPILES = 14
 
@@ -30,20 +34,21 @@ def unit(corpus: Callable[[str, str], Path]) -> Path:
 
 
 def test_a_unit_becomes_smaller_and_every_door_knows_how(unit: Path, tmp_path: Path) -> None:
-    flags = (f"--compiles={COMPILES}", "--jobs=2")
+    flags = (f"--compiles={COMPILES}", "--jobs=2", "--result=result.json")
     for name in ("one", "two"):
         done = command("tune", unit, *flags, "-o", f"{name}.decisions", cwd=tmp_path)
         assert done.code == 0, done.err
     assert (tmp_path / "one.decisions").read_bytes() == (tmp_path / "two.decisions").read_bytes()
+    assert not list(tmp_path.glob("*.search"))
     told = re.search(r"\.text (\d+) -> (\d+) bytes", done.err)
     assert told
     start, tuned = map(int, told.groups())
     assert tuned < start
     [decided] = read_decisions(str(tmp_path / "one.decisions"))
-    again = Unit(Module.read(unit), "default<Oz>").compile_one(
-        Candidate(decided.inline, decided.pipeline, outline=decided.outline)
-    )
-    assert again.text == tuned
+    assert sum(decided.gains.values()) <= start - tuned + 64
+    (found,) = units([unit], sections=False)
+    again = found.compile(Choice(decided.inline, decided.pipeline, decided.outline))
+    assert object_sizes([again.code]).total == tuned
     opted = command("opt", unit, "-Oz", "--decisions=one.decisions", "-o", "out.bc", cwd=tmp_path)
     assert (opted.code, opted.err) == (0, "")
     output = ("-filetype=obj", "-relocation-model=pic", "--decisions=one.decisions")
@@ -51,19 +56,41 @@ def test_a_unit_becomes_smaller_and_every_door_knows_how(unit: Path, tmp_path: P
     assert sum(symbol_sizes((tmp_path / "out.o").read_bytes()).values()) <= tuned
 
 
-def test_influence() -> None:
-    asked = {
-        CallKey("main", "f", 1): Asked(inlined=True, default=True),
-        CallKey("f", "g", 1): Asked(inlined=True, default=True),
-        CallKey("other", "g", 1): Asked(inlined=False, default=False),
-        CallKey("far", "away", 1): Asked(inlined=False, default=False),
+def test_a_program_becomes_smaller(tmp_path: Path) -> None:
+    whole = units(modules(tmp_path))
+    command = ["clang++-22", 0, 1, "-Wl,--gc-sections"]
+    found = Search(whole, LocalEngine(whole, 2), LinkedSizes(command, str(tmp_path)), compiles=30).run()
+    start, best = found.start.sizes, found.best.sizes
+    assert best.total < start.total
+    assert "_Z6unusedi" not in start.functions
+    assert start.owners["_ZNK3BoxILi5EE3sumEv"] == 0  # both units have a copy, and the first counts
+    assert {name for name in start.functions if name.endswith(":_ZL3mixii")} == {
+        "0:_ZL3mixii",
+        "1:_ZL3mixii",
     }
-    influence = Influence(asked)
-    assert influence.of(CallKey("f", "g", 1)) == {"f", "g", "main"}
-    chosen, rest = influence.disjoint(asked)
-    assert [call.caller for call in chosen] == ["main", "other", "far"]
-    assert [call.caller for call in rest] == ["f"]
-    whole = components([asked])
+    assert sum(start.objects) <= start.total
+    summed = object_sizes([each.code for each in found.start.made])
+    assert summed.functions["_Z6unusedi"] > 0
+    assert summed.total > sum(start.objects)
+
+
+def test_the_same_compilations_give_the_same(tmp_path: Path) -> None:
+    paths = modules(tmp_path)
+    one, two = searched(units(paths)), searched(units(paths))
+    assert one.best.total == two.best.total < one.start.total
+    assert [each.code for each in one.best.made] == [each.code for each in two.best.made]
+    assert [(compiles, size) for compiles, _, size in one.curve] == [
+        (compiles, size) for compiles, _, size in two.curve
+    ]
+
+
+def test_influence() -> None:
+    inlined = [Edge("main", "f"), Edge("f", "g")]
+    influence = Influence(inlined)
+    assert influence.of(Edge("f", "g")) == {"f", "g", "main"}
+    assert influence.of(Edge("other", "g")) == {"other", "g"}
+    edges = {**dict.fromkeys(inlined, True), Edge("other", "g"): False, Edge("far", "away"): False}
+    whole = components([edges])
     assert whole["main"] == whole["f"] == whole["g"] != whole["other"]
 
 
@@ -74,15 +101,26 @@ def test_sizes_of_functions(unit: Path) -> None:
     assert all(size > 0 for size in sizes.values())
 
 
-def test_a_failing_candidate_is_left_out(unit: Path) -> None:
-    made = Unit(Module.read(unit), "default<Oz>").compile([Candidate(tail="no-such-pass"), Candidate()])
-    assert made[0] is None
-    assert made[1] is not None
+def test_a_failing_choice_is_an_error_of_its_own(tmp_path: Path) -> None:
+    whole = units(modules(tmp_path))
+    made = LocalEngine(whole, 2).compile([(0, Choice(tail="no-such-pass")), (1, LLVMS_OWN)])
+    assert isinstance(made[0], Error)
+    assert not isinstance(made[1], Error)
 
 
 def test_too_little_time_is_an_error(unit: Path) -> None:
+    whole = units([unit])
     with pytest.raises(passpilot.errors.CompilationError, match="expected"):
-        Search(Unit(Module.read(unit), "default<Oz>", deadline=0.001)).run()
+        Search(whole, LocalEngine(whole, 1, deadline=0.001), object_sizes).run()
+
+
+def test_a_program_that_does_not_link_is_an_error(tmp_path: Path) -> None:
+    whole = units(modules(tmp_path))
+    measure = LinkedSizes(["clang++-22", 0], str(tmp_path))
+    with pytest.raises(
+        passpilot.errors.CompilationError, match=r"expected the program to link, got: .*other"
+    ):
+        Search(whole, LocalEngine(whole, 2), measure).run()
 
 
 @pytest.mark.parametrize(
@@ -91,6 +129,12 @@ def test_too_little_time_is_an_error(unit: Path) -> None:
         (("none.bc", "-o", "x"), 1, "none.bc: expected a module to read"),
         (("none.bc",), 2, "the following arguments are required: "),
         (("none.bc", "-o", "x", "--budget=0"), 2, "expected a number of seconds above 0, got '0'"),
+        (("-o", "x"), 2, "expected modules, or --corpus=DIR, or -- and the command of a build"),
+        (("a.bc", "-o", "x", "--", "make"), 2, "expected modules, or --corpus=DIR, or -- and"),
+        (("-o", "x", "--corpus=none"), 1, "none/corpus_description.json: expected "),
+        (("-o", "x", "--", "true"), 1, "expected true to compile something, got nothing"),
+        (("-o", "x", "--", "false"), 1, "expected false to succeed, got exit code 1"),
+        (("-o", "x", "--", "./none"), 1, "expected to run ./none, got: No such file"),
     ],
     ids=str,
 )

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Gain against compilations of four searches for inlining decisions, side by side.
+
+usage: bench_search.py [COMPILATIONS]
+
+Every search has COMPILATIONS (200). Beside ours there are independent flips alone, without starts, pipelines and
+the outliner; the local search of Theodoridis and others, ASPLOS 2022, where every site is flipped alone and the
+keepers are joined, from two starts; and one random flip per compilation. Prints a table of the code size of UNITS
+relative to -Oz, and writes bench/results/search.json. Fails if ours with half the compilations does not reach
+independent flips.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT: Final = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+from passpilot.plugin.errors import Error  # noqa: E402
+from passpilot.plugin.module import Module  # noqa: E402
+from passpilot.training.tuning.decision_file import CallKey  # noqa: E402
+from passpilot.training.tuning.engine import LocalEngine  # noqa: E402
+from passpilot.training.tuning.recipes import POLICIES  # noqa: E402
+from passpilot.training.tuning.search import Search  # noqa: E402
+from passpilot.training.tuning.sizes import object_sizes  # noqa: E402
+from passpilot.training.tuning.unit import LLVMS_OWN, Choice, Compiled, Unit  # noqa: E402
+from tests.corpus.programs import programs  # noqa: E402
+
+UNITS: Final = (
+    ("bullet", "src/BulletCollision/CollisionDispatch/btConvexConvexAlgorithm.cpp"),
+    ("bullet", "src/BulletDynamics/Featherstone/btMultiBody.cpp"),
+    ("bullet", "src/LinearMath/btConvexHullComputer.cpp"),
+    ("box2d", "src/dynamics/b2_world.cpp"),
+    ("box2d", "src/collision/b2_distance.cpp"),
+    ("re2", "vendor/re2/dfa.cc"),
+    ("re2", "vendor/re2/parse.cc"),
+    ("re2", "vendor/re2/re2.cc"),
+    ("libsvm", "cpp-source/svm.cpp"),
+    ("zstd", "zstd/zstd.c"),
+    ("lua", "src/lstrlib.c"),
+    ("lua", "src/lparser.c"),
+    ("lua", "src/lgc.c"),
+    ("sqlite", "deps/sqlite3/sqlite3.c"),
+)
+JOBS: Final = 2
+POINTS: Final = (0.25, 0.5, 1.0)
+"""Parts of the compilations at which sizes are compared."""
+
+Curve = list[tuple[int, int]]
+"""Compilations, and the best size after them."""
+
+
+class Bench:
+    """A unit, its compilations so far and its best size."""
+
+    def __init__(self, unit: Unit, budget: int) -> None:
+        self.engine, self.budget = LocalEngine([unit], JOBS), budget
+        self.spent, self.curve = 0, Curve()
+
+    def compile(self, choices: list[Choice]) -> Iterator[tuple[Compiled, int]]:
+        """Compile choices while there is budget; leaves out those that fail."""
+        choices = choices[: max(0, self.budget - self.spent)]
+        for first in range(0, len(choices), JOBS):
+            made = self.engine.compile([(0, choice) for choice in choices[first : first + JOBS]])
+            for each in made:
+                self.spent += 1
+                if isinstance(each, Error):
+                    continue
+                size = object_sizes([each.code]).total
+                if not self.curve or size < self.curve[-1][1]:
+                    self.curve.append((self.spent, size))
+                yield each, size
+
+    @property
+    def left(self) -> bool:
+        """Whether there is budget."""
+        return self.spent < self.budget
+
+
+def flipped(compiled: Compiled, *calls: CallKey) -> Choice:
+    """All decisions of a compilation, some of them flipped."""
+    inline = {call: asked.inlined for call, asked in compiled.asked.items()}
+    return replace(compiled.choice, inline={**inline, **{call: not inline[call] for call in calls}})
+
+
+def ours(unit: Unit, budget: int) -> Curve:
+    """`passpilot tune`."""
+    search = Search([unit], LocalEngine([unit], JOBS), object_sizes, compiles=budget)
+    return [(compiles, size) for compiles, _, size in search.run().curve]
+
+
+class FlipsAlone(Search):
+    """Independent flips without the other steps."""
+
+    def _starts(self) -> None:
+        pass
+
+    _tails = _outlined = _starts
+
+
+def flips(unit: Unit, budget: int) -> Curve:
+    """Independent flips."""
+    search = FlipsAlone([unit], LocalEngine([unit], JOBS), object_sizes, compiles=budget)
+    return [(compiles, size) for compiles, _, size in search.run().curve]
+
+
+def local(unit: Unit, budget: int) -> Curve:
+    """The published local search, from no inlining and from LLVM's decisions."""
+    bench = Bench(unit, budget)
+    starts = list(bench.compile([LLVMS_OWN, Choice(policy=POLICIES[0])]))
+    for base, size in starts:
+        best, least = base, size
+        while bench.left:
+            trials = [flipped(best, call) for call in best.asked]
+            kept = []
+            for call, (_, found) in zip(best.asked, bench.compile(trials), strict=False):
+                if found < least:
+                    kept.append(call)
+            if not kept or not bench.left:
+                break
+            joined = list(bench.compile([flipped(best, *kept)]))
+            if not joined or joined[0][1] >= least:
+                break
+            best, least = joined[0]
+    return bench.curve
+
+
+def single(unit: Unit, budget: int) -> Curve:
+    """One random flip per compilation."""
+    bench, draw = Bench(unit, budget), random.Random(1)
+    ((best, least),) = bench.compile([LLVMS_OWN])
+    while bench.left and best.asked:
+        calls = [draw.choice(list(best.asked)) for _ in range(JOBS)]
+        for made, size in bench.compile([flipped(best, call) for call in calls]):
+            if size < least:
+                best, least = made, size
+    return bench.curve
+
+
+SEARCHES: Final[dict[str, Callable[[Unit, int], Curve]]] = {
+    "ours": ours,
+    "independent flips": flips,
+    "local search": local,
+    "one flip": single,
+}
+
+
+def size_at(curve: Curve, compiles: float) -> int:
+    """The best size after some compilations."""
+    return [size for spent, size in curve if spent <= max(compiles, curve[0][0])][-1]
+
+
+def main(budget: int) -> None:
+    """Measure, print, write."""
+    curves: dict[str, dict[str, Curve]] = {}
+    for program, source in UNITS:
+        path = programs()[program].unit(source, "Oz")
+        unit = Unit(Module.read(path), "default<Oz>")
+        curves[path.stem] = {name: search(unit, budget) for name, search in SEARCHES.items()}
+        row = {name: f"{curve[-1][1] / curve[0][1]:.4f}" for name, curve in curves[path.stem].items()}
+        print(path.stem, row, flush=True)
+    table = Table(title=f"size relative to -Oz, geometric mean of {len(UNITS)} units")
+    table.add_column("search")
+    means: dict[str, list[float]] = {}
+    for part in POINTS:
+        table.add_column(f"{part * budget:.0f} compilations", justify="right")
+    for name in SEARCHES:
+        means[name] = [
+            math.exp(
+                sum(
+                    math.log(size_at(each[name], part * budget) / each[name][0][1])
+                    for each in curves.values()
+                )
+                / len(curves)
+            )
+            for part in POINTS
+        ]
+        table.add_row(name, *(f"{mean:.4f}" for mean in means[name]))
+    Console(width=110).print(table)
+    (ROOT / "bench/results").mkdir(exist_ok=True)
+    (ROOT / "bench/results/search.json").write_text(json.dumps({"means": means, "curves": curves}) + "\n")
+    if means["ours"][1] > means["independent flips"][2]:
+        sys.exit("bench_search: expected ours with half the compilations to reach independent flips")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Measures what `passpilot tune` gains on the programs of the corpus: linked, summed over objects, and run.
+
+usage: bench_tune.py [--budget=SECONDS] [PROGRAM ...]
+
+Every program is built with clang-22 -Oz, with -Oz and the machine outliner, and with `passpilot cc -Oz` and the
+decisions of a search of SECONDS (60) per unit; all three are linked by lld with --gc-sections. The outputs of the
+drivers must be equal. Prints a table and writes bench/results/tune.json after each program. Fails if a program is
+larger, or if a geometric mean is above its limit: LIMIT for linked programs relative to -Oz, OUTLINED relative
+to -Oz with the outliner, OBJECTS for the sums of objects.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT: Final = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+from passpilot.training.corpus.layout import Corpus, CorpusProgram  # noqa: E402
+from passpilot.training.rewards import code_bytes  # noqa: E402
+from tests.corpus.export import export  # noqa: E402
+from tests.corpus.programs import programs  # noqa: E402
+
+LIMIT: Final = 0.94
+OUTLINED: Final = 0.96
+OBJECTS: Final = 0.92
+RESULTS: Final = ROOT / "bench/results/tune.json"
+PASSPILOT: Final = str(Path(sys.executable).with_name("passpilot"))
+OUTLINER: Final = ("-mllvm", "-enable-machine-outliner=always")
+
+Row = dict[str, float]
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--budget", type=float, default=60.0)
+    parser.add_argument("programs", nargs="*", default=list(programs()))
+    options = parser.parse_args()
+    rows: dict[str, Row] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name in options.programs:
+            rows[name] = measured(name, options.budget, Path(folder) / name)
+            RESULTS.parent.mkdir(exist_ok=True)
+            RESULTS.write_text(json.dumps({"budget": options.budget, "programs": rows}, indent=1) + "\n")
+            print(f"{name}: linked {rows[name]['tuned'] / rows[name]['oz']:.4f}", flush=True)
+    show(rows, options.budget)
+
+
+def show(rows: dict[str, Row], budget: float) -> None:
+    """Print the table; exits if a limit is passed."""
+    table = Table(title=f"passpilot tune --size, {budget:g} s per unit, two cores; .text in bytes")
+    for column in ("program", "units", "-Oz", "outliner", "tuned", "tuned/-Oz", "/outliner", "objects"):
+        table.add_column(column, justify="left" if column == "program" else "right")
+    ratios = {
+        "tuned/-Oz": [row["tuned"] / row["oz"] for row in rows.values()],
+        "/outliner": [row["tuned"] / row["outliner"] for row in rows.values()],
+        "objects": [row["tuned_objects"] / row["oz_objects"] for row in rows.values()],
+    }
+    for number, (name, row) in enumerate(rows.items()):
+        sizes = (f"{row[key]:.0f}" for key in ("units", "oz", "outliner", "tuned"))
+        table.add_row(name, *sizes, *(f"{each[number]:.4f}" for each in ratios.values()))
+    means = {key: math.exp(sum(map(math.log, each)) / len(each)) for key, each in ratios.items()}
+    table.add_row("geometric mean", "", "", "", "", *(f"{mean:.4f}" for mean in means.values()))
+    Console(width=110).print(table)
+    limits = {"tuned/-Oz": LIMIT, "/outliner": OUTLINED, "objects": OBJECTS}
+    missed = [f"{key} {means[key]:.4f} > {limit}" for key, limit in limits.items() if means[key] > limit]
+    missed += [f"{name} is larger" for name, row in rows.items() if row["tuned"] > row["oz"]]
+    if missed:
+        sys.exit(f"bench_tune: expected less: {', '.join(missed)}")
+
+
+def measured(name: str, budget: float, folder: Path) -> Row:
+    """Search one program, and build it in three ways."""
+    folder.mkdir()
+    problems = export(folder / "corpus", [name], "Oz", sections=True)
+    if problems:
+        sys.exit(f"bench_tune: {problems[0]}")
+    corpus = Corpus.read(folder / "corpus")
+    (program,) = corpus.programs
+    tune = [PASSPILOT, "tune", f"--corpus={corpus.folder}", f"--budget={budget}", "-o", folder / "tuned"]
+    subprocess.run(tune, check=True)
+    decisions = f"--decisions={folder / 'tuned' / f'{name}.decisions'}"
+    row: Row = {"units": len(program.modules)}
+    outputs = set()
+    for key, compiler in (
+        ("oz", ["clang-22"]),
+        ("outliner", ["clang-22", *OUTLINER]),
+        ("tuned", [PASSPILOT, "cc", decisions]),
+    ):
+        image, row[f"{key}_objects"] = built(corpus, program, compiler, folder / key)
+        row[key] = code_bytes(image.read_bytes())
+        outputs.add(ran(program, image))
+    if len(outputs) != 1:
+        sys.exit(f"bench_tune: expected equal outputs of {name}, got {len(outputs)} different ones")
+    return row
+
+
+def built(corpus: Corpus, program: CorpusProgram, compiler: list[str], folder: Path) -> tuple[Path, float]:
+    """The linked program, and the machine code of its objects."""
+    folder.mkdir()
+    objects = {name: folder / f"{number}.o" for number, name in enumerate(program.modules)}
+    flags = ("-Oz", "-c", "-ffunction-sections", "-fdata-sections", "-w", "-x", "ir")
+
+    def compiled(name: str) -> int:
+        unit = corpus.units[name]
+        model = ("-fPIE",) if unit.relocation_model == "pic" else ("-fno-pie",)
+        command = [*compiler, *flags, *model, unit.bitcode, "-o", objects[name]]
+        subprocess.run(command, check=True)
+        return code_bytes(objects[name].read_bytes())
+
+    with ThreadPoolExecutor(2) as pool:
+        sizes = list(pool.map(compiled, program.modules))
+    driver = "clang++-22" if program.language == "c++" else "clang-22"
+    words: list[str | Path] = [driver, "-fuse-ld=lld", "-Wl,--gc-sections"]
+    words += [objects[name] for name in program.objects]
+    for library in program.libraries:
+        words += ["-Wl,--start-lib", *(objects[name] for name in library), "-Wl,--end-lib"]
+    image = folder / "image"
+    words += [*program.foreign, *program.arguments, "-o", image]
+    subprocess.run(words, check=True, cwd=program.directory or None)
+    return image, sum(sizes)
+
+
+def ran(program: CorpusProgram, image: Path) -> str:
+    """A hash of what the drivers print."""
+    digest = hashlib.sha256()
+    for run in program.runs:
+        done = subprocess.run([image, *run.arguments], cwd=run.directory, check=True, capture_output=True)
+        digest.update(done.stdout)
+    return digest.hexdigest()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tuning a whole build, and building with the result; decision files after changes of the source."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from passpilot.plugin.toolchain import llvm_plugin
+from passpilot.training.rewards import code_bytes
+from passpilot.training.tuning.decision_file import read_decisions
+from tests.command import OPT, PASSPILOT, Done, passpilot, run
+from tests.training.tuning.units import sources
+
+MAKEFILE: Final = """\
+CXXFLAGS = -Oz
+demo: main.o libother.a
+\t$(CXX) -o $@ main.o -L. -lother
+libother.a: other.o
+\tar rcs $@ $^
+clean:
+\trm -f *.o *.a demo
+"""
+ENVIRONMENT: Final = {**os.environ, "PATH": f"{PASSPILOT.parent}:{os.environ['PATH']}"}
+FLAGS: Final = ("--budget=2", "--jobs=2")
+
+
+def folder_with(tmp_path: Path) -> Path:
+    """A build by make: a program and a library."""
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    sources(folder)
+    (folder / "Makefile").write_text(MAKEFILE)
+    return folder
+
+
+def tuned(folder: Path, output: str, *more: str) -> Done:
+    """What came of tuning the build."""
+    done = passpilot("tune", *FLAGS, *more, "-o", output, "--", "make", cwd=folder)
+    assert done.code == 0, done.err
+    return done
+
+
+def text_of(folder: Path, command: str) -> int:
+    """The machine code of the program that a shell command builds."""
+    subprocess.run(
+        ["bash", "-ec", f"make -s clean; {command}"],
+        cwd=folder,
+        env=ENVIRONMENT,
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    return code_bytes((folder / "demo").read_bytes())
+
+
+def test_a_tuned_build_is_smaller_and_does_the_same(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path)
+    done = tuned(folder, "out")
+    told = re.search(r"demo: \.text (\d+) -> (\d+) bytes", done.err)
+    assert told
+    assert int(told[2]) < int(told[1])
+    assert {each.name for each in read_decisions(str(folder / "out/demo.decisions"))} == {
+        "main.cpp",
+        "other.cpp",
+    }
+    line = re.search(r"build demo with: (.*)\n", done.out.decode())
+    assert line
+    stock_size = text_of(folder, "make CXX=clang++-22")
+    expected = subprocess.run([folder / "demo"], check=False).returncode
+    assert text_of(folder, line[1]) - stock_size == int(told[2]) - int(told[1])
+    assert subprocess.run([folder / "demo"], check=False).returncode == expected
+
+    again = tuned(folder, "out")  # the corpus is there, so nothing is built
+    assert "tuning what out/corpus has; remove it to build again" in again.err
+
+
+def test_changes_elsewhere_do_not_matter_and_an_update_repairs(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path)
+    tuned(folder, "out")
+    file = folder / "out/demo.decisions"
+    build = f"make CXX='passpilot c++ --decisions={file}'"
+    size = text_of(folder, build)
+    other = folder / "other.cpp"
+    text = other.read_text()
+    other.write_text(f"// a line\nint added(int x) {{ return x / 3 - 1; }}\n{text}")
+    done = built(folder, build)
+    assert done.returncode == 0
+    assert "no longer match" not in done.stderr
+
+    other.write_text(text.replace("s = mix(s, mix(p[i], b.sum()))", "s += p[i]"))
+    told = re.search(
+        r"decisions for other\.cpp: (\d+) of (\d+) no longer match a call", built(folder, build).stderr
+    )
+    before = next(each for each in read_decisions(str(file)) if each.name == "other.cpp")
+    gone = {call for call in before.inline if call.caller == "_Z5otherPi" and "mix" in call.callee}
+    assert (told is not None) == bool(gone)
+
+    subprocess.run(["make", "-s", "clean"], cwd=folder, check=True)
+    done = tuned(folder, "new", f"--update={file}")
+    assert size > 0
+    repaired = f"make CXX='passpilot c++ --decisions={folder / 'new/demo.decisions'}'"
+    assert "no longer match" not in built(folder, repaired).stderr
+    assert text_of(folder, repaired) <= text_of(folder, "make CXX=clang++-22")
+
+
+def built(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
+    """What came of a build."""
+    return subprocess.run(
+        ["bash", "-c", f"make -s clean; {command}"],
+        cwd=folder,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_all_doors_say_what_no_longer_matches(tmp_path: Path) -> None:
+    (tmp_path / "f.decisions").write_text(
+        "passpilot decisions 1\nunit calls.c\n"
+        "inline 1 no two leaf 30\ninline 7 yes two leaf 12\ninline 1 no gone leaf 8\n"
+    )
+    (tmp_path / "calls.ll").write_text(
+        'source_filename = "calls.c"\ntarget triple = "x86_64-pc-linux-gnu"\n'
+        "define internal i32 @leaf(i32 %x) {\n  %y = mul i32 %x, 3\n  ret i32 %y\n}\n"
+        "define i32 @two(i32 %x) {\n  %a = call i32 @leaf(i32 %x)\n  ret i32 %a\n}\n"
+    )
+    said = (
+        "decisions for calls.c: 2 of 3 no longer match a call, worth 20 of 50 bytes; "
+        "repair the file with `passpilot tune --update`"
+    )
+    ours = passpilot("opt", "calls.ll", "-O2", "--decisions=f.decisions", "-o", "out.bc", cwd=tmp_path)
+    assert (ours.code, ours.err) == (0, f"passpilot: warning: {said}\n")
+    loading = (f"-load-pass-plugin={llvm_plugin()}", "-passpilot-decisions=f.decisions")
+    theirs = run(OPT, *loading, "-passes=default<O2>", "calls.ll", "-o", "theirs.bc", cwd=tmp_path)
+    assert said in theirs.err
+    assert theirs.code == 0
+
+
+@pytest.mark.soak
+def test_the_guides_commands_make_lua_smaller(corpus: Callable[[str, str], Path], tmp_path: Path) -> None:
+    """docs/tuning.md, on the source tree of Lua."""
+    from tests.corpus.programs import programs
+
+    assert corpus("lua", "Oz").exists()
+    guide = (Path(__file__).parents[3] / "docs/tuning.md").read_text()
+    command = re.search(r"^    (passpilot tune --program=lua .*)$", guide, re.MULTILINE)
+    assert command
+    source = tmp_path / "lua"
+    subprocess.run(["cp", "-r", programs()["lua"].source, source], check=True)
+    done = passpilot(*shlex.split(command[1])[1:], cwd=source, timeout=900)
+    assert done.code == 0, done.err
+    line = re.search(r"build lua with: (.*)\n", done.out.decode())
+    assert line
+    sizes = []
+    for build in ("make -j2 generic MYCFLAGS=-Oz CC='clang-22'", line[1]):
+        subprocess.run(["make", "-s", "clean"], cwd=source, check=True)
+        assert "no longer match" not in built_lua(source, build)
+        sizes.append(code_bytes((source / "src/lua").read_bytes()))
+    assert sizes[1] < 0.985 * sizes[0]
+
+
+def built_lua(folder: Path, command: str) -> str:
+    """What a build prints to standard error."""
+    done = subprocess.run(
+        ["bash", "-ec", command], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=True
+    )
+    return done.stderr

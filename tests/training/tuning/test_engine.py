@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Searches that are killed and go on, and searches on a Ray cluster."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import psutil
+
+from passpilot.plugin.errors import Error
+from passpilot.training.tuning.engine import KeepingEngine, LocalEngine
+from passpilot.training.tuning.ray_engine import RayEngine
+from passpilot.training.tuning.search import Search
+from passpilot.training.tuning.sizes import object_sizes
+from passpilot.training.tuning.unit import LLVMS_OWN, Choice
+from tests.command import GENEROUS, PASSPILOT, passpilot, started
+from tests.training.tuning.units import modules, searched, units
+
+
+def test_what_is_kept_is_what_was_compiled(tmp_path: Path) -> None:
+    whole = units(modules(tmp_path))
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    first = KeepingEngine(LocalEngine(whole, 2), whole, str(kept))
+    found = Search(whole, first, object_sizes, compiles=16).run()
+    count = len(list(kept.iterdir()))
+    assert 8 < count <= found.compiles  # the same choice may come twice
+
+    nobody = LocalEngine(whole, 2, deadline=0.0)
+    second = KeepingEngine(nobody, whole, str(kept))
+    again = Search(whole, second, object_sizes, compiles=16).run()
+    assert [each.code for each in again.best.made] == [each.code for each in found.best.made]
+    assert second.saved > 0
+
+    damaged = next(kept.iterdir())
+    damaged.write_bytes(damaged.read_bytes()[:40])
+    third = Search(whole, KeepingEngine(LocalEngine(whole, 2), whole, str(kept)), object_sizes, compiles=16)
+    assert third.run().best.total == found.best.total
+
+
+def test_a_killed_search_goes_on(tmp_path: Path) -> None:
+    paths = modules(tmp_path)
+    command = ("tune", *paths, "--compiles=10", "--jobs=2", "-o", "out.decisions")
+    kept = tmp_path / "out.decisions.search"
+    with started(PASSPILOT, *command, cwd=tmp_path) as child:
+        end = time.monotonic() + GENEROUS
+        while len(list(kept.glob("*"))) < 6:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        child.send_signal(signal.SIGKILL)
+        child.wait(GENEROUS)
+    count = len(list(kept.glob("*")))
+    assert not (tmp_path / "out.decisions").exists()
+    done = passpilot(*command, cwd=tmp_path)
+    assert done.code == 0
+    assert f"going on with {count} compilations in out.decisions.search" in done.err
+    assert not kept.exists()
+    fresh = passpilot(*command[:-1], "fresh.decisions", cwd=tmp_path)
+    assert fresh.code == 0
+    assert (tmp_path / "out.decisions").read_bytes() == (tmp_path / "fresh.decisions").read_bytes()
+
+
+def test_ctrl_c_keeps_the_best(tmp_path: Path) -> None:
+    main, _ = modules(tmp_path)
+    with started(PASSPILOT, "tune", main, "--compiles=100000", "-o", "out.decisions", cwd=tmp_path) as child:
+        end = time.monotonic() + GENEROUS
+        while len(list((tmp_path / "out.decisions.search").glob("*"))) < 12:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        child.send_signal(signal.SIGINT)
+        assert child.wait(GENEROUS) in (0, 130)
+    assert (tmp_path / "out.decisions").read_text().startswith("passpilot decisions 1\n")
+
+
+def test_a_ray_cluster_compiles_the_same_and_outlives_a_worker(tmp_path: Path) -> None:
+    whole = units(modules(tmp_path))
+    here = searched(whole, compiles=20)
+    with RayEngine(whole, jobs=2) as ray:
+        there = Search(whole, ray, object_sizes, compiles=20).run()
+        assert [each.code for each in there.best.made] == [each.code for each in here.best.made]
+        failing, good = ray.compile([(0, Choice(tail="no-such-pass")), (1, LLVMS_OWN)])
+        assert isinstance(failing, Error)
+        assert not isinstance(good, Error)
+
+        def kill(index: int, _: object) -> None:
+            if index == 0:
+                workers = [
+                    each
+                    for each in psutil.Process().children(recursive=True)
+                    if each.name().startswith("ray::_compiled")
+                ]
+                assert workers
+                for worker in workers:
+                    worker.kill()
+
+        work = [(number % 2, LLVMS_OWN) for number in range(12)]
+        made = ray.compile(work, kill)
+        assert not any(isinstance(each, Error) for each in made)
