@@ -3,11 +3,11 @@
 
 usage: bench_search.py [COMPILATIONS]
 
-Every search has COMPILATIONS (200). Beside ours there are independent flips alone, without starts, pipelines and
-the outliner; the local search of Theodoridis and others, ASPLOS 2022, where every site is flipped alone and the
-keepers are joined, from two starts; and one random flip per compilation. Prints a table of the code size of UNITS
-relative to -Oz, and writes bench/results/search.json. Fails if ours with half the compilations does not reach
-independent flips.
+Every search has COMPILATIONS (200). Beside ours there are independent flips alone, without starts,
+pipelines and the outliner; the local search of Theodoridis and others, ASPLOS 2022, where every site is
+flipped alone and the keepers are joined, from two starts; and one random flip per compilation. Prints a
+table of the code size of UNITS relative to -Oz, and writes bench/results/search.json. Fails if ours with
+half the compilations does not reach independent flips.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
 
 usage: bench_tune.py [--budget=SECONDS] [PROGRAM ...]
 
-Every program is built with clang-22 -Oz, with -Oz and the machine outliner, and with `passpilot cc -Oz` and the
-decisions of a search of SECONDS (60) per unit; all three are linked by lld with --gc-sections. The outputs of the
-drivers must be equal. Prints a table and writes bench/results/tune.json after each program. Fails if a program is
-larger, or if a geometric mean is above its limit: LIMIT for linked programs relative to -Oz, OUTLINED relative
-to -Oz with the outliner, OBJECTS for the sums of objects.
+Every program is built with clang-22 -Oz, with -Oz and the machine outliner, and with `passpilot cc -Oz` and
+the decisions of a search of SECONDS (60) per unit; all three are linked by lld with --gc-sections. The
+outputs of the drivers must be equal. Prints a table and writes bench/results/tune.json after each program.
+Fails if a program is larger, or if a geometric mean is above its limit: LIMIT for linked programs relative
+to -Oz, OUTLINED relative to -Oz with the outliner, OBJECTS for the sums of objects.
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ def measured(name: str, budget: float, folder: Path) -> Row:
         sys.exit(f"bench_tune: {problems[0]}")
     corpus = Corpus.read(folder / "corpus")
     (program,) = corpus.programs
-    tune = [PASSPILOT, "tune", f"--corpus={corpus.folder}", f"--budget={budget}", "-o", folder / "tuned"]
+    tune = [PASSPILOT, "tune", f"--corpus={corpus.folder}", f"--budget={budget}", "-o", folder / "search"]
     subprocess.run(tune, check=True)
-    decisions = f"--decisions={folder / 'tuned' / f'{name}.decisions'}"
+    decisions = f"--decisions={folder / 'search' / f'{name}.decisions'}"
     row: Row = {"units": len(program.modules)}
     outputs = set()
     for key, compiler in (
