@@ -56,7 +56,7 @@ JOBS: Final = 2
 POINTS: Final = (0.25, 0.5, 1.0)
 """Parts of the compilations at which sizes are compared."""
 
-Curve = list[tuple[int, int]]
+Curve = list[tuple[int, float]]
 """Compilations, and the best size after them."""
 
 
@@ -65,9 +65,10 @@ class Bench:
 
     def __init__(self, unit: Unit, budget: int) -> None:
         self.engine, self.budget = LocalEngine([unit], JOBS), budget
-        self.spent, self.curve = 0, Curve()
+        self.spent = 0
+        self.curve: Curve = []
 
-    def compile(self, choices: list[Choice]) -> Iterator[tuple[Compiled, int]]:
+    def compile(self, choices: list[Choice]) -> Iterator[tuple[Compiled, float]]:
         """Compile choices while there is budget; leaves out those that fail."""
         choices = choices[: max(0, self.budget - self.spent)]
         for first in range(0, len(choices), JOBS):
@@ -76,7 +77,7 @@ class Bench:
                 self.spent += 1
                 if isinstance(each, Error):
                     continue
-                size = object_sizes([each.code]).total
+                size = object_sizes([each]).total
                 if not self.curve or size < self.curve[-1][1]:
                     self.curve.append((self.spent, size))
                 yield each, size
@@ -155,7 +156,7 @@ SEARCHES: Final[dict[str, Callable[[Unit, int], Curve]]] = {
 }
 
 
-def size_at(curve: Curve, compiles: float) -> int:
+def size_at(curve: Curve, compiles: float) -> float:
     """The best size after some compilations."""
     return [size for spent, size in curve if spent <= max(compiles, curve[0][0])][-1]
 

@@ -90,7 +90,14 @@ def measured(name: str, budget: float, folder: Path) -> Row:
         sys.exit(f"bench_tune: {problems[0]}")
     corpus = Corpus.read(folder / "corpus")
     (program,) = corpus.programs
-    tune = [PASSPILOT, "tune", f"--corpus={corpus.folder}", f"--budget={budget}", "-o", folder / "search"]
+    tune: list[str | Path] = [
+        PASSPILOT,
+        "tune",
+        f"--corpus={corpus.folder}",
+        f"--budget={budget}",
+        "-o",
+        folder / "search",
+    ]
     subprocess.run(tune, check=True)
     decisions = f"--decisions={folder / 'search' / f'{name}.decisions'}"
     row: Row = {"units": len(program.modules)}
@@ -117,7 +124,7 @@ def built(corpus: Corpus, program: CorpusProgram, compiler: list[str], folder: P
     def compiled(name: str) -> int:
         unit = corpus.units[name]
         model = ("-fPIE",) if unit.relocation_model == "pic" else ("-fno-pie",)
-        command = [*compiler, *flags, *model, unit.bitcode, "-o", objects[name]]
+        command: list[str | Path] = [*compiler, *flags, *model, unit.bitcode, "-o", objects[name]]
         subprocess.run(command, check=True)
         return code_bytes(objects[name].read_bytes())
 

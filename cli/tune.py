@@ -22,6 +22,7 @@ from passpilot.plugin.files import check_output, write_file
 from passpilot.training.tuning.decision_file import read_decisions, write_decisions
 from passpilot.training.tuning.engine import KeepingEngine, LocalEngine
 from passpilot.training.tuning.result import earlier_decisions, result_table, unit_decisions
+from passpilot.training.tuning.reward import NAMES, SIZE, RewardText
 from passpilot.training.tuning.search import Search
 from passpilot.training.tuning.tuned_program import linked_program, single_module
 
@@ -63,6 +64,7 @@ class TuneOptions(NamedTuple):
     passes: str
     output: str
     result: str
+    reward: RewardText
     update: str
     budget: float
     compiles: float
@@ -99,8 +101,10 @@ def main(argv: Sequence[str]) -> int:
 
 def _tune_modules(options: TuneOptions) -> None:
     """Search every module by itself, and write one decision file."""
-    tuned = [_tuned(single_module(path, options.passes or OZ), options) for path in options.modules]
-    _write(options.output, tuned, f"{options.passes or OZ} and llc -O2")
+    tuned = [
+        _tuned(single_module(path, options.passes or OZ, options.reward), options) for path in options.modules
+    ]
+    _write(options.output, tuned, options.reward, f"{options.passes or OZ} and llc -O2")
     if options.result:
         _write_json(options.result, tuned[0].table if len(tuned) == 1 else [each.table for each in tuned])
 
@@ -120,9 +124,9 @@ def _tune_programs(options: TuneOptions) -> int:
             raise UsageError(f"tune: expected a program of {', '.join(sorted(known))}, got {name}")
     os.makedirs(options.output, exist_ok=True)
     for name in options.programs or known:
-        tuned = _tuned(linked_program(corpus, known[name], options.passes), options)
+        tuned = _tuned(linked_program(corpus, known[name], options.passes, options.reward), options)
         path = os.path.join(options.output, f"{name}.decisions")
-        _write(path, [tuned], "linked by lld --gc-sections")
+        _write(path, [tuned], options.reward, "linked by lld --gc-sections")
         _write_json(os.path.join(options.output, f"{name}.json"), tuned.table)
         if options.build:
             print(f"build {name} with: {rebuild_line(options.build, path)}")
@@ -145,6 +149,13 @@ def make_parser() -> Parser:
         "passes", default="", metavar="PIPELINE", help="textual pipeline (default<Oz>; a program's own level)"
     )
     add("size", action="store_true", help="make the machine code small, which is the default")
+    add(
+        "reward",
+        default=SIZE,
+        metavar="REWARD",
+        help=f"what to make small: {', '.join(NAMES)}, or a sum such as 0.8*text+0.2*mca",
+    )
+    add("at-most", action="append", default=[], metavar="NAME:RATIO", help="another reward may grow to RATIO")
     add("o", dest="output", required=True, metavar="FILE", help="the decision file; a folder for programs")
     add("result", default="", metavar="FILE", help="write the search as JSON, for `passpilot report`")
     add("budget", type=_positive, default=60.0, metavar="SECONDS", help="the time for each module (60)")
@@ -194,9 +205,7 @@ def _parsed(argv: Sequence[str]) -> tuple[TuneOptions, list[str]]:
     modules = tuple(cast("Sequence[str]", values["modules"]))
     corpus = str(values["corpus"])
     if bool(modules) + bool(corpus) + bool(build) != 1:
-        raise UsageError(
-            "tune: expected modules, or --corpus=DIR, or -- and the command of a build"
-        )
+        raise UsageError("tune: expected modules, or --corpus=DIR, or -- and the command of a build")
     if len(set(modules)) < len(modules):
         raise UsageError(f"tune: expected different modules, got {', '.join(modules)}")
     compiles = cast("int", values["compiles"])
@@ -208,6 +217,7 @@ def _parsed(argv: Sequence[str]) -> tuple[TuneOptions, list[str]]:
         str(values["passes"]),
         str(values["output"]),
         str(values["result"]),
+        RewardText.parse(str(values["reward"]), cast("Sequence[str]", values["at_most"])),
         str(values["update"]),
         math.inf if compiles else cast("float", values["budget"]),
         compiles or math.inf,
@@ -223,10 +233,10 @@ def _tuned(program: TunedProgram, options: TuneOptions) -> Tuned:
     units, count = program.units, len(program.units)
     began, state = time.monotonic(), f"{program.name}: compiling"
 
-    def step(compiles: int, best: int) -> None:
+    def step(compiles: int, best: float) -> None:
         nonlocal state
         rate = compiles / max(time.monotonic() - began, 0.001)
-        state = f"{program.name}: {best} bytes, {compiles} compilations, {rate:.1f} per second"
+        state = f"{program.name}: {best:.0f} bytes, {compiles} compilations, {rate:.1f} per second"
 
     earlier = read_decisions(options.update) if options.update else []
     with _kept_folder(options.output, program.name) as folder, _engine(units, options) as inner:
@@ -242,8 +252,10 @@ def _tuned(program: TunedProgram, options: TuneOptions) -> Tuned:
         )
         with progress(lambda: state):
             found = search.run()
-    print(_summary(program.name, found), file=sys.stderr)
-    return Tuned(unit_decisions(search, found), found, result_table(search, found, "text"))
+    print(_summary(program.name, found, options.reward), file=sys.stderr)
+    return Tuned(
+        unit_decisions(search, found, options.reward), found, result_table(search, found, options.reward)
+    )
 
 
 @contextmanager
@@ -278,22 +290,24 @@ def _kept_folder(output: str, program: str) -> Iterator[str]:
         shutil.rmtree(folder)
 
 
-def _write(path: str, tuned: Sequence[Tuned], how: str) -> None:
+def _write(path: str, tuned: Sequence[Tuned], reward: RewardText, how: str) -> None:
     start = sum(each.found.start.total for each in tuned)
-    text = sum(each.found.best.total for each in tuned)
-    notes = [f".text {start} -> {text} bytes, {how}"]
-    write_decisions(path, [unit for each in tuned for unit in each.units], notes)
+    best = sum(each.found.best.total for each in tuned)
+    write_decisions(
+        path, [unit for each in tuned for unit in each.units], [f"{reward.told(start, best)}, {how}"]
+    )
 
 
 def _write_json(path: str, value: object) -> None:
     write_file(path, (json.dumps(value) + "\n").encode("utf-8", "surrogateescape"))
 
 
-def _summary(name: str, found: Found) -> str:
-    start, text = found.start.total, found.best.total
+def _summary(name: str, found: Found, reward: RewardText) -> str:
+    start, best = found.start.total, found.best.total
     decided = sum(len(each.choice.inline) for each in found.best.made)
     calls = sum(len(each.asked) for each in found.best.made)
+    ratio = best / start if start else 1.0
     return (
-        f"{name}: .text {start} -> {text} bytes ({text / start if start else 1.0:.3f}); {decided} of "
-        f"{calls} calls decided, {found.compiles} compilations in {found.seconds:.0f} s"
+        f"{name}: {reward.told(start, best)} ({ratio:.3f}); {decided} of {calls} calls decided, "
+        f"{found.compiles} compilations in {found.seconds:.0f} s"
     )

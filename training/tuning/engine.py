@@ -119,8 +119,14 @@ class KeepingEngine:
         if number not in self._modules:
             self._modules[number] = hashlib.sha256(self.units[number].module.bitcode()).digest()
         unit = self.units[number]
-        text = (unit.pipeline, unit.relocation_model, unit.sections, sorted(choice.inline.items()))
-        more = (choice.tail, choice.outline, sorted(choice.no_outline), choice.policy)
+        text = (unit.pipeline, unit.relocation_model, unit.sections, unit.rewards)
+        more = (
+            sorted(choice.inline.items()),
+            choice.tail,
+            choice.outline,
+            sorted(choice.no_outline),
+            choice.policy,
+        )
         return hashlib.sha256(self._modules[number] + repr((text, more)).encode()).hexdigest()
 
 
@@ -132,6 +138,7 @@ def _packed(made: Compiled) -> bytes:
             "asked": [[*call, *asked] for call, asked in made.asked.items()],
             "inline": [[*call, inlined] for call, inlined in choice.inline.items()],
             "seconds": made.seconds,
+            "parts": made.parts,
         }
     ).encode()
     return zlib.compress(len(text).to_bytes(8, "little") + text + made.code, 1)
@@ -146,8 +153,8 @@ def _read(path: str, choice: Choice) -> Compiled | None:
         table = json.loads(data[8 : 8 + size])
         asked = {CallKey(*row[:3]): Asked(*row[3:]) for row in table["asked"]}
         inline = {CallKey(*row[:3]): row[3] for row in table["inline"]}
-        seconds = float(table["seconds"])
+        seconds, parts = float(table["seconds"]), table["parts"]
     except (OSError, ValueError, TypeError, KeyError, zlib.error):
         return None
     settled = Choice(inline, choice.tail, choice.outline, choice.no_outline)
-    return Compiled(data[8 + size :], asked, settled, seconds)
+    return Compiled(data[8 + size :], asked, settled, seconds, parts)

@@ -4,20 +4,20 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import CompilationError, Error, InputError
 from passpilot.plugin.failures import describe_exception
 from passpilot.plugin.isolated import run_isolated_together
 from passpilot.plugin.module import Module
-from passpilot.training.tuning.unit import Unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Self
 
     from passpilot.training.tuning.engine import Done
-    from passpilot.training.tuning.unit import Choice, Compiled
+    from passpilot.training.tuning.unit import Choice, Compiled, Unit
 
 ATTEMPTS: Final = 2
 """How often a compilation is tried whose worker dies."""
@@ -57,7 +57,7 @@ class RayEngine:
         self._deadline = deadline
         self._compile = ray.remote(num_cpus=1, max_retries=ATTEMPTS - 1)(_compiled)
         self._sources = [
-            ray.put((unit.module.bitcode(), unit.pipeline, unit.relocation_model, unit.sections))
+            ray.put((unit.module.bitcode(), replace(unit, module=None)))  # type: ignore[arg-type]
             for unit in units
         ]
 
@@ -108,14 +108,12 @@ def _ray() -> Any:
     return ray
 
 
-def _compiled(
-    source: tuple[bytes, str, str, bool], name: str, choice: Choice, deadline: float
-) -> Compiled | Error:
+def _compiled(source: tuple[bytes, Unit], name: str, choice: Choice, deadline: float) -> Compiled | Error:
     """In a worker: compile in a child process, because LLVM's options stay set."""
-    code, pipeline, relocation_model, sections = source
+    code, settings = source
     key = f"{name}:{hash(code)}"
     if key not in _units:
-        _units[key] = Unit(Module(code), pipeline, relocation_model, sections)
+        _units[key] = replace(settings, module=Module(code))
     unit = _units[key]
     (made,) = run_isolated_together("tune", [lambda: unit.compile(choice)], deadline, 1)
     return made

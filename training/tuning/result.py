@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from passpilot.plugin.ir import Function
     from passpilot.training.tuning.decision_file import CallKey
+    from passpilot.training.tuning.reward import RewardText
     from passpilot.training.tuning.search import Found, Search
     from passpilot.training.tuning.unit import Unit
 
@@ -47,16 +48,14 @@ def earlier_decisions(unit: Unit, earlier: Sequence[UnitDecisions]) -> Known | N
     return Known(choice, frozenset(unchanged))
 
 
-def unit_decisions(search: Search, found: Found) -> list[UnitDecisions]:
+def unit_decisions(search: Search, found: Found, reward: RewardText) -> list[UnitDecisions]:
     """The decisions for every unit, with what they are worth."""
     gains = _gains(search, found)
     units = []
     for number, (unit, compiled) in enumerate(zip(search.units, found.best.made, strict=True)):
         choice, before, after = compiled.choice, found.start.sizes.objects, found.best.sizes.objects
-        note = (
-            f".text {before[number]} -> {after[number]} bytes, "
-            f"{len(choice.inline)} of {len(compiled.asked)} calls"
-        )
+        told = reward.told(before[number], after[number])
+        note = f"{told}, {len(choice.inline)} of {len(compiled.asked)} calls"
         units.append(
             UnitDecisions(
                 unit.name,
@@ -86,7 +85,7 @@ def _gains(search: Search, found: Found) -> list[Mapping[CallKey, int]]:
         for outcome in (found.start, found.best)
     ]
     whole = components(edges)
-    gained: dict[str, int] = {}
+    gained: dict[str, float] = {}
     for outcome, sign in ((found.start, 1), (found.best, -1)):
         for name, size in outcome.sizes.functions.items():
             component = whole.get(name, name)
@@ -101,24 +100,21 @@ def _gains(search: Search, found: Found) -> list[Mapping[CallKey, int]]:
         sharing[component] = sharing.get(component, 0) + 1
     gains: list[dict[CallKey, int]] = [{} for _ in found.best.made]
     for number, call, component in calls:
-        share = max(0, gained.get(component, 0)) // sharing[component]
+        share = int(max(0, gained.get(component, 0)) // sharing[component])
         gains[number][call] = share
         gained[component] = gained.get(component, 0) - share
         sharing[component] -= 1
     return list(gains)
 
 
-def result_table(search: Search, found: Found, reward: str) -> dict[str, object]:
+def result_table(search: Search, found: Found, reward: RewardText) -> dict[str, object]:
     """The search for `passpilot report`: its curve, and the sizes of functions before and after."""
 
-    def functions(sizes: Mapping[str, int]) -> dict[str, int]:
+    def functions(sizes: Mapping[str, float]) -> dict[str, float]:
         return {name: size for name, size in sizes.items() if size}
 
-    def rows(objects: Sequence[int]) -> list[int]:
-        return list(objects)
-
     return {
-        "reward": reward,
+        "reward": reward.text,
         "start": found.start.total,
         "text": found.best.total,
         "compilations": found.compiles,
@@ -131,7 +127,7 @@ def result_table(search: Search, found: Found, reward: str) -> dict[str, object]
         "units": [
             {"name": unit.name, "before": before, "after": after}
             for unit, before, after in zip(
-                search.units, rows(found.start.sizes.objects), rows(found.best.sizes.objects), strict=True
+                search.units, found.start.sizes.objects, found.best.sizes.objects, strict=True
             )
         ],
     }

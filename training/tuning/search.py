@@ -49,8 +49,8 @@ class Outcome:
     sizes: Sizes
 
     @property
-    def total(self) -> int:
-        """The bytes of machine code."""
+    def total(self) -> float:
+        """The bytes of machine code, or what else is to be small."""
         return self.sizes.total
 
 
@@ -72,7 +72,7 @@ class Found:
     """With LLVM's own decisions."""
     compiles: int
     seconds: float
-    curve: Sequence[tuple[int, float, int]]
+    curve: Sequence[tuple[int, float, float]]
     """Compilations, seconds and bytes at each improvement."""
     interrupted: bool
     """Whether Ctrl-C ended the search."""
@@ -99,8 +99,8 @@ class Search:
     seed: int = 0
     seconds: float = float("inf")
     compiles: float = float("inf")
-    step: Callable[[int, int], None] = lambda _compiles, _best: None
-    curve: list[tuple[int, float, int]] = field(default_factory=list)
+    step: Callable[[int, float], None] = lambda _compiles, _best: None
+    curve: list[tuple[int, float, float]] = field(default_factory=list)
     known: Sequence[Known | None] = ()
 
     def run(self) -> Found:
@@ -111,10 +111,7 @@ class Search:
         """
         self._began, self._spent = time.monotonic(), 0
         self._random = random.Random(self.seed)
-        self._visible = [
-            {each.name for each in unit.module.functions if each.linkage not in ("internal", "private")}
-            for unit in self.units
-        ]
+        self._visible = [unit.visible for unit in self.units]
         start = self._best = self._first()
         self._note()
         interrupted = False
@@ -137,7 +134,7 @@ class Search:
             if isinstance(each, Error):
                 raise each
         compiled = [each for each in made if not isinstance(each, Error)]
-        return Outcome(compiled, self.measure([each.code for each in compiled]))
+        return Outcome(compiled, self.measure(compiled))
 
     def _left(self) -> bool:
         return self._spent < self.compiles and self._elapsed() < self.seconds
@@ -169,7 +166,7 @@ class Search:
                     if not isinstance(compiled, Error):
                         whole[number] = compiled
                 try:
-                    sizes = self.measure([each.code for each in whole])
+                    sizes = self.measure(whole)
                 except CompilationError:
                     yield None
                 else:
@@ -234,9 +231,9 @@ class Search:
                 for outcome in made
             ]
         )
-        sums: list[dict[str, int]] = []
+        sums: list[dict[str, float]] = []
         for outcome in made:
-            sizes: dict[str, int] = {}
+            sizes: dict[str, float] = {}
             for name, size in outcome.sizes.functions.items():
                 component = whole.get(name, name)
                 sizes[component] = sizes.get(component, 0) + size

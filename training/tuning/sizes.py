@@ -18,6 +18,8 @@ from passpilot.training.rewards import code_bytes, function_symbols
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from passpilot.training.tuning.unit import Compiled
+
 DEADLINE: Final = 120.0
 """The seconds that a link may take."""
 
@@ -26,23 +28,23 @@ _MAP_LINE: Final = re.compile(r" *[0-9a-f]+ +[0-9a-f]+ +([0-9a-f]+) +\d+ (\S| {8
 
 
 class Sizes(NamedTuple):
-    """The bytes of machine code.
+    """The bytes of machine code, or what else is to be small.
 
     A function that other objects cannot see is named ``NUMBER:NAME``, with the number of its object.
     """
 
-    total: int
-    functions: Mapping[str, int]
+    total: float
+    functions: Mapping[str, float]
     owners: Mapping[str, int]
     """The number of the object whose copy of a function counts."""
-    objects: Sequence[int]
-    """The bytes that every object contributes."""
+    objects: Sequence[float]
+    """What every object contributes."""
 
 
 class Measure(Protocol):
-    """Measures the objects of all units, in their order."""
+    """Measures what has been made of all units, in their order."""
 
-    def __call__(self, objects: Sequence[bytes]) -> Sizes:
+    def __call__(self, made: Sequence[Compiled]) -> Sizes:
         """Measure.
 
         Raises:
@@ -56,17 +58,31 @@ def scoped(number: int, name: str, *, local: bool) -> str:
     return f"{number}:{name}" if local else name
 
 
-def object_sizes(objects: Sequence[bytes]) -> Sizes:
+def object_sizes(made: Sequence[Compiled]) -> Sizes:
     """The sum over the objects, as a linker would see them before it drops copies."""
-    functions: dict[str, int] = {}
+    functions: dict[str, float] = {}
     owners: dict[str, int] = {}
-    for number, data in enumerate(objects):
-        for symbol in function_symbols(data):
+    for number, compiled in enumerate(made):
+        for symbol in function_symbols(compiled.code):
             name = scoped(number, symbol.name, local=symbol.local)
             functions[name] = functions.get(name, 0) + symbol.size
             owners.setdefault(name, number)
-    each = [code_bytes(data) for data in objects]
+    each = [code_bytes(compiled.code) for compiled in made]
     return Sizes(sum(each), functions, owners, each)
+
+
+def estimated_sizes(made: Sequence[Compiled]) -> Sizes:
+    """An estimate of the linked size without a link: of functions with copies, the first copy counts."""
+    functions: dict[str, float] = {}
+    owners: dict[str, int] = {}
+    parts = [0.0] * len(made)
+    for number, compiled in enumerate(made):
+        for symbol in function_symbols(compiled.code):
+            name = scoped(number, symbol.name, local=symbol.local)
+            if owners.setdefault(name, number) == number:
+                functions[name] = functions.get(name, 0) + symbol.size
+                parts[number] += symbol.size
+    return Sizes(sum(parts), functions, owners, parts)
 
 
 @dataclass
@@ -87,8 +103,9 @@ class LinkedSizes:
         self._scratch = tempfile.mkdtemp(prefix="passpilot-link-")
         weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
 
-    def __call__(self, objects: Sequence[bytes]) -> Sizes:
+    def __call__(self, made: Sequence[Compiled]) -> Sizes:
         """See `Measure`."""
+        objects = [compiled.code for compiled in made]
         scratch = self._scratch
         for number, data in enumerate(objects):
             if self._written.get(number) is not data:
@@ -127,9 +144,9 @@ class LinkedSizes:
         """Read which functions of which object the program has."""
         local = [{each.name for each in function_symbols(data) if each.local} for data in objects]
         known = {os.path.join(self._scratch, f"{number}.o"): number for number in range(len(objects))}
-        functions: dict[str, int] = {}
+        functions: dict[str, float] = {}
         owners: dict[str, int] = {}
-        parts = [0] * len(objects)
+        parts = [0.0] * len(objects)
         code, number = False, None
         for line in text.splitlines():
             found = _MAP_LINE.match(line)

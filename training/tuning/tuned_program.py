@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from passpilot.training.corpus.layout import Corpus, CorpusProgram
+    from passpilot.training.tuning.reward import RewardText
     from passpilot.training.tuning.sizes import Measure
 
 GARBAGE: Final = "-Wl,--gc-sections"
@@ -30,17 +31,20 @@ class TunedProgram:
     measure: Measure
 
 
-def single_module(path: str, pipeline: str) -> TunedProgram:
-    """A module of its own, measured by its object.
+def single_module(path: str, pipeline: str, reward: RewardText) -> TunedProgram:
+    """A module of its own, whose size is that of its object.
 
     Raises:
         InputError: it cannot be read.
     """
-    return TunedProgram(path, [Unit(Module.read(path), pipeline)], object_sizes)
+    units = [Unit(Module.read(path), pipeline, rewards=reward.parts)]
+    return TunedProgram(path, units, reward.measure(units, object_sizes))
 
 
-def linked_program(corpus: Corpus, program: CorpusProgram, pipeline: str) -> TunedProgram:
-    """A program of a corpus, measured by its linked size; every unit has its own level without `pipeline`.
+def linked_program(
+    corpus: Corpus, program: CorpusProgram, pipeline: str, reward: RewardText
+) -> TunedProgram:
+    """A program of a corpus, whose size is that of the executable; units keep their levels without `pipeline`.
 
     Raises:
         InputError: a unit cannot be read, or is not optimized.
@@ -62,7 +66,7 @@ def linked_program(corpus: Corpus, program: CorpusProgram, pipeline: str) -> Tun
                 )
             passes = pipeline or f"default<{entry.level}>"
             module = Module.read(entry.bitcode)
-            units.append(Unit(module, passes, entry.relocation_model, entry.function_sections))
+            units.append(Unit(module, passes, entry.relocation_model, entry.function_sections, reward.parts))
         return numbers[name]
 
     driver = f"clang++-{MAJOR}" if program.language == "c++" else f"clang-{MAJOR}"
@@ -70,4 +74,5 @@ def linked_program(corpus: Corpus, program: CorpusProgram, pipeline: str) -> Tun
     for library in program.libraries:
         command += ["-Wl,--start-lib", *map(number, library), "-Wl,--end-lib"]
     command += [*program.foreign, *program.arguments, GARBAGE]
-    return TunedProgram(program.name, units, LinkedSizes(command, program.directory or str(corpus.folder)))
+    linked = LinkedSizes(command, program.directory or str(corpus.folder))
+    return TunedProgram(program.name, units, reward.measure(units, linked))

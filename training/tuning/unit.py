@@ -12,6 +12,7 @@ from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
 from passpilot.plugin.compile import file_type, generate, llvm_options
 from passpilot.training.tuning.decision_file import CallKey
+from passpilot.training.tuning.parts import PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -67,6 +68,8 @@ class Compiled:
     """The choice without a policy; it names exactly the decisions that are not LLVM's."""
     seconds: float
     """The time of the compilation."""
+    parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """What `PARTS` measures of the functions, by the unit's `rewards`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +81,26 @@ class Unit:
         pipeline: the pipeline that is searched around, such as ``default<Oz>``.
         relocation_model: the code generator's, such as ``pic``; empty for the target's default.
         sections: whether a function has a section of its own, so that a linker can drop it.
+        rewards: names of `PARTS` to measure.
     """
 
     module: Module
     pipeline: str
     relocation_model: str = "pic"
     sections: bool = False
+    rewards: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """The source file, by which a decision file finds the module."""
         return self.module.source_file
+
+    @property
+    def visible(self) -> frozenset[str]:
+        """The functions that other modules can see."""
+        return frozenset(
+            each.name for each in self.module.functions if each.linkage not in ("internal", "private")
+        )
 
     def compile(self, choice: Choice) -> Compiled:
         """Compile in this process, which should end afterwards: LLVM's options stay set."""
@@ -112,9 +124,6 @@ class Unit:
 
         at = {LAST: choice.tail} if choice.tail else {}
         optimize(module, self.pipeline, [InlineAdvisor(decide)], at=at)
-        wanted = _core.EmitOptions()
-        wanted.filetype, wanted.opt_level = file_type("obj"), OPT_LEVEL
-        wanted.relocation_model = self.relocation_model
         if choice.no_outline:
             for function in module.functions:
                 if function.name in choice.no_outline:
@@ -122,7 +131,14 @@ class Unit:
         flags = [*SECTIONS] * self.sections + [OUTLINER] * choice.outline
         if flags:
             llvm_options(flags)
-        code = generate(module, wanted, []).code
+        parts = {name: PARTS[name](module.copy(), self._options()) for name in self.rewards}
+        code = generate(module, self._options(), []).code
         differing = {call: each.inlined for call, each in asked.items() if each.inlined != each.default}
         settled = replace(choice, inline=differing, policy=None)
-        return Compiled(code, asked, settled, time.monotonic() - began)
+        return Compiled(code, asked, settled, time.monotonic() - began, parts)
+
+    def _options(self) -> _core.EmitOptions:
+        options = _core.EmitOptions()
+        options.filetype, options.opt_level = file_type("obj"), OPT_LEVEL
+        options.relocation_model = self.relocation_model
+        return options

@@ -103,7 +103,7 @@ def test_changes_elsewhere_do_not_matter_and_an_update_repairs(tmp_path: Path) -
     assert (told is not None) == bool(gone)
 
     subprocess.run(["make", "-s", "clean"], cwd=folder, check=True)
-    done = tuned(folder, "new", f"--update={file}")
+    tuned(folder, "new", f"--update={file}")
     assert size > 0
     repaired = f"make CXX='passpilot c++ --decisions={folder / 'new/demo.decisions'}'"
     assert "no longer match" not in built(folder, repaired).stderr

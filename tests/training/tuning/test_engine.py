@@ -42,7 +42,7 @@ def test_what_is_kept_is_what_was_compiled(tmp_path: Path) -> None:
 
 def test_a_killed_search_goes_on(tmp_path: Path) -> None:
     paths = modules(tmp_path)
-    command = ("tune", *paths, "--compiles=10", "--jobs=2", "-o", "out.decisions")
+    command: tuple[str | Path, ...] = ("tune", *paths, "--compiles=10", "--jobs=2", "-o", "out.decisions")
     kept = tmp_path / "out.decisions.search"
     with started(PASSPILOT, *command, cwd=tmp_path) as child:
         end = time.monotonic() + GENEROUS

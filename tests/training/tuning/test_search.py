@@ -48,7 +48,7 @@ def test_a_unit_becomes_smaller_and_every_door_knows_how(unit: Path, tmp_path: P
     assert sum(decided.gains.values()) <= start - tuned + 64
     (found,) = units([unit], sections=False)
     again = found.compile(Choice(decided.inline, decided.pipeline, decided.outline))
-    assert object_sizes([again.code]).total == tuned
+    assert object_sizes([again]).total == tuned
     opted = command("opt", unit, "-Oz", "--decisions=one.decisions", "-o", "out.bc", cwd=tmp_path)
     assert (opted.code, opted.err) == (0, "")
     output = ("-filetype=obj", "-relocation-model=pic", "--decisions=one.decisions")
@@ -58,8 +58,8 @@ def test_a_unit_becomes_smaller_and_every_door_knows_how(unit: Path, tmp_path: P
 
 def test_a_program_becomes_smaller(tmp_path: Path) -> None:
     whole = units(modules(tmp_path))
-    command = ["clang++-22", 0, 1, "-Wl,--gc-sections"]
-    found = Search(whole, LocalEngine(whole, 2), LinkedSizes(command, str(tmp_path)), compiles=30).run()
+    measure = LinkedSizes(["clang++-22", 0, 1, "-Wl,--gc-sections"], str(tmp_path))
+    found = Search(whole, LocalEngine(whole, 2), measure, compiles=30).run()
     start, best = found.start.sizes, found.best.sizes
     assert best.total < start.total
     assert "_Z6unusedi" not in start.functions
@@ -69,7 +69,7 @@ def test_a_program_becomes_smaller(tmp_path: Path) -> None:
         "1:_ZL3mixii",
     }
     assert sum(start.objects) <= start.total
-    summed = object_sizes([each.code for each in found.start.made])
+    summed = object_sizes(found.start.made)
     assert summed.functions["_Z6unusedi"] > 0
     assert summed.total > sum(start.objects)
 

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a search makes small, by the text of `passpilot tune --reward`: one measure, or a weighted sum."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.errors import UsageError
+from passpilot.training.tuning.parts import PARTS
+from passpilot.training.tuning.sizes import Sizes, estimated_sizes, object_sizes, scoped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from passpilot.training.tuning.sizes import Measure
+    from passpilot.training.tuning.unit import Compiled, Unit
+
+MEASURES: Final[Mapping[str, Measure]] = {"object": object_sizes, "estimate": estimated_sizes}
+"""Those that need the objects alone."""
+
+SIZE: Final = "text"
+"""The linked size of a program, or the size of a module's object."""
+
+NAMES: Final = (SIZE, *MEASURES, *PARTS)
+
+_TERM: Final = re.compile(r"(?:(\d+(?:\.\d+)?)\*)?([a-z-]+)")
+_LIMIT: Final = re.compile(r"([a-z-]+):(\d+(?:\.\d+)?)")
+
+
+@dataclass(frozen=True, slots=True)
+class RewardText:
+    """A parsed `--reward` and `--at-most`."""
+
+    text: str
+    terms: Sequence[tuple[float, str]]
+    limits: Sequence[tuple[str, float]] = ()
+
+    @classmethod
+    def parse(cls, text: str, limits: Sequence[str] = ()) -> RewardText:
+        """Parse ``text``, ``0.8*text+0.2*mca``, and limits such as ``mca:1.01``.
+
+        Raises:
+            UsageError: the text is wrong.
+        """
+        terms = []
+        for part in text.replace(" ", "").split("+"):
+            found = _TERM.fullmatch(part)
+            if not found or found[2] not in NAMES:
+                known = f"{', '.join(NAMES)} or a sum such as 0.8*text+0.2*mca"
+                raise UsageError(f"--reward: expected {known}, got {part!r}")
+            terms.append((float(found[1] or 1), found[2]))
+        bounds = []
+        for limit in limits:
+            found = _LIMIT.fullmatch(limit)
+            if not found or found[1] not in NAMES:
+                raise UsageError(f"--at-most: expected NAME:RATIO such as mca:1.01, got {limit!r}")
+            bounds.append((found[1], float(found[2])))
+        return cls(text, terms, bounds)
+
+    def told(self, start: float, best: float) -> str:
+        """A change in words."""
+        if all(name not in PARTS for _, name in self.terms) and len(self.terms) == 1:
+            return f".text {start:.0f} -> {best:.0f} bytes"
+        return f"{self.text} {start:.6g} -> {best:.6g}"
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of `PARTS` that units must measure."""
+        names = [name for _, name in self.terms] + [name for name, _ in self.limits]
+        return tuple(dict.fromkeys(name for name in names if name in PARTS))
+
+    def measure(self, units: Sequence[Unit], size: Measure) -> Measure:
+        """The measure of units whose machine code `size` measures."""
+
+        def find(name: str) -> Measure:
+            if name in PARTS:
+                return PartSums(name, units)
+            return MEASURES.get(name, size)
+
+        made = find(self.terms[0][1])
+        if len(self.terms) > 1:
+            made = WeightedSum([(weight, find(name)) for weight, name in self.terms])
+        for name, ratio in self.limits:
+            made = Limited(made, find(name), ratio)
+        return made
+
+
+@dataclass
+class PartSums:
+    """The sum over functions of one of `PARTS`."""
+
+    name: str
+    units: Sequence[Unit]
+    _visible: list[frozenset[str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._visible = [unit.visible for unit in self.units]
+
+    def __call__(self, made: Sequence[Compiled]) -> Sizes:
+        """See `Measure`."""
+        functions: dict[str, float] = {}
+        owners: dict[str, int] = {}
+        for number, compiled in enumerate(made):
+            for plain, value in compiled.parts[self.name].items():
+                name = scoped(number, plain, local=plain not in self._visible[number])
+                functions[name] = functions.get(name, 0) + value
+                owners.setdefault(name, number)
+        each = [sum(compiled.parts[self.name].values()) for compiled in made]
+        return Sizes(sum(each), functions, owners, each)
+
+
+@dataclass
+class WeightedSum:
+    """Measures with weights, in millionths of what they were at the start."""
+
+    terms: Sequence[tuple[float, Measure]]
+    _scales: list[float] = field(init=False, default_factory=list)
+
+    def __call__(self, made: Sequence[Compiled]) -> Sizes:
+        """See `Measure`."""
+        each = [measure(made) for _, measure in self.terms]
+        if not self._scales:
+            weights = sum(weight for weight, _ in self.terms)
+            self._scales = [
+                1e6 * weight / weights / (sizes.total or 1)
+                for (weight, _), sizes in zip(self.terms, each, strict=True)
+            ]
+        functions: dict[str, float] = {}
+        owners: dict[str, int] = {}
+        objects = [0.0] * len(made)
+        for scale, sizes in zip(self._scales, each, strict=True):
+            for name, value in sizes.functions.items():
+                functions[name] = functions.get(name, 0) + scale * value
+                owners.setdefault(name, sizes.owners[name])
+            for number, value in enumerate(sizes.objects):
+                objects[number] += scale * value
+        total = sum(scale * sizes.total for scale, sizes in zip(self._scales, each, strict=True))
+        return Sizes(total, functions, owners, objects)
+
+
+@dataclass
+class Limited:
+    """A measure that is infinite where another one grows above `ratio` of what it was at the start."""
+
+    measure: Measure
+    other: Measure
+    ratio: float
+    _most: float | None = field(init=False, default=None)
+
+    def __call__(self, made: Sequence[Compiled]) -> Sizes:
+        """See `Measure`."""
+        sizes, other = self.measure(made), self.other(made).total
+        if self._most is None:
+            self._most = other * self.ratio
+        return sizes._replace(total=math.inf) if other > self._most else sizes
