@@ -29,7 +29,12 @@ OUTPUT_FLAGS: Final = ("-sys-header-deps", "-MP", "-MV", "-H", "-v", "-ftime-rep
 OUTPUT_STARTS: Final = ("-ftime-trace", "-stats-file=", "-fembed-bitcode")
 """Other arguments that make clang write more than its output, and how some of them begin."""
 
-BITCODE: Final = ("-emit-llvm-bc", "-emit-llvm", "-emit-llvm-uselists", "-flto-unit", "-disable-llvm-passes")
+ACTIONS: Final = ("-emit-obj", "-emit-llvm-bc", "-emit-llvm", "-S")
+"""What clang is to make."""
+
+LTO: Final = ("-emit-llvm-uselists", "-flto-unit", "-disable-llvm-passes")
+LTO_STARTS: Final = ("-flto=", "-fthinlto-index=")
+"""Arguments that matter only if bitcode is made, or read with an index."""
 
 
 def value_of(arguments: Sequence[str], name: str) -> str:
@@ -50,20 +55,18 @@ def relocation_model(arguments: Sequence[str]) -> str:
 
 
 def without_outputs(arguments: Sequence[str]) -> Iterator[str]:
-    """The arguments without those for additional outputs."""
+    """The arguments without those for additional outputs, and without the action."""
     rest = iter(arguments)
     for each in rest:
         if each in OUTPUTS:
             next(rest, None)
-        elif each not in OUTPUT_FLAGS and not each.startswith(OUTPUT_STARTS):
+        elif each not in (*OUTPUT_FLAGS, *ACTIONS) and not each.startswith(OUTPUT_STARTS):
             yield each
 
 
 def for_object(arguments: Sequence[str]) -> list[str]:
     """The arguments that compile a unit's bitcode to an object; the caller adds input and output."""
     kept = [
-        each
-        for each in without_outputs(arguments)
-        if each not in BITCODE and not each.startswith(("-flto=", "-fthinlto-index="))
+        each for each in without_outputs(arguments) if each not in LTO and not each.startswith(LTO_STARTS)
     ]
     return [*kept, "-emit-obj", "-w"]

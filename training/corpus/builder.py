@@ -78,8 +78,10 @@ class BuiltCorpus:
     problems: Sequence[str]
 
 
-def build_corpus(folder: str, draft: CorpusDraft) -> BuiltCorpus:
-    """Write a corpus; the folder appears when it is complete.
+def build_corpus(
+    folder: str, draft: CorpusDraft, wanted: Callable[[Sequence[str]], bool] = lambda _: True
+) -> BuiltCorpus:
+    """Write a corpus of the units whose arguments are wanted; the folder appears when it is complete.
 
     Raises:
         InputError: the folder is there already, cannot be written, or no unit can be used.
@@ -88,6 +90,8 @@ def build_corpus(folder: str, draft: CorpusDraft) -> BuiltCorpus:
     check_new(folder)
     facts, problems = _checked(draft.units)
     problems = [*draft.problems, *problems]
+    chosen = [each for each in draft.units if each.name in facts and wanted(each.arguments(facts[each.name]))]
+    facts = {each.name: facts[each.name] for each in chosen}
     if not facts:
         raise InputError(_nothing(folder, problems))
     with _partial(target) as partial:

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Corpora of a `compile_commands.json`, as CMake, ninja and bear write it.
+
+An object with embedded bitcode is taken as it is; otherwise clang's front end compiles the source again.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from passpilot.plugin.errors import CompilationError, InputError
+from passpilot.plugin.files import read_regular, write_file
+from passpilot.plugin.version import MAJOR
+from passpilot.training.corpus.builder import CorpusDraft, UnitDraft
+from passpilot.training.corpus.embedded import draft_embedded, inside
+from passpilot.training.corpus.fields import JsonFields, read_json
+from passpilot.training.corpus.front_end import FrontEnd
+from passpilot.training.corpus.layout import UnitOrigin
+
+COMPILERS: Final = ("clang", "clang++", "cc", "c++", "gcc", "g++")
+"""How compilers' names end, without their versions."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompileCommand:
+    """An entry: where it runs, its words, the source, and the object; empty if it names none."""
+
+    directory: str
+    words: tuple[str, ...]
+    source: str
+    output: str
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The words behind the compiler; launchers such as ccache stand before it."""
+        for number, word in enumerate(self.words):
+            if _plain(word) in COMPILERS:
+                return self.words[number + 1 :]
+        return self.words[1:]
+
+    @property
+    def is_cxx(self) -> bool:
+        """Whether the compiler is one of C++."""
+        return any(_plain(word).endswith("++") for word in self.words[:3])
+
+
+def read_commands(file: str) -> list[CompileCommand]:
+    """The entries of a file that compile something.
+
+    Raises:
+        InputError: the file cannot be read, or is wrong.
+    """
+    value = read_json(file)
+    if not isinstance(value, list):
+        raise InputError(f"{file}: expected a JSON array of commands, got another value")
+    return [_entry(JsonFields(each, f"{file}: [{number}]")) for number, each in enumerate(value)]
+
+
+def _entry(fields: JsonFields) -> CompileCommand:
+    if "arguments" in fields:
+        words = fields.texts("arguments")
+    else:
+        try:
+            words = tuple(shlex.split(fields.text("command")))
+        except ValueError as error:
+            raise fields.wrong("command", "words as of a shell") from error
+    after = [following for each, following in pairwise(words) if each == "-o"]
+    directory = fields.text("directory")
+    output = after[-1] if after else fields.text("output", "")
+    return CompileCommand(
+        directory,
+        words,
+        os.path.join(directory, fields.text("file")),
+        os.path.join(directory, output) if output else "",
+    )
+
+
+def draft_commands(file: str, scratch: Path, jobs: int) -> CorpusDraft:
+    """A draft of all sources that the commands compile, named by objects; `scratch` is for their bitcode.
+
+    Raises:
+        InputError: the file is wrong, or there is no clang.
+    """
+    commands = read_commands(file)
+    kept = {each.output or each.source: each for each in commands}
+    base = os.path.commonpath([each.directory for each in commands]) if commands else "/"
+    rows = [(inside(os.path.relpath(place, base)), command) for place, command in kept.items()]
+    with ThreadPoolExecutor(jobs) as pool:
+        drafts = list(pool.map(lambda row: _draft(scratch / str(row[0]), *row[1]), enumerate(rows)))
+    units = {unit.name: unit for each in drafts for unit in each.units}
+    return CorpusDraft(list(units.values()), problems=[line for each in drafts for line in each.problems])
+
+
+def _draft(scratch: Path, name: str, command: CompileCommand) -> CorpusDraft:
+    if _has_bitcode(command.output):
+        return draft_embedded([(name, Path(command.output))], command.directory)
+    try:
+        return CorpusDraft(_units(scratch, name, command))
+    except CompilationError as error:
+        return CorpusDraft([], problems=[f"{name}: {error}"])
+
+
+def _has_bitcode(output: str) -> bool:
+    try:
+        return b".llvmbc\0" in read_regular(output) if output else False
+    except OSError:
+        return False
+
+
+def _units(scratch: Path, name: str, command: CompileCommand) -> list[UnitDraft]:
+    clang = f"clang++-{MAJOR}" if command.is_cxx else f"clang-{MAJOR}"
+    compiler = shutil.which(clang)
+    if compiler is None:
+        raise InputError(
+            f"corpus: expected {clang} on the PATH, got none; sudo apt-get install clang-{MAJOR}"
+        )
+    front_end = FrontEnd(compiler, command.directory, os.environ)
+    units = []
+    for number, job in enumerate(front_end.jobs([clang, *command.arguments])):
+        path = scratch.with_suffix(f".{number}.bc")
+        write_file(str(path), front_end.bitcode(job))
+        origin = UnitOrigin(
+            "",
+            "c++" if job.is_cxx else "c",
+            "",
+            command.source,
+            command.words,
+            command.directory,
+            command.output,
+        )
+        arguments = job.recorded
+        units.append(
+            UnitDraft(
+                f"{name}.{number + 1}" if number else name,
+                partial(read_regular, path),
+                lambda _, arguments=arguments: arguments,  # type: ignore[misc]
+                origin,
+            )
+        )
+    return units
+
+
+def _plain(word: str) -> str:
+    """The name of a compiler without path, version and target."""
+    name = os.path.basename(word).rstrip("0123456789.").rstrip("-")
+    return name.rsplit("-", 1)[-1]

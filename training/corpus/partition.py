@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Splits a corpus by programs into parts for training, validation and test.
+
+Programs that share modules, or that a file of families names together, come into the same part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tomllib
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.errors import InputError
+from passpilot.plugin.files import read_regular
+from passpilot.training.corpus.layout import Corpus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+PARTS: Final = ("train", "validation", "test")
+SHARES: Final = (0.7, 0.15, 0.15)
+"""How many of the programs come into the parts, by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusPart:
+    """A part: its name, and the programs in it with their modules."""
+
+    name: str
+    programs: Mapping[str, tuple[str, ...]]
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules of all programs."""
+        return tuple(dict.fromkeys(name for each in self.programs.values() for name in each))
+
+
+@dataclass(frozen=True, slots=True)
+class SplitFile:
+    """A TOML file about a split: families of programs, and parts that are fixed by name."""
+
+    families: Mapping[str, tuple[str, ...]]
+    parts: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def read(cls, path: str) -> SplitFile:
+        """Read a file with the tables `families` (names to programs) and `parts` (train, validation, test).
+
+        Raises:
+            InputError: the file cannot be read, or is wrong.
+        """
+        try:
+            value = tomllib.loads(read_regular(path).decode())
+        except OSError as error:
+            raise InputError(f"{path}: expected a TOML file, got: {error.strerror}") from error
+        except ValueError as error:
+            raise InputError(f"{path}: expected TOML, got other text: {error}") from error
+        if unknown := sorted(value.keys() - {"families", "parts"}):
+            raise InputError(f"{path}: expected tables families and parts, got {unknown[0]!r}")
+        parts = _table(path, value, "parts")
+        if unknown := [name for name in parts if name not in PARTS]:
+            raise InputError(f"{path}: parts: expected {', '.join(PARTS)}, got {unknown[0]!r}")
+        counts = Counter(name for names in parts.values() for name in names)
+        if twice := [name for name, count in counts.items() if count > 1]:
+            raise InputError(f"{path}: parts: expected every program once, got {twice[0]!r} again")
+        return cls(_table(path, value, "families"), parts)
+
+
+def _table(path: str, value: Mapping[str, object], name: str) -> dict[str, tuple[str, ...]]:
+    table = value.get(name, {})
+    if not isinstance(table, dict) or not all(
+        isinstance(row, list) and all(isinstance(each, str) for each in row) for row in table.values()
+    ):
+        raise InputError(f"{path}: {name}: expected a table of arrays of programs, got another value")
+    return {key: tuple(row) for key, row in table.items()}
+
+
+def programs_of(corpus: Corpus) -> dict[str, tuple[str, ...]]:
+    """The programs with their modules. A module without a program belongs to that of its first folder."""
+    programs = {each.name: each.modules for each in corpus.programs}
+    known = {name for modules in programs.values() for name in modules}
+    for name in corpus.units:
+        if name not in known:
+            first = name.partition("/")[0]
+            programs[first] = (*programs.get(first, ()), name)
+    return programs
+
+
+def partition(
+    corpus: Corpus, seed: int, shares: Sequence[float] = SHARES, file: SplitFile | None = None
+) -> list[CorpusPart]:
+    """The parts of a corpus, the same ones for the same seed.
+
+    Raises:
+        InputError: the file puts a family into two parts.
+    """
+    programs = programs_of(corpus)
+    file = file or SplitFile({}, {})
+    groups = _groups(programs, file.families.values())
+    fixed = {name: part for part, names in file.parts.items() for name in names}
+    chosen: dict[str, list[str]] = {part: [] for part in PARTS}
+    free: list[list[str]] = []
+    for group in groups:
+        parts = {fixed[name] for name in group if name in fixed}
+        if len(parts) > 1:
+            first, second = sorted(parts)
+            got = f"{', '.join(group)} in {first} and {second}"
+            raise InputError(f"corpus split: expected a family in one part, got {got}")
+        if parts:
+            chosen[parts.pop()] += group
+        else:
+            free.append(group)
+    free.sort(key=lambda group: hashlib.sha256(f"{seed}:{group[0]}".encode()).digest())
+    wanted = {part: share for part, share in zip(PARTS, shares, strict=True) if share}
+    for group in free:
+        emptiest = min(wanted, key=lambda part: len(chosen[part]) / wanted[part])
+        chosen[emptiest] += group
+    return [CorpusPart(part, {name: programs[name] for name in sorted(chosen[part])}) for part in PARTS]
+
+
+def _groups(programs: Mapping[str, tuple[str, ...]], families: Iterable[Sequence[str]]) -> list[list[str]]:
+    """The programs that belong together, in order."""
+    leader = {name: name for name in programs}
+
+    def find(name: str) -> str:
+        while leader[name] != name:
+            leader[name] = name = leader[leader[name]]
+        return name
+
+    by_module: dict[str, str] = {}
+    pairs = [
+        (name, by_module.setdefault(module, name)) for name, modules in programs.items() for module in modules
+    ]
+    for family in families:
+        known = [name for name in family if name in programs]
+        pairs += [(name, known[0]) for name in known]
+    for one, other in pairs:
+        first, second = sorted((find(one), find(other)))
+        leader[second] = first
+    groups: dict[str, list[str]] = {}
+    for name in sorted(programs):
+        groups.setdefault(find(name), []).append(name)
+    return list(groups.values())
+
+
+def unknown_programs(corpus: Corpus, file: SplitFile) -> list[str]:
+    """The names in a file that are no programs of the corpus."""
+    known = programs_of(corpus)
+    named = [name for table in (file.families, file.parts) for names in table.values() for name in names]
+    return [name for name in dict.fromkeys(named) if name not in known]
+
+
+def write_parts(corpus: Corpus, parts: Iterable[CorpusPart], folder: str) -> None:
+    """Write every part as a corpus in `folder`, under its name.
+
+    Raises:
+        InputError: a file cannot be read or written.
+    """
+    for part in parts:
+        names = set(part.modules)
+        facts = replace(
+            corpus.facts,
+            origins={name: each for name, each in corpus.facts.origins.items() if name in names},
+            duplicates={name: kept for name, kept in corpus.facts.duplicates.items() if kept in names},
+        )
+        programs = [each for each in corpus.programs if each.name in part.programs]
+        units = {name: unit for name, unit in corpus.units.items() if name in names}
+        Corpus(Path(os.path.join(folder, part.name)), units, programs, facts, corpus.override).write()

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What is in a corpus: units, functions, calls and bytes of every program, and of all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from passpilot.plugin.errors import Error
+from passpilot.plugin.files import read_regular
+from passpilot.training.corpus.inspection import inspect_all
+from passpilot.training.corpus.partition import programs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from passpilot.training.corpus.inspection import ModuleFacts
+    from passpilot.training.corpus.layout import Corpus, CorpusUnit
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusRow:
+    """The numbers of one program, or of all."""
+
+    name: str
+    languages: tuple[str, ...]
+    levels: tuple[str, ...]
+    units: int
+    functions: int
+    """Definitions."""
+    calls: int
+    """Calls of functions that the same module defines."""
+    bitcode: int
+    """Bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusStatistics:
+    """The numbers of a corpus.
+
+    Attributes:
+        rows: one for every program; a unit of two programs counts in both.
+        total: of all units.
+        duplicates: how many units were dropped as duplicates.
+        compiler: what made the modules.
+        target: their target triple.
+        problems: a line for every unit that cannot be read.
+    """
+
+    rows: tuple[CorpusRow, ...]
+    total: CorpusRow
+    duplicates: int
+    compiler: str
+    target: str
+    problems: tuple[str, ...]
+
+
+def statistics_of(corpus: Corpus) -> CorpusStatistics:
+    """Read all modules of a corpus and count."""
+    units = list(corpus.units.values())
+    found = dict(zip(corpus.units, inspect_all([(each.name, _reader(each)) for each in units]), strict=True))
+    facts = {name: each for name, each in found.items() if not isinstance(each, Error)}
+    compilers = [each.compiler for each in facts.values() if each.compiler]
+    targets = [each.triple for each in facts.values()]
+    return CorpusStatistics(
+        tuple(_row(corpus, name, modules, facts) for name, modules in programs_of(corpus).items()),
+        _row(corpus, "all", tuple(corpus.units), facts),
+        len(corpus.facts.duplicates),
+        corpus.facts.compiler or next(iter(compilers), "unknown"),
+        corpus.facts.target or next(iter(targets), "unknown"),
+        tuple(str(each) for each in found.values() if isinstance(each, Error)),
+    )
+
+
+def _reader(unit: CorpusUnit) -> Callable[[], bytes]:
+    return lambda: read_regular(unit.bitcode)
+
+
+def _row(corpus: Corpus, name: str, modules: tuple[str, ...], facts: dict[str, ModuleFacts]) -> CorpusRow:
+    known = [each for each in modules if each in facts]
+    return CorpusRow(
+        name,
+        tuple(sorted({_language(corpus, each, facts[each]) for each in known})),
+        tuple(sorted({corpus.units[each].level for each in known})),
+        len(known),
+        sum(facts[each].functions for each in known),
+        sum(facts[each].calls for each in known),
+        sum(corpus.units[each].bitcode.stat().st_size for each in known),
+    )
+
+
+def _language(corpus: Corpus, name: str, facts: ModuleFacts) -> str:
+    """That of the unit's origin, or else of its source's name."""
+    origin = corpus.facts.origins.get(name)
+    if origin and origin.language:
+        return origin.language
+    end = facts.source.rpartition(".")[2]
+    return "c" if end == "c" else "c++" if end in ("cpp", "cc", "cxx", "C") else "other"
