@@ -41,10 +41,8 @@ def single_module(path: str, pipeline: str, reward: RewardText) -> TunedProgram:
     return TunedProgram(path, units, reward.measure(units, object_sizes))
 
 
-def linked_program(
-    corpus: Corpus, program: CorpusProgram, pipeline: str, reward: RewardText
-) -> TunedProgram:
-    """A program of a corpus, whose size is that of the executable; units keep their levels without `pipeline`.
+def linked_program(corpus: Corpus, program: CorpusProgram, pipeline: str, reward: RewardText) -> TunedProgram:
+    """A program of a corpus, whose size is that of the executable; a unit keeps its level without `pipeline`.
 
     Raises:
         InputError: a unit cannot be read, or is not optimized.
