@@ -209,6 +209,34 @@ def test_fallbacks_are_logged_as_what_was_done(program: Path, log: Path) -> None
         assert compiled(program, replay) == first
 
 
+def test_after_a_custom_feature_that_fails_the_others_are_not_computed(program: Path, log: Path) -> None:
+    """Neither is in the log of that decision: both are zero."""
+    computed: list[int] = []
+
+    @feature("int64[1]")
+    def fails_at_the_second(call: _core.CallSite) -> int:
+        if call.ordinal == 1:
+            raise ValueError("no idea")
+        return 7
+
+    @feature("int64[1]")
+    def behind_it(call: _core.CallSite) -> int:
+        computed.append(call.ordinal)
+        return 8
+
+    try:
+        with pytest.warns(PasspilotWarning, match="fell back"):
+            compiled(program, InlineAdvisor(lambda _: False, log=str(log), on_error="default"))
+    finally:
+        unregister("fails_at_the_second")
+        unregister("behind_it")
+    arrays = read_log(log).to_arrays(["fails_at_the_second", "behind_it"])
+    assert 1 not in computed
+    assert computed[:2] == [0, 2]
+    for name, usual in (("fails_at_the_second", 7), ("behind_it", 8)):
+        assert arrays[name][:3, 0].tolist() == [usual, 0, usual]
+
+
 def test_a_custom_feature_is_logged_of_its_own_decision(program: Path, log: Path, custom: None) -> None:
     """Where nobody is asked, too: after a failure, and over the size budget."""
     decisions: list[tuple[int, list[list[float]]]] = []

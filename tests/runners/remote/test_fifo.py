@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from passpilot.plugin.errors import PeerError
-from passpilot.runners.remote.fifo import Listener, connect, join
+from passpilot.runners.remote.fifo import FifoChannel, Listener, connect, join
 from tests.command import GENEROUS
 
 NOBODY: Final = 65534
@@ -106,3 +106,19 @@ def test_a_server_that_cannot_remove_another_users_fifo(name: str, shared: Path)
         os.seteuid(0)
     assert os.listdir(folder) == [name]
     assert stat.S_ISFIFO((folder / name).stat().st_mode)
+
+
+@pytest.mark.timeout(60)
+def test_a_peer_that_does_not_read_is_noticed_in_time() -> None:
+    """More than a FIFO holds: the writer waits until the deadline, and no longer."""
+    (answers, answering), (unread, questions) = os.pipe(), os.pipe()
+    os.set_blocking(questions, False)
+    channel = FifoChannel("model at x", answers, questions, answering)
+    try:
+        began = time.monotonic()
+        with pytest.raises(PeerError, match="^model at x: expected it to read a question"):
+            channel.write(bytes(1 << 21), began + 0.2, "a question")
+        assert 0.2 <= time.monotonic() - began < GENEROUS
+    finally:
+        channel.close()
+        os.close(unread)
