@@ -202,7 +202,9 @@ PASS_POINTS: Final[Mapping[str, str]] = {
     "advised-function-pipeline": "llvm.phases:FUNCTION_TABLE",
     "advised-pipeline": "llvm.phases:MODULE_TABLE",
     "advised-size": "llvm.size:TABLE",
+    "advised-slp": "llvm.slp:TABLE",
     "advised-unroll": "llvm.unroll:TABLE",
+    "advised-vectorize": "llvm.vectorize:TABLE",
     "mlir-inline": "mlir.inline:TABLE",
     "mlir-tile": "mlir.tile:TABLE",
 }

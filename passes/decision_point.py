@@ -117,6 +117,11 @@ class DecisionPoint(Generic[Answer]):
         """The point as runners see it."""
         return self._table.point()
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether this compilation has an advisor for the point; if not, the default decides."""
+        return isinstance(ASKED.get().get(self.name), PointAdvisor)
+
     def ask(self, values: Values, site: object = None) -> Answer:
         """The decision: the advisor's of this compilation, or the default's without an advisor.
 

@@ -1312,6 +1312,11 @@ class Function(GlobalValue):
     def run(self, pipeline: str) -> bool:
         """Runs LLVM's function passes on it; returns whether any changed it."""
 
+    def skip(self, pass_name: str) -> None:
+        """
+        Lets LLVM skip one of its function passes on it, such as "slp-vectorizer", for the rest of the compilation. Passes that LLVM requires run all the same.
+        """
+
     def add_attribute(self, text: str) -> None:
         """
         Adds one attribute in assembly syntax: "noinline", "\\"key\\"=\\"value\\"".
@@ -1711,6 +1716,12 @@ class Loop:
         """LLVM's expression for trip count - 1, if it has one."""
 
     @property
+    def vectorization(self) -> Vectorization | None:
+        """
+        What LLVM's vectorizer knows of an innermost loop; None if it cannot vectorize it.
+        """
+
+    @property
     def metadata(self) -> tuple[object, ...] | None:
         """The llvm.loop node: itself as `...`, then its properties."""
 
@@ -1719,6 +1730,95 @@ class Loop:
     def __eq__(self, other: object) -> bool: ...
 
     def __hash__(self) -> int: ...
+
+class Vectorization:
+    """What LLVM's vectorizer knows of a loop."""
+
+    @property
+    def width(self) -> int:
+        """The vectorization factor that LLVM would choose; 1 for none."""
+
+    @property
+    def interleave(self) -> int:
+        """The interleave count that LLVM would choose; 1 for none."""
+
+    @property
+    def is_exact(self) -> bool:
+        """
+        Whether a width above 1 may change results: floating-point operations would be done in another order.
+        """
+
+    @property
+    def safe_bits(self) -> int | None:
+        """
+        The largest vector that dependences between iterations allow, in bits; None for any.
+        """
+
+    @property
+    def register_bits(self) -> int:
+        """The size of the target's vector registers; 0 if it has none."""
+
+    @property
+    def narrowest_bits(self) -> int:
+        """The narrowest type of loads, stores and reductions, in bits."""
+
+    @property
+    def widest_bits(self) -> int:
+        """The widest type of loads, stores and reductions, in bits."""
+
+    @property
+    def inductions(self) -> int:
+        """Induction variables."""
+
+    @property
+    def reductions(self) -> int:
+        """Values such as sums and maxima."""
+
+    @property
+    def recurrences(self) -> int:
+        """Values that an iteration takes from the one before."""
+
+    @property
+    def pointer_checks(self) -> int:
+        """Pairs of pointers to compare before the loop."""
+
+    @property
+    def assumptions(self) -> int:
+        """Other conditions to check before the loop."""
+
+    @property
+    def masked_blocks(self) -> int:
+        """Blocks that run in some iterations only."""
+
+    @property
+    def early_exit(self) -> bool:
+        """Whether data decide when the loop ends."""
+
+    @property
+    def consecutive(self) -> int:
+        """Loads and stores whose address goes up by their size."""
+
+    @property
+    def reversed(self) -> int:
+        """Loads and stores whose address goes down by their size."""
+
+    @property
+    def strided(self) -> int:
+        """Loads and stores whose address changes by another constant."""
+
+    @property
+    def invariant(self) -> int:
+        """Loads and stores whose address does not change."""
+
+    @property
+    def irregular(self) -> int:
+        """Loads and stores whose address changes in another way."""
+
+    @property
+    def bytes(self) -> int:
+        """
+        How far all addresses together move per iteration, in bytes; irregular ones count with their size.
+        """
 
 class IRBuilder:
     """Inserts instructions before a given one, with its debug location."""
@@ -1763,6 +1863,8 @@ class IR2VecVocabulary:
     def __init__(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
 
     def embed(self, function: Function, flow_aware: bool) -> list[float]: ...
+
+    def embed_loop(self, loop: Loop, flow_aware: bool) -> list[float]: ...
 
     def embed_module(self, module: Module, flow_aware: bool) -> list[float]: ...
 

@@ -25,6 +25,7 @@ from passpilot.plugin._core import (
     SourceLocation,
     Type,
     Value,
+    Vectorization,
 )
 from passpilot.plugin.public import publish
 
@@ -46,6 +47,7 @@ __all__ = [
     "SourceLocation",
     "Type",
     "Value",
+    "Vectorization",
 ]
 
 

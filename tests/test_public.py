@@ -41,7 +41,18 @@ CLASSES: Final = [
     "TensorSpec",
     "Vocabulary",
 ]
-CONSTANTS: Final = ["DO_NOT_EVICT", "MLIR_INLINE", "MLIR_TILE", "SIZE", "TILE_SIZES", "UNROLL", "__version__"]
+CONSTANTS: Final = [
+    "DO_NOT_EVICT",
+    "MLIR_INLINE",
+    "MLIR_TILE",
+    "SIZE",
+    "SLP",
+    "TILE_SIZES",
+    "UNROLL",
+    "VECTORIZE",
+    "VECTOR_PLANS",
+    "__version__",
+]
 FUNCTIONS: Final = [
     "call_graph",
     "check_runner",

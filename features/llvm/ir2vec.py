@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Vocabulary`: LLVM's own IR2Vec embeddings of functions and modules, as feature tensors.
+"""`Vocabulary`: LLVM's own IR2Vec embeddings of functions, loops and modules, as feature tensors.
 
 File format: the JSON file of LLVM's ``-ir2vec-vocab-path``, with the sections ``Opcodes``, ``Types`` and
 ``Arguments``. A section maps entities to vectors, ``"Add": [0.1, ...]``, all of one length. As in LLVM,
@@ -19,7 +19,7 @@ import numpy as np
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError, UsageError
-from passpilot.plugin.ir import Function, ModuleIR
+from passpilot.plugin.ir import Function, Loop, ModuleIR
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,11 +59,13 @@ class Vocabulary:
         """The spec ``float32[dimension]`` of an embedding, for a decision point's features."""
         return TensorSpec(name, "float32", (self.dimension,))
 
-    def embed(self, unit: Function | ModuleIR, kind: Kind = "symbolic") -> NDArray[np.float32]:
-        """The embedding of a function, or of a module, the sum over its functions: ``float32[dimension]``.
+    def embed(self, unit: Function | Loop | ModuleIR, kind: Kind = "symbolic") -> NDArray[np.float32]:
+        """The embedding ``float32[dimension]`` of a function.
+
+        That of a module is the sum over its functions, that of a loop the sum over its blocks.
 
         Args:
-            unit: a module, or a function with a body.
+            unit: a module, a loop, or a function with a body.
             kind: LLVM's ``-ir2vec-kind``: with ``flow-aware``, operands stand for what computes them.
 
         Raises:
@@ -75,6 +77,8 @@ class Vocabulary:
         flow_aware = kind == "flow-aware"
         if isinstance(unit, ModuleIR):
             vector = self._core.embed_module(unit._core, flow_aware)
+        elif isinstance(unit, Loop):
+            vector = self._core.embed_loop(unit, flow_aware)
         else:
             vector = self._core.embed(unit, flow_aware)
         return np.array(vector, np.float32)

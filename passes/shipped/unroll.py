@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Final
 from passpilot.features.llvm.unroll import FACTORS, TABLE, observe
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.passes.python.api import PreservedAnalyses, function_pass
+from passpilot.passes.shipped.hints import add_hints, has_hint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from passpilot.plugin.ir import Function, Loop
+    from passpilot.plugin.ir import Function
 
 UNROLL: Final = DecisionPoint[int].of(TABLE, lambda _: FACTORS.index(0))
 """The decision: an index into `FACTORS`."""
@@ -32,22 +31,12 @@ class AdvisedUnroll:
 
     def run(self, function: Function) -> PreservedAnalyses:
         """Ask about each innermost loop for which the source does not set a factor."""
-        asked = [loop for loop in function.loops if not (loop.subloops or _is_decided(_hints(loop)))]
+        asked = [loop for loop in function.loops if not (loop.subloops or has_hint(loop, _PREFIX))]
         choices = UNROLL.ask_all(map(observe, asked), asked)
         for loop, choice in zip(asked, choices, strict=True):
             if factor := FACTORS[choice]:
-                loop.set_metadata((*_hints(loop), _hint(factor)))
+                add_hints(loop, _hint(factor))
         return PreservedAnalyses.cfg() if any(choices) else PreservedAnalyses.all()
-
-
-def _hints(loop: Loop) -> tuple[object, ...]:
-    return loop.metadata or (...,)
-
-
-def _is_decided(hints: Iterable[object]) -> bool:
-    """Whether the loop's metadata already mentions unrolling, for instance by ``#pragma unroll``."""
-    words = (hint[0] for hint in hints if isinstance(hint, tuple) and hint)
-    return any(isinstance(word, str) and word.startswith(_PREFIX) for word in words)
 
 
 def _hint(factor: int) -> tuple[object, ...]:

@@ -45,6 +45,7 @@ NB_MODULE(_core, M) {
   bindInstruction(M);
   bindCall(M);
   bindLoop(M);
+  bindVectorization(M);
   bindBuilder(M);
   bindIR2Vec(M);
 }

@@ -4,6 +4,7 @@
 #include "ir.h"
 
 #include "../hosted/ir2vec.h"
+#include "llvm/Analysis/LoopInfo.h"
 
 namespace passpilot {
 
@@ -30,6 +31,12 @@ void bindIR2Vec(nb::module_ &M) {
   nb::class_<IR2VecVocabulary>(M, "IR2VecVocabulary")
       .def("__init__", &make, nb::arg("rows"))
       .def("embed", &embedFunction, nb::arg("function"), nb::arg("flow_aware"))
+      .def(
+          "embed_loop",
+          [](const IR2VecVocabulary &V, const LoopRef &R, bool FlowAware) {
+            return V.embed(R.loop().getBlocks(), FlowAware);
+          },
+          nb::arg("loop"), nb::arg("flow_aware"))
       .def(
           "embed_module",
           [](const IR2VecVocabulary &V, HostedModule &H, bool FlowAware) {

@@ -4,6 +4,7 @@
 #include "ir.h"
 
 #include "../hosted/analyses.h"
+#include "../hosted/vectorization.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ScalarEvolution.h"
 
@@ -75,6 +76,11 @@ static nb::object backedgeTakenCountOf(const LoopRef &R) {
   llvm::raw_string_ostream OS(Text);
   S->print(OS);
   return text(Text);
+}
+
+static std::optional<VectorizableLoop> vectorizationOfLoop(const LoopRef &R) {
+  const VectorizableLoop *Found = vectorizationOf(*R.O.H, R.loop());
+  return Found ? std::optional(*Found) : std::nullopt;
 }
 
 static bool equals(const LoopRef &A, nb::handle Other) {
@@ -161,6 +167,11 @@ void bindLoop(nb::module_ &M) {
       .def_prop_ro("backedge_taken_count", &backedgeTakenCountOf,
                    nb::sig("def backedge_taken_count(self) -> str | None"),
                    "LLVM's expression for trip count - 1, if it has one.")
+      .def_prop_ro(
+          "vectorization", &vectorizationOfLoop,
+          nb::sig("def vectorization(self) -> Vectorization | None"),
+          "What LLVM's vectorizer knows of an innermost loop; None if it "
+          "cannot vectorize it.")
       .def_prop_ro(
           "metadata",
           [](LoopRef &R) { return metadataOf(R.O, R.loop().getLoopID()); },

@@ -91,6 +91,15 @@ void bindFunctionMutations(nb::class_<FunctionRef, GlobalRef> &C) {
        nb::arg("pipeline"),
        "Runs LLVM's function passes on it; returns whether any changed it.")
       .def(
+          "skip",
+          [](FunctionRef &R, const std::string &Name) {
+            skipPass(*R.O.H, of(R), Name);
+          },
+          nb::arg("pass_name"),
+          "Lets LLVM skip one of its function passes on it, such as "
+          "\"slp-vectorizer\", for the rest of the compilation. Passes that "
+          "LLVM requires run all the same.")
+      .def(
           "add_attribute",
           [](FunctionRef &R, const std::string &Text) {
             addAttribute(*R.O.H, of(R), OfFunction, Text);

@@ -8,6 +8,7 @@
 #include "module.h"
 #include "setup.h"
 #include "target.h"
+#include "vectorization.h"
 
 #include "llvm/Analysis/AssumptionCache.h"
 #include "llvm/Analysis/BlockFrequencyInfo.h"
@@ -43,6 +44,7 @@ public:
   explicit OwnAnalyses(Module &M)
       : TM(machineFor(M)), TLII(M.getTargetTriple()), PB(TM.get()) {
     FAM.registerPass([&] { return TargetLibraryAnalysis(TLII); });
+    FAM.registerPass([&] { return VectorizationAnalysis(this->TM.get()); });
     PB.registerModuleAnalyses(MAM);
     PB.registerCGSCCAnalyses(CGAM);
     PB.registerFunctionAnalyses(FAM);
@@ -223,6 +225,14 @@ AliasResult aliasOf(HostedModule &H, Function &F, Value &A,
 InstructionCost costOf(HostedModule &H, Instruction &I,
                        TargetTransformInfo::TargetCostKind Kind) {
   return targetOf(H, *I.getFunction()).getInstructionCost(&I, Kind);
+}
+
+const VectorizableLoop *vectorizationOf(HostedModule &H, Loop &L) {
+  Function &F = *L.getHeader()->getParent();
+  const VectorizableLoops &All =
+      analysesOf(H, F).getResult<VectorizationAnalysis>(F);
+  const auto Found = All.find(L.getHeader());
+  return Found == All.end() ? nullptr : &Found->second;
 }
 
 std::map<std::string, int64_t> propertiesOf(HostedModule &H, Function &F) {

@@ -64,6 +64,17 @@ std::vector<double> IR2VecVocabulary::embed(const Function &F,
       .getData();
 }
 
+std::vector<double> IR2VecVocabulary::embed(ArrayRef<BasicBlock *> Blocks,
+                                            bool FlowAware) const {
+  const auto Kind = FlowAware ? IR2VecKind::FlowAware : IR2VecKind::Symbolic;
+  const auto Embedder =
+      ir2vec::Embedder::create(Kind, *Blocks.front()->getParent(), Vocabulary);
+  Embedding Sum(Vocabulary.getDimension());
+  for (const BasicBlock *B : Blocks)
+    Sum += Embedder->getBBVector(*B);
+  return Sum.getData();
+}
+
 std::vector<double> IR2VecVocabulary::embed(const Module &M,
                                             bool FlowAware) const {
   Embedding Sum(Vocabulary.getDimension());

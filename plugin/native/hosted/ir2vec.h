@@ -26,6 +26,9 @@ public:
 
   /// The vector of a function, which must have a body.
   std::vector<double> embed(const llvm::Function &F, bool FlowAware) const;
+  /// The sum of the vectors of some blocks of one function.
+  std::vector<double> embed(llvm::ArrayRef<llvm::BasicBlock *> Blocks,
+                            bool FlowAware) const;
   /// The sum of the vectors of all functions with bodies.
   std::vector<double> embed(const llvm::Module &M, bool FlowAware) const;
 

@@ -55,6 +55,9 @@ std::string complaintAbout(const llvm::Function &F);
 /// null, on the module. Returns true if they changed something. Throws IRError,
 /// or CompilationError if the compilation shall end.
 bool runPipeline(HostedModule &H, llvm::Function *F, llvm::StringRef Text);
+/// Lets LLVM skip its pass \p Name on \p F for the rest of the compilation.
+/// Throws IRError.
+void skipPass(HostedModule &H, llvm::Function &F, llvm::StringRef Name);
 
 // Values and instructions.
 void replaceAllUses(HostedModule &H, llvm::Value &Old, llvm::Value &New);

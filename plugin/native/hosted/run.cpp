@@ -46,4 +46,17 @@ bool runPipeline(HostedModule &H, Function *F, StringRef Text) {
   throw IRError(Told);
 }
 
+void skipPass(HostedModule &H, Function &F, StringRef Name) {
+  const std::string Who =
+      "skip(\"" + Name.str() + "\") on function " + F.getName().str();
+  if (!H.Pass || !H.Pass->mayChange(F))
+    throw IRError(Who + ": expected a pass that may change the function, got " +
+                  (H.Pass ? "another" : "none"));
+  if (Error E = H.Pass->Passes->skip(F, Name))
+    throw IRError(Who +
+                  ": expected the name of one of LLVM's function "
+                  "passes, got: " +
+                  toString(std::move(E)));
+}
+
 } // namespace passpilot

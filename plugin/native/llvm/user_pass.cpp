@@ -248,10 +248,33 @@ static const std::vector<StringRef> Containers = {"PassManager", "PassAdaptor",
                                                   "DevirtSCCRepeatedPass",
                                                   "ModuleInlinerWrapperPass"};
 
-/// Maintains Running, and skips optional passes after a failure.
+Error UserPasses::skip(Function &F, StringRef Name) {
+  FunctionPassManager Trial;
+  if (Error E = Builder->parsePassPipeline(Trial, Name))
+    return E;
+  auto &[Handle, Names] = Skips[&F];
+  if (Handle != &F) // another function was at its address
+    Names.clear();
+  Handle = &F;
+  Names.insert(Name);
+  return Error::success();
+}
+
+bool UserPasses::skips(StringRef Pass, const Any &IR) const {
+  auto *F = any_cast<const Function *>(&IR);
+  const auto Found = F ? Skips.find(*F) : Skips.end();
+  return Found != Skips.end() && Found->second.first == *F &&
+         Found->second.second.contains(Pass);
+}
+
+/// Maintains Running, and skips passes: those in Skips, and all optional ones
+/// after a failure.
 void UserPasses::watch(PassInstrumentationCallbacks &PIC) {
-  PIC.registerShouldRunOptionalPassCallback(
-      [this](StringRef, const Any &) { return !Failure; });
+  PIC.registerShouldRunOptionalPassCallback([this, &PIC](StringRef Class,
+                                                         const Any &IR) {
+    return !Failure &&
+           (Skips.empty() || !skips(PIC.getPassNameForClassName(Class), IR));
+  });
   PIC.registerBeforeSkippedPassCallback([this](StringRef Name, const Any &IR) {
     const auto Unit = unitOf(IR);
     if (!Unit || !Unit->Function || !Unit->Function->hasOptNone())
@@ -333,6 +356,7 @@ std::string UserPasses::idle() const {
 
 void UserPasses::forgetFailure() {
   Failure.reset();
+  Skips.clear();
   for (UserPass &P : Passes)
     P.Runs = P.Skipped = 0;
 }

@@ -11,7 +11,10 @@
 #define PASSPILOT_LLVM_USER_PASS_H
 
 #include "pass_unit.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/IR/PassInstrumentation.h"
+#include "llvm/IR/ValueHandle.h"
 #include "llvm/Passes/PassBuilder.h"
 
 #include <deque>
@@ -94,12 +97,16 @@ public:
   llvm::Expected<bool> runText(const PassUnit &Unit, llvm::Function *F,
                                llvm::StringRef Text, bool Changed);
 
+  /// LLVM's optional function pass \p Name runs on \p F no more, until
+  /// forgetFailure(). The error says why \p Name is none.
+  llvm::Error skip(llvm::Function &F, llvm::StringRef Name);
+
   const std::optional<PassFailure> &failure() const { return Failure; }
   /// A warning of passes that LLVM skipped on all functions because they are
   /// optnone, as clang's -O0 marks them; empty if there are none.
   std::string idle() const;
   /// Call this when the pipeline moves on to another module; it also forgets
-  /// which passes have run.
+  /// which passes have run and which are to be skipped.
   void forgetFailure();
   /// Prepares for another compilation.
   void restart();
@@ -113,6 +120,9 @@ private:
   bool Watching = false;
   std::vector<bool> Running; ///< one entry per running pass: is it an SCC pass?
   std::optional<PassFailure> Failure;
+  /// The passes to skip by function; the handle shows whether it still lives.
+  llvm::DenseMap<const void *, std::pair<llvm::WeakVH, llvm::StringSet<>>>
+      Skips;
 
   template <typename PassManagerT> void registerParser(llvm::PassBuilder &PB);
   template <typename PassManagerT> void append(PassManagerT &PM, UserPass &P);
@@ -122,6 +132,7 @@ private:
   void resolve(llvm::StringRef Element);
   void addAll(llvm::PassInstrumentationCallbacks &PIC);
   void watch(llvm::PassInstrumentationCallbacks &PIC);
+  bool skips(llvm::StringRef Pass, const llvm::Any &IR) const;
   void verifyAfter(llvm::StringRef Pass, const PassUnit &Unit);
   llvm::LazyCallGraph *walked(llvm::Module &M) const;
 };

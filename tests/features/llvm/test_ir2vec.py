@@ -130,6 +130,33 @@ def test_sections_are_weighed_as_llvms_options_say(module: Module, tmp_path: Pat
     np.testing.assert_allclose(weighed, expected["g"], atol=0.0051)
 
 
+def test_an_embedding_of_a_loop_is_the_sum_over_its_blocks(tmp_path: Path) -> None:
+    text = """
+    define i32 @f(i32 %n) {
+      br label %loop
+    loop:
+      %i = phi i32 [ 0, %0 ], [ %j, %loop ]
+      %j = add i32 %i, 1
+      %done = icmp eq i32 %j, %n
+      br i1 %done, label %exit, label %loop
+    exit:
+      ret i32 %j
+    }
+    define i32 @rest(i32 %n) {
+      br label %exit
+    exit:
+      ret i32 %n
+    }
+    """
+    vocabulary = Vocabulary.read(written(tmp_path / "v.json", sections()))
+    module = Module.read(text.encode())
+    whole, rest = module.functions
+    (loop,) = whole.loops
+    expected = vocabulary.embed(whole) - vocabulary.embed(rest)
+    np.testing.assert_allclose(vocabulary.embed(loop), expected, rtol=1e-4)
+    assert not np.allclose(vocabulary.embed(loop, "flow-aware"), expected)
+
+
 def test_a_declaration_has_none(module: Module, tmp_path: Path) -> None:
     function = module.function("ext")
     assert function is not None

@@ -203,3 +203,23 @@ def test_a_function_pass_runs_nothing_on_another_function(module: Module, passes
 
     told = raising(passes, module, "function(ir-function)", body)
     assert 'run("instcombine") on function f: expected a pass that may change its blocks' in told
+
+
+def test_a_skipped_pass_runs_no_more_in_this_compilation(module: Module, passes: Passes) -> None:
+    def body(function: ir.Function) -> bool:
+        if function.name == "f":
+            function.skip("instcombine")
+        return False
+
+    text = "define i32 @NAME(i32 %x) {\n  %y = add i32 %x, 0\n  ret i32 %y\n}\n"
+    module = Module.read("".join(text.replace("NAME", name) for name in "fg").encode())
+    for pipeline, left in (("ir-function,instcombine,instcombine", [2, 1]), ("instcombine", [1, 1])):
+        passes(module, f"function({pipeline})", body)
+        assert [function.instruction_count for function in module.functions] == left
+
+
+def test_only_a_pass_of_llvm_can_be_skipped(module: Module, passes: Passes) -> None:
+    with pytest.raises(IRError, match=r"skip\(\"gvn\"\) on function f: expected a pass .*, got none"):
+        named(module, "f").skip("gvn")
+    told = raising(passes, module, "function(ir-function)", lambda unit: bool(unit.skip("slop")))
+    assert "expected the name of one of LLVM's function passes, got: unknown function pass 'slop'" in told
