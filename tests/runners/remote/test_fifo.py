@@ -116,7 +116,7 @@ def test_a_peer_that_does_not_read_is_noticed_in_time() -> None:
     channel = FifoChannel("model at x", answers, questions, answering)
     try:
         began = time.monotonic()
-        with pytest.raises(PeerError, match="^model at x: expected it to read a question"):
+        with pytest.raises(PeerError, match=r"^model at x: expected it to read a question"):
             channel.write(bytes(1 << 21), began + 0.2, "a question")
         assert 0.2 <= time.monotonic() - began < GENEROUS
     finally:

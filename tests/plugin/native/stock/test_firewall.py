@@ -123,7 +123,9 @@ def throwing(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", [*TOOLS, "mlir-opt"])
 def test_an_exception_ends_where_the_compiler_calls(name: str, throwing: Path, source: Path) -> None:
-    env = {"LD_PRELOAD": str(throwing), variable(name): "onnx:throws.onnx"}
+    first = os.environ.get("LD_PRELOAD", "")  # a sanitizer's runtime must come first
+    preloaded = f"{first} {throwing}".strip()
+    env = {"LD_PRELOAD": preloaded, variable(name): "onnx:throws.onnx"}
     done = failing(name, source, "onnx:throws.onnx", env)
     refused(done, "passpilot: expected no exception, got: no luck")
 
