@@ -178,7 +178,7 @@ class ProgramEvaluation:
                 failed.append(str(error))
         if failed:
             more = len(failed) - 1
-            self._fail(name, f"{failed[0]}{f' (and {more} more unit{"s" * (more > 1)})' if more else ''}")
+            self._fail(name, failed[0] + f" (and {more} more unit{'s' * (more > 1)})" * bool(more))
             return None
         result = self._results[name]
         result["objects"] = sum(each.text for each in made)
