@@ -172,7 +172,6 @@ def test_compile_commands_with_embedded_bitcode_as_mlgo_utils(here: Path) -> Non
 def test_compile_commands_without_objects_compile_the_sources(here: Path) -> None:
     (here / "a b.cpp").write_text("#ifndef X\n#error X\n#endif\nstruct S { S(); int x; }; S::S() : x(1) {}\n")
     (here / "wrong.c").write_text("int f(void) { return }\n")
-    at = {"directory": str(here)}
     commands(
         here,
         {
