@@ -15,6 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from passpilot.cli.options_table import options_of
 from passpilot.cli.outputs import prepare, quiet_pipe
 from passpilot.cli.parser import Parser, count_of, record
 from passpilot.cli.progress import progress
@@ -270,7 +271,8 @@ def _draft(options: ExtractOptions, source: tuple[str, str], scratch: Path) -> C
     if name == "recording":
         return draft_recording(value, os.path.abspath(options.root) if options.root else "")
     if name == "compile-commands":
-        return draft_commands(value, scratch, _jobs(options.jobs))
+        names = [row.name for row in options_of("cc")]
+        return draft_commands(value, scratch, _jobs(options.jobs), names)
     if name == "objects":
         return draft_objects(value)
     if name == "params":

@@ -3,6 +3,7 @@
 
     python -m tests.corpus.build                     all programs at Oz and O2
     python -m tests.corpus.build --only zstd --print  one program; prints where its linked bitcode is
+    python -m tests.corpus.build --more              the programs of more.toml, too, which no test needs
 
 Everything is kept in the user's cache and made once per content of its spec, drivers and compiler version.
 """
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.corpus.fetch import CorpusError, run, unpack
-from tests.corpus.programs import DRIVERS, LEVELS, Program, cache_home, programs
+from tests.corpus.programs import DRIVERS, LEVELS, Program, all_programs, cache_home, programs
 
 # What -fembed-bitcode=all would embed: the module as the front end leaves it.
 PREOPT: Final = ("-Xclang", "-disable-llvm-passes", "-c", "-emit-llvm", "-w")
@@ -43,6 +44,8 @@ def _toolchain() -> str:
 
 def _key(program: Program) -> str:
     digest = hashlib.sha256((_toolchain() + repr(program)).encode())
+    if program.part != "dev":
+        digest.update(repr((program.cxxflags, program.configured)).encode())
     for name in (*program.driver.sources, *program.driver.files, "gen.h"):
         digest.update((DRIVERS / name).read_bytes())
     return digest.hexdigest()
@@ -65,7 +68,7 @@ def is_built(program: Program) -> bool:
 def _compile(program: Program, source: str, level: str) -> Path:
     target = program.unit(source, level)
     partial = target.with_suffix(".partial")
-    flags = [f"-{level}", *PREOPT, *FIXED_CLOCK, *program.cflags, "-I_driver"]
+    flags = [f"-{level}", *PREOPT, *FIXED_CLOCK, *program.flags(source)]
     run([bindir() / "clang", *flags, source, "-o", partial], cwd=program.source)
     return partial.replace(target)
 
@@ -98,8 +101,11 @@ def _lock() -> Iterator[None]:
 
 
 def build(names: Iterable[str] | None = None) -> list[str]:
-    """Fetch and compile what is not built yet; the problems met, one text per program."""
-    wanted = [programs()[name] for name in names or programs()]
+    """Fetch and compile what is not built yet; the problems met, one text per program.
+
+    Without names, these are the programs of `spec.toml`.
+    """
+    wanted = [all_programs()[name] for name in names or programs()]
     if all(map(is_built, wanted)):
         return []
     with _lock(), ThreadPoolExecutor(JOBS) as fetchers, ThreadPoolExecutor(JOBS) as compilers:
@@ -119,11 +125,14 @@ def build(names: Iterable[str] | None = None) -> list[str]:
 def main() -> int:
     """Entry point of the command."""
     parser = argparse.ArgumentParser(description="Fetch and compile the programs of the corpus.")
-    parser.add_argument("--only", metavar="NAME,...", help="these programs; one of " + ", ".join(programs()))
+    parser.add_argument(
+        "--only", metavar="NAME,...", help="these programs; among " + ", ".join(all_programs())
+    )
+    parser.add_argument("--more", action="store_true", help="the programs of more.toml, too")
     parser.add_argument("--print", action="store_true", help="print the path of each linked program")
     args = parser.parse_args()
-    names = args.only.split(",") if args.only else list(programs())
-    unknown = [name for name in names if name not in programs()]
+    names = args.only.split(",") if args.only else list(all_programs() if args.more else programs())
+    unknown = [name for name in names if name not in all_programs()]
     if unknown:
         parser.error(f"unknown program {unknown[0]!r}")
     problems = build(names)
@@ -131,7 +140,7 @@ def main() -> int:
         print(f"corpus: {problem}", file=sys.stderr)
     if args.print:
         for name in names:
-            print(*(programs()[name].whole(level) for level in LEVELS), sep="\n")
+            print(*(all_programs()[name].whole(level) for level in LEVELS), sep="\n")
     return 1 if problems else 0
 
 

@@ -20,7 +20,7 @@ from passpilot.training.corpus.builder import CorpusDraft, UnitDraft, build_corp
 from passpilot.training.corpus.front_end import FrontEnd
 from passpilot.training.corpus.layout import CorpusProgram, ProgramRun, UnitOrigin
 from tests.corpus.build import FIXED_CLOCK, bindir, build
-from tests.corpus.programs import LEVELS, Program, programs
+from tests.corpus.programs import LEVELS, Program, all_programs, programs
 
 SECTIONS = ("-ffunction-sections", "-fdata-sections")
 
@@ -32,7 +32,7 @@ def export(folder: Path, names: list[str], level: str, *, sections: bool = False
         Error: the folder is there already, or cannot be written.
     """
     problems = build(names)
-    chosen = [programs()[name] for name in names]
+    chosen = [all_programs()[name] for name in names]
     flags = SECTIONS if sections else ()
     units = [_unit(each, source, level, flags) for each in chosen for source in each.sources()]
     draft = CorpusDraft(units, [_program(each) for each in chosen])
@@ -46,8 +46,7 @@ def _unit(program: Program, source: str, level: str, flags: tuple[str, ...]) -> 
         *flags,
         "-w",
         *FIXED_CLOCK,
-        *program.cflags,
-        "-I_driver",
+        *program.flags(source),
         "-c",
         source,
     )
@@ -85,11 +84,11 @@ def main() -> int:
     """Entry point of the command."""
     parser = argparse.ArgumentParser(description="Write programs of the corpus in MLGO's layout.")
     parser.add_argument("folder", type=Path, help="the folder to make")
-    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="among " + ", ".join(programs()))
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="among " + ", ".join(all_programs()))
     parser.add_argument("--level", choices=LEVELS, default="Oz")
     parser.add_argument("--sections", action="store_true", help="a section for every function and variable")
     args = parser.parse_args()
-    if unknown := [name for name in args.programs if name not in programs()]:
+    if unknown := [name for name in args.programs if name not in all_programs()]:
         parser.error(f"unknown program {unknown[0]!r}")
     try:
         problems = export(args.folder, args.programs or list(programs()), args.level, sections=args.sections)

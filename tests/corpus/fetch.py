@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.corpus.programs import DRIVERS, Origin, Program, cache_home
@@ -138,10 +139,28 @@ def unpack(program: Program) -> None:
             # Debian 12's Python has no filters; the archive is one whose hash we know.
             archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
             archive.extractall(temporary)
+        program.source.parent.mkdir(parents=True, exist_ok=True)
         (temporary / program.root).rename(program.source)
-        shutil.rmtree(temporary)
+        shutil.rmtree(temporary, ignore_errors=True)  # gone if the archive has no top folder
     drivers = program.source / "_driver"
     drivers.mkdir(exist_ok=True)
     for name in (*program.driver.sources, *program.driver.files, "gen.h"):
-        shutil.copy(DRIVERS / name, drivers / name)
+        shutil.copy(DRIVERS / name, drivers / Path(name).name)
+    for each in program.configured:
+        target = program.source / each.target
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(configured((program.source / each.source).read_text(), each.values))
     done.touch()
+
+
+def configured(template: str, values: Mapping[str, str]) -> str:
+    """What CMake's configure_file makes of a template: #cmakedefine, #cmakedefine01, @NAME@ and ${NAME}."""
+
+    def define(match: re.Match[str]) -> str:
+        name = match["name"]
+        if match["bit"]:
+            return f"#define {name} {int(name in values)}"
+        return f"#define {name}{match['rest']}" if name in values else f"/* #undef {name} */"
+
+    text = re.sub(r"(?m)^#cmakedefine(?P<bit>01)? (?P<name>\w+)(?P<rest>.*)$", define, template)
+    return re.sub(r"@(\w+)@|\$\{(\w+)\}", lambda match: values.get(match[1] or match[2], ""), text)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What `spec.toml` says, and where the results are kept."""
+"""What `spec.toml` and `more.toml` say, and where the results are kept."""
 
 from __future__ import annotations
 
 import fnmatch
 import os
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -43,6 +44,15 @@ class Driver:
 
 
 @dataclass(frozen=True, slots=True)
+class Configured:
+    """A header that CMake would make of a template: its place, and the values of the template's names."""
+
+    source: str
+    target: str
+    values: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """One program of the corpus. Paths are relative to the unpacked source, globs included."""
 
@@ -58,15 +68,25 @@ class Program:
     libs: tuple[str, ...]
     driver: Driver
     exclude: tuple[str, ...] = field(default=())
+    cxxflags: tuple[str, ...] = field(default=(), repr=False)
+    """Flags of C++ alone, in a program that has C, too."""
+    configured: tuple[Configured, ...] = field(default=(), repr=False)
+    part: Literal["dev", "more"] = field(default="dev", repr=False)
+    """The file that names it: `spec.toml` or `more.toml`."""
 
     @property
     def source(self) -> Path:
         """The unpacked source tree."""
-        return cache_home() / "dev" / "src" / self.name
+        return cache_home() / self.part / "src" / self.name
+
+    def flags(self, source: str) -> tuple[str, ...]:
+        """The compiler's flags for a translation unit, without the level."""
+        cxx = self.lang == "c++" and not source.endswith(".c")
+        return (*self.cflags, *(self.cxxflags if cxx else ()), "-I_driver")
 
     def bitcode(self, level: str) -> Path:
         """The directory of this program's bitcode files at one level."""
-        return cache_home() / "dev" / "bc" / self.name / level
+        return cache_home() / self.part / "bc" / self.name / level
 
     def whole(self, level: str) -> Path:
         """The linked program, everything but `main` internal."""
@@ -89,16 +109,33 @@ def _frozen(table: dict[str, object]) -> dict[str, object]:
     return {k: tuple(v) if isinstance(v, list) else v for k, v in table.items()}
 
 
-def _program(table: dict[str, object]) -> Program:
+def _program(table: dict[str, object], part: str) -> Program:
     fields = _frozen(table)
-    origin, driver = fields.pop("origin"), fields.pop("driver")
+    origin, driver, configured = fields.pop("origin"), fields.pop("driver"), fields.pop("configured", ())
     assert isinstance(origin, dict)
     assert isinstance(driver, dict)
-    return Program(origin=Origin(**origin), driver=Driver(**_frozen(driver)), **fields)  # type: ignore[arg-type]
+    assert isinstance(configured, tuple)
+    return Program(
+        origin=Origin(**origin),
+        driver=Driver(**_frozen(driver)),  # type: ignore[arg-type]
+        configured=tuple(Configured(**each) for each in configured),
+        part=part,  # type: ignore[arg-type]
+        **fields,  # type: ignore[arg-type]
+    )
+
+
+def _read(file: str, part: str) -> dict[str, Program]:
+    spec = tomllib.loads((HERE / file).read_text())
+    return {each.name: each for each in (_program(table, part) for table in spec["program"])}
 
 
 @cache
 def programs() -> dict[str, Program]:
-    """All programs by name, in the order of `spec.toml`."""
-    spec = tomllib.loads((HERE / "spec.toml").read_text())
-    return {p.name: p for p in map(_program, spec["program"])}
+    """The programs that tests use, by name, in the order of `spec.toml`."""
+    return _read("spec.toml", "dev")
+
+
+@cache
+def all_programs() -> dict[str, Program]:
+    """These and the programs of `more.toml`, which are fetched on demand."""
+    return {**programs(), **_read("more.toml", "more")}

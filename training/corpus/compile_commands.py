@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import CompilationError, InputError
 from passpilot.plugin.files import read_regular, write_file
@@ -24,6 +24,9 @@ from passpilot.training.corpus.embedded import draft_embedded, inside
 from passpilot.training.corpus.fields import JsonFields, read_json
 from passpilot.training.corpus.front_end import FrontEnd
 from passpilot.training.corpus.layout import UnitOrigin
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 COMPILERS: Final = ("clang", "clang++", "cc", "c++", "gcc", "g++")
 """How compilers' names end, without their versions."""
@@ -45,6 +48,11 @@ class CompileCommand:
             if _plain(word) in COMPILERS:
                 return self.words[number + 1 :]
         return self.words[1:]
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the compiler is `passpilot cc` or `passpilot c++`."""
+        return any(os.path.basename(word) == "passpilot" for word in self.words[:2])
 
     @property
     def is_cxx(self) -> bool:
@@ -83,8 +91,10 @@ def _entry(fields: JsonFields) -> CompileCommand:
     )
 
 
-def draft_commands(file: str, scratch: Path, jobs: int) -> CorpusDraft:
+def draft_commands(file: str, scratch: Path, jobs: int, options: Sequence[str] = ()) -> CorpusDraft:
     """A draft of all sources that the commands compile, named by objects; `scratch` is for their bitcode.
+
+    `options` are those of `passpilot cc`, which clang does not know.
 
     Raises:
         InputError: the file is wrong, or there is no clang.
@@ -94,16 +104,16 @@ def draft_commands(file: str, scratch: Path, jobs: int) -> CorpusDraft:
     base = os.path.commonpath([each.directory for each in commands]) if commands else "/"
     rows = [(inside(os.path.relpath(place, base)), command) for place, command in kept.items()]
     with ThreadPoolExecutor(jobs) as pool:
-        drafts = list(pool.map(lambda row: _draft(scratch / str(row[0]), *row[1]), enumerate(rows)))
+        drafts = list(pool.map(lambda row: _draft(scratch / str(row[0]), *row[1], options), enumerate(rows)))
     units = {unit.name: unit for each in drafts for unit in each.units}
     return CorpusDraft(list(units.values()), problems=[line for each in drafts for line in each.problems])
 
 
-def _draft(scratch: Path, name: str, command: CompileCommand) -> CorpusDraft:
+def _draft(scratch: Path, name: str, command: CompileCommand, options: Sequence[str]) -> CorpusDraft:
     if _has_bitcode(command.output):
         return draft_embedded([(name, Path(command.output))], command.directory)
     try:
-        return CorpusDraft(_units(scratch, name, command))
+        return CorpusDraft(_units(scratch, name, command, options))
     except CompilationError as error:
         return CorpusDraft([], problems=[f"{name}: {error}"])
 
@@ -115,7 +125,7 @@ def _has_bitcode(output: str) -> bool:
         return False
 
 
-def _units(scratch: Path, name: str, command: CompileCommand) -> list[UnitDraft]:
+def _units(scratch: Path, name: str, command: CompileCommand, options: Sequence[str]) -> list[UnitDraft]:
     clang = f"clang++-{MAJOR}" if command.is_cxx else f"clang-{MAJOR}"
     compiler = shutil.which(clang)
     if compiler is None:
@@ -123,8 +133,10 @@ def _units(scratch: Path, name: str, command: CompileCommand) -> list[UnitDraft]
             f"corpus: expected {clang} on the PATH, got none; sudo apt-get install clang-{MAJOR}"
         )
     front_end = FrontEnd(compiler, command.directory, os.environ)
+    ours = tuple(f"--{name}" for name in options) if command.is_ours else ()
+    arguments = [each for each in command.arguments if each.partition("=")[0] not in ours]
     units = []
-    for number, job in enumerate(front_end.jobs([clang, *command.arguments])):
+    for number, job in enumerate(front_end.jobs([clang, *arguments])):
         path = scratch.with_suffix(f".{number}.bc")
         write_file(str(path), front_end.bitcode(job))
         origin = UnitOrigin(
@@ -136,12 +148,12 @@ def _units(scratch: Path, name: str, command: CompileCommand) -> list[UnitDraft]
             command.directory,
             command.output,
         )
-        arguments = job.recorded
+        recorded = job.recorded
         units.append(
             UnitDraft(
                 f"{name}.{number + 1}" if number else name,
                 partial(read_regular, path),
-                lambda _, arguments=arguments: arguments,  # type: ignore[misc]
+                lambda _, recorded=recorded: recorded,  # type: ignore[misc]
                 origin,
             )
         )

@@ -176,6 +176,14 @@ def test_everything_else_is_python(arguments: tuple[str, ...], here: Path, prefi
     assert here == Path.cwd()
 
 
+def test_a_recording_is_never_passed_by(here: Path, prefix: Path) -> None:
+    folder = str(here / "recording")
+    python = str(prefix / "bin" / PYTHON)
+    for words in (("-c", "a.c"), ("a.o",), ("--inline=const:0", "-O2", "-c", "a.c")):
+        assert started(prefix, "cc", f"--record={folder}", *words)[0] == python
+        assert started(prefix, "c++", *words, PASSPILOT_RECORD=folder)[0] == python
+
+
 def test_python_is_found_on_the_path(prefix: Path, tmp_path: Path) -> None:
     """As after `pip install --user`, where no interpreter is beside the command."""
     shutil.copytree(prefix / "lib", tmp_path / "lib")

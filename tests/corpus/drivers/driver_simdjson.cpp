@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "gen_json.h"
+#include "simdjson.h"
+using namespace simdjson;
+static long walk(dom::element e, uint64_t &h) { long n = 1; switch (e.type()) { case dom::element_type::ARRAY: for (dom::element x : dom::array(e)) n += walk(x, h); break; case dom::element_type::OBJECT: for (auto x : dom::object(e)) { h = gen_hash(x.key.data(), x.key.size(), h); n += walk(x.value, h); } break; case dom::element_type::STRING: { std::string_view s = e.get_string(); h = gen_hash(s.data(), s.size(), h); break; } case dom::element_type::DOUBLE: { double d = e.get_double(); h = gen_hash(&d, 8, h); break; } case dom::element_type::INT64: h += (uint64_t)int64_t(e); break; default: h++; } return n; }
+int main() {
+  char *s = (char *)malloc(6u << 20); size_t n = gen_json(s, 4u << 20, 51); padded_string text(s, n);
+  for (auto implementation : get_available_implementations()) if (implementation->name() == "fallback" || implementation->name() == "westmere") { get_active_implementation() = implementation; dom::parser p; uint64_t h = 0; dom::element d; auto e = p.parse(text).get(d); if (e) { puts(error_message(e)); return 1; } printf("dom %ld %016llx\n", walk(d, h), (unsigned long long)h); std::string m = minify(d); printf("minify %zu %016llx\n", m.size(), (unsigned long long)gen_hash(m.data(), m.size(), 0)); printf("utf8 %d\n", validate_utf8(s, n));
+    for (const char *bad : {"[1,2", "{\"a\" 1}", "[\"\\ud800\"]", "[01]", "nul", "\"\xff\"", "[1e999]", "{\"a\":1,}", "", "[1] 2"}) { dom::element x; printf("%s; ", error_message(p.parse(padded_string(bad, strlen(bad))).get(x))); } printf("\n"); dom::element x; if (!p.parse(R"({"a":[{"b/c":[5,6]}]})"_padded).get(x)) printf("pointer %lld\n", (long long)int64_t(x.at_pointer("/a/0/b~1c/1"))); }
+  ondemand::parser o; ondemand::document d = o.iterate(text); long strings = 0, numbers = 0, objects = 0; for (auto v : d.get_array()) { ondemand::value x = v.value(); switch (ondemand::json_type(x.type())) { case ondemand::json_type::string: strings += (long)std::string_view(x.get_string()).size(); break; case ondemand::json_type::number: numbers += (long)double(x.get_double()) % 7; break; case ondemand::json_type::object: for (auto f : x.get_object()) objects += (long)std::string_view(f.unescaped_key()).size(); break; default: break; } } printf("ondemand %ld %ld %ld\n", strings, numbers, objects);
+  { dom::parser p; std::string lines; for (int i = 0; i < 3000; i++) lines += "{\"i\":" + std::to_string(i) + "}\n"; padded_string t(lines); long sum = 0; dom::document_stream st; if (!p.parse_many(t, 100000).get(st)) for (auto x : st) sum += (long)int64_t(x["i"]); printf("stream %ld\n", sum); }
+  free(s); return 0;
+}
