@@ -33,7 +33,7 @@ from passpilot.training.tuning.engine import LocalEngine  # noqa: E402
 from passpilot.training.tuning.recipes import POLICIES  # noqa: E402
 from passpilot.training.tuning.search import Search  # noqa: E402
 from passpilot.training.tuning.sizes import object_sizes  # noqa: E402
-from passpilot.training.tuning.unit import LLVMS_OWN, Choice, Compiled, Unit  # noqa: E402
+from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, Unit, UnitChoice  # noqa: E402
 from tests.corpus.programs import programs  # noqa: E402
 
 UNITS: Final = (
@@ -68,7 +68,7 @@ class Bench:
         self.spent = 0
         self.curve: Curve = []
 
-    def compile(self, choices: list[Choice]) -> Iterator[tuple[Compiled, float]]:
+    def compile(self, choices: list[UnitChoice]) -> Iterator[tuple[Compiled, float]]:
         """Compile choices while there is budget; leaves out those that fail."""
         choices = choices[: max(0, self.budget - self.spent)]
         for first in range(0, len(choices), JOBS):
@@ -88,7 +88,7 @@ class Bench:
         return self.spent < self.budget
 
 
-def flipped(compiled: Compiled, *calls: CallKey) -> Choice:
+def flipped(compiled: Compiled, *calls: CallKey) -> UnitChoice:
     """All decisions of a compilation, some of them flipped."""
     inline = {call: asked.inlined for call, asked in compiled.asked.items()}
     return replace(compiled.choice, inline={**inline, **{call: not inline[call] for call in calls}})
@@ -118,7 +118,7 @@ def flips(unit: Unit, budget: int) -> Curve:
 def local(unit: Unit, budget: int) -> Curve:
     """The published local search, from no inlining and from LLVM's decisions."""
     bench = Bench(unit, budget)
-    starts = list(bench.compile([LLVMS_OWN, Choice(policy=POLICIES[0])]))
+    starts = list(bench.compile([LLVMS_OWN, UnitChoice(policy=POLICIES[0])]))
     for base, size in starts:
         best, least = base, size
         while bench.left:

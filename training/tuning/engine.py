@@ -15,7 +15,7 @@ from passpilot.plugin.errors import Error
 from passpilot.plugin.files import write_file
 from passpilot.plugin.isolated import run_isolated_together
 from passpilot.training.tuning.decision_file import CallKey
-from passpilot.training.tuning.unit import Asked, Choice, Compiled
+from passpilot.training.tuning.unit import Asked, Compiled, UnitChoice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ class Engine(Protocol):
         ...
 
     def compile(
-        self, work: Sequence[tuple[int, Choice]], done: Done = lambda _number, _made: None
+        self, work: Sequence[tuple[int, UnitChoice]], done: Done = lambda _number, _made: None
     ) -> list[Compiled | Error]:
         """Compile every choice for the unit of its number; an error for one that fails or takes too long.
 
@@ -70,7 +70,7 @@ class LocalEngine:
         return 0.0
 
     def compile(
-        self, work: Sequence[tuple[int, Choice]], done: Done = lambda _number, _made: None
+        self, work: Sequence[tuple[int, UnitChoice]], done: Done = lambda _number, _made: None
     ) -> list[Compiled | Error]:
         """See `Engine`."""
         runs = [partial(self.units[number].compile, choice) for number, choice in work]
@@ -99,7 +99,7 @@ class KeepingEngine:
         return self.inner.jobs
 
     def compile(
-        self, work: Sequence[tuple[int, Choice]], done: Done = lambda _number, _made: None
+        self, work: Sequence[tuple[int, UnitChoice]], done: Done = lambda _number, _made: None
     ) -> list[Compiled | Error]:
         """See `Engine`."""
         paths = [os.path.join(self.folder, self._key(*each)) for each in work]
@@ -115,7 +115,7 @@ class KeepingEngine:
         made = iter(self.inner.compile([work[index] for index in missing], keep))
         return [next(made) if each is None else each for each in found]
 
-    def _key(self, number: int, choice: Choice) -> str:
+    def _key(self, number: int, choice: UnitChoice) -> str:
         if number not in self._modules:
             self._modules[number] = hashlib.sha256(self.units[number].module.bitcode()).digest()
         unit = self.units[number]
@@ -144,7 +144,7 @@ def _packed(made: Compiled) -> bytes:
     return zlib.compress(len(text).to_bytes(8, "little") + text + made.code, 1)
 
 
-def _read(path: str, choice: Choice) -> Compiled | None:
+def _read(path: str, choice: UnitChoice) -> Compiled | None:
     """What a file has; None if it is missing or damaged."""
     try:
         with open(path, "rb") as file:
@@ -156,5 +156,5 @@ def _read(path: str, choice: Choice) -> Compiled | None:
         seconds, parts = float(table["seconds"]), table["parts"]
     except (OSError, ValueError, TypeError, KeyError, zlib.error):
         return None
-    settled = Choice(inline, choice.tail, choice.outline, choice.no_outline)
+    settled = UnitChoice(inline, choice.tail, choice.outline, choice.no_outline)
     return Compiled(data[8 + size :], asked, settled, seconds, parts)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from passpilot.training.tuning.engine import Done
-    from passpilot.training.tuning.unit import Choice, Compiled, Unit
+    from passpilot.training.tuning.unit import Compiled, Unit, UnitChoice
 
 ATTEMPTS: Final = 2
 """How often a compilation is tried whose worker dies."""
@@ -68,7 +68,7 @@ class RayEngine:
         self._ray.shutdown()
 
     def compile(
-        self, work: Sequence[tuple[int, Choice]], done: Done = lambda _n, _m: None
+        self, work: Sequence[tuple[int, UnitChoice]], done: Done = lambda _n, _m: None
     ) -> list[Compiled | Error]:
         """See `Engine`."""
         ray = self._ray
@@ -108,7 +108,7 @@ def _ray() -> Any:
     return ray
 
 
-def _compiled(source: tuple[bytes, Unit], name: str, choice: Choice, deadline: float) -> Compiled | Error:
+def _compiled(source: tuple[bytes, Unit], name: str, choice: UnitChoice, deadline: float) -> Compiled | Error:
     """In a worker: compile in a child process, because LLVM's options stay set."""
     code, settings = source
     key = f"{name}:{hash(code)}"

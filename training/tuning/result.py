@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from passpilot.training.tuning.decision_file import UnitDecisions
 from passpilot.training.tuning.influence import components
 from passpilot.training.tuning.search import Known
-from passpilot.training.tuning.unit import Choice
+from passpilot.training.tuning.unit import UnitChoice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ def earlier_decisions(unit: Unit, earlier: Sequence[UnitDecisions]) -> Known | N
         for function in unit.module.functions
         if _is_defined(function) and function_hash(function) in found.searched
     }
-    choice = Choice(found.inline, found.pipeline, found.outline, frozenset(found.no_outline))
+    choice = UnitChoice(found.inline, found.pipeline, found.outline, frozenset(found.no_outline))
     return Known(choice, frozenset(unchanged))
 
 

@@ -15,10 +15,10 @@ from passpilot.training.tuning.sizes import Sizes, estimated_sizes, object_sizes
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from passpilot.training.tuning.sizes import Measure
+    from passpilot.training.tuning.sizes import SizeMeasure
     from passpilot.training.tuning.unit import Compiled, Unit
 
-MEASURES: Final[Mapping[str, Measure]] = {"object": object_sizes, "estimate": estimated_sizes}
+MEASURES: Final[Mapping[str, SizeMeasure]] = {"object": object_sizes, "estimate": estimated_sizes}
 """Those that need the objects alone."""
 
 SIZE: Final = "text"
@@ -72,10 +72,10 @@ class RewardText:
         names = [name for _, name in self.terms] + [name for name, _ in self.limits]
         return tuple(dict.fromkeys(name for name in names if name in PARTS))
 
-    def measure(self, units: Sequence[Unit], size: Measure) -> Measure:
+    def measure(self, units: Sequence[Unit], size: SizeMeasure) -> SizeMeasure:
         """The measure of units whose machine code `size` measures."""
 
-        def find(name: str) -> Measure:
+        def find(name: str) -> SizeMeasure:
             if name in PARTS:
                 return PartSums(name, units)
             return MEASURES.get(name, size)
@@ -100,7 +100,7 @@ class PartSums:
         self._visible = [unit.visible for unit in self.units]
 
     def __call__(self, made: Sequence[Compiled]) -> Sizes:
-        """See `Measure`."""
+        """See `SizeMeasure`."""
         functions: dict[str, float] = {}
         owners: dict[str, int] = {}
         for number, compiled in enumerate(made):
@@ -116,11 +116,11 @@ class PartSums:
 class WeightedSum:
     """Measures with weights, in millionths of what they were at the start."""
 
-    terms: Sequence[tuple[float, Measure]]
+    terms: Sequence[tuple[float, SizeMeasure]]
     _scales: list[float] = field(init=False, default_factory=list)
 
     def __call__(self, made: Sequence[Compiled]) -> Sizes:
-        """See `Measure`."""
+        """See `SizeMeasure`."""
         each = [measure(made) for _, measure in self.terms]
         if not self._scales:
             weights = sum(weight for weight, _ in self.terms)
@@ -145,13 +145,13 @@ class WeightedSum:
 class Limited:
     """A measure that is infinite where another one grows above `ratio` of what it was at the start."""
 
-    measure: Measure
-    other: Measure
+    measure: SizeMeasure
+    other: SizeMeasure
     ratio: float
     _most: float | None = field(init=False, default=None)
 
     def __call__(self, made: Sequence[Compiled]) -> Sizes:
-        """See `Measure`."""
+        """See `SizeMeasure`."""
         sizes, other = self.measure(made), self.other(made).total
         if self._most is None:
             self._most = other * self.ratio

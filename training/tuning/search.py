@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from passpilot.training.tuning.decision_file import CallKey
     from passpilot.training.tuning.engine import Engine
-    from passpilot.training.tuning.sizes import Measure, Sizes
-    from passpilot.training.tuning.unit import Choice, Compiled, Unit
+    from passpilot.training.tuning.sizes import SizeMeasure, Sizes
+    from passpilot.training.tuning.unit import Compiled, Unit, UnitChoice
 
     Call = tuple[int, CallKey]
     """The number of a unit, and a call in it."""
@@ -58,7 +58,7 @@ class Outcome:
 class Known:
     """What an earlier search found for a unit."""
 
-    choice: Choice
+    choice: UnitChoice
     unchanged: frozenset[str]
     """The functions whose decisions need no new search."""
 
@@ -95,7 +95,7 @@ class Search:
 
     units: Sequence[Unit]
     engine: Engine
-    measure: Measure
+    measure: SizeMeasure
     seed: int = 0
     seconds: float = float("inf")
     compiles: float = float("inf")
@@ -142,7 +142,7 @@ class Search:
     def _elapsed(self) -> float:
         return time.monotonic() - self._began + self.engine.saved
 
-    def _compiled(self, trials: Sequence[Mapping[int, Choice]]) -> Iterator[Outcome | None]:
+    def _compiled(self, trials: Sequence[Mapping[int, UnitChoice]]) -> Iterator[Outcome | None]:
         """Compile trials: other choices for some units. A unit that fails stays as it is.
 
         Yields None for a trial that does not link, and for all trials after the budget is spent.
@@ -172,7 +172,7 @@ class Search:
                 else:
                     yield Outcome(whole, sizes)
 
-    def _width(self, trial: Mapping[int, Choice]) -> int:
+    def _width(self, trial: Mapping[int, UnitChoice]) -> int:
         """How many trials like this one occupy all processors."""
         return max(1, -(-self.engine.jobs // max(1, len(trial))))
 
@@ -188,7 +188,7 @@ class Search:
         self.curve.append((self._spent, self._elapsed(), self._best.total))
         self.step(self._spent, self._best.total)
 
-    def _everywhere(self, **changes: Any) -> dict[int, Choice]:
+    def _everywhere(self, **changes: Any) -> dict[int, UnitChoice]:
         """All units, with the same changes of their choices."""
         return {number: replace(each.choice, **changes) for number, each in enumerate(self._best.made)}
 
@@ -219,7 +219,7 @@ class Search:
             for outcome in self._compiled([self._joined(made)]):
                 self._take(outcome)
 
-    def _joined(self, made: Sequence[Outcome]) -> dict[int, Choice]:
+    def _joined(self, made: Sequence[Outcome]) -> dict[int, UnitChoice]:
         """The decisions of every component from the outcome where it is smallest."""
         whole = components(
             [
@@ -242,7 +242,7 @@ class Search:
             component: min(range(len(made)), key=lambda each: sums[each].get(component, 0))
             for component in set(whole.values())
         }
-        joined: dict[int, Choice] = {}
+        joined: dict[int, UnitChoice] = {}
         for number, compiled in enumerate(self._best.made):
             inline = {
                 call: asked.inlined
@@ -261,10 +261,10 @@ class Search:
         """Let the machine outliner run on the units where it helps."""
         self._per_unit([self._everywhere(outline=True)])
 
-    def _per_unit(self, trials: Sequence[Mapping[int, Choice]]) -> None:
+    def _per_unit(self, trials: Sequence[Mapping[int, UnitChoice]]) -> None:
         """Give every unit the trial's choice that makes its part of the program smallest."""
         before = self._best
-        smallest, chosen = list(before.sizes.objects), dict[int, "Choice"]()
+        smallest, chosen = list(before.sizes.objects), dict[int, "UnitChoice"]()
         outcomes = list(self._compiled(trials))
         for outcome in outcomes:
             if outcome is None:
@@ -345,7 +345,7 @@ class Search:
         for _ in range(EVERY):
             influence = Influence(self._inlined(decided))
             batches: list[list[Call]] = []
-            trials: list[dict[int, Choice]] = []
+            trials: list[dict[int, UnitChoice]] = []
             while todo and (not trials or len(trials) < self._width(trials[0])):
                 batch, todo = self._disjoint(influence, todo)
                 batches.append(batch)
@@ -369,7 +369,9 @@ class Search:
         asked = [compiled.asked for compiled in self._best.made]
         return [(number, call) for number, call in todo if call in asked[number]]
 
-    def _flipped(self, decided: Sequence[Mapping[CallKey, bool]], batch: Sequence[Call]) -> dict[int, Choice]:
+    def _flipped(
+        self, decided: Sequence[Mapping[CallKey, bool]], batch: Sequence[Call]
+    ) -> dict[int, UnitChoice]:
         """The units of a batch with its decisions flipped."""
         inline = {number: dict(decided[number]) for number, _ in batch}
         for number, call in batch:
@@ -379,7 +381,7 @@ class Search:
         }
 
     def _measure(self, kept: Mapping[Call, frozenset[str]]) -> None:
-        """Measure the kept flips together; while the whole does not shrink, drop those that failed."""
+        """SizeMeasure the kept flips together; while the whole does not shrink, drop those that failed."""
         while kept:
             before, decided = self._best.sizes.functions, self._decided()
             known = [call for call in kept if call[1] in decided[call[0]]]

@@ -41,11 +41,11 @@ class Sizes(NamedTuple):
     """What every object contributes."""
 
 
-class Measure(Protocol):
+class SizeMeasure(Protocol):
     """Measures what has been made of all units, in their order."""
 
     def __call__(self, made: Sequence[Compiled]) -> Sizes:
-        """Measure.
+        """SizeMeasure.
 
         Raises:
             Error: the objects cannot be linked.
@@ -104,7 +104,7 @@ class LinkedSizes:
         weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
 
     def __call__(self, made: Sequence[Compiled]) -> Sizes:
-        """See `Measure`."""
+        """See `SizeMeasure`."""
         objects = [compiled.code for compiled in made]
         scratch = self._scratch
         for number, data in enumerate(objects):

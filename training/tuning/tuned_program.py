@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from passpilot.training.corpus.layout import Corpus, CorpusProgram
     from passpilot.training.tuning.reward import RewardText
-    from passpilot.training.tuning.sizes import Measure
+    from passpilot.training.tuning.sizes import SizeMeasure
 
 GARBAGE: Final = "-Wl,--gc-sections"
 
@@ -28,7 +28,7 @@ class TunedProgram:
 
     name: str
     units: Sequence[Unit]
-    measure: Measure
+    measure: SizeMeasure
 
 
 def single_module(path: str, pipeline: str, reward: RewardText) -> TunedProgram:

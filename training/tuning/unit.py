@@ -41,7 +41,7 @@ class Asked(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class UnitChoice:
     """What is tried on a module: decisions for some calls, a pipeline, outlining. The rest is `policy`'s."""
 
     inline: Mapping[CallKey, bool] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Choice:
     """Decides the calls that `inline` does not name; None for LLVM."""
 
 
-LLVMS_OWN: Final = Choice()
+LLVMS_OWN: Final = UnitChoice()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Compiled:
     """The object file."""
     asked: Mapping[CallKey, Asked]
     """All questions, in their order."""
-    choice: Choice
+    choice: UnitChoice
     """The choice without a policy; it names exactly the decisions that are not LLVM's."""
     seconds: float
     """The time of the compilation."""
@@ -102,7 +102,7 @@ class Unit:
             each.name for each in self.module.functions if each.linkage not in ("internal", "private")
         )
 
-    def compile(self, choice: Choice) -> Compiled:
+    def compile(self, choice: UnitChoice) -> Compiled:
         """Compile in this process, which should end afterwards: LLVM's options stay set."""
         began = time.monotonic()
         module = self.module.copy()

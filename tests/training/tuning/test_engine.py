@@ -14,7 +14,7 @@ from passpilot.training.tuning.engine import KeepingEngine, LocalEngine
 from passpilot.training.tuning.ray_engine import RayEngine
 from passpilot.training.tuning.search import Search
 from passpilot.training.tuning.sizes import object_sizes
-from passpilot.training.tuning.unit import LLVMS_OWN, Choice
+from passpilot.training.tuning.unit import LLVMS_OWN, UnitChoice
 from tests.command import GENEROUS, PASSPILOT, passpilot, started
 from tests.training.tuning.units import modules, searched, units
 
@@ -80,7 +80,7 @@ def test_a_ray_cluster_compiles_the_same_and_outlives_a_worker(tmp_path: Path) -
     with RayEngine(whole, jobs=2) as ray:
         there = Search(whole, ray, object_sizes, compiles=20).run()
         assert [each.code for each in there.best.made] == [each.code for each in here.best.made]
-        failing, good = ray.compile([(0, Choice(tail="no-such-pass")), (1, LLVMS_OWN)])
+        failing, good = ray.compile([(0, UnitChoice(tail="no-such-pass")), (1, LLVMS_OWN)])
         assert isinstance(failing, Error)
         assert not isinstance(good, Error)
 

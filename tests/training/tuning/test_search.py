@@ -19,7 +19,7 @@ from passpilot.training.tuning.engine import LocalEngine
 from passpilot.training.tuning.influence import Edge, Influence, components
 from passpilot.training.tuning.search import Search
 from passpilot.training.tuning.sizes import LinkedSizes, object_sizes
-from passpilot.training.tuning.unit import LLVMS_OWN, Choice
+from passpilot.training.tuning.unit import LLVMS_OWN, UnitChoice
 from tests.command import passpilot as command
 from tests.command import refused
 from tests.training.tuning.units import modules, searched, units
@@ -47,7 +47,7 @@ def test_a_unit_becomes_smaller_and_every_door_knows_how(unit: Path, tmp_path: P
     [decided] = read_decisions(str(tmp_path / "one.decisions"))
     assert sum(decided.gains.values()) <= start - tuned + 64
     (found,) = units([unit], sections=False)
-    again = found.compile(Choice(decided.inline, decided.pipeline, decided.outline))
+    again = found.compile(UnitChoice(decided.inline, decided.pipeline, decided.outline))
     assert object_sizes([again]).total == tuned
     opted = command("opt", unit, "-Oz", "--decisions=one.decisions", "-o", "out.bc", cwd=tmp_path)
     assert (opted.code, opted.err) == (0, "")
@@ -103,7 +103,7 @@ def test_sizes_of_functions(unit: Path) -> None:
 
 def test_a_failing_choice_is_an_error_of_its_own(tmp_path: Path) -> None:
     whole = units(modules(tmp_path))
-    made = LocalEngine(whole, 2).compile([(0, Choice(tail="no-such-pass")), (1, LLVMS_OWN)])
+    made = LocalEngine(whole, 2).compile([(0, UnitChoice(tail="no-such-pass")), (1, LLVMS_OWN)])
     assert isinstance(made[0], Error)
     assert not isinstance(made[1], Error)
 
