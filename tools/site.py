@@ -43,7 +43,8 @@ PAGES: Final = {
     "points": (
         "Decision points",
         "A decision point defines what a runner sees and what it may answer.",
-        "DecisionPoint Flag Choice Number Point find_point UNROLL SIZE VECTORIZE VECTOR_PLANS SLP MLIR_INLINE MLIR_TILE TILE_SIZES",
+        "DecisionPoint Flag Choice Number Point find_point"
+        " UNROLL SIZE VECTORIZE VECTOR_PLANS SLP MLIR_INLINE MLIR_TILE TILE_SIZES",
     ),
     "runners": (
         "Policies and runners",
