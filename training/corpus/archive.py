@@ -58,7 +58,7 @@ def _members(path: str, data: bytes) -> Iterator[ArchiveMember]:
         start = place + _HEADER
         inside = not thin or name in ("/", "//", "/SYM64/")
         body = data[start : start + size] if inside else b""
-        if inside and len(body) < size:
+        if size < 0 or (inside and len(body) < size):
             raise ValueError(name)
         place = start + (size + size % 2 if inside else 0)
         if name == "//":

@@ -63,8 +63,12 @@ def _sections(data: bytes) -> Iterator[ElfSection]:
     form = struct.Struct(order + ("IIQQQQIIQQ" if wide else "10I"))
     if not table:
         return
+    if table > len(data) or size < form.size:
+        raise ValueError("the table of sections")
     first = form.unpack_from(data, table)
     count, names = count or first[5], first[6] if names == 0xFFFF else names  # more than 65279 sections
+    if table + count * size > len(data):
+        raise ValueError("the table of sections")
     rows = [form.unpack_from(data, table + number * size) for number in range(count)]
     start = rows[names][4]
     for row in rows[1:]:
