@@ -264,7 +264,7 @@ def _draft(options: ExtractOptions, source: tuple[str, str], scratch: Path) -> C
     from passpilot.training.corpus.compile_commands import draft_commands
     from passpilot.training.corpus.embedded import draft_objects, draft_params
     from passpilot.training.corpus.from_bitcode import draft_bitcode, draft_thinlto
-    from passpilot.training.corpus.from_recording import draft_recording
+    from passpilot.training.corpus.recorded.from_recording import draft_recording
 
     name, value = source
     override = tuple(shlex.split(options.arguments)) or None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.failures import for_terminal
 from passpilot.training.corpus.builder import build_corpus
-from passpilot.training.corpus.from_recording import draft_recording
+from passpilot.training.corpus.recorded.from_recording import draft_recording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

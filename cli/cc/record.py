@@ -13,7 +13,7 @@ from passpilot.cli.cc.clang_arguments import WITH_VALUE
 from passpilot.plugin.errors import Error
 from passpilot.plugin.failures import for_terminal
 from passpilot.training.corpus.front_end import FrontEnd
-from passpilot.training.corpus.recorder import BuildCommand, record_command
+from passpilot.training.corpus.recorded.recorder import BuildCommand, record_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

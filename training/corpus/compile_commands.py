@@ -104,7 +104,8 @@ def draft_commands(file: str, scratch: Path, jobs: int, options: Sequence[str] =
     base = os.path.commonpath([each.directory for each in commands]) if commands else "/"
     rows = [(inside(os.path.relpath(place, base)), command) for place, command in kept.items()]
     with ThreadPoolExecutor(jobs) as pool:
-        drafts = list(pool.map(lambda row: _draft(scratch / str(row[0]), *row[1], options), enumerate(rows)))
+        places = (scratch / str(number) for number in range(len(rows)))
+        drafts = list(pool.map(lambda place, row: _draft(place, row[0], row[1], options), places, rows))
     units = {unit.name: unit for each in drafts for unit in each.units}
     return CorpusDraft(list(units.values()), problems=[line for each in drafts for line in each.problems])
 

@@ -15,7 +15,7 @@ from passpilot.training.corpus.archive import ArchiveMember, read_members
 from passpilot.training.corpus.arguments import for_object, optimization_level
 from passpilot.training.corpus.elf import code_hash, elf_type, sections
 from passpilot.training.corpus.embedded import inside, read_embedded
-from passpilot.training.corpus.link_command import LinkItem, read_link
+from passpilot.training.corpus.recorded.link_command import LinkItem, read_link
 from tests.corpus.build import bindir
 from tests.training.corpus.builds import run, write
 

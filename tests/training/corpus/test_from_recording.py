@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from passpilot.training.corpus.builder import build_corpus
-from passpilot.training.corpus.from_recording import draft_recording, names_of
 from passpilot.training.corpus.layout import Corpus
+from passpilot.training.corpus.recorded.from_recording import draft_recording, names_of
 from tests.command import PASSPILOT, passpilot, refused
 from tests.corpus.build import bindir
 from tests.training.corpus.builds import SOURCES, make_project, run, write

@@ -18,12 +18,12 @@ from passpilot.plugin.files import read_regular
 from passpilot.training.corpus.builder import CorpusDraft, UnitDraft
 from passpilot.training.corpus.elf import code_hash
 from passpilot.training.corpus.layout import CorpusProgram, UnitOrigin
-from passpilot.training.corpus.recording import read_recording
+from passpilot.training.corpus.recorded.recording import read_recording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from passpilot.training.corpus.recording import (
+    from passpilot.training.corpus.recorded.recording import (
         RecordedItem,
         RecordedLink,
         RecordedMember,

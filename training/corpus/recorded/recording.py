@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from passpilot.plugin.errors import InputError
 from passpilot.training.corpus.fields import JsonFields
-from passpilot.training.corpus.recorder import COMMANDS, FORMAT, MODULES
+from passpilot.training.corpus.recorded.recorder import COMMANDS, FORMAT, MODULES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
