@@ -82,7 +82,7 @@ static bool run(HostedModule &H, llvm::Function *F, const std::string &Text) {
   return runPipeline(H, F, Text);
 }
 
-void bindFunctionMutations(nb::class_<FunctionRef, GlobalRef> &C) {
+static void bindPasses(nb::class_<FunctionRef, GlobalRef> &C) {
   C.def(
        "run",
        [](FunctionRef &R, const std::string &Pipeline) {
@@ -98,15 +98,19 @@ void bindFunctionMutations(nb::class_<FunctionRef, GlobalRef> &C) {
           nb::arg("pass_name"),
           "Lets LLVM skip one of its function passes on it, such as "
           "\"slp-vectorizer\", for the rest of the compilation. Passes that "
-          "LLVM requires run all the same.")
-      .def(
-          "add_attribute",
-          [](FunctionRef &R, const std::string &Text) {
-            addAttribute(*R.O.H, of(R), OfFunction, Text);
-          },
-          nb::arg("text"),
-          "Adds one attribute in assembly syntax: \"noinline\", "
-          "\"\\\"key\\\"=\\\"value\\\"\".")
+          "LLVM requires run all the same.");
+}
+
+void bindFunctionMutations(nb::class_<FunctionRef, GlobalRef> &C) {
+  bindPasses(C);
+  C.def(
+       "add_attribute",
+       [](FunctionRef &R, const std::string &Text) {
+         addAttribute(*R.O.H, of(R), OfFunction, Text);
+       },
+       nb::arg("text"),
+       "Adds one attribute in assembly syntax: \"noinline\", "
+       "\"\\\"key\\\"=\\\"value\\\"\".")
       .def(
           "remove_attribute",
           [](FunctionRef &R, const std::string &Name) {
