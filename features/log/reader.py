@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from passpilot.features.log.stream import Event
     from passpilot.features.spec import TensorSpec
 
-TEXTS: Final = ("context", "caller", "callee", "location", "register")
+TEXTS: Final = ("context", "caller", "callee", "location", "register", "registers")
 """The texts that a decision may have besides its tensors."""
 
 _CHUNK: Final = 1024
@@ -128,30 +128,47 @@ class LogReader:
     def to_arrays(self, names: Iterable[str] | None = None) -> dict[str, NDArray[np.generic]]:
         """The named tensors of all N decisions as arrays of shape [N, ...]; None means all and the score.
 
-        The names ``context``, ``caller``, ``callee``, ``location`` and ``register`` give arrays of texts.
+        The names ``context``, ``caller``, ``callee``, ``location``, ``register`` and ``registers`` give arrays
+        of texts.
 
         Raises:
             LogError: the log lacks one of the tensors, is truncated, or is malformed.
         """
         import numpy as np
 
+        table, wanted = self._chosen(names)
+        empty = {name: np.empty(0, table.dtype[name] if name in table.specs else np.str_) for name in wanted}
+        batches = [empty, *self.batches(wanted)]
+        return {name: np.concatenate([batch[name] for batch in batches]) for name in wanted}
+
+    def batches(self, names: Iterable[str] | None = None) -> Iterator[dict[str, NDArray[np.generic]]]:
+        """The same arrays as `to_arrays`, in parts of up to 1024 decisions; holds one part in memory.
+
+        Raises:
+            LogError: the log lacks one of the tensors, is truncated, or is malformed.
+        """
+        import numpy as np
+
+        table, wanted = self._chosen(names)
+        records = self._records()
+        while chunk := list(islice(records, _CHUNK)):
+            rows = np.frombuffer(b"".join([r.tensors + r.score for r in chunk]), table.dtype)
+            yield {
+                name: rows[name].copy()
+                if name in table.specs
+                else np.array([r.context if name == "context" else r.event.text(name) for r in chunk])
+                for name in wanted
+            }
+
+    def _chosen(self, names: Iterable[str] | None) -> tuple[_Table, tuple[str, ...]]:
+        """The table with the score, and the names that are wanted of it and of the texts."""
         table = _Table((*self.features, *self._score_table.specs.values()))
         wanted = tuple(table.specs if names is None else dict.fromkeys(names))
         known = dict.fromkeys((*table.specs, *TEXTS))
         if unknown := [name for name in wanted if name not in known]:
             msg = f"log {self.path}: expected names among {', '.join(known)}, got {', '.join(unknown)}"
             raise LogError(msg)
-        texts: dict[str, list[str]] = {name: [] for name in wanted if name not in table.specs}
-        parts = {name: [np.empty(0, table.dtype)[name]] for name in wanted if name in table.specs}
-        records = self._records()
-        while chunk := list(islice(records, _CHUNK)):
-            rows = np.frombuffer(b"".join([r.tensors + r.score for r in chunk]), table.dtype)
-            for name, part in parts.items():
-                part.append(rows[name].copy())
-            for name, column in texts.items():
-                column += [r.context if name == "context" else r.event.text(name) for r in chunk]
-        made = {name: np.array(column, np.str_) for name, column in texts.items()}
-        return {name: made[name] if name in made else np.concatenate(parts.pop(name)) for name in wanted}
+        return table, wanted
 
     def _records(self) -> Iterator[_Record]:
         context = ""

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Numbers and names as people read them.
+
+const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+
+/** A whole number with separators: 12,345. */
+const count = (number) => (Math.abs(number) < 1e15 ? grouped.format(number) : number.toExponential(3));
+
+/** A change with its sign: +12, −3, 0. */
+const signed = (number) => (number > 0 ? "+" : number < 0 ? "−" : "") + count(Math.abs(number));
+
+/** `count` and a noun, which gets an s unless there is one: "3 calls". */
+const things = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+
+/** The change from 1 in percent: 0.94 is "−6.0 %". */
+function change(ratio, digits = 1) {
+  if (ratio === null || !Number.isFinite(ratio)) return "–";
+  const text = Math.abs((ratio - 1) * 100).toFixed(Math.abs(ratio - 1) < 0.01 && digits < 2 ? 2 : digits);
+  const sign = /[1-9]/.test(text) ? (ratio > 1 ? "+" : "−") : "±";
+  return `${sign}${text} %`;
+}
+
+/** A share in percent: 0.912 is "91.2 %". */
+const share = (part, whole) => (whole ? `${((100 * part) / whole).toFixed(1)} %` : "–");
+
+/** A number of a feature: few digits, never wide. */
+function figure(number) {
+  if (number === null || number === undefined) return "–";
+  if (Number.isInteger(number)) return Math.abs(number) < 1e12 ? count(number).replace("-", "−") : number.toExponential(2);
+  const size = Math.abs(number);
+  return (size >= 1e6 || size < 1e-3 ? number.toExponential(2) : String(+number.toPrecision(4))).replace(/^-/, "−");
+}
+
+/** Seconds with three digits. */
+function seconds(number) {
+  if (number === null || number === undefined) return "–";
+  if (number < 1) return `${(number * 1000).toPrecision(3).replace(/\.?0+$/, "") || 0} ms`;
+  return number < 120 ? `${number.toPrecision(3)} s` : `${(number / 60).toFixed(1)} min`;
+}
+
+/** A text of at most `most` characters, cut in its middle. */
+function middle(text, most) {
+  if (text.length <= most) return text;
+  const head = Math.ceil((most - 1) * 0.6);
+  return `${text.slice(0, head)}…${text.slice(text.length - (most - 1 - head))}`;
+}
+
+/** A demangled C++ name without parameters, template arguments and outer scopes; other names stay. */
+function brief(name) {
+  if (!/[:(<]/.test(name)) return name;
+  let flat = "";
+  let depth = 0;
+  const text = name.replaceAll("(anonymous namespace)", "{anonymous}").replace(/\boperator\s*(\(\)|[<>=!\-+*/%^&|~\[\]]+)/g, (all) =>
+    all.replace(/[<(>)]/g, (mark) => ({ "<": "‹", ">": "›", "(": "❨", ")": "❩" })[mark]));
+  for (const mark of text) {
+    if (mark === "<") {
+      if (depth++ === 0) flat += "<…>";
+    } else if (mark === ">") depth = Math.max(0, depth - 1);
+    else if (depth === 0) {
+      if (mark === "(") break;
+      flat += mark;
+    }
+  }
+  const words = flat.trim().split(/ (?!\[)/);
+  const at = words.findIndex((word) => /\boperator$/.test(word));
+  const named = at >= 0 ? words.slice(at).join(" ") : words[words.length - 1];
+  const parts = named.split("::").filter((part) => !/^(__1|__cxx11|\{anonymous\})$/.test(part));
+  return parts.slice(-2).join("::").replace(/[‹›❨❩]/g, (mark) => ({ "‹": "<", "›": ">", "❨": "(", "❩": ")" })[mark]) || name;
+}
+
+/** About `many` round numbers from `low` to `high`. */
+function ticks(low, high, many) {
+  const span = high - low || 1;
+  const power = 10 ** Math.floor(Math.log10(span / many));
+  const step = [1, 2, 2.5, 5, 10].map((each) => each * power).find((each) => span / each <= many) ?? power * 10;
+  const found = [];
+  for (let at = Math.ceil(low / step - 1e-9); at * step <= high + step * 1e-9; at++) found.push(+(at * step).toPrecision(12));
+  return found;
+}
