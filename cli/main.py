@@ -29,7 +29,7 @@ COMMANDS: Final = {
     "tune": ("passpilot.cli.tune:main", "search the decisions that make a program smallest"),
     "compare": ("passpilot.cli.compare:main", "compile modules with several runners and compare the results"),
     "log": ("passpilot.cli.log:main", "show decision logs, or compare two"),
-    "report": ("passpilot.cli.report:main", "show the report of llc --report as a table"),
+    "report": ("passpilot.cli.report:main", "make an HTML page of logs and results"),
     "features": ("passpilot.cli.features:main", "list what a model can see"),
     "plugin-path": ("passpilot.cli.plugin_path:main", "print the path of the plugin for stock compilers"),
     "doctor": ("passpilot.cli.doctor:main", "show which compilers are used, and test what they can do"),

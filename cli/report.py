@@ -1,18 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot report F.json`: prints the report of `passpilot llc --report` as a table."""
+"""`passpilot report`: makes an HTML page of logs and results; prints the report of `llc --report` as a table."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.cli.outputs import quiet_pipe
 from passpilot.cli.parser import Parser, count_of, record
+from passpilot.plugin.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+MOST_DECISIONS: Final = 100_000
+"""The most decisions of a run that a page holds unless --limit says another number."""
+
 _EXAMPLE = """\
-example:
+examples:
+  passpilot opt in.bc -passes='default<Oz>' --inline=random:7 --log decisions.log -o out.bc
+  passpilot report decisions.log -o report.html
+  passpilot report before.log after.log --title='Two policies' -o report.html
   passpilot llc in.bc --evict=python:policy.py:decide --report=cost.json -o out.s
   passpilot report cost.json --limit 20
 """
@@ -21,7 +28,11 @@ example:
 class ReportOptions(NamedTuple):
     """The command line of `passpilot report`."""
 
-    file: str
+    files: tuple[str, ...]
+    output: str
+    title: str
+    before: str
+    after: str
     limit: int | None
 
 
@@ -29,13 +40,14 @@ def main(argv: Sequence[str]) -> int:
     """Run the command; returns its exit code.
 
     Raises:
-        InputError: the file cannot be read, or is not a report.
+        UsageError: the command line is wrong.
+        Error: a file cannot be read or is of no known kind, or the page cannot be written.
     """
-    from passpilot.passes.report.table import read_report, table_of
-
     options = record(ReportOptions, make_parser().values(argv))
-    with quiet_pipe():
-        print(table_of(read_report(options.file), options.limit), end="")
+    if options.output:
+        _write_page(options)
+    else:
+        _print_table(options)
     return 0
 
 
@@ -43,13 +55,43 @@ def make_parser() -> Parser:
     """The parser of the command line."""
     parser = Parser(
         "passpilot report",
-        description="Print the report of `passpilot llc --report` as a table: what the allocation costs, by\n"
-        "function, beside LLVM's default. The functions that change most come first.",
+        description="Make one HTML page of decision logs, decision files and the results of `passpilot tune`,\n"
+        "`passpilot eval` and `passpilot llc --report`. The page needs no network. Without -o, print the\n"
+        "report of `passpilot llc --report` as a table; the functions that change most come first.",
         epilog=_EXAMPLE,
     )
-    parser.add_argument("file", metavar="F.json", help="the report")
-    parser.option(
-        "limit", type=count_of("functions"), metavar="N", help="print N functions, and the totals of all"
-    )
+    files = "a decision log, a folder of logs, a decision file, or the JSON of a result"
+    parser.add_argument("files", nargs="+", metavar="FILE", help=files)
+    add = parser.option
+    add("o", dest="output", default="", metavar="PAGE.html", help="the page; - for standard output")
+    add("title", default="", metavar="TEXT", help="the title of the page")
+    add("before", default="", metavar="OBJECT", help="show the functions of this object or program ...")
+    add("after", default="", metavar="OBJECT", help="... beside those of this one")
+    limit = f"hold N decisions of each run ({MOST_DECISIONS:,}), or print N functions; totals count all"
+    add("limit", type=count_of("decisions or functions"), metavar="N", help=limit)
     parser.traceback_option()
     return parser
+
+
+def _write_page(options: ReportOptions) -> None:
+    from passpilot.plugin.files import write_file
+    from passpilot.training.report.inputs import Report
+
+    if bool(options.before) != bool(options.after):
+        raise UsageError("report: expected --before and --after together, got one of them")
+    report = Report(MOST_DECISIONS if options.limit is None else options.limit)
+    for file in options.files:
+        report.add(file)
+    if options.before:
+        report.add_objects(options.before, options.after)
+    with quiet_pipe():
+        write_file(options.output, report.to_html(options.title))
+
+
+def _print_table(options: ReportOptions) -> None:
+    from passpilot.passes.report.table import read_report, table_of
+
+    if len(options.files) > 1 or options.title or options.before or options.after:
+        raise UsageError("report: expected -o PAGE.html for a page, got none")
+    with quiet_pipe():
+        print(table_of(read_report(options.files[0]), options.limit), end="")

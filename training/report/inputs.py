@@ -14,7 +14,7 @@ from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular
 from passpilot.training.report.logs import LoggedRun, Strings, add_log
 from passpilot.training.report.names import demangled
-from passpilot.training.report.page import page
+from passpilot.training.report.document import page
 from passpilot.training.report.results import (
     cost_of,
     decided_run,
@@ -160,8 +160,10 @@ class Report:
             "sizes": self._sizes,
             "register allocation": self._costs,
         }
-        found = [kind for kind, parts in kinds.items() if parts]
-        return f"{found[0].capitalize()}: {self._names[0]}" if found and self._names else "Report"
+        found = [kind for kind, parts in kinds.items() if parts and self._names]
+        more = len(self._names) - 1
+        names = " and ".join(self._names) if more == 1 else self._names[0] + (f" and {more} more" if more else "")
+        return f"{found[0].capitalize()}: {names}" if found else "Report"
 
     def _about(self) -> str:
         shown = ", ".join(self._names[:_MOST_NAMES])
@@ -196,9 +198,13 @@ def _is_log(head: bytes) -> bool:
     return line.startswith(b"{") and b'"features"' in line
 
 
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")
+
+
 def _json_of(path: str) -> Json:
     try:
-        raw = json.loads(read_regular(path))
+        raw = json.loads(read_regular(path), parse_constant=_refused)
     except OSError as error:
         raise InputError(f"report {path}: expected {_KINDS}, got: {error.strerror}") from error
     except (ValueError, RecursionError) as error:

@@ -99,7 +99,7 @@ class LoggedRun:
         self._is_worded = "int" in reader.features[-1].dtype  # others are quantities
         self._strings = strings
         self._columns: dict[str, PageColumn] = {}
-        self._tallies: dict[str, RunTally] = {}
+        self._tallies: dict[tuple[str, str], RunTally] = {}
 
     def fits(self, reader: LogReader, contexts: set[str]) -> bool:
         """Whether another log belongs to this run: it has the same tensors, and is of other modules."""
@@ -127,8 +127,7 @@ class LoggedRun:
         self.total += len(words)
         contexts = arrays["context"].tolist() if self.style.site == "call" else [""] * len(words)
         for context, (advice, default) in zip(contexts, words, strict=True):
-            name = " · ".join(filter(None, (log, context)))
-            tally = self._tallies.setdefault(name, RunTally())
+            tally = self._tallies.setdefault((log, context), RunTally())
             tally.total += 1
             tally.done += bool(self.style.log.idle) and advice != self.style.log.idle
             tally.unlike += bool(default) and advice != default
@@ -196,10 +195,18 @@ class LoggedRun:
 
     def to_json(self) -> dict[str, object]:
         """The run as the page reads it."""
-        places = [each for each in self._columns.values() if any(each.values) or each.kind != "text"]
+        one = len({log for log, _ in self._tallies}) == 1  # which the run is called by
+        columns = [
+            each
+            for key, each in self._columns.items()
+            if each.kind != "text" or (any(each.values) and not (one and key == "log"))
+        ]
         tallies = [
-            {"name": name, "total": each.total, "done": each.done, "unlike": each.unlike}
-            for name, each in self._tallies.items()
+            {
+                "name": " · ".join(filter(None, ("" if one else log, context))),
+                **{"total": each.total, "done": each.done, "unlike": each.unlike},
+            }
+            for (log, context), each in self._tallies.items()
         ]
         return {
             "name": self.name,
@@ -211,7 +218,7 @@ class LoggedRun:
             "total": self.total,
             "size": self.size,
             "tallies": tallies,
-            "columns": [each.to_json() for each in places],
+            "columns": [each.to_json() for each in columns],
         }
 
 

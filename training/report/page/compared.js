@@ -39,11 +39,12 @@ class Compared {
       found.set(key, (found.get(key) ?? 0) + 1);
     }
     const top = [...found].sort((a, b) => b[1] - a[1]).slice(0, 6);
-    return top.length > 0 && h("p", { class: "note" }, top.map(([key, times]) => `${key}: ${count(times)}`).join("   "));
+    return top.length > 0 && h("p", { class: "note" }, top.map(([key, times]) => `${key}: ${count(times)}`).join(" · "));
   }
 
   columns(first, second, pairs) {
-    const keys = ["log", "context", "caller", "callee", "location", "register"].filter((key) => first.byKey.has(key) && pairs.some(([a]) => first.byKey.get(key).plain(a)));
+    const keys = ["log", "context", "caller", "callee", "location", "register"].filter((key) => first.byKey.has(key) && pairs.some(([a]) => first.byKey.get(key).plain(a)))
+      .filter((key) => !["log", "context"].includes(key) || new Set(pairs.map(([a]) => first.byKey.get(key).plain(a))).size > 1);
     const places = keys.map((key) => {
       const column = first.byKey.get(key);
       const own = { ...column, value: (at) => column.value(pairs[at][0]), text: (at) => column.text(pairs[at][0]), mono: true };

@@ -43,7 +43,7 @@ class Decisions {
       width: each.isWord ? "104px" : each.key === "location" ? "minmax(150px, .8fr)" : undefined,
       cell: { advice: (row) => this.tag(each.text(row), run.isDone(row)), caller: named(each), callee: named(each), context: named(each) }[each.key],
     }));
-    const effect = { key: "effect", label: "effect", first: Boolean(run.default), width: "132px", doc: "What the decision changed against the default", isNumber: false, value: (row) => run.effect(row), text: (row) => run.effect(row),
+    const effect = { key: "effect", label: "effect", first: Boolean(run.default), width: "158px", doc: "What the decision changed against the default", isNumber: false, value: (row) => run.effect(row), text: (row) => run.effect(row),
       cell: (row) => (run.isUnlike(row) ? h("span", { class: "tag other" }, run.effect(row)) : h("span", { class: "soft" }, run.effect(row))) };
     const number = { key: "row", label: "#", first: true, isNumber: true, width: "72px", value: (row) => row + 1, text: (row) => count(row + 1), doc: "The number of the decision" };
     const at = known.findIndex((each) => each.isFeature);
@@ -93,12 +93,12 @@ class Decisions {
 
   describe(row) {
     const { run } = this;
-    const texts = this.columns.filter((each) => !each.isFeature && each.text(row));
+    const texts = this.columns.filter((each) => !each.isFeature && each.key !== "row" && each.text(row));
     const features = run.columns.filter((each) => each.isFeature);
-    const facts = h("dl", { class: "facts" }, texts.map((each) => [h("dt", {}, each.label), h("dd", { class: each.mono ? "mono" : null }, each.text(row))]));
+    const facts = h("dl", { class: "facts" }, texts.map((each) => h("div", {}, h("dt", {}, each.label), h("dd", { class: each.mono ? "mono" : null }, each.text(row)))));
     const bars = features.map((each) => h("div", { class: "feature", title: `${each.key}: ${each.doc}` }, h("span", {}, each.label), h("span", {}, each.text(row)), this.histogram(each, row)));
-    this.detail.replaceChildren(h("div", { class: "section-head" }, h("h3", {}, `Decision ${count(row + 1)}`), h("button", { type: "button", class: "quiet", "aria-label": "Close", onclick: () => (this.detail.hidden = true) }, "✕")), facts,
-      features.length ? h("div", {}, h("p", { class: "note" }, "Features. The bars show how the values of all decisions are distributed; the dark one has this decision."), h("div", { class: "features" }, bars)) : "");
+    this.detail.replaceChildren(h("div", { class: "detail-head" }, h("h3", {}, `Decision ${count(row + 1)}`), h("button", { type: "button", class: "quiet", "aria-label": "Close", onclick: () => (this.detail.hidden = true) }, "✕")), facts,
+      features.length ? h("div", { class: "features-box" }, h("p", { class: "note" }, "Features, with the distribution of all decisions; this one is in the coloured bar."), h("div", { class: "features" }, bars)) : "");
     this.detail.hidden = false;
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Makes elements. Texts become text nodes, never HTML: a name such as </script> is harmless.
+// Makes elements. Texts become text nodes, never HTML: no name can end a script or begin a tag.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -23,6 +23,11 @@ function filled(element, properties, children) {
   element.append(...children.flat(3).filter((each) => each !== null && each !== undefined && each !== false));
   return element;
 }
+
+/** A line drawing of 16 × 16. */
+const icon = (shape) =>
+  s("svg", { width: 16, height: 16, viewBox: "0 0 16 16", "aria-hidden": "true" },
+    s("path", { d: shape, fill: "none", stroke: "currentColor", "stroke-width": 1.5, "stroke-linecap": "round", "stroke-linejoin": "round" }));
 
 const byId = (id) => document.getElementById(id);
 

@@ -47,8 +47,14 @@ class Evaluation {
     return { ratio: Math.exp(ratios.reduce((sum, each) => sum + Math.log(each), 0) / ratios.length), programs: ratios.length };
   }
 
+  isPolicy(name) {
+    return this.raw.contenders.some((each) => each.name === name && each.kind === "policy");
+  }
+
+  /** The contenders but for the baseline, policies first. */
   others() {
-    return this.names.filter((name) => name !== this.base);
+    const rest = this.names.filter((name) => name !== this.base);
+    return [...rest.filter((name) => this.isPolicy(name)), ...rest.filter((name) => !this.isPolicy(name))];
   }
 
   draw() {
@@ -97,7 +103,7 @@ class Evaluation {
     const columns = [
       { label: "program", kind: "text", value: (row) => row.name, title: (row) => (row.isTotal ? null : `${row.name}: ${row.language}, ${things(row.units, "unit")}`) },
       { label: middle(this.base, 22), kind: "number", doc: `${metric.label} of ${this.base}`, value: (row) => (row.isTotal ? null : this.value(row, this.base)), text: (row) => (row.isTotal ? "" : this.told(row)) },
-      ...this.others().map((name) => ({ label: middle(name, 26), doc: name, kind: "change", value: (row) => ratio(row, name), text: (row) => change(ratio(row, name)),
+      ...this.others().map((name) => ({ label: middle(name, 26), doc: name, kind: "change", leads: this.isPolicy(name), value: (row) => ratio(row, name), text: (row) => change(ratio(row, name)),
         tone: (row) => (this.metric === "run" && !row.isTotal && this.unclear(row, name) ? "soft" : ""), title: (row) => this.titleOf(row, name) })),
     ];
     return new Lens(columns, this.programs, { totals: this.programs.length > 1 ? [total] : [], caption: `${metric.label} by program`, label: "programs" });
@@ -126,7 +132,7 @@ class Evaluation {
   /** The lines about units that failed and programs with wrong outputs. */
   problems() {
     const lines = this.programs.flatMap((each) => Object.entries(each.results).flatMap(([name, result]) => (result.errors ?? []).map((text) => `${each.name}, ${name}: ${text}`)));
-    return lines.length > 0 && h("div", { class: "card pad" }, h("h3", { class: "bad" }, things(lines.length, "problem")), h("ul", {}, lines.slice(0, 100).map((text) => h("li", {}, text))));
+    return lines.length > 0 && h("div", { class: "card pad" }, h("h3", { class: "bad" }, things(lines.length, "problem")), h("ul", { class: "plain-list" }, lines.slice(0, 100).map((text) => h("li", {}, text))));
   }
 
   /** The programs that the policies made larger. */

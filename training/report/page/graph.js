@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The call graph of a module: inlined calls are solid, refused ones dashed. It zooms and pans.
 
-const MOST_NODES = 60;
+const MOST_NODES = 60; // around a function
+const FIRST_NODES = 26; // before one is chosen
+const READABLE = 0.8; // the scale at which names can be read
 
 /** `shown(name)` gives the name to read; `filter(text)` shows calls in the table of decisions. */
 class GraphView {
   constructor(runs, shown, filter) {
-    Object.assign(this, { runs, shown, filter, focus: "", depth: 1, chosen: "" });
+    Object.assign(this, { runs, shown, filter, focus: "", depth: 1, chosen: "", kind: "all" });
     this.view = { x: 0, y: 0, scale: 1 };
     this.layer = s("g");
     this.svg = s("svg", { class: "graph", tabindex: "0", role: "group", "aria-roledescription": "call graph", onkeydown: (event) => this.key(event) },
       s("defs", {}, ["inlined", "refused", "unlike"].map((kind) => this.arrow(kind))), this.layer);
     this.listen();
-    const buttons = [["+", "Zoom in", () => this.zoom(1.3)], ["−", "Zoom out", () => this.zoom(1 / 1.3)], ["⤢", "Fit", () => this.fit()], ["⛶", "Whole window", () => this.whole()]];
-    this.box = h("div", { class: "card graph-box" }, this.svg, h("div", { class: "graph-buttons" }, buttons.map(([text, label, run]) => h("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick: run }, text))));
+    const buttons = [["M8 3v10M3 8h10", "Zoom in", () => this.zoom(1.3)], ["M3 8h10", "Zoom out", () => this.zoom(1 / 1.3)],
+      ["M3 6V3h3M10 3h3v3M13 10v3h-3M6 13H3v-3M6 8h4", "Fit", () => this.fit()], ["M9.5 3H13v3.5M13 3 9 7M6.5 13H3V9.5M3 13l4-4", "Whole window", () => this.whole()]];
+    this.box = h("div", { class: "card graph-box" }, this.svg, h("div", { class: "graph-buttons" }, buttons.map(([shape, label, run]) => h("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick: run }, icon(shape)))));
     this.note = h("p", { class: "note", role: "status" });
     this.side = h("div", { class: "card pad", hidden: true });
     this.element = h("div", { class: "stack" }, this.box, this.legend(), this.note, this.side);
@@ -38,7 +41,8 @@ class GraphView {
     const names = this.modules.map(({ run, name, rows }, at) => [String(at), `${this.runs.length > 1 ? `${run.name}: ` : ""}${middle(name || run.name, 44)} (${count(rows.length)})`]);
     this.list = h("datalist", { id: "functions" });
     this.input = h("input", { type: "search", list: "functions", placeholder: "Any function …", size: "18", onchange: () => this.lookFor(this.input.value) });
-    return [this.modules.length > 1 && menu("Module", names, "0", (at) => this.pick(Number(at))),
+    const kinds = [["all", "All"], ["inlined", "Inlined"], ["refused", "Refused"], ["unlike", "Unlike the default"]];
+    return [choice("Calls", kinds, "all", (kind) => ((this.kind = kind), this.draw())), this.modules.length > 1 && menu("Module", names, "0", (at) => this.pick(Number(at))),
       h("label", { class: "field" }, "Around", this.input), this.list,
       menu("up to", [["1", "1 call"], ["2", "2 calls"], ["3", "3 calls"], ["6", "6 calls"]], "1", (depth) => ((this.depth = Number(depth)), this.draw()))];
   }
@@ -68,7 +72,7 @@ class GraphView {
   }
 
   draw() {
-    const part = neighbourhood(this.graph, this.focus, this.depth, MOST_NODES);
+    const part = neighbourhood(this.graph, this.focus, this.depth, this.focus ? MOST_NODES : FIRST_NODES, this.kind);
     const number = new Map(part.names.map((name, at) => [name, at]));
     const laid = layOut(part.names.length, part.edges.map(({ from, to }) => [number.get(from), number.get(to)]));
     this.part = { ...part, ...laid };
@@ -77,7 +81,8 @@ class GraphView {
     this.layer.replaceChildren(...this.edgeElements, ...this.nodeElements);
     const [some, all] = [part.names.length, this.graph.nodes.size];
     this.svg.setAttribute("aria-label", `Call graph with ${things(some, "function")} and ${things(part.edges.length, "edge")}`);
-    this.note.textContent = some < all ? `${count(some)} of ${count(all)} functions${this.focus ? "" : ", those with most decisions"}. Choose a function to see the calls around it.` : things(all, "function") + ".";
+    if (!some) this.note.textContent = "No call is of this kind.";
+    else this.note.textContent = (some < all ? `${count(some)} of ${count(all)} functions${this.focus ? "" : ", those with most decisions"}. Choose a function to see the calls around it.` : `${things(all, "function")}.`) + (part.left ? ` ${things(part.left, "arrow")} with few calls left out.` : "");
     this.fit();
     this.select(this.chosen);
   }
@@ -98,7 +103,7 @@ class GraphView {
     const kind = edge.unlike ? "unlike" : edge.inlined ? "inlined" : "refused";
     const dashed = edge.inlined ? "" : " refused";
     const path = route.length ? curved(route) : loop(from);
-    return s("path", { class: `edge ${kind}${dashed}`, d: path, "marker-end": `url(#arrow-${kind})`, "--thick": `${Math.min(4, 1.2 + Math.log2(edge.inlined + edge.refused) * 0.5)}px`,
+    return s("path", { class: `edge ${kind}${dashed}`, d: path, "marker-end": `url(#arrow-${kind})`, "--thick": `${Math.min(3.4, 1.1 + Math.log2(Math.max(1, edge.inlined)) * 0.5)}px`,
       ...tipped(() => `${this.shown(edge.from)} → ${this.shown(edge.to)}\n${edge.inlined} inlined, ${edge.refused} refused${edge.unlike ? `, ${edge.unlike} unlike the default` : ""}`) });
   }
 
@@ -123,7 +128,7 @@ class GraphView {
     const data = this.graph.nodes.get(name);
     const list = (title, edges, key) => h("div", {}, h("h3", {}, title), h("ul", { class: "call-list" }, edges.slice(0, 12).map((edge) => h("li", {},
       h("button", { type: "button", class: "link", title: this.shown(edge[key]), onclick: () => this.around(edge[key]) }, middle(brief(this.shown(edge[key])), 40)),
-      h("span", { class: "soft" }, `${edge.inlined} inlined, ${edge.refused} refused`))), edges.length > 12 && h("li", { class: "soft" }, `and ${edges.length - 12} more`)));
+      h("span", { class: "soft" }, `${edge.inlined} inlined, ${edge.refused} refused`))), !edges.length && h("li", { class: "soft" }, "no decision"), edges.length > 12 && h("li", { class: "soft" }, `and ${edges.length - 12} more`)));
     const busiest = (a, b) => b.inlined + b.refused - a.inlined - a.refused;
     const calls = this.graph.edges.filter((edge) => edge.from === name).sort(busiest);
     const callers = this.graph.edges.filter((edge) => edge.to === name).sort(busiest);
@@ -148,15 +153,14 @@ class GraphView {
     this.layer.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
   }
 
+  /** Shows the whole graph; a large one from its left end, in a size that can be read. */
   fit() {
     const { clientWidth: width, clientHeight: height } = this.svg;
     if (!width) return void requestAnimationFrame(() => this.svg.isConnected && this.fit());
-    const scale = Math.max(0.12, Math.min(1.25, (width - 40) / this.part.width, (height - 40) / (this.part.height + NODE.height)));
-    this.view = { scale, x: (width - this.part.width * scale) / 2, y: (height - this.part.height * scale) / 2 + (NODE.height * scale) / 2 };
-    if (scale < 0.55) {
-      const small = Math.max(scale, Math.min(0.62, 0.62));
-      this.view = { scale: small, x: this.part.width * small < width ? (width - this.part.width * small) / 2 : 20, y: (height - this.part.height * small) / 2 + NODE.height * small * 0.5 };
-    }
+    const whole = Math.min(1.15, (width - 48) / this.part.width, (height - 48) / this.part.height);
+    const scale = Math.max(whole, Math.min(READABLE, Math.max(whole, (height - 48) / this.part.height)));
+    const rest = (room, size) => Math.max(24, (room - size * scale) / 2);
+    this.view = { scale, x: rest(width, this.part.width), y: (height - this.part.height * scale) / 2 + (NODE.height * scale) / 2 };
     this.place();
   }
 

@@ -2,7 +2,7 @@
 // Lays out a directed graph in layers from left to right: callers before callees where there is no cycle.
 // Source: Sugiyama, Tagawa, Toda, "Methods for visual understanding of hierarchical system structures", 1981.
 
-const NODE = { width: 176, height: 34, gapX: 92, gapY: 16 };
+const NODE = { width: 176, height: 34, gapX: 76, gapY: 11 };
 
 /**
  * `edges` are pairs of node numbers below `total`. Returns `{places: [{x, y}], routes: [[x, y] ...], width,

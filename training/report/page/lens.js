@@ -5,13 +5,15 @@ const FIRST_ROWS = 12;
 
 /**
  * `columns`: {label, kind, value(row), text(row), doc, title(row), tone(row)}; kinds are text, mono, number,
- * change (a ratio, drawn from the middle), share (a part of 1) and size (a bar from the left).
+ * change (a ratio, drawn from the middle), share (a part of 1) and size (a bar from the left). The bars of all
+ * changes have one scale: that of the columns that lead, if there are some; longer bars are cut off.
  * `totals` are rows above the others that are not sorted.
  */
 class Lens {
   constructor(columns, rows, { totals = [], caption, sort = null, label = "rows" }) {
     Object.assign(this, { columns, rows, totals, label, sort, all: rows.length <= FIRST_ROWS + 3 });
-    const changes = columns.filter((each) => each.kind === "change");
+    const leading = columns.filter((each) => each.kind === "change" && each.leads);
+    const changes = leading.length ? leading : columns.filter((each) => each.kind === "change");
     const values = changes.flatMap((each) => [...rows, ...totals].map((row) => Math.abs((each.value(row) ?? 1) - 1)));
     this.most = Math.max(0.005, ...values.filter(Number.isFinite));
     this.head = h("tr");
@@ -70,7 +72,7 @@ class Lens {
       if (!at) return h("th", { scope: "row", class: column.kind === "mono" ? "mono" : null, title: title ?? text }, text);
       if (column.kind === "change") return h("td", { title }, changeBar(column.value(row), text, this.most, tone));
       if (column.kind === "size") return h("td", { title }, sizeBar(column.value(row), text, this.largest(column)));
-      if (column.kind === "share") return h("td", { title: title ?? text }, shareBar(column.value(row)));
+      if (column.kind === "share") return h("td", { title }, shareBar(column.value(row), text));
       const kind = { number: "n", mono: "mono" }[column.kind] ?? "";
       return h("td", { class: `${kind} ${tone}`.trim() || null, title }, text);
     });
@@ -87,7 +89,7 @@ function changeBar(ratio, text, most, tone) {
   const size = (50 * Math.min(1, Math.abs(ratio - 1) / most)).toFixed(2);
   const smaller = ratio < 1;
   const hue = tone === "soft" ? "var(--edge)" : smaller ? "var(--good)" : "var(--bad)";
-  const properties = { "--from": smaller ? `${50 - size}%` : "50%", "--size": `${size}%`, "--hue": hue, "aria-hidden": "true" };
+  const properties = { "--from": smaller ? `${50 - size}%` : "50%", "--size": `${size}%`, "--hue": hue, "aria-hidden": "true", class: Math.abs(ratio - 1) > most * 1.001 ? `cut${smaller ? " less" : ""}` : null };
   const word = tone || (ratio === 1 ? "soft" : smaller ? "good" : "bad");
   return h("div", { class: "bar" }, h("span", { class: word }, text), h("i", properties));
 }
@@ -97,6 +99,7 @@ function sizeBar(value, text, largest) {
   return h("div", { class: "bar plain" }, h("span", {}, text), h("i", { "--from": "0%", "--size": `${size}%`, "--hue": "var(--accent)", "aria-hidden": "true" }));
 }
 
-function shareBar(part) {
-  return h("div", { class: "share", "aria-hidden": "true" }, h("i", { "--size": `${(100 * (part ?? 0)).toFixed(2)}%` }));
+function shareBar(part, text) {
+  const bar = h("i", { class: "share", "aria-hidden": "true" }, h("i", { "--size": `${(100 * (part ?? 0)).toFixed(2)}%` }));
+  return h("div", { class: "bar plain" }, h("span", {}, text), bar);
 }

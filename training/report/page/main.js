@@ -11,7 +11,11 @@ async function readData() {
 /** The switch between the system's colours, light and dark; the choice is kept where the browser allows it. */
 function setUpTheme() {
   const button = byId("theme");
-  const icons = { auto: "◐", light: "☀", dark: "☾" };
+  const icons = {
+    auto: "M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2v12M11 3.2v9.6",
+    light: "M8 5a3 3 0 1 0 0 6 3 3 0 0 0 0-6M8 1v1.5M8 13.5V15M1 8h1.5M13.5 8H15M3 3l1 1M12 12l1 1M3 13l1-1M12 4l1-1",
+    dark: "M13.5 9.6A6 6 0 0 1 6.4 2.5 6 6 0 1 0 13.5 9.6Z",
+  };
   const words = { auto: "as the system", light: "light", dark: "dark" };
   const order = ["auto", "light", "dark"];
   let kept = "auto";
@@ -22,7 +26,7 @@ function setUpTheme() {
     kept = order.includes(theme) ? theme : "auto";
     if (kept === "auto") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = kept;
-    button.textContent = icons[kept];
+    button.replaceChildren(icon(icons[kept]));
     button.setAttribute("aria-label", `Colours: ${words[kept]}`);
     button.title = `Colours: ${words[kept]}`;
   };
@@ -36,7 +40,8 @@ function setUpTheme() {
 }
 
 function main(data) {
-  const shown = (name) => data.demangled[name] ?? name;
+  const readable = new Map(Object.entries(data.demangled));
+  const shown = (name) => readable.get(name) ?? name;
   const runs = data.runs.map((raw) => new Run(raw, data.strings, shown)).filter((run) => run.size);
   const evaluations = data.evaluations.map(({ name, raw }) => ({ name, raw, view: new Evaluation(raw) }));
   byId("about").textContent = data.about;
@@ -58,7 +63,8 @@ function main(data) {
 
 function tilesOf(data, runs, evaluations) {
   const tiles = [...evaluations.flatMap(({ view }) => view.tiles())];
-  for (const tuned of data.tunes) {
+  const known = data.tunes.filter((each) => each.start && (each.curve.length || !data.tunes.some((other) => other.curve.length && other.text === each.text)));
+  for (const tuned of known) {
     const tone = tuned.text < tuned.start ? "good" : "";
     tiles.push({ what: `${middle(tuned.name, 34)}: searched`, value: change(tuned.text / tuned.start), more: `${count(tuned.start)} → ${count(tuned.text)} bytes${tuned.reward ? `, ${tuned.reward}` : ""}`, tone });
   }
@@ -159,13 +165,12 @@ function costsOf(data, shown) {
 /** The decisions by module, if there are several modules. */
 function modulesSection(runs) {
   const rows = runs.flatMap((run) => run.tallies.map((each) => ({ ...each, run })));
-  if (rows.length < 2) return [];
+  if (runs.every((run) => run.tallies.length < 2)) return [];
   const several = runs.length > 1;
   const columns = [{ label: "module", kind: "text", value: (row) => row.name, text: (row) => middle(row.name || row.run.name, 44), title: (row) => row.name },
     several && { label: "run", kind: "text", value: (row) => row.run.name, text: (row) => middle(row.run.name, 24) },
     { label: "decisions", kind: "size", value: (row) => row.total, text: (row) => count(row.total) },
-    runs.some((run) => run.done) && { label: runs[0].done || "done", kind: "share", value: (row) => (row.run.done ? row.done / row.total : null), title: (row) => share(row.done, row.total) },
-    runs.some((run) => run.done) && { label: "", kind: "number", value: (row) => row.done / row.total, text: (row) => (row.run.done ? share(row.done, row.total) : "–") },
+    runs.some((run) => run.done) && { label: runs[0].done || "done", kind: "share", value: (row) => (row.run.done ? row.done / row.total : null), text: (row) => (row.run.done ? share(row.done, row.total) : "–") },
     runs.some((run) => run.default) && { label: "as the default", kind: "number", value: (row) => (row.run.default ? 1 - row.unlike / row.total : null), text: (row) => (row.run.default ? share(row.total - row.unlike, row.total) : "–") }].filter(Boolean);
   const lens = new Lens(columns, rows, { caption: "Decisions by module", sort: { at: several ? 2 : 1, falls: true }, label: "modules" });
   return [section("modules", "Modules", "How many decisions the compiler asked for, and what came out.", null, h("div", { class: "card" }, lens.element))];

@@ -33,7 +33,7 @@ function compileQuery(text, columns, words) {
 /** The test of one condition, or what is wrong with it. */
 function condition(key, operator, wanted, byKey, texts, words) {
   if (!key) return (row) => texts.some((each) => each.text(row).toLowerCase().includes(wanted));
-  if (key === "is") return words[wanted] ?? `is: takes ${Object.keys(words).join(", ")}; got “${wanted}”`;
+  if (key === "is") return Object.hasOwn(words, wanted) ? words[wanted] : `is: takes ${Object.keys(words).join(", ")}; got “${wanted}”`;
   const column = byKey.get(key);
   if (!column) return `there is no column “${key}”${nearest(key, [...byKey.keys()])}`;
   if (column.isNumber) {

@@ -87,7 +87,7 @@ function joinRuns(first, second) {
   return { common, onlyFirst: left.size - common, onlySecond: right.size - common, different };
 }
 
-/** The call graph of the rows: functions with the calls they make and receive, and an edge per pair. */
+/** The call graph of the rows: functions with the calls they make and receive, and an edge per pair of them. */
 function callGraph(run, rows) {
   const nodes = new Map();
   const edges = new Map();
@@ -116,12 +116,26 @@ function callGraph(run, rows) {
   return { nodes, edges: [...edges.values()] };
 }
 
-/** At most `most` functions of a graph: those around `focus` up to `depth` calls away, or the busiest ones. */
-function neighbourhood(graph, focus, depth, most) {
-  const weight = (name) => {
-    const each = graph.nodes.get(name);
-    return each.made + each.received + 4 * each.unlike;
-  };
+const MOST_EDGES = 90;
+
+/** The edges of a kind: all, inlined, refused, unlike the default. */
+const EDGES = {
+  all: () => true,
+  inlined: (edge) => edge.inlined > 0,
+  refused: (edge) => edge.refused > 0,
+  unlike: (edge) => edge.unlike > 0,
+};
+
+/**
+ * At most `most` functions of a graph and the edges of a kind between them: those around `focus` up to `depth`
+ * calls away, or those with most such calls.
+ */
+function neighbourhood(whole, focus, depth, most, kind = "all") {
+  const graph = { nodes: whole.nodes, edges: whole.edges.filter(EDGES[kind]) };
+  const weights = new Map();
+  for (const { from, to, inlined, refused, unlike } of graph.edges)
+    for (const name of [from, to]) weights.set(name, (weights.get(name) ?? 0) + inlined + refused / 4 + 3 * unlike);
+  const weight = (name) => weights.get(name) ?? 0;
   const byWeight = (a, b) => weight(b) - weight(a) || (a < b ? -1 : 1);
   let chosen;
   if (focus && graph.nodes.has(focus)) {
@@ -137,9 +151,12 @@ function neighbourhood(graph, focus, depth, most) {
       ring = ring.slice(0, most - chosen.size);
       ring.forEach((name) => chosen.add(name));
     }
-  } else chosen = new Set([...graph.nodes.keys()].sort(byWeight).slice(0, most));
+  } else chosen = new Set([...weights.keys()].sort(byWeight).slice(0, most));
   const names = [...chosen];
-  const edges = graph.edges.filter(({ from, to }) => chosen.has(from) && chosen.has(to));
+  const between = graph.edges.filter(({ from, to }) => chosen.has(from) && chosen.has(to));
+  const rank = ({ inlined, refused, unlike }) => inlined + refused / 4 + 3 * unlike;
+  const isOwn = ({ from, to }) => from === focus || to === focus;
+  const edges = [...between].sort((a, b) => isOwn(b) - isOwn(a) || rank(b) - rank(a)).slice(0, MOST_EDGES);
   const joined = new Set(edges.flatMap(({ from, to }) => [from, to]));
-  return { names: names.filter((name) => joined.has(name) || name === focus), edges };
+  return { names: names.filter((name) => joined.has(name) || name === focus), edges, left: between.length - edges.length };
 }
