@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot report`: makes an HTML page of logs and results; prints the report of `llc --report` as a table."""
+"""`passpilot report`: an HTML page about logs and results, and the table of a report of `llc --report`."""
 
 from __future__ import annotations
 
@@ -55,9 +55,10 @@ def make_parser() -> Parser:
     """The parser of the command line."""
     parser = Parser(
         "passpilot report",
-        description="Make one HTML page of decision logs, decision files and the results of `passpilot tune`,\n"
-        "`passpilot eval` and `passpilot llc --report`. The page needs no network. Without -o, print the\n"
-        "report of `passpilot llc --report` as a table; the functions that change most come first.",
+        description="Make one HTML page of decision logs, decision files and the results of\n"
+        "`passpilot tune`, `passpilot eval` and `passpilot llc --report`. The page needs no network.\n"
+        "Without -o, print the report of `passpilot llc --report` as a table; the functions that change\n"
+        "most come first.",
         epilog=_EXAMPLE,
     )
     files = "a decision log, a folder of logs, a decision file, or the JSON of a result"

@@ -128,8 +128,8 @@ class LogReader:
     def to_arrays(self, names: Iterable[str] | None = None) -> dict[str, NDArray[np.generic]]:
         """The named tensors of all N decisions as arrays of shape [N, ...]; None means all and the score.
 
-        The names ``context``, ``caller``, ``callee``, ``location``, ``register`` and ``registers`` give arrays
-        of texts.
+        The names ``context``, ``caller``, ``callee``, ``location``, ``register`` and ``registers`` give
+        arrays of texts.
 
         Raises:
             LogError: the log lacks one of the tensors, is truncated, or is malformed.

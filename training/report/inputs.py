@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final, cast
 from passpilot.features.log.reader import read_log
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular
+from passpilot.training.evaluation.results import FORMAT, check_result
+from passpilot.training.report.document import page
 from passpilot.training.report.logs import LoggedRun, Strings, add_log
 from passpilot.training.report.names import demangled
-from passpilot.training.report.document import page
 from passpilot.training.report.results import (
     cost_of,
     decided_run,
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     Json = Mapping[str, object]
-
-EVALUATION: Final = "passpilot eval 1"
-"""The field `format` of an evaluation."""
 
 _HEAD: Final = 1 << 16
 
@@ -80,7 +78,8 @@ class Report:
         Raises:
             InputError: it is none of these.
         """
-        if raw.get("format") == EVALUATION:
+        if raw.get("format") == FORMAT:
+            check_result(f"report {name}", raw)
             self._evaluations.append({"name": name, "raw": raw})
         elif "curve" in raw:
             self._tunes.append(tune_of(name, raw))
@@ -150,7 +149,9 @@ class Report:
             yield from (str(row["name"]) for row in cast("Sequence[Json]", cost["functions"]))
         for evaluation in self._evaluations:
             for program in cast("Sequence[Json]", cast("Json", evaluation["raw"])["programs"]):
-                yield from cast("Sequence[str]", cast("Json", program.get("functions") or {}).get("names", ()))
+                yield from cast(
+                    "Sequence[str]", cast("Json", program.get("functions") or {}).get("names", ())
+                )
 
     def _title(self) -> str:
         kinds = {
@@ -162,7 +163,9 @@ class Report:
         }
         found = [kind for kind, parts in kinds.items() if parts and self._names]
         more = len(self._names) - 1
-        names = " and ".join(self._names) if more == 1 else self._names[0] + (f" and {more} more" if more else "")
+        names = (
+            " and ".join(self._names) if more == 1 else self._names[0] + (f" and {more} more" if more else "")
+        )
         return f"{found[0].capitalize()}: {names}" if found else "Report"
 
     def _about(self) -> str:

@@ -115,7 +115,11 @@ class LoggedRun:
         """
         self.contexts |= contexts
         texts = (*_PLACES[self.style.site], *(["registers"] if self.style.site == "register" else []))
-        names = (*texts, *(spec.name for spec in reader.features), *([reader.score.name] if reader.score else []))
+        names = (
+            *texts,
+            *(spec.name for spec in reader.features),
+            *([reader.score.name] if reader.score else []),
+        )
         for arrays in reader.batches(names):
             words = list(self._words(arrays))
             self._count(log, arrays, words)
@@ -135,7 +139,8 @@ class LoggedRun:
     def _words(self, arrays: Arrays) -> Iterator[tuple[str, str]]:
         """Advice and default in words: of the style, the names of registers, or numbers."""
         sides = [
-            arrays[name].ravel().tolist() if name else None for name in (self.style.advice, self.style.default)
+            arrays[name].ravel().tolist() if name else None
+            for name in (self.style.advice, self.style.default)
         ]
         registers = arrays["registers"].tolist() if "registers" in arrays else [""] * len(sides[0] or ())
         for at, names in enumerate(registers):
@@ -151,9 +156,7 @@ class LoggedRun:
             return self.style.log.words[number]
         return registers[number] if 0 <= number < len(registers) else str(number)
 
-    def _keep(
-        self, log: str, reader: LogReader, arrays: Arrays, words: Sequence[tuple[str, str]]
-    ) -> None:
+    def _keep(self, log: str, reader: LogReader, arrays: Arrays, words: Sequence[tuple[str, str]]) -> None:
         number = self._strings.number
         self._put("log", "text", [number(log)] * len(words))
         for name in _PLACES[self.style.site]:
@@ -204,7 +207,9 @@ class LoggedRun:
         tallies = [
             {
                 "name": " · ".join(filter(None, ("" if one else log, context))),
-                **{"total": each.total, "done": each.done, "unlike": each.unlike},
+                "total": each.total,
+                "done": each.done,
+                "unlike": each.unlike,
             }
             for (log, context), each in self._tallies.items()
         ]
@@ -255,7 +260,9 @@ def _point_of(style: Style, features: Sequence[TensorSpec]) -> str:
     best, most = style.advice, 0
     for name in (*HOOKED, *PASS_POINTS):
         point = find_point(name)
-        common = len(names & {spec.name for spec in point.features}) if point.advice.name == style.advice else 0
+        common = (
+            len(names & {spec.name for spec in point.features}) if point.advice.name == style.advice else 0
+        )
         if common > most:
             best, most = name, common
     return best

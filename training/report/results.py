@@ -33,9 +33,8 @@ def tune_of(name: str, raw: Json) -> dict[str, object]:
     steps = [list(step) for step in curve] if isinstance(curve, list) else []
     fits = all(len(step) == 3 and all(_is_number(each) for each in step) for step in steps)
     if not steps or not fits or not (_is_number(start) and _is_number(text) and start):
-        raise InputError(
-            f"report {name}: expected a result of `passpilot tune --result`, got one without its curve and sizes"
-        )
+        expected = "a result of `passpilot tune --result`"
+        raise InputError(f"report {name}: expected {expected}, got one without its curve and sizes")
     units = raw.get("units")
     return {
         "name": name,
@@ -102,7 +101,9 @@ def cost_of(name: str, raw: Json) -> dict[str, object]:
         ]
     except (KeyError, TypeError, ValueError) as error:
         got = f"{type(error).__name__} {error}"
-        raise InputError(f"report {name}: expected the report of `passpilot llc --report`, got: {got}") from error
+        raise InputError(
+            f"report {name}: expected the report of `passpilot llc --report`, got: {got}"
+        ) from error
     sums = {side: sum(cast("float", row[side]) for row in rows) for side in ("default", "advised")}
     return {"name": str(raw.get("module", name)), "functions": rows, **sums}
 
@@ -134,8 +135,15 @@ def decided_run(name: str, path: str, strings: Strings) -> tuple[dict[str, objec
         {"key": "advice", "kind": "word", "values": [number(words[row[4]]) for row in rows]},
     ]
     run: dict[str, object] = {
-        **{"name": name, "point": "inline", "site": "call", "whose": "LLVM", "idle": "no", "done": "inlined"},
-        **{"total": len(rows), "size": len(rows), "columns": columns},
+        "name": name,
+        "point": "inline",
+        "site": "call",
+        "whose": "LLVM",
+        "idle": "no",
+        "done": "inlined",
+        "total": len(rows),
+        "size": len(rows),
+        "columns": columns,
         "tallies": [_tally(unit) for unit in units if unit.inline],
     }
     return run, [_searched(unit, notes.get(unit.name)) for unit in units]
@@ -158,7 +166,7 @@ def whole_sizes(path: str) -> tuple[int, int] | None:
 
 
 def _notes(path: str) -> dict[str, tuple[int, int]]:
-    """The sizes in the comments of a decision file by unit; those before the first unit under an empty name."""
+    """The sizes in a decision file's comments by unit; those before the first unit under an empty name."""
     found: dict[str, tuple[int, int]] = {}
     unit = ""
     for line in read_regular(path).decode("utf-8", "surrogateescape").split("\n"):

@@ -47,7 +47,14 @@ class Browser:
         self._number = 0
         self.events: list[dict[str, Any]] = []
         self._process = subprocess.Popen(
-            ["sh", "-c", f'exec "$0" "$@" 3<&{commands} 4>&{answers}', found, *_FLAGS, f"--user-data-dir={profile}"],
+            [
+                "sh",
+                "-c",
+                f'exec "$0" "$@" 3<&{commands} 4>&{answers}',
+                found,
+                *_FLAGS,
+                f"--user-data-dir={profile}",
+            ],
             pass_fds=(commands, answers),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -110,10 +117,15 @@ class Browser:
         """Load a page from a file, and wait until its data is shown."""
         self.events.clear()
         self.ask("Page.navigate", url=path.as_uri())
-        self.wait("document.readyState === 'complete' && document.querySelector('#data') && !document.querySelector('#state:not(.error)')")
-        assert not self.run("document.getElementById('state')?.textContent"), self.run("document.body.innerText")
+        self.wait(
+            "document.readyState === 'complete' && document.querySelector('#data')"
+            " && !document.querySelector('#state:not(.error)')"
+        )
+        assert not self.run("document.getElementById('state')?.textContent"), self.run(
+            "document.body.innerText"
+        )
 
-    def run(self, script: str) -> Any:  # noqa: ANN401
+    def run(self, script: str) -> Any:
         """The value of a JavaScript expression."""
         made = self.ask("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in made, made["exceptionDetails"]
@@ -128,7 +140,9 @@ class Browser:
 
     def settle(self) -> None:
         """Wait until the page has been drawn."""
-        self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+        self.run(
+            "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+        )
 
     def key(self, name: str, text: str = "") -> None:
         """Press and release a key."""

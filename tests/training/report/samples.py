@@ -17,13 +17,19 @@ HOSTILE: Final = "</script><script>alert(1)</script>"
 """A name of a function that ends a script, if a page lets it."""
 
 
-def evaluation(programs: int, seed: int = 1, contenders: tuple[str, ...] = (*BASELINES, *POLICIES)) -> dict[str, object]:
+def evaluation(
+    programs: int, seed: int = 1, contenders: tuple[str, ...] = (*BASELINES, *POLICIES)
+) -> dict[str, object]:
     """An evaluation of so many programs."""
     draw = random.Random(seed)
     rows = []
     for number in range(programs):
         base = int(10 ** draw.uniform(3.8, 6.2))
-        names = [f"_ZN4prog{number % 10}3runEi", HOSTILE, *(f"function_{at}" for at in range(draw.randint(5, 300)))]
+        names = [
+            f"_ZN4prog{number % 10}3runEi",
+            HOSTILE,
+            *(f"function_{at}" for at in range(draw.randint(5, 300))),
+        ]
         weights = [draw.paretovariate(1.1) for _ in names]
         sizes: dict[str, list[int]] = {}
         results: dict[str, object] = {}
@@ -48,7 +54,8 @@ def evaluation(programs: int, seed: int = 1, contenders: tuple[str, ...] = (*BAS
             }
             whole = sum(weights)
             sizes[name] = [
-                0 if draw.random() < 0.03 else int(linked * each / whole * draw.gauss(1, 0.12)) for each in weights
+                0 if draw.random() < 0.03 else int(linked * each / whole * draw.gauss(1, 0.12))
+                for each in weights
             ]
         rows.append(
             {
@@ -61,7 +68,9 @@ def evaluation(programs: int, seed: int = 1, contenders: tuple[str, ...] = (*BAS
         )
     return {
         "format": "passpilot eval 1",
-        "contenders": [{"name": each, "kind": "policy" if each in POLICIES else "baseline"} for each in contenders],
+        "contenders": [
+            {"name": each, "kind": "policy" if each in POLICIES else "baseline"} for each in contenders
+        ],
         "baselines": [each for each in BASELINES if each in contenders],
         "programs": rows,
         "summary": {},
@@ -78,13 +87,27 @@ def search(steps: int, seed: int = 1) -> dict[str, object]:
         curve.append([curve[-1][0] + draw.randint(1, 8), curve[-1][1] + draw.uniform(0.2, 3), size])
     names = [f"function_{at}" for at in range(700)]
     before = {name: int(200 * draw.paretovariate(1.2)) for name in names}
-    after = {name: int(size_ * draw.gauss(0.97, 0.1)) for name, size_ in before.items() if draw.random() > 0.05}
+    after = {
+        name: int(size_ * draw.gauss(0.97, 0.1)) for name, size_ in before.items() if draw.random() > 0.05
+    }
     after["outlined"] = 4000
     units = [
-        {"name": f"src/l{at}.c", "start": 7000 + 91 * at, "text": int((7000 + 91 * at) * draw.gauss(0.95, 0.03)), "calls": at}
+        {
+            "name": f"src/l{at}.c",
+            "start": 7000 + 91 * at,
+            "text": int((7000 + 91 * at) * draw.gauss(0.95, 0.03)),
+            "calls": at,
+        }
         for at in range(33)
     ]
-    return {"curve": curve, "functions": {"before": before, "after": after}, "units": units, "start": start, "text": size, "reward": ".text of the linked program"}
+    return {
+        "curve": curve,
+        "functions": {"before": before, "after": after},
+        "units": units,
+        "start": start,
+        "text": size,
+        "reward": ".text of the linked program",
+    }
 
 
 def write_log(path: Path, decisions: int, seed: int = 1, modules: int = 1) -> Path:

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`DriverRuns`: runs the programs that competitors have made, in turns, and checks what they print.
+
+The time is processor time, on one processor. In every round all competitors run, each time in another order;
+a competitor and the reference of the same round are a pair, so that a slow phase of the machine meets both.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from statistics import median
+from typing import TYPE_CHECKING
+
+from passpilot.plugin.errors import CompilationError
+from passpilot.training.evaluation.statistics import paired_ratio
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from passpilot.training.corpus.layout import ProgramRun
+    from passpilot.training.evaluation.commands import Commands
+    from passpilot.training.evaluation.results import RunTime
+
+
+@dataclass(slots=True)
+class DriverOutcome:
+    """What the runs of one competitor's program showed."""
+
+    output: str = "right"
+    """``right``, ``wrong``, or ``unknown``."""
+    time: RunTime | None = None
+    errors: list[str] = field(default_factory=list)
+
+
+class DriverRuns:
+    """The runs of one program. `step` is called after each round of a competitor."""
+
+    def __init__(
+        self, commands: Commands, runs: Sequence[ProgramRun], deadline: float, step: Callable[[], None]
+    ) -> None:
+        self._commands, self._runs, self._deadline, self._step = commands, runs, deadline, step
+        self._expected = [each.stdout_sha256 for each in runs]
+        self._processor = max(os.sched_getaffinity(0))
+
+    def measure(self, linked: Mapping[str, str], reference: str, rounds: int) -> dict[str, DriverOutcome]:
+        """Run the programs at these paths: once for their output, then `rounds` times for their time.
+
+        A program that fails, hangs or prints something else is not timed. Times are compared with the
+        reference's. Where a run's output is not known, it is that of the first program.
+        """
+        outcomes = {name: DriverOutcome() for name in linked}
+        for name, path in linked.items():
+            self._once(path, outcomes[name])
+        well = [name for name in linked if outcomes[name].output == "right"]
+        times: dict[str, list[float]] = {name: [] for name in well}
+        for number in range(rounds):
+            turn = number % len(well) if well else 0
+            for name in (*well[turn:], *well[:turn]):
+                times[name].append(self._once(linked[name], outcomes[name]))
+        for _ in range(rounds * (len(linked) - len(well))):
+            self._step()
+        for name, taken in times.items():
+            is_right = outcomes[name].output == "right"
+            outcomes[name].time = _time(taken, times.get(reference, [])) if is_right else None
+        return outcomes
+
+    def _once(self, path: str, outcome: DriverOutcome) -> float:
+        """Make all runs of a program once; their processor time."""
+        seconds = 0.0
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("PASSPILOT_")}
+        for number, run in enumerate(self._runs):
+            try:
+                done = self._commands.run(
+                    [path, *run.arguments],
+                    self._deadline,
+                    directory=run.directory or None,
+                    environment=environment,
+                    processor=self._processor,
+                )
+            except CompilationError as error:
+                _refuse(outcome, "unknown", str(error))
+                continue
+            what = f"run {number + 1}: expected" if len(self._runs) > 1 else "run: expected"
+            if done.is_late:
+                _refuse(outcome, "unknown", f"{what} an end within {self._deadline:g} s, got none")
+            elif done.code:
+                how = f"signal {-done.code}" if done.code < 0 else f"exit code {done.code}"
+                _refuse(outcome, "wrong", f"{what} success, got {how}")
+            else:
+                self._expected[number] = self._expected[number] or done.stdout_sha256
+                if done.stdout_sha256 != self._expected[number]:
+                    got = f"{self._expected[number][:12]}, got {done.stdout_sha256[:12]}"
+                    _refuse(outcome, "wrong", f"{what} the output with sha256 {got}")
+            seconds += done.seconds
+        self._step()
+        return seconds
+
+
+def _refuse(outcome: DriverOutcome, output: str, text: str) -> None:
+    outcome.output = output
+    if text not in outcome.errors:
+        outcome.errors.append(text)
+
+
+def _time(taken: Sequence[float], reference: Sequence[float]) -> RunTime | None:
+    if not taken or not reference or not (paired := paired_ratio(taken, reference)):
+        return None
+    return {"seconds": round(median(taken), 4), **paired}

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The result of an evaluation as Markdown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from passpilot.training.evaluation.results import METRICS, ratio_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from passpilot.training.evaluation.results import EvaluationResult, ProgramResult
+    from passpilot.training.evaluation.statistics import MeanRatio
+
+HEADS: Final = {"linked": "linked", "objects": "objects", "compile": "compile time", "run": "run time"}
+"""The metrics in the order of the tables, and how they are called."""
+
+WORST: Final = 10
+"""The regressions that are listed."""
+
+
+def markdown(result: EvaluationResult) -> str:
+    """All tables: the means, the programs, the worst regressions, the problems."""
+    parts = [_means(result), _programs(result), _regressions(result), _problems(result)]
+    return "\n\n".join(["# Evaluation", _words(result), *filter(None, parts)]) + "\n"
+
+
+def mean_text(mean: MeanRatio | None, *, interval: bool = True) -> str:
+    """A geometric mean with its interval: ``0.943 (0.921-0.966)``."""
+    if mean is None:
+        return "-"
+    if mean["low"] is None or not interval:
+        return f"{mean['ratio']:.3f}"
+    return f"{mean['ratio']:.3f} ({mean['low']:.3f}-{mean['high']:.3f})"
+
+
+def mean_texts(summary: Mapping[str, Mapping[str, MeanRatio]], name: str) -> list[str]:
+    """The means of a competitor, by the metrics of `HEADS`."""
+    means = [(metric, summary.get(metric, {}).get(name)) for metric in HEADS]
+    return [mean_text(mean, interval=metric != "compile") for metric, mean in means]
+
+
+def decision_text(programs: Sequence[ProgramResult], name: str) -> tuple[str, str]:
+    """The decisions of a policy, and the share that agrees with LLVM's default."""
+    found = [each["results"][name] for each in programs if name in each["results"]]
+    counted = [each for each in found if each["decisions"] is not None]
+    decisions = sum(each["decisions"] or 0 for each in counted)
+    agreed = sum(each["agreed"] or 0 for each in counted)
+    if not counted:
+        return "-", "-"
+    return f"{decisions:,}", f"{agreed / decisions:.1%}" if decisions else "-"
+
+
+def regressions(result: EvaluationResult) -> list[tuple[float, str, str]]:
+    """The programs that a policy makes larger than the first baseline does, the worst first."""
+    base = result.baselines[0]
+    policies = [each["name"] for each in result.contenders if each["kind"] == "policy"]
+    found = [
+        (ratio, program["name"], name)
+        for program in result.programs
+        for name in policies
+        if (ratio := ratio_of(program, "linked", name, base) or 0) > 1
+    ]
+    return sorted(found, reverse=True)
+
+
+def problems(result: EvaluationResult) -> Iterator[str]:
+    """A line for every error."""
+    for program in result.programs:
+        for name, each in program["results"].items():
+            yield from (f"{program['name']}, {name}: {text}" for text in each["errors"])
+
+
+def _words(result: EvaluationResult) -> str:
+    facts = result.facts
+    count = len(result.programs)
+    return (
+        f"{count} program{'s' * (count != 1)} of {_escaped(str(facts.get('corpus', '')))}, "
+        f"{_escaped(str(facts.get('compiler', '')))}. Ratios are geometric means over the programs, with "
+        "95 % intervals by bootstrap; smaller is better. *linked* is the machine code of the linked "
+        "program with `--gc-sections`, *objects* that of its object files together. Times are processor time."
+    )
+
+
+def _means(result: EvaluationResult) -> str:
+    """All competitors against the first baseline, then the linked code of policies against all baselines."""
+    base = result.baselines[0]
+    summary = result.summary(base)
+    rows = [
+        [_escaped(name), *mean_texts(summary, name), *decision_text(result.programs, name)]
+        for name in result.names
+        if name != base
+    ]
+    tables = [_table([f"against {_escaped(base)}", *HEADS.values(), "decisions", "as LLVM"], rows)]
+    policies = [each["name"] for each in result.contenders if each["kind"] == "policy"]
+    if policies and len(result.baselines) > 1:
+        means = [result.summary(each).get("linked", {}) for each in result.baselines]
+        rows = [[_escaped(name), *(mean_text(each.get(name)) for each in means)] for name in policies]
+        heads = [f"against {_escaped(each)}" for each in result.baselines]
+        tables.append("## Linked code against every baseline\n\n" + _table(["policy", *heads], rows))
+    return "\n\n".join(tables)
+
+
+def _programs(result: EvaluationResult) -> str:
+    base = result.baselines[0]
+    others = [name for name in result.names if name != base]
+    rows = []
+    for program in result.programs:
+        own = program["results"].get(base)
+        size = METRICS["linked"](own) if own else None
+        ratios = [ratio_of(program, "linked", name, base) for name in others]
+        cells = ["-" if ratio is None else f"{ratio:.3f}" for ratio in ratios]
+        rows.append([_escaped(program["name"]), "-" if size is None else f"{size:,.0f}", *cells])
+    return "## Linked code by program\n\n" + _table(["program", _escaped(base), *map(_escaped, others)], rows)
+
+
+def _regressions(result: EvaluationResult) -> str:
+    found = regressions(result)[:WORST]
+    if not found:
+        return ""
+    rows = [[_escaped(program), _escaped(name), f"{ratio:.3f}"] for ratio, program, name in found]
+    return "## Worst regressions\n\n" + _table(["program", "policy", "linked"], rows)
+
+
+def _problems(result: EvaluationResult) -> str:
+    lines = [
+        *problems(result),
+        *(f"{each['name']}, {text}" for each in result.programs for text in each.get("warnings", ())),
+    ]
+    return "## Problems\n\n" + "\n".join(f"* {_escaped(line)}" for line in lines) if lines else ""
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---", *("---:" for _ in heads[1:])], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _escaped(text: str) -> str:
+    """A text without the characters that Markdown and HTML would read."""
+    plain = " ".join(text.split())
+    for mark in "\\`*_|[]":
+        plain = plain.replace(mark, f"\\{mark}")
+    return plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`ProgramEvaluation`: compiles, links and runs one program of a corpus with all competitors."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from passpilot.features.log.reader import read_log
+from passpilot.features.log.shown import style_of
+from passpilot.plugin.errors import CompilationError, Error
+from passpilot.training.corpus.front_end import failure
+from passpilot.training.evaluation.driver import DriverRuns
+from passpilot.training.rewards import code_bytes, symbol_sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import TypeVar
+
+    from passpilot.training.corpus.layout import CorpusProgram, CorpusUnit
+    from passpilot.training.evaluation.commands import Commands
+    from passpilot.training.evaluation.competitors import Competitor, CompileWay
+    from passpilot.training.evaluation.results import CompetitorResult, FunctionSizes, ProgramResult
+    from passpilot.training.evaluation.unit_compiler import CompiledUnit, UnitCompiler
+
+    T = TypeVar("T")
+
+MOST_FUNCTIONS: Final = 400
+"""The functions of a program whose sizes are written; the rest is one number."""
+
+_STRIPPING: Final = ("-s", "-Wl,-s", "-Wl,--strip-all", "-Wl,--strip-debug", "-Wl,-S")
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationPlan:
+    """How programs are evaluated.
+
+    Attributes:
+        competitors: the first one is the reference of run times.
+        jobs: compilations at once.
+        rounds: how often the programs run for their time; 0 runs them once, for their output.
+        runs: whether the programs run at all.
+        logs: whether decisions are counted, which takes another compilation.
+        run_deadline: the seconds that one run may take.
+        link_deadline: the seconds that one link may take.
+        linkers: clang for C and for C++.
+    """
+
+    competitors: Sequence[Competitor]
+    jobs: int
+    rounds: int
+    runs: bool
+    logs: bool
+    run_deadline: float
+    link_deadline: float
+    linkers: Mapping[str, str]
+
+
+class ProgramEvaluation:
+    """One program; `run` gives its result. `step` is called after each compilation, link and run."""
+
+    def __init__(
+        self,
+        plan: EvaluationPlan,
+        compiler: UnitCompiler,
+        program: CorpusProgram,
+        units: Mapping[str, CorpusUnit],
+        step: Callable[[], None],
+    ) -> None:
+        self._plan, self._compiler, self._program, self._step = plan, compiler, program, step
+        self._units = [units[name] for name in program.modules]
+        self._names = [each.name for each in plan.competitors]
+        self._results: dict[str, CompetitorResult] = {name: _empty() for name in self._names}
+        self._warnings: list[str] = []
+
+    @staticmethod
+    def steps(plan: EvaluationPlan, program: CorpusProgram) -> int:
+        """How often `step` is called."""
+        compilations = sum(1 + (plan.logs and bool(each.points)) for each in plan.competitors)
+        runs = (1 + plan.rounds) * bool(program.runs) * plan.runs
+        return compilations * len(program.modules) + len(plan.competitors) * (bool(program.objects) + runs)
+
+    def run(self) -> ProgramResult:
+        """Compile, link, measure and run. Errors of units, links and runs are in the result."""
+        folder = tempfile.mkdtemp(dir=self._compiler.scratch)
+        try:
+            ways = self._ways()
+            pairs = ((unit, way) for each in ways.values() for unit in self._units for way in each)
+            self._compiler.prepare(pairs, self._plan.jobs)
+            with _pool(self._plan.jobs, self._compiler.commands) as pool:
+                built = self._built(pool, folder, ways)
+                linked = self._linked(pool, folder, built)
+            functions = self._measured(linked)
+            if linked and self._plan.runs and self._program.runs:
+                self._run_all(linked)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            self._compiler.forget()
+        return {
+            "name": self._program.name,
+            "language": self._program.language,
+            "units": len(self._units),
+            "results": self._results,
+            "functions": functions,
+            "warnings": self._warnings,
+        }
+
+    def _ways(self) -> dict[str, Sequence[CompileWay]]:
+        """The ways of each competitor; one whose files are missing is left out."""
+        found: dict[str, Sequence[CompileWay]] = {}
+        for each in self._plan.competitors:
+            try:
+                found[each.name] = each.ways(self._program.name)
+            except Error as error:
+                self._fail(each.name, str(error))
+        return found
+
+    # --- Compiling -----------------------------------------------------------------------------------------
+
+    def _built(
+        self, pool: ThreadPoolExecutor, folder: str, ways: Mapping[str, Sequence[CompileWay]]
+    ) -> dict[str, dict[str, str]]:
+        """The paths of the objects by competitor and unit, of those competitors that compile all units."""
+        plain = {
+            name: [
+                pool.submit(self._compile, unit, way, f"{folder}/{at}-{place}", {})
+                for place, unit in enumerate(self._units)
+            ]
+            for at, (name, way) in enumerate(ways.items())
+        }
+        logged = {
+            each.name: self._submit_logged(pool, f"{folder}/log-{at}", ways[each.name], each.points)
+            for at, each in enumerate(self._plan.competitors)
+            if each.name in ways and each.points and self._plan.logs
+        }
+        built = {name: self._gathered(name, futures) for name, futures in plain.items()}
+        self._explain_common()
+        for each in self._plan.competitors:
+            if each.name in logged:
+                self._count(each, built.get(each.name), logged[each.name])
+        return {
+            name: {unit.name: made.path for unit, made in zip(self._units, units, strict=True)}
+            for name, units in built.items()
+            if units is not None
+        }
+
+    def _submit_logged(
+        self, pool: ThreadPoolExecutor, stem: str, ways: Sequence[CompileWay], points: Sequence[str]
+    ) -> list[tuple[Future[CompiledUnit], list[str]]]:
+        """Compile all units with decision logs; gives the paths of the logs, too."""
+        submitted = []
+        for place, unit in enumerate(self._units):
+            logs = {point: f"{stem}-{place}.{point}.log" for point in points}
+            future = pool.submit(self._compile, unit, ways, f"{stem}-{place}", logs)
+            submitted.append((future, list(logs.values())))
+        return submitted
+
+    def _compile(
+        self, unit: CorpusUnit, ways: Sequence[CompileWay], output: str, logs: Mapping[str, str]
+    ) -> CompiledUnit:
+        try:
+            return self._compiler.compile(unit, ways, output, logs)
+        finally:
+            self._step()
+
+    def _gathered(self, name: str, futures: Sequence[Future[CompiledUnit]]) -> list[CompiledUnit] | None:
+        """The compiled units; None if one failed, which is one line."""
+        made: list[CompiledUnit] = []
+        failed: list[str] = []
+        for future in futures:
+            try:
+                made.append(future.result())
+            except Error as error:
+                failed.append(str(error))
+        if failed:
+            more = len(failed) - 1
+            self._fail(name, failed[0] + f" (and {more} more unit{'s' * (more > 1)})" * bool(more))
+            return None
+        result = self._results[name]
+        result["objects"] = sum(each.text for each in made)
+        result["compile_seconds"] = round(sum(each.seconds for each in made), 4)
+        result["cached"] = sum(each.is_cached for each in made)
+        return made
+
+    def _explain_common(self) -> None:
+        """Errors that all competitors have are about the unit: only the first one keeps them."""
+        errors = [result["errors"] for result in self._results.values()]
+        common = set(errors[0]).intersection(*errors[1:]) if len(errors) > 1 else set()
+        for number, each in enumerate(errors):
+            kept = [f"{text} (with all)" if text in common else text for text in each]
+            each[:] = kept if not number else [text for text in each if text not in common]
+
+    def _count(
+        self,
+        competitor: Competitor,
+        plain: list[CompiledUnit] | None,
+        logged: Sequence[tuple[Future[CompiledUnit], list[str]]],
+    ) -> None:
+        """Count the decisions in the logs of the second compilation, which must make the same objects."""
+        name = competitor.name
+        try:
+            objects = [future.result() for future, _ in logged]
+            counts = [_decisions(path) for _, logs in logged for path in logs]
+        except Error as error:
+            if plain is not None:
+                self._fail(name, f"with a decision log: {error}")
+            return
+        result = self._results[name]
+        result["decisions"] = sum(decisions for decisions, _ in counts)
+        result["agreed"] = sum(agreed for _, agreed in counts)
+        if not result["decisions"]:
+            self._warnings.append(f"{name}: was never asked")
+        for unit, first, second in zip(self._units, plain or (), objects, strict=False):
+            if not _same(first.path, second.path):
+                what = "two compilations made different objects"
+                self._warnings.append(f"{name}: {unit.name}: {what}, so the policy is not repeatable")
+
+    # --- Linking and measuring -----------------------------------------------------------------------------
+
+    def _linked(
+        self, pool: ThreadPoolExecutor, folder: str, built: Mapping[str, Mapping[str, str]]
+    ) -> dict[str, str]:
+        """The paths of the programs, of those competitors that link."""
+        if not self._program.objects:
+            return {}
+        futures = {
+            name: pool.submit(self._link, paths, f"{folder}/{at}.program")
+            for at, (name, paths) in enumerate(built.items())
+        }
+        return {name: path for name, each in futures.items() if (path := self._tried(name, each.result))}
+
+    def _link(self, paths: Mapping[str, str], output: str) -> str:
+        program = self._program
+        libraries = [
+            ["-Wl,--start-lib", *(paths[name] for name in library), "-Wl,--end-lib"]
+            for library in program.libraries
+        ]
+        words = [
+            self._plan.linkers["c++" if "+" in program.compiler else "c"],
+            *(paths[name] for name in program.objects),
+            *(each for library in libraries for each in library),
+            *program.foreign,
+            *(each for each in program.arguments if each not in _STRIPPING),
+            *("-fuse-ld=lld", "-Wl,--gc-sections", "-o", output),
+        ]
+        try:
+            done = self._compiler.commands.run(
+                words, self._plan.link_deadline, directory=program.directory or None
+            )
+        finally:
+            self._step()
+        if done.is_late:
+            raise CompilationError(f"link: expected an end within {self._plan.link_deadline:g} s, got none")
+        if done.code:
+            raise CompilationError(f"link: expected a program, got {failure(done.code, done.stderr)}")
+        return output
+
+    def _measured(self, linked: Mapping[str, str]) -> FunctionSizes:
+        sizes: dict[str, dict[str, int]] = {}
+        for name, path in linked.items():
+            with open(path, "rb") as file:
+                data = file.read()
+            self._results[name]["linked"] = code_bytes(data)
+            sizes[name] = symbol_sizes(data)
+        return _largest(sizes)
+
+    def _run_all(self, linked: Mapping[str, str]) -> None:
+        plan = self._plan
+        runs = DriverRuns(self._compiler.commands, self._program.runs, plan.run_deadline, self._step)
+        for name, outcome in runs.measure(linked, self._names[0], plan.rounds).items():
+            result = self._results[name]
+            result["output"], result["run"] = outcome.output, outcome.time
+            for text in outcome.errors:
+                self._fail(name, text)
+
+    # --- Errors --------------------------------------------------------------------------------------------
+
+    def _fail(self, name: str, text: str) -> None:
+        if text not in (errors := self._results[name]["errors"]):
+            errors.append(" ".join(text.split()))
+
+    def _tried(self, name: str, get: Callable[[], str]) -> str:
+        try:
+            return get()
+        except Error as error:
+            self._fail(name, str(error))
+            return ""
+
+
+class _pool(ThreadPoolExecutor):  # noqa: N801
+    """A pool whose block may end early: then running commands are killed and the rest is dropped."""
+
+    def __init__(self, jobs: int, commands: Commands) -> None:
+        super().__init__(jobs)
+        self._stop = commands.stop
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self._stop()
+        self.shutdown(cancel_futures=kind is not None)
+
+
+def _empty() -> CompetitorResult:
+    return {
+        "linked": None,
+        "objects": None,
+        "compile_seconds": None,
+        "cached": 0,
+        "decisions": None,
+        "agreed": None,
+        "run": None,
+        "output": "unknown",
+        "errors": [],
+    }
+
+
+def _decisions(path: str) -> tuple[int, int]:
+    """The decisions in a log, and those that agree with the default; none if nothing was asked."""
+    if not os.path.exists(path):
+        return 0, 0
+    reader = read_log(path)
+    style = style_of(reader.features)
+    decisions = agreed = 0
+    for arrays in reader.batches(filter(None, (style.advice, style.default))):
+        decisions += len(arrays[style.advice])
+        if style.default:
+            agreed += int((arrays[style.advice] == arrays[style.default]).sum())
+    return decisions, agreed
+
+
+def _same(first: str, second: str) -> bool:
+    with open(first, "rb") as one, open(second, "rb") as other:
+        return one.read() == other.read()
+
+
+def _largest(sizes: Mapping[str, Mapping[str, int]]) -> FunctionSizes:
+    """The largest functions, and those that differ most; the bytes of all others in one number."""
+    names = dict.fromkeys(name for each in sizes.values() for name in each)
+
+    def values(name: str) -> list[int]:
+        return [each.get(name, 0) for each in sizes.values()]
+
+    def top(key: Callable[[list[int]], int], count: int) -> Iterable[str]:
+        return sorted(names, key=lambda name: -key(values(name)))[:count]
+
+    half = MOST_FUNCTIONS // 2
+    chosen = dict.fromkeys((*top(max, half), *top(lambda each: max(each) - min(each), half)))
+    return {
+        "names": list(chosen),
+        "sizes": {side: [each.get(name, 0) for name in chosen] for side, each in sizes.items()},
+        "rest": {
+            side: sum(size for name, size in each.items() if name not in chosen)
+            for side, each in sizes.items()
+        },
+    }

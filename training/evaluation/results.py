@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The result of an evaluation: a JSON object that grows by one program after the other.
+
+{"format": "passpilot eval 1", "complete": true,
+ "passpilot": "0.1.0", "compiler": "Debian clang version 22.1.8", "machine": "...", "corpus": "DIR",
+     "rounds": 5,
+ "contenders": [{"name": "-Oz", "kind": "baseline"}, {"name": "inline=onnx:m.onnx", "kind": "policy"}],
+ "baselines": ["-Oz", "-Os", "-O2", "-Oz+outline"],
+ "programs": [ProgramResult, ...],
+ "summary": {BASELINE: {"linked" | "objects" | "compile" | "run": {CONTENDER: MeanRatio}}}}
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypedDict, cast
+
+from passpilot.plugin.errors import InputError
+from passpilot.plugin.files import read_regular, write_file
+from passpilot.training.evaluation.statistics import mean_ratio
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from passpilot.training.evaluation.statistics import MeanRatio
+
+FORMAT: Final = "passpilot eval 1"
+
+
+class RunTime(TypedDict):
+    """The time of a program's runs, against the first baseline."""
+
+    seconds: float
+    """The median of the processor time of all runs together."""
+    ratio: float
+    low: float | None
+    high: float | None
+    pairs: int
+
+
+class CompetitorResult(TypedDict):
+    """What a baseline or a policy makes of a program; None where it was not measured."""
+
+    linked: int | None
+    """The bytes of machine code of the linked program."""
+    objects: int | None
+    """Those of its objects together."""
+    compile_seconds: float | None
+    """The processor time to compile all units."""
+    cached: int
+    """The units whose objects came from the cache."""
+    decisions: int | None
+    agreed: int | None
+    """The decisions that LLVM's default would have taken in the same situation."""
+    run: RunTime | None
+    output: str
+    """Whether the runs printed what they should: ``right``, ``wrong``, or ``unknown`` if none ended well."""
+    errors: list[str]
+
+
+class FunctionSizes(TypedDict):
+    """The bytes of the largest functions of the linked programs, and of all others together."""
+
+    names: list[str]
+    sizes: dict[str, list[int]]
+    rest: dict[str, int]
+
+
+class ProgramResult(TypedDict):
+    """One program with all competitors, by name."""
+
+    name: str
+    language: str
+    units: int
+    results: dict[str, CompetitorResult]
+    functions: FunctionSizes
+    warnings: list[str]
+
+
+METRICS: Final[Mapping[str, Callable[[CompetitorResult], float | None]]] = {
+    "linked": lambda result: result["linked"],
+    "objects": lambda result: result["objects"],
+    "compile": lambda result: result["compile_seconds"],
+    "run": lambda result: result["run"]["seconds"] if result["run"] else None,
+}
+"""The values that are compared, by name."""
+
+
+@dataclass
+class EvaluationResult:
+    """A result while it is made."""
+
+    facts: Mapping[str, object]
+    """Versions, the machine, the corpus, the options."""
+    contenders: Sequence[Mapping[str, str]]
+    baselines: Sequence[str]
+    programs: list[ProgramResult] = field(default_factory=list)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all competitors."""
+        return [each["name"] for each in self.contenders]
+
+    def to_json(self, *, complete: bool) -> dict[str, object]:
+        """The result as it is written."""
+        return {
+            "format": FORMAT,
+            "complete": complete,
+            **self.facts,
+            "contenders": list(self.contenders),
+            "baselines": list(self.baselines),
+            "programs": self.programs,
+            "summary": {base: self.summary(base) for base in self.baselines},
+        }
+
+    def write(self, path: str, *, complete: bool) -> None:
+        """Write the result; the file appears whole or not at all.
+
+        Raises:
+            InputError: it cannot be written.
+        """
+        text = json.dumps(self.to_json(complete=complete), indent=1, allow_nan=False)
+        write_file(path, (text + "\n").encode())
+
+    def take_up(self, path: str) -> None:
+        """Take the programs without errors from an earlier result of the same evaluation.
+
+        Raises:
+            InputError: the file is not a result, or one of another corpus, compiler or other competitors.
+        """
+        raw = read_result(path)
+        for key, mine in {**self.facts, "contenders": list(self.contenders)}.items():
+            if raw.get(key) != mine:
+                msg = f"{path}: expected a result of the same evaluation to resume, got another {key}"
+                raise InputError(f"eval: {msg}; choose another file, or leave out --resume")
+        self.programs = [
+            each
+            for each in cast("list[ProgramResult]", raw["programs"])
+            if not any(result["errors"] for result in each["results"].values())
+        ]
+
+    def summary(self, base: str) -> dict[str, dict[str, MeanRatio]]:
+        """The geometric means against a baseline, by metric and competitor."""
+        whole: dict[str, dict[str, MeanRatio]] = {}
+        for metric in METRICS:
+            means = {name: mean_ratio(self.ratios(metric, name, base)) for name in self.names if name != base}
+            if known := {name: mean for name, mean in means.items() if mean}:
+                whole[metric] = known
+        return whole
+
+    def ratios(self, metric: str, name: str, base: str) -> list[float]:
+        """The ratios of the programs that both have."""
+        found = (ratio_of(each, metric, name, base) for each in self.programs)
+        return [each for each in found if each]
+
+
+def ratio_of(program: ProgramResult, metric: str, name: str, base: str) -> float | None:
+    """The ratio of two competitors; None if one of them was not measured."""
+    sides = [program["results"].get(each) for each in (name, base)]
+    values = [METRICS[metric](side) if side else None for side in sides]
+    own, other = values
+    return own / other if own and other else None
+
+
+def read_result(path: str) -> dict[str, object]:
+    """The JSON of a result.
+
+    Raises:
+        InputError: the file cannot be read, or is not a result.
+    """
+    try:
+        raw = json.loads(read_regular(path))
+    except OSError as error:
+        raise InputError(f"{path}: expected a result of `passpilot eval`, got: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: expected a result of `passpilot eval`, got another file") from error
+    check_result(path, raw)
+    return cast("dict[str, object]", raw)
+
+
+def check_result(where: str, raw: object) -> None:
+    """Check that a JSON value is a result.
+
+    Raises:
+        InputError: it is not; says which part is wrong.
+    """
+    if not isinstance(raw, dict) or raw.get("format") != FORMAT:
+        raise InputError(f"{where}: expected a result of `passpilot eval`, got other JSON")
+    for key in ("contenders", "baselines", "programs"):
+        if not isinstance(raw.get(key), list):
+            raise InputError(f"{where}: {key}: expected an array, got {type(raw.get(key)).__name__}")
+    for program in raw["programs"]:
+        fields = program.keys() if isinstance(program, dict) else ()
+        if not {"name", "results"} <= set(fields) or not isinstance(program["results"], dict):
+            raise InputError(
+                f"{where}: programs: expected objects with a name and results, got {program!r:.60}"
+            )
+    for contender in raw["contenders"]:
+        if not isinstance(contender, dict) or not isinstance(contender.get("name"), str):
+            raise InputError(f"{where}: contenders: expected objects with a name, got {contender!r:.60}")

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`UnitCompiler`: makes an object of a unit of a corpus, with clang's own code generator."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.errors import CompilationError, Error, InputError, restated
+from passpilot.plugin.files import read_regular
+from passpilot.training.corpus.arguments import for_object
+from passpilot.training.corpus.front_end import failure
+from passpilot.training.evaluation.compile_cache import CachedObject, CompileCache
+from passpilot.training.evaluation.levels import arguments_at, bitcode_at
+from passpilot.training.rewards import code_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from passpilot.training.corpus.layout import CorpusUnit
+    from passpilot.training.evaluation.commands import Commands
+    from passpilot.training.evaluation.competitors import CompileWay
+
+SECTIONS: Final = ("-ffunction-sections", "-fdata-sections")
+"""So that the linker can drop what is not used; on all sides."""
+
+_OURS: Final = "PASSPILOT_"
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledUnit:
+    """The object of a unit."""
+
+    path: str
+    text: int
+    """The bytes of its machine code."""
+    seconds: float
+    """The processor time of its compilation, of all ways together."""
+    is_cached: bool
+
+
+@dataclass
+class UnitCompiler:
+    """Compiles units.
+
+    Attributes:
+        commands: runs clang.
+        clang: its path.
+        version: its version, part of the keys of the cache.
+        plugin: the path of the plugin.
+        deadline: the seconds that one compilation may take.
+        cache: for the objects of baselines.
+        scratch: a folder for units at other levels.
+    """
+
+    commands: Commands
+    clang: str
+    version: str
+    plugin: str
+    deadline: float
+    cache: CompileCache
+    scratch: str
+    _levelled: dict[tuple[str, str], Path | Error] = field(default_factory=dict)
+
+    def prepare(self, wanted: Iterable[tuple[CorpusUnit, CompileWay]], jobs: int) -> None:
+        """Write the units that are needed at other levels, `jobs` at once; call it while no thread runs.
+
+        An error appears when the unit is compiled.
+        """
+        missing: dict[tuple[str, str], Path] = {}
+        for unit, way in wanted:
+            key = unit.name, way.level
+            if unit.level == way.level or key in self._levelled or key in missing or not unit.arguments:
+                continue
+            if way.plugin or self._known(unit, way) is None:
+                missing[key] = unit.bitcode
+        made = bitcode_at([(level, path) for (_, level), path in missing.items()], jobs)
+        for key, each in zip(missing, made, strict=True):
+            self._levelled[key] = each if isinstance(each, Error) else self._written(each)
+
+    def forget(self) -> None:
+        """Remove the units that `prepare` has written."""
+        for each in self._levelled.values():
+            if isinstance(each, Path):
+                each.unlink(missing_ok=True)
+        self._levelled.clear()
+
+    def _written(self, data: bytes) -> Path:
+        descriptor, path = tempfile.mkstemp(".bc", dir=self.scratch)
+        with open(descriptor, "wb") as file:
+            file.write(data)
+        return Path(path)
+
+    def _known(self, unit: CorpusUnit, way: CompileWay) -> CachedObject | None:
+        try:
+            return self.cache.find(self._key(unit, way))
+        except InputError:
+            return None
+
+    def _key(self, unit: CorpusUnit, way: CompileWay) -> str:
+        words = [f"{unit.level} to {way.level}", *self._words(unit, way)]
+        return self.cache.key(self.version, words, _read(unit, unit.bitcode))
+
+    def _words(self, unit: CorpusUnit, way: CompileWay) -> list[str]:
+        arguments = unit.arguments if unit.level == way.level else arguments_at(way.level, unit.arguments)
+        return [*for_object(arguments), *(each for each in SECTIONS if each not in arguments), *way.flags]
+
+    def compile(
+        self, unit: CorpusUnit, ways: Sequence[CompileWay], output: str, logs: Mapping[str, str]
+    ) -> CompiledUnit:
+        """Write the smallest object that the ways make; ways but the first may fail.
+
+        `logs` are the paths of the decision logs to write, by point.
+
+        Raises:
+            Error: clang fails or takes too long, or the unit cannot be read.
+        """
+        best: CompiledUnit | None = None
+        seconds = 0.0
+        for number, way in enumerate(ways):
+            path = f"{output}.{number}.o"
+            try:
+                made = self._one(unit, way, path, logs if not number else {})
+            except CompilationError:
+                if best is None:
+                    raise
+                continue
+            seconds += made.seconds
+            if best is None or made.text < best.text:
+                best = made
+        assert best is not None, "a competitor has a way"
+        return CompiledUnit(best.path, best.text, seconds, best.is_cached)
+
+    def _one(self, unit: CorpusUnit, way: CompileWay, output: str, logs: Mapping[str, str]) -> CompiledUnit:
+        if not unit.arguments:
+            raise InputError(f"{unit.name}: expected its arguments in {unit.name}.cmd, got none")
+        words = self._words(unit, way)
+        if way.plugin:
+            made = self._run(unit, [*words, f"-fpass-plugin={self.plugin}"], way, output, logs)
+            return CompiledUnit(output, code_bytes(made.data), made.seconds, is_cached=False)
+        key = self._key(unit, way)
+        if known := self.cache.find(key):
+            Path(output).write_bytes(known.data)
+            return CompiledUnit(output, code_bytes(known.data), known.seconds, is_cached=True)
+        made = self._run(unit, words, way, output, {})
+        self.cache.keep(key, made)
+        return CompiledUnit(output, code_bytes(made.data), made.seconds, is_cached=False)
+
+    def _source(self, unit: CorpusUnit, level: str) -> Path:
+        """The unit's bitcode at this level."""
+        if unit.level == level:
+            return unit.bitcode
+        made = self._levelled[unit.name, level]
+        if isinstance(made, Error):
+            raise restated(made, f"{unit.name}: {made}")
+        return made
+
+    def _run(
+        self,
+        unit: CorpusUnit,
+        words: Sequence[str],
+        way: CompileWay,
+        output: str,
+        logs: Mapping[str, str],
+    ) -> CachedObject:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+        environment |= way.environment
+        if logs:
+            environment[f"{_OURS}LOG"] = ";".join(f"{point}={path}" for point, path in logs.items())
+        command = [self.clang, *words, "-x", "ir", os.fspath(self._source(unit, way.level)), "-o", output]
+        done = self.commands.run(command, self.deadline, environment=environment)
+        if done.is_late:
+            raise CompilationError(f"{unit.name}: expected an object within {self.deadline:g} s, got none")
+        if done.code:
+            raise CompilationError(f"{unit.name}: expected an object, got {failure(done.code, done.stderr)}")
+        return CachedObject(_read(unit, Path(output)), done.seconds)
+
+
+def _read(unit: CorpusUnit, path: Path) -> bytes:
+    try:
+        return read_regular(path)
+    except OSError as error:
+        raise InputError(f"{unit.name}: expected to read {path}, got: {error.strerror}") from error
