@@ -18,7 +18,7 @@ from passpilot.training.evaluation.driver import DriverRuns
 from passpilot.training.rewards import code_bytes, symbol_sizes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TypeVar
 
     from passpilot.training.corpus.layout import CorpusProgram, CorpusUnit
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-MOST_FUNCTIONS: Final = 400
-"""The functions of a program whose sizes are written; the rest is one number."""
+MOST_FUNCTIONS: Final = 1500
+"""The functions of a program whose sizes are written, the largest ones; the rest is one number."""
 
 _STRIPPING: Final = ("-s", "-Wl,-s", "-Wl,--strip-all", "-Wl,--strip-debug", "-Wl,-S")
 
@@ -338,17 +338,10 @@ def _same(first: str, second: str) -> bool:
 
 
 def _largest(sizes: Mapping[str, Mapping[str, int]]) -> FunctionSizes:
-    """The largest functions, and those that differ most; the bytes of all others in one number."""
+    """The largest functions; the bytes of all others in one number."""
     names = dict.fromkeys(name for each in sizes.values() for name in each)
-
-    def values(name: str) -> list[int]:
-        return [each.get(name, 0) for each in sizes.values()]
-
-    def top(key: Callable[[list[int]], int], count: int) -> Iterable[str]:
-        return sorted(names, key=lambda name: -key(values(name)))[:count]
-
-    half = MOST_FUNCTIONS // 2
-    chosen = dict.fromkeys((*top(max, half), *top(lambda each: max(each) - min(each), half)))
+    largest = sorted(names, key=lambda name: -max(each.get(name, 0) for each in sizes.values()))
+    chosen = dict.fromkeys(largest[:MOST_FUNCTIONS])
     return {
         "names": list(chosen),
         "sizes": {side: [each.get(name, 0) for name in chosen] for side, each in sizes.items()},

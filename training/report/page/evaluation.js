@@ -60,7 +60,8 @@ class Evaluation {
   draw() {
     const { noun } = METRICS[this.metric];
     const interval = this.others().some((name) => this.mean(name)?.low);
-    this.words.textContent = `Geometric mean over the programs of the ${noun}, against ${this.base}${interval ? "; the lines are 95 % intervals by bootstrap over the programs" : ""}. Smaller is better.`;
+    const mean = this.programs.length > 1 ? "Geometric mean over the programs of the" : "The";
+    this.words.textContent = `${mean} ${noun}, against ${this.base}${interval ? "; the lines are 95 % intervals by bootstrap over the programs" : ""}. Smaller is better.`;
     this.drawForest();
     this.table.replaceChildren(this.lens().element);
     this.regressions.replaceChildren(this.worst());

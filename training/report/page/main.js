@@ -47,7 +47,7 @@ function main(data) {
   byId("about").textContent = data.about;
   const parts = [
     tilesOf(data, runs, evaluations),
-    ...evaluations.map(({ name, raw, view }, at) => section(`programs${at || ""}`, evaluations.length > 1 ? `Programs: ${name}` : "Programs", raw.about, view.controls, view.element)),
+    ...evaluations.map(({ name, raw, view }, at) => section(`programs${at || ""}`, evaluations.length > 1 ? `Programs: ${name}` : "Programs", factsOf(raw), view.controls, view.element)),
     ...comparedEvaluations(data),
     ...bytesOf(data, shown),
     ...searchOf(data),
@@ -59,6 +59,12 @@ function main(data) {
   byId("state").remove();
   byId("content").append(...parts);
   setUpNavigation();
+}
+
+/** What was measured with what. */
+function factsOf(raw) {
+  const unfinished = raw.complete === false ? "The evaluation is not finished" : "";
+  return [unfinished, raw.corpus, raw.compiler, raw.machine].filter(Boolean).join(" · ");
 }
 
 function tilesOf(data, runs, evaluations) {

@@ -14,7 +14,8 @@ class Treemaps {
     this.functions = sorted.slice(0, MOST_CELLS);
     const small = sorted.slice(MOST_CELLS);
     const others = small.reduce((sum, each) => [sum[0] + each.before, sum[1] + each.after], [...rest]);
-    if (others[0] || others[1]) this.functions.push({ name: "", before: others[0], after: others[1], many: small.length });
+    this.others = { name: "", before: others[0], after: others[1], many: small.length };
+    this.functions.push(this.others);
     this.totals = ["before", "after"].map((side) => this.functions.reduce((sum, each) => sum + each[side], 0));
     this.all = sorted;
     this.element = h("div", { class: "stack" }, this.maps(), this.changes());
@@ -38,9 +39,15 @@ class Treemaps {
     const height = Math.round(Math.max(240, Math.min(460, width * 0.66)) * (this.totals[side] / most));
     const box = this.boxes[side];
     box.style.height = `${height}px`;
-    const drawn = this.functions.map((each, at) => ({ each, at })).filter(({ each }) => each[key] > 0);
+    const drawn = this.functions.map((each, at) => ({ each, at })).filter(({ each }) => each[key] > 0 && each !== this.others);
+    const below = (height * this.others[key]) / (this.totals[side] || 1);
+    const places = squarify(drawn.map(({ each }) => each[key]), width, height - below);
+    if (below) {
+      drawn.push({ each: this.others, at: this.functions.length - 1 });
+      places.push({ x: 0, y: height - below, width, height: below, at: drawn.length - 1 });
+    }
     this.cells[side] = [];
-    box.replaceChildren(...squarify(drawn.map(({ each }) => each[key]), width, height).map((place, number) => {
+    box.replaceChildren(...places.map((place, number) => {
       const { each, at } = drawn[place.at];
       const cell = this.cell(each, at, place, key);
       if (number) cell.tabIndex = -1;
