@@ -39,6 +39,7 @@ SCRIPTS: Final = (
     "decisions",
     "compared",
     "evaluation",
+    "sections",
     "main",
 )
 """The scripts in the order in which they run."""

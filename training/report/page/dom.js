@@ -3,7 +3,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An HTML element; properties that begin with "on" are listeners, those with "--" custom properties of its style. */
+/** An HTML element; properties with "on" at their begin are listeners, those with "--" are of its style. */
 function h(tag, properties = {}, ...children) {
   return filled(document.createElement(tag), properties, children);
 }
@@ -26,14 +26,28 @@ function filled(element, properties, children) {
 
 /** A line drawing of 16 × 16. */
 const icon = (shape) =>
-  s("svg", { width: 16, height: 16, viewBox: "0 0 16 16", "aria-hidden": "true" },
-    s("path", { d: shape, fill: "none", stroke: "currentColor", "stroke-width": 1.5, "stroke-linecap": "round", "stroke-linejoin": "round" }));
+  s(
+    "svg",
+    { width: 16, height: 16, viewBox: "0 0 16 16", "aria-hidden": "true" },
+    s("path", {
+      d: shape,
+      fill: "none",
+      stroke: "currentColor",
+      "stroke-width": 1.5,
+      "stroke-linecap": "round",
+      "stroke-linejoin": "round",
+    }),
+  );
 
 const byId = (id) => document.getElementById(id);
 
 /** A section of the page with its heading; `controls` stand beside it. */
 function section(id, title, text, controls, ...children) {
-  const head = h("div", { class: "section-head" }, h("div", {}, h("h2", { id: `${id}-title` }, title), text && h("p", {}, text)));
+  const head = h(
+    "div",
+    { class: "section-head" },
+    h("div", {}, h("h2", { id: `${id}-title` }, title), text && h("p", {}, text)),
+  );
   if (controls) head.append(h("div", { class: "controls" }, controls));
   return h("section", { id, "aria-labelledby": `${id}-title` }, head, ...children);
 }
@@ -41,7 +55,8 @@ function section(id, title, text, controls, ...children) {
 /** A row of buttons of which one is pressed; `options` are [value, label]. */
 function choice(label, options, value, changed) {
   const buttons = options.map(([each, text]) =>
-    h("button", { type: "button", "aria-pressed": String(each === value), onclick: () => press(each) }, text));
+    h("button", { type: "button", "aria-pressed": String(each === value), onclick: () => press(each) }, text),
+  );
   const press = (each) => {
     buttons.forEach((button, at) => button.setAttribute("aria-pressed", String(options[at][0] === each)));
     changed(each);
@@ -51,8 +66,11 @@ function choice(label, options, value, changed) {
 
 /** A menu with its label; `options` are [value, label], values are texts. */
 function menu(label, options, value, changed) {
-  const select = h("select", { onchange: () => changed(select.value) },
-    options.map(([each, text]) => h("option", { value: each, selected: each === value }, text)));
+  const select = h(
+    "select",
+    { onchange: () => changed(select.value) },
+    options.map(([each, text]) => h("option", { value: each, selected: each === value }, text)),
+  );
   return h("label", { class: "field" }, label, select);
 }
 

@@ -26,9 +26,13 @@ const share = (part, whole) => (whole ? `${((100 * part) / whole).toFixed(1)} %`
 /** A number of a feature: few digits, never wide. */
 function figure(number) {
   if (number === null || number === undefined) return "–";
-  if (Number.isInteger(number)) return Math.abs(number) < 1e12 ? count(number).replace("-", "−") : number.toExponential(2);
+  if (Number.isInteger(number))
+    return Math.abs(number) < 1e12 ? count(number).replace("-", "−") : number.toExponential(2);
   const size = Math.abs(number);
-  return (size >= 1e6 || size < 1e-3 ? number.toExponential(2) : String(+number.toPrecision(4))).replace(/^-/, "−");
+  return (size >= 1e6 || size < 1e-3 ? number.toExponential(2) : String(+number.toPrecision(4))).replace(
+    /^-/,
+    "−",
+  );
 }
 
 /** Seconds with three digits. */
@@ -50,8 +54,11 @@ function brief(name) {
   if (!/[:(<]/.test(name)) return name;
   let flat = "";
   let depth = 0;
-  const text = name.replaceAll("(anonymous namespace)", "{anonymous}").replace(/\boperator\s*(\(\)|[<>=!\-+*/%^&|~\[\]]+)/g, (all) =>
-    all.replace(/[<(>)]/g, (mark) => ({ "<": "‹", ">": "›", "(": "❨", ")": "❩" })[mark]));
+  const text = name
+    .replaceAll("(anonymous namespace)", "{anonymous}")
+    .replace(/\boperator\s*(\(\)|[<>=!\-+*/%^&|~\[\]]+)/g, (all) =>
+      all.replace(/[<(>)]/g, (mark) => ({ "<": "‹", ">": "›", "(": "❨", ")": "❩" })[mark]),
+    );
   for (const mark of text) {
     if (mark === "<") {
       if (depth++ === 0) flat += "<…>";
@@ -65,15 +72,22 @@ function brief(name) {
   const at = words.findIndex((word) => /\boperator$/.test(word));
   const named = at >= 0 ? words.slice(at).join(" ") : words[words.length - 1];
   const parts = named.split("::").filter((part) => !/^(__1|__cxx11|\{anonymous\})$/.test(part));
-  return parts.slice(-2).join("::").replace(/[‹›❨❩]/g, (mark) => ({ "‹": "<", "›": ">", "❨": "(", "❩": ")" })[mark]) || name;
+  return (
+    parts
+      .slice(-2)
+      .join("::")
+      .replace(/[‹›❨❩]/g, (mark) => ({ "‹": "<", "›": ">", "❨": "(", "❩": ")" })[mark]) || name
+  );
 }
 
 /** About `many` round numbers from `low` to `high`. */
 function ticks(low, high, many) {
   const span = high - low || 1;
   const power = 10 ** Math.floor(Math.log10(span / many));
-  const step = [1, 2, 2.5, 5, 10].map((each) => each * power).find((each) => span / each <= many) ?? power * 10;
+  const step =
+    [1, 2, 2.5, 5, 10].map((each) => each * power).find((each) => span / each <= many) ?? power * 10;
   const found = [];
-  for (let at = Math.ceil(low / step - 1e-9); at * step <= high + step * 1e-9; at++) found.push(+(at * step).toPrecision(12));
+  for (let at = Math.ceil(low / step - 1e-9); at * step <= high + step * 1e-9; at++)
+    found.push(+(at * step).toPrecision(12));
   return found;
 }

@@ -4,15 +4,26 @@
 const ROW = 32;
 const SPARE = 8;
 
-/** `columns`: {key, label, doc, isNumber, value(row), text(row), width, cell(row)}; `opened(row)` shows a row. */
+/** `columns`: {key, label, doc, isNumber, value(row), text(row), width, cell(row)}; `opened` shows a row. */
 class Grid {
   constructor(columns, caption, opened) {
     Object.assign(this, { columns, opened, rows: [], order: [], active: -1, sort: null, shown: new Map() });
     this.id = `grid${Grid.made++}`;
     this.head = h("div", { class: "grid-head", role: "row", "aria-rowindex": "1" });
     this.body = h("div", { class: "grid-body", role: "rowgroup" });
-    this.element = h("div", { class: "grid", role: "grid", tabindex: "0", "aria-label": caption, onkeydown: (event) => this.key(event), onscroll: () => this.draw() },
-      h("div", { role: "rowgroup" }, this.head), this.body);
+    this.element = h(
+      "div",
+      {
+        class: "grid",
+        role: "grid",
+        tabindex: "0",
+        "aria-label": caption,
+        onkeydown: (event) => this.key(event),
+        onscroll: () => this.draw(),
+      },
+      h("div", { role: "rowgroup" }, this.head),
+      this.body,
+    );
     new ResizeObserver(() => this.draw()).observe(this.element);
     this.setColumns(columns);
   }
@@ -20,11 +31,26 @@ class Grid {
   setColumns(columns) {
     this.columns = columns;
     if (this.sort && !columns.includes(this.sort.column)) this.sort = null;
-    const widths = columns.map((each) => each.width ?? (each.isNumber ? `${Math.max(96, each.label.length * 7.4 + 40)}px` : "minmax(190px, 1fr)"));
+    const widths = columns.map(
+      (each) =>
+        each.width ??
+        (each.isNumber ? `${Math.max(96, each.label.length * 7.4 + 40)}px` : "minmax(190px, 1fr)"),
+    );
     this.element.style.setProperty("--columns", widths.join(" "));
     this.element.setAttribute("aria-colcount", columns.length);
-    this.head.replaceChildren(...columns.map((each) => h("div", { role: "columnheader", class: each.isNumber ? "n" : null, title: each.doc || each.label },
-      h("button", { type: "button", class: "sort", tabindex: "-1", onclick: () => this.sortBy(each) }, each.label))));
+    this.head.replaceChildren(
+      ...columns.map((each) =>
+        h(
+          "div",
+          { role: "columnheader", class: each.isNumber ? "n" : null, title: each.doc || each.label },
+          h(
+            "button",
+            { type: "button", class: "sort", tabindex: "-1", onclick: () => this.sortBy(each) },
+            each.label,
+          ),
+        ),
+      ),
+    );
     this.show(this.rows);
   }
 
@@ -37,7 +63,8 @@ class Grid {
     if (this.active >= this.order.length) this.active = -1;
     this.columns.forEach((each, at) => {
       const cell = this.head.children[at];
-      if (this.sort?.column === each) cell.setAttribute("aria-sort", this.sort.falls ? "descending" : "ascending");
+      if (this.sort?.column === each)
+        cell.setAttribute("aria-sort", this.sort.falls ? "descending" : "ascending");
       else cell.removeAttribute("aria-sort");
     });
     this.clear();
@@ -72,7 +99,10 @@ class Grid {
 
   draw() {
     const first = Math.max(0, Math.floor(this.element.scrollTop / ROW) - SPARE);
-    const last = Math.min(this.order.length, Math.ceil((this.element.scrollTop + this.element.clientHeight) / ROW) + SPARE);
+    const last = Math.min(
+      this.order.length,
+      Math.ceil((this.element.scrollTop + this.element.clientHeight) / ROW) + SPARE,
+    );
     for (const [at, element] of this.shown)
       if (at < first || at >= last) {
         element.remove();
@@ -95,8 +125,18 @@ class Grid {
       const text = column.text(row);
       return h("div", { role: "gridcell", class: kind, title: text.length > 20 ? text : null }, text);
     });
-    const element = h("div", { class: `grid-row${at === this.active ? " active" : ""}`, role: "row", id: `${this.id}-${at}`,
-      "aria-rowindex": at + 2, "aria-selected": String(at === this.active), onclick: () => this.activate(at, true) }, cells);
+    const element = h(
+      "div",
+      {
+        class: `grid-row${at === this.active ? " active" : ""}`,
+        role: "row",
+        id: `${this.id}-${at}`,
+        "aria-rowindex": at + 2,
+        "aria-selected": String(at === this.active),
+        onclick: () => this.activate(at, true),
+      },
+      cells,
+    );
     element.style.transform = `translateY(${at * ROW}px)`;
     return element;
   }
@@ -122,7 +162,14 @@ class Grid {
   key(event) {
     if (event.target !== this.element || event.ctrlKey || event.metaKey || event.altKey) return;
     const page = Math.max(1, Math.floor(this.element.clientHeight / ROW) - 2);
-    const moves = { ArrowDown: this.active + 1, ArrowUp: this.active - 1, PageDown: this.active + page, PageUp: this.active - page, Home: 0, End: this.order.length - 1 };
+    const moves = {
+      ArrowDown: this.active + 1,
+      ArrowUp: this.active - 1,
+      PageDown: this.active + page,
+      PageUp: this.active - page,
+      Home: 0,
+      End: this.order.length - 1,
+    };
     if (event.key in moves) this.activate(moves[event.key], false);
     else if (event.key === "Enter" || event.key === " ") this.activate(Math.max(0, this.active), true);
     else return;

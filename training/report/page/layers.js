@@ -17,7 +17,9 @@ function layOut(total, edges) {
   orderLayers(graph);
   const y = placeRows(graph);
   const x = graph.layer.map((layer) => layer * (NODE.width + NODE.gapX));
-  const chains = new Map(forward.map((each, at) => [each, turned.has(at) ? [...graph.chains[at]].reverse() : graph.chains[at]]));
+  const chains = new Map(
+    forward.map((each, at) => [each, turned.has(at) ? [...graph.chains[at]].reverse() : graph.chains[at]]),
+  );
   const routes = edges.map((each) => (each[0] === each[1] ? [] : route(chains.get(each), x, y, total)));
   const places = Array.from({ length: total }, (_, node) => ({ x: x[node], y: y[node] }));
   const width = Math.max(0, ...x) + NODE.width;
@@ -34,7 +36,9 @@ function backEdges(total, edges) {
   });
   const state = new Uint8Array(total);
   const found = new Set();
-  const roots = Array.from({ length: total }, (_, node) => node).sort((a, b) => incoming[a] - incoming[b] || a - b);
+  const roots = Array.from({ length: total }, (_, node) => node).sort(
+    (a, b) => incoming[a] - incoming[b] || a - b,
+  );
   for (const root of roots) {
     const stack = state[root] ? [] : [[root, 0]];
     if (stack.length) state[root] = 1;
@@ -56,7 +60,7 @@ function backEdges(total, edges) {
   return found;
 }
 
-/** The layer of every node: one more than the highest of its callers; then nodes move close to their callees. */
+/** The layer of every node: one more than its highest caller's; then nodes move close to their callees. */
 function longestPaths(total, edges) {
   const layer = new Int32Array(total);
   const out = Array.from({ length: total }, () => []);
@@ -128,17 +132,26 @@ function placeRows({ rows, before, after, layer, total }) {
   const y = new Float64Array(layer.length);
   const room = (node) => (node < total ? NODE.height + NODE.gapY : NODE.gapY * 0.9);
   const spread = (row, wanted) => pushApart(row, wanted, room, y);
-  for (const row of rows) spread(row, row.map(() => 0));
+  for (const row of rows)
+    spread(
+      row,
+      row.map(() => 0),
+    );
   for (let sweep = 0; sweep < 8; sweep++) {
     const near = sweep % 2 === 0 ? before : after;
     for (const row of sweep % 2 === 0 ? rows : [...rows].reverse())
-      spread(row, row.map((node) => meanOf(near[node], y) ?? meanOf((near === before ? after : before)[node], y) ?? y[node]));
+      spread(
+        row,
+        row.map(
+          (node) => meanOf(near[node], y) ?? meanOf((near === before ? after : before)[node], y) ?? y[node],
+        ),
+      );
   }
   const lowest = y.length ? Math.min(...y) : 0;
   return y.map((each) => each - lowest);
 }
 
-/** Moves the nodes of a row as little as possible, in squares, so that each has its room (isotonic regression). */
+/** Moves the nodes of a row as little as possible, in squares, until they have room (isotonic regression). */
 function pushApart(row, wanted, room, y) {
   const offsets = [];
   let offset = 0;
@@ -149,7 +162,10 @@ function pushApart(row, wanted, room, y) {
   const blocks = [];
   wanted.forEach((want, at) => {
     let block = { sum: want - offsets[at], size: 1 };
-    while (blocks.length && blocks[blocks.length - 1].sum / blocks[blocks.length - 1].size > block.sum / block.size) {
+    while (
+      blocks.length &&
+      blocks[blocks.length - 1].sum / blocks[blocks.length - 1].size > block.sum / block.size
+    ) {
       const last = blocks.pop();
       block = { sum: last.sum + block.sum, size: last.size + block.size };
     }
@@ -164,7 +180,16 @@ function pushApart(row, wanted, room, y) {
 function route(chain, x, y, total) {
   const backward = x[chain[0]] > x[chain[chain.length - 1]];
   return chain.flatMap((node, at) => {
-    if (node >= total) return backward ? [[x[node] + NODE.width, y[node]], [x[node], y[node]]] : [[x[node], y[node]], [x[node] + NODE.width, y[node]]];
+    if (node >= total)
+      return backward
+        ? [
+            [x[node] + NODE.width, y[node]],
+            [x[node], y[node]],
+          ]
+        : [
+            [x[node], y[node]],
+            [x[node] + NODE.width, y[node]],
+          ];
     const right = at === 0 ? !backward : backward;
     return [[x[node] + (right ? NODE.width : 0), y[node]]];
   });

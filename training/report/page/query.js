@@ -33,12 +33,15 @@ function compileQuery(text, columns, words) {
 /** The test of one condition, or what is wrong with it. */
 function condition(key, operator, wanted, byKey, texts, words) {
   if (!key) return (row) => texts.some((each) => each.text(row).toLowerCase().includes(wanted));
-  if (key === "is") return Object.hasOwn(words, wanted) ? words[wanted] : `is: takes ${Object.keys(words).join(", ")}; got “${wanted}”`;
+  if (key === "is")
+    return Object.hasOwn(words, wanted)
+      ? words[wanted]
+      : `is: takes ${Object.keys(words).join(", ")}; got “${wanted}”`;
   const column = byKey.get(key);
   if (!column) return `there is no column “${key}”${nearest(key, [...byKey.keys()])}`;
   if (column.isNumber) {
     const number = Number(wanted);
-    if (wanted === "" || Number.isNaN(number)) return `“${key}” is compared with a number, such as ${key}<50`;
+    if (wanted === "" || Number.isNaN(number)) return `“${key}” is compared with a number: ${key}<50`;
     return (row) => column.value(row) !== null && COMPARE[operator](column.value(row), number);
   }
   if (operator === ":") return (row) => column.text(row).toLowerCase().includes(wanted);
@@ -49,6 +52,7 @@ function condition(key, operator, wanted, byKey, texts, words) {
 
 /** "; did you mean …?" for a key that shares its beginning or its letters with a known one. */
 function nearest(key, known) {
-  const found = known.find((each) => each.startsWith(key.slice(0, 4))) ?? known.find((each) => each.includes(key));
+  const found =
+    known.find((each) => each.startsWith(key.slice(0, 4))) ?? known.find((each) => each.includes(key));
   return found ? `; did you mean “${found}”?` : "";
 }

@@ -4,7 +4,14 @@
 /** One run: the decisions of one or more logs of the same decision point. */
 class Run {
   constructor(raw, strings, shown) {
-    Object.assign(this, { name: raw.name, point: raw.point, site: raw.site, whose: raw.whose, idle: raw.idle, done: raw.done });
+    Object.assign(this, {
+      name: raw.name,
+      point: raw.point,
+      site: raw.site,
+      whose: raw.whose,
+      idle: raw.idle,
+      done: raw.done,
+    });
     Object.assign(this, { total: raw.total, notes: raw.notes ?? [], tallies: raw.tallies ?? [] });
     this.size = raw.size;
     this.columns = raw.columns.map((each) => columnOf(each, strings, shown));
@@ -34,13 +41,17 @@ class Run {
 
   /** The name of the module of a row: the log, and where it has several contexts, the context. */
   moduleOf(row) {
-    const parts = ["log", ...(this.site === "call" ? ["context"] : [])].map((key) => this.byKey.get(key)?.text(row));
+    const parts = ["log", ...(this.site === "call" ? ["context"] : [])].map((key) =>
+      this.byKey.get(key)?.text(row),
+    );
     return parts.filter(Boolean).join(" · ");
   }
 
   /** What two runs must share for decisions to belong together. */
   placeOf(row) {
-    return ["context", "caller", "callee", "location", "register", "number"].map((key) => this.byKey.get(key)?.plain(row) ?? "").join("\u0000");
+    return ["context", "caller", "callee", "location", "register", "number"]
+      .map((key) => this.byKey.get(key)?.plain(row) ?? "")
+      .join("\u0000");
   }
 }
 
@@ -62,7 +73,7 @@ function columnOf(raw, strings, shown) {
   };
 }
 
-/** The pairs of decisions at the same place in two runs: `{common, onlyFirst, onlySecond, different: [[a, b]]}`. */
+/** The decisions at the same places in two runs: `{common, onlyFirst, onlySecond, different: [[a, b]]}`. */
 function joinRuns(first, second) {
   const places = (run) => {
     const seen = new Map();
@@ -87,7 +98,7 @@ function joinRuns(first, second) {
   return { common, onlyFirst: left.size - common, onlySecond: right.size - common, different };
 }
 
-/** The call graph of the rows: functions with the calls they make and receive, and an edge per pair of them. */
+/** The call graph of the rows: functions with the calls they make and receive, and edges between them. */
 function callGraph(run, rows) {
   const nodes = new Map();
   const edges = new Map();
@@ -127,14 +138,15 @@ const EDGES = {
 };
 
 /**
- * At most `most` functions of a graph and the edges of a kind between them: those around `focus` up to `depth`
- * calls away, or those with most such calls.
+ * At most `most` functions of a graph and the edges of a kind between them: those up to `depth` calls away
+ * from `focus`, or those with most such calls.
  */
 function neighbourhood(whole, focus, depth, most, kind = "all") {
   const graph = { nodes: whole.nodes, edges: whole.edges.filter(EDGES[kind]) };
   const weights = new Map();
   for (const { from, to, inlined, refused, unlike } of graph.edges)
-    for (const name of [from, to]) weights.set(name, (weights.get(name) ?? 0) + inlined + refused / 4 + 3 * unlike);
+    for (const name of [from, to])
+      weights.set(name, (weights.get(name) ?? 0) + inlined + refused / 4 + 3 * unlike);
   const weight = (name) => weights.get(name) ?? 0;
   const byWeight = (a, b) => weight(b) - weight(a) || (a < b ? -1 : 1);
   let chosen;
@@ -147,7 +159,9 @@ function neighbourhood(whole, focus, depth, most, kind = "all") {
     chosen = new Set([focus]);
     let ring = [focus];
     for (let step = 0; step < depth && chosen.size < most; step++) {
-      ring = [...new Set(ring.flatMap((name) => [...(near.get(name) ?? [])]))].filter((name) => !chosen.has(name)).sort(byWeight);
+      ring = [...new Set(ring.flatMap((name) => [...(near.get(name) ?? [])]))]
+        .filter((name) => !chosen.has(name))
+        .sort(byWeight);
       ring = ring.slice(0, most - chosen.size);
       ring.forEach((name) => chosen.add(name));
     }
@@ -158,5 +172,9 @@ function neighbourhood(whole, focus, depth, most, kind = "all") {
   const isOwn = ({ from, to }) => from === focus || to === focus;
   const edges = [...between].sort((a, b) => isOwn(b) - isOwn(a) || rank(b) - rank(a)).slice(0, MOST_EDGES);
   const joined = new Set(edges.flatMap(({ from, to }) => [from, to]));
-  return { names: names.filter((name) => joined.has(name) || name === focus), edges, left: between.length - edges.length };
+  return {
+    names: names.filter((name) => joined.has(name) || name === focus),
+    edges,
+    left: between.length - edges.length,
+  };
 }

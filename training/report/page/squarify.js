@@ -9,7 +9,9 @@ function squarify(sizes, width, height) {
   const total = sizes.reduce((sum, size) => sum + size, 0);
   if (!total || width <= 0 || height <= 0) return [];
   const scale = (width * height) / total;
-  const areas = sizes.map((size, at) => ({ area: size * scale, at })).sort((a, b) => b.area - a.area || a.at - b.at);
+  const areas = sizes
+    .map((size, at) => ({ area: size * scale, at }))
+    .sort((a, b) => b.area - a.area || a.at - b.at);
   const placed = [];
   let box = { x: 0, y: 0, width, height };
   let row = [];
