@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.command import GENEROUS, PASSPILOT, passpilot, refused
-from tests.passes.allocation.pressure import compiled
+from tests.passes.allocation.pressure import allocated, compiled
+from tests.training.report.test_report import data_of
 
 SIDE = {"cost": 12.000000001, "counts": {"spills": 2, "reloads": 3, "folded_both": 1, "copies": 4}}
 REPORT = {
@@ -97,3 +98,31 @@ def test_a_report_of_llc_on_a_terminal_and_in_a_pipe(tmp_path: Path) -> None:
     table = passpilot("report", written(tmp_path, piped.decode()), cwd=tmp_path).out.decode()
     assert shown == table
     assert "lower is better" in shown
+
+
+def test_a_page_of_an_allocation_report_and_of_objects(tmp_path: Path) -> None:
+    report, code = written(tmp_path, REPORT), tmp_path / "crowd.o"
+    code.write_bytes(allocated(compiled(tmp_path)))
+    page = tmp_path / "page.html"
+    done = passpilot("report", report, f"--before={code}", f"--after={code}", "-o", page, cwd=tmp_path)
+    assert (done.code, done.err, done.out) == (0, "", b"")
+    data = data_of(page.read_bytes())
+    (cost,), (sizes,) = data["costs"], data["sizes"]
+    assert (cost["advised"], cost["default"]) == pytest.approx((30012.4, 20012.0))
+    assert sizes["functions"]["before"] == sizes["functions"]["after"]
+    assert sum(sizes["functions"]["after"]) > 1000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "code"),
+    [
+        (["r.json", "r.json"], "expected -o PAGE.html for a page, got none", 2),
+        (["r.json", "--before=x.o", "-o", "p.html"], "expected --before and --after together", 2),
+        (["r.json", "--before=r.json", "--after=r.json", "-o", "p.html"], "expected an ELF object or", 1),
+        (["none.log", "-o", "p.html"], "No such file", 1),
+        (["r.json", "-o", "none/p.html"], "expected a file to write", 1),
+    ],
+)
+def test_a_page_that_cannot_be_made(tmp_path: Path, arguments: list[str], message: str, code: int) -> None:
+    written(tmp_path, REPORT)
+    assert message in refused("report", *arguments, cwd=tmp_path, code=code)

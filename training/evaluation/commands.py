@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _TAIL: Final = 4096
 """The bytes of standard error that are kept."""
 
+TIED: Final = ("setpriv", "--pdeathsig", "KILL", "--")
+"""In front of a command, it lets the system kill the command if this process dies. It is in util-linux."""
+
 _LINGER: Final = 2.0
 """Seconds in which a command's own children may still write after its end."""
 

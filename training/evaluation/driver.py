@@ -8,11 +8,13 @@ a competitor and the reference of the same round are a pair, so that a slow phas
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING
 
 from passpilot.plugin.errors import CompilationError
+from passpilot.training.evaluation.commands import TIED
 from passpilot.training.evaluation.statistics import paired_ratio
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ class DriverRuns:
         self._commands, self._runs, self._deadline, self._step = commands, runs, deadline, step
         self._expected = [each.stdout_sha256 for each in runs]
         self._processor = max(os.sched_getaffinity(0))
+        self._before = TIED if shutil.which(TIED[0]) else ()
 
     def measure(self, linked: Mapping[str, str], reference: str, rounds: int) -> dict[str, DriverOutcome]:
         """Run the programs at these paths: once for their output, then `rounds` times for their time.
@@ -72,7 +75,7 @@ class DriverRuns:
         for number, run in enumerate(self._runs):
             try:
                 done = self._commands.run(
-                    [path, *run.arguments],
+                    [*self._before, path, *run.arguments],
                     self._deadline,
                     directory=run.directory or None,
                     environment=environment,

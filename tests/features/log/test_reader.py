@@ -129,8 +129,22 @@ def test_arrays_of_texts(log: Path) -> None:
     assert arrays["callee_users"].shape == (3, 1)
 
 
+def test_batches_are_the_arrays_in_parts(log: Path) -> None:
+    names = ["callee_users", "caller", "registers"]
+    (batch,) = read_log(log).batches(names)
+    whole = read_log(log).to_arrays(names)
+    assert {name: array.tolist() for name, array in batch.items()} == {
+        name: array.tolist() for name, array in whole.items()
+    }
+    assert batch["registers"].tolist() == ["", "", ""]
+    many = log.with_name("many")
+    head, rest = log.read_bytes().split(b"\n", 1)
+    many.write_bytes(head + b"\n" + rest * 400)
+    assert [len(each["caller"]) for each in read_log(many).batches(["caller"])] == [1024, 176]
+
+
 def test_arrays_of_an_unknown_name_list_the_known_ones(log: Path) -> None:
-    with pytest.raises(LogError, match=r"among callee_users, .*, context, .*, register, got colour"):
+    with pytest.raises(LogError, match=r"among callee_users, .*, context, .*, registers, got colour"):
         read_log(log).to_arrays(["callee_users", "colour"])
 
 

@@ -24,9 +24,9 @@ def evaluation(
     draw = random.Random(seed)
     rows = []
     for number in range(programs):
-        base = int(10 ** draw.uniform(3.8, 6.2))
+        base = int(10 ** (3.8 + number * 0.37 % 2.4))
         names = [
-            f"_ZN4prog{number % 10}3runEi",
+            f"_ZN5prog{number % 10}3runEi",
             HOSTILE,
             *(f"function_{at}" for at in range(draw.randint(5, 300))),
         ]
@@ -120,8 +120,8 @@ def write_log(path: Path, decisions: int, seed: int = 1, modules: int = 1) -> Pa
         for module in range(modules):
             file.write(json.dumps({"context": f"src/module{module}.c"}).encode() + b"\n")
             for number in range(decisions // modules):
-                caller = names[min(len(names) - 1, int(draw.paretovariate(0.6)))]
-                callee = names[min(len(names) - 1, int(draw.paretovariate(0.5)))]
+                caller = names[min(len(names) - 1, int(draw.paretovariate(0.6)) - 1)]
+                callee = names[min(len(names) - 1, int(draw.paretovariate(0.5)) - 1)]
                 where = f"module{module}.c:{draw.randint(1, 4000)}:{draw.randint(1, 80)}"
                 event = {"observation": number, "caller": caller, "callee": callee, "location": where}
                 file.write(json.dumps(event).encode() + b"\n")

@@ -49,16 +49,19 @@ function middle(text, most) {
   return `${text.slice(0, head)}…${text.slice(text.length - (most - 1 - head))}`;
 }
 
+const OPERATOR =
+  /\boperator\s*(\(\)|\[\]|<=>|<<=|>>=|->\*|->|<<|>>|<=|>=|==|!=|&&|\|\||\+\+|--|[-+*/%^&|~!=<>,]=?)/g;
+
+const HIDDEN = { "<": "‹", ">": "›", "(": "❨", ")": "❩" };
+
 /** A demangled C++ name without parameters, template arguments and outer scopes; other names stay. */
 function brief(name) {
-  if (!/[:(<]/.test(name)) return name;
+  if (!/[:(]/.test(name)) return name;
   let flat = "";
   let depth = 0;
   const text = name
     .replaceAll("(anonymous namespace)", "{anonymous}")
-    .replace(/\boperator\s*(\(\)|[<>=!\-+*/%^&|~\[\]]+)/g, (all) =>
-      all.replace(/[<(>)]/g, (mark) => ({ "<": "‹", ">": "›", "(": "❨", ")": "❩" })[mark]),
-    );
+    .replace(OPERATOR, (all) => all.replace(/[<(>)]/g, (mark) => HIDDEN[mark]));
   for (const mark of text) {
     if (mark === "<") {
       if (depth++ === 0) flat += "<…>";
@@ -69,14 +72,12 @@ function brief(name) {
     }
   }
   const words = flat.trim().split(/ (?!\[)/);
-  const at = words.findIndex((word) => /\boperator$/.test(word));
+  const at = words.findIndex((word) => /(^|:)operator(?!\w)/.test(word));
   const named = at >= 0 ? words.slice(at).join(" ") : words[words.length - 1];
   const parts = named.split("::").filter((part) => !/^(__1|__cxx11|\{anonymous\})$/.test(part));
+  const short = parts.slice(-2).join("::");
   return (
-    parts
-      .slice(-2)
-      .join("::")
-      .replace(/[‹›❨❩]/g, (mark) => ({ "‹": "<", "›": ">", "❨": "(", "❩": ")" })[mark]) || name
+    short.replace(/[‹›❨❩]/g, (mark) => Object.keys(HIDDEN).find((each) => HIDDEN[each] === mark)) || name
   );
 }
 
