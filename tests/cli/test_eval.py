@@ -154,7 +154,15 @@ def test_an_interrupt_keeps_the_finished_programs(small: Path) -> None:
     stock.run("clang", "-c", loop, "-o", small.parent / "loop.o")
     change(small, "shout", foreign=[str(small.parent / "loop.o")])
     path = small.parent / "r.json"
-    command = [PASSPILOT, "eval", f"--corpus={small}", "-o", path, "--rounds=0", "--baselines=-Oz"]
+    command: list[str | Path] = [
+        PASSPILOT,
+        "eval",
+        f"--corpus={small}",
+        "-o",
+        path,
+        "--rounds=0",
+        "--baselines=-Oz",
+    ]
     with started(*command, cwd=small.parent) as child:
         began = time.monotonic()
         while not path.exists():
@@ -180,7 +188,7 @@ def test_a_killed_evaluation_leaves_no_program_behind(small: Path) -> None:
         }""")
     stock.run("clang", "-c", source, "-o", small.parent / "loop.o")
     change(small, "count", foreign=[str(small.parent / "loop.o")], runs=[{"directory": str(small.parent)}])
-    command = [PASSPILOT, "eval", f"--corpus={small}", "--rounds=0", "--baselines=-Oz"]
+    command: list[str | Path] = [PASSPILOT, "eval", f"--corpus={small}", "--rounds=0", "--baselines=-Oz"]
     with started(*command, cwd=small.parent) as child:
         began = time.monotonic()
         while not (small.parent / "pid").exists():

@@ -7,6 +7,7 @@ Messages are JSON, each ended by a zero byte; Chromium reads them from descripto
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import select
@@ -47,15 +48,9 @@ class Browser:
         self._number = 0
         self.events: list[dict[str, Any]] = []
         self._process = subprocess.Popen(
-            [
-                "sh",
-                "-c",
-                f'exec "$0" "$@" 3<&{commands} 4>&{answers}',
-                found,
-                *_FLAGS,
-                f"--user-data-dir={profile}",
-            ],
-            pass_fds=(commands, answers),
+            [found, *_FLAGS, f"--user-data-dir={profile}"],
+            preexec_fn=lambda: _place(commands, answers),
+            pass_fds=(3, 4),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
@@ -175,3 +170,11 @@ class Browser:
                 if not url.startswith(("file:", "data:", "blob:", "about:")):
                     found.append(f"request of {url}")
         return found
+
+
+def _place(commands: int, answers: int) -> None:
+    """Give the two ends their numbers, one of which the other may have now."""
+    ends = [fcntl.fcntl(each, fcntl.F_DUPFD, 100) for each in (commands, answers)]
+    for number, end in enumerate(ends, 3):
+        os.dup2(end, number)
+        os.close(end)

@@ -29,8 +29,9 @@ const METRICS = {
 };
 
 class Evaluation {
-  constructor(raw) {
+  constructor(raw, title = "") {
     this.raw = raw;
+    this.title = title;
     this.programs = raw.programs;
     this.names = raw.contenders.map((each) => each.name);
     this.metrics = Object.keys(METRICS).filter((key) =>
@@ -229,7 +230,7 @@ class Evaluation {
     ];
     return new Lens(columns, this.programs, {
       totals: this.programs.length > 1 ? [total] : [],
-      caption: `${metric.label} by program`,
+      caption: `${this.title}${metric.label} by program`,
       label: "programs",
     });
   }
@@ -321,20 +322,21 @@ class Evaluation {
     );
   }
 
-  /** [label, number, more, tone] of the tiles in the summary. */
-  tiles() {
+  /** The tiles of the summary; `prefix` stands before their names. */
+  tiles(prefix) {
+    const metric = this.metrics.includes("linked") ? "linked" : "objects";
     const base = this.raw.baselines[0] ?? this.names[0];
     const policies = this.raw.contenders.filter((each) => each.kind === "policy").map((each) => each.name);
     const shown = policies.length ? policies : this.names.filter((name) => name !== base);
     return shown.slice(0, 4).flatMap((name) => {
-      const mean = this.mean(name, "linked", base);
+      const mean = this.mean(name, metric, base);
       if (!mean) return [];
       const range = mean.low ? `95 %: ${change(mean.low)} to ${change(mean.high)}, ` : "";
       return [
         {
-          what: `${middle(name, 30)} against ${base}`,
+          what: `${prefix}${middle(name, 30)} against ${base}`,
           value: change(mean.ratio),
-          more: `linked code, ${range}${things(mean.programs, "program")}`,
+          more: `${METRICS[metric].label.toLowerCase()}, ${range}${things(mean.programs, "program")}`,
           tone: mean.ratio < 1 ? "good" : mean.ratio > 1 ? "bad" : "",
         },
       ];

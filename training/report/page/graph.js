@@ -216,7 +216,7 @@ class GraphView {
         tabindex: at ? "-1" : "0",
         role: "button",
         transform: `translate(${place.x} ${place.y - NODE.height / 2})`,
-        "aria-label": `${this.shown(name)}: ${sub}`,
+        "aria-describedby": "tip",
         onclick: () => this.moved || this.select(name),
         ondblclick: () => this.around(name),
         ...tipped(() => this.shown(name)),

@@ -49,7 +49,12 @@ function main(data) {
   const readable = new Map(Object.entries(data.demangled));
   const shown = (name) => readable.get(name) ?? name;
   const runs = data.runs.map((raw) => new Run(raw, data.strings, shown)).filter((run) => run.size);
-  const evaluations = data.evaluations.map(({ name, raw }) => ({ name, raw, view: new Evaluation(raw) }));
+  const titled = (name) => (data.evaluations.length > 1 ? `${name}: ` : "");
+  const evaluations = data.evaluations.map(({ name, raw }) => ({
+    name,
+    raw,
+    view: new Evaluation(raw, titled(name)),
+  }));
   byId("about").textContent = data.about;
   const parts = [
     tilesOf(data, runs, evaluations),

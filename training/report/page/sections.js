@@ -8,7 +8,8 @@ function factsOf(raw) {
 }
 
 function tilesOf(data, runs, evaluations) {
-  const tiles = [...evaluations.flatMap(({ view }) => view.tiles())];
+  const several = evaluations.length > 1;
+  const tiles = evaluations.flatMap(({ name, view }) => view.tiles(several ? `${middle(name, 24)}: ` : ""));
   const known = data.tunes.filter(
     (each) =>
       each.start &&
@@ -240,7 +241,7 @@ function unitsOf(data) {
     },
   ].filter(Boolean);
   const sort = known("start") ? { at: 3, falls: false } : null;
-  const lens = new Lens(columns, rows, { caption: "Units", sort, label: "units" });
+  const lens = new Lens(columns, rows, { caption: "Units by change", sort, label: "units" });
   return [
     section(
       "units",

@@ -105,7 +105,8 @@ class Treemaps {
         type: "button",
         class: each.before && each.after ? null : "gone",
         "--hue": hueOf(each),
-        "aria-label": this.told(each),
+        "aria-label": labelled ? null : this.told(each),
+        "aria-describedby": "tip",
         ...tipped(() => this.told(each)),
         onpointerenter: () => this.light(at, true),
         onpointerout: () => this.light(at, false),
@@ -187,6 +188,6 @@ class Treemaps {
 function hueOf({ before, after }) {
   const part = before && after ? (after - before) / before : after ? 1 : -1;
   if (!part) return "var(--cell)";
-  const strength = Math.round(18 + 62 * Math.min(1, Math.abs(part) / FULL_COLOUR));
-  return `color-mix(in oklab, ${part < 0 ? "var(--good)" : "var(--bad)"} ${strength}%, var(--cell))`;
+  const strength = Math.round(25 + 75 * Math.min(1, Math.abs(part) / FULL_COLOUR));
+  return `color-mix(in oklab, ${part < 0 ? "var(--map-good)" : "var(--map-bad)"} ${strength}%, var(--cell))`;
 }
