@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.cli.outputs import quiet_pipe
 from passpilot.cli.parser import Parser, count_of, record
-from passpilot.plugin.errors import UsageError
+from passpilot.plugin.errors import InputError, UsageError, restated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,4 +95,8 @@ def _print_table(options: ReportOptions) -> None:
     if len(options.files) > 1 or options.title or options.before or options.after:
         raise UsageError("report: expected -o PAGE.html for a page, got none")
     with quiet_pipe():
-        print(table_of(read_report(options.files[0]), options.limit), end="")
+        try:
+            report = read_report(options.files[0])
+        except InputError as error:
+            raise restated(error, f"{error}; -o PAGE.html makes a page of logs and other results") from error
+        print(table_of(report, options.limit), end="")

@@ -40,6 +40,9 @@ grep -q 'call i32 @big' model.ll
 ! grep -q 'call i32 @small' model.ll
 passpilot llc /files/crowd.ll -mcpu=core2 --evict=random:7 --stats -o crowd.s
 grep -q crowd: crowd.s
+passpilot opt /files/calls.ll -O2 --inline=const:0 --log d.log -o /dev/null
+passpilot report d.log -o report.html
+grep -q '<!doctype html>' report.html
 passpilot mlir-opt /files/calls.mlir --inline=const:1 -o calls.mlir \\
   --pass-pipeline='builtin.module(advised-inline)'
 grep -q func.func calls.mlir

@@ -106,7 +106,8 @@ class Compared {
       label: middle(run.name, 18),
       doc: `The advice of ${run.name}`,
       isNumber: run.advice.isNumber,
-      width: "140px",
+      least: 140,
+      grows: false,
       value: (at) => run.advice.value(pairs[at][side]),
       text: (at) => run.advice.text(pairs[at][side]),
       cell: (at) =>

@@ -18,7 +18,6 @@ class Decisions {
       type: "search",
       "aria-label": "Filter",
       "aria-describedby": "filter-help",
-      placeholder: "Filter: callee:get cost_estimate<50 is:unlike",
       spellcheck: "false",
       oninput: () => this.soon(),
     });
@@ -27,19 +26,7 @@ class Decisions {
     this.quick = h("div");
     this.detail = h("div", { class: "detail", hidden: true, role: "region", "aria-label": "The decision" });
     this.grid = new Grid([], "Decisions", (row) => this.describe(row));
-    const help = h(
-      "p",
-      { class: "help", id: "filter-help" },
-      "Words look in all texts. ",
-      h("code", {}, "callee:get"),
-      " in one column, ",
-      h("code", {}, "cost_estimate<50"),
-      " compares, ",
-      h("code", {}, "is:unlike"),
-      " differs from the default, ",
-      h("code", {}, "-caller:main"),
-      " excludes.",
-    );
+    this.help = h("p", { class: "help", id: "filter-help" });
     this.element = h(
       "div",
       { class: "card" },
@@ -47,7 +34,7 @@ class Decisions {
         "div",
         { class: "bar-above" },
         h("div", { class: "controls" }, h("div", { class: "search" }, this.input), this.quick, this.picker),
-        help,
+        this.help,
         this.state,
       ),
       this.grid.element,
@@ -70,6 +57,7 @@ class Decisions {
     const select = this.controls?.querySelector?.("select");
     if (select) select.value = String(this.runs.indexOf(run));
     this.columns = this.columnsOf(run);
+    this.explain();
     this.visible = new Set(this.columns.filter((each) => each.first).map((each) => each.key));
     this.picker.replaceChildren(this.pickerOf());
     this.quick.replaceChildren(
@@ -91,6 +79,18 @@ class Decisions {
     this.filter();
   }
 
+  /** Examples of filters with the columns of the run. */
+  explain() {
+    const text =
+      this.columns.find((each) => ["callee", "register", "context"].includes(each.key))?.key ?? "advice";
+    const number = this.columns.find((each) => each.isFeature && each.first)?.key ?? "row";
+    const examples = [`${text}:get`, `${number}<50`, "is:unlike", `-${text}:main`];
+    this.input.placeholder = `Filter: ${examples.slice(0, 3).join(" ")}`;
+    const [one, compared, unlike, without] = examples.map((each) => h("code", {}, each));
+    const words = ["Words look in all texts. ", one, " in one column, ", compared, " compares, "];
+    this.help.replaceChildren(...words, unlike, " differs from the default, ", without, " excludes.");
+  }
+
   columnsOf(run) {
     const several = (key) => new Set(run.byKey.get(key)?.raw).size > 1;
     const known = run.columns.map((each) => ({
@@ -99,7 +99,8 @@ class Decisions {
         ? FIRST_FEATURES.includes(each.key)
         : !["log", "context"].includes(each.key) || several(each.key),
       mono: ["caller", "callee", "location", "register", "context", "log"].includes(each.key),
-      width: each.isWord ? "104px" : each.key === "location" ? "minmax(150px, .8fr)" : undefined,
+      least: each.isWord ? 104 : each.key === "location" ? 150 : undefined,
+      grows: each.isWord ? false : undefined,
       cell: {
         advice: (row) => this.tag(each.text(row), run.isDone(row)),
         caller: named(each),
@@ -111,7 +112,8 @@ class Decisions {
       key: "effect",
       label: "effect",
       first: Boolean(run.default),
-      width: "158px",
+      least: 158,
+      grows: false,
       doc: "What the decision changed against the default",
       isNumber: false,
       value: (row) => run.effect(row),
@@ -126,7 +128,7 @@ class Decisions {
       label: "#",
       first: true,
       isNumber: true,
-      width: "72px",
+      least: 72,
       value: (row) => row + 1,
       text: (row) => count(row + 1),
       doc: "The number of the decision",

@@ -4,7 +4,7 @@
 const ROW = 32;
 const SPARE = 8;
 
-/** `columns`: {key, label, doc, isNumber, value(row), text(row), width, cell(row)}; `opened` shows a row. */
+/** `columns`: {key, label, doc, isNumber, value(row), text(row), least, grows, cell(row)}. */
 class Grid {
   constructor(columns, caption, opened) {
     Object.assign(this, { columns, opened, rows: [], order: [], active: -1, sort: null, shown: new Map() });
@@ -31,12 +31,13 @@ class Grid {
   setColumns(columns) {
     this.columns = columns;
     if (this.sort && !columns.includes(this.sort.column)) this.sort = null;
-    const widths = columns.map(
-      (each) =>
-        each.width ??
-        (each.isNumber ? `${Math.max(96, each.label.length * 7.4 + 40)}px` : "minmax(190px, 1fr)"),
+    const least = (each) => each.least ?? (each.isNumber ? Math.max(96, each.label.length * 7.4 + 40) : 190);
+    const widths = columns.map((each) =>
+      (each.grows ?? !each.isNumber) ? `minmax(${least(each)}px, 1fr)` : `${least(each)}px`,
     );
+    const sum = columns.reduce((total, each) => total + least(each), 0);
     this.element.style.setProperty("--columns", widths.join(" "));
+    this.element.style.setProperty("--least", `${sum}px`);
     this.element.setAttribute("aria-colcount", columns.length);
     this.head.replaceChildren(
       ...columns.map((each) =>

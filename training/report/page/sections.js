@@ -365,7 +365,7 @@ function decisionsOf(data, runs, shown) {
     );
   }
   made.push(section("decisions", "Decisions", null, table.controls, table.element));
-  if (runs.length > 1) {
+  if (runs.some((run, at) => runs.findIndex((each) => each.point === run.point) < at)) {
     const view = new Compared(runs, shown);
     made.push(
       section(
