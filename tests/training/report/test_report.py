@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
+from passpilot.passes.evict import EvictAdvisor
 from passpilot.plugin.errors import Error
 from passpilot.training.report.inputs import Report
 from passpilot.training.report.names import demangled
 from passpilot.training.tuning.decision_file import CallKey, UnitDecisions, write_decisions
+from tests.passes.allocation.pressure import allocated, compiled
 from tests.training.report.samples import HOSTILE, evaluation, search, write_log
 
 MANY = 1_000_000
@@ -93,6 +95,23 @@ def test_the_decisions_of_a_log(tmp_path: Path) -> None:
     cost = next(each for each in run["columns"] if each["key"] == "cost_estimate")
     assert cost["feature"] is True
     assert "inline cost" in cost["doc"]
+
+
+def test_evictions_have_registers_and_the_chosen_columns(tmp_path: Path) -> None:
+    log = tmp_path / "evict.log"
+    allocated(compiled(tmp_path), EvictAdvisor("random:3", log=str(log)))
+    data = reported(log)
+    (run,) = data["runs"]
+    assert (run["point"], run["site"], run["done"]) == ("evict", "register", "evicted")
+    advice = [data["strings"][each] for each in column(run, "advice")]
+    assert "keep" in advice
+    assert any(re.fullmatch(r"[er][a-z0-9]{2,3}|r\d+d?", each) for each in advice)
+    assert set(column(run, "mask@advice")) == {1}, "the advice is legal"
+    pairs = zip(column(run, "advice"), column(run, "default"), strict=True)
+    (tally,) = run["tallies"]
+    assert (tally["name"], tally["total"]) == ("", len(advice))
+    assert tally["done"] == sum(each != "keep" for each in advice)
+    assert tally["unlike"] == sum(own != other for own, other in pairs)
 
 
 def test_a_limit_keeps_the_first_decisions_and_counts_all(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ class Decisions {
   explain() {
     const text =
       this.columns.find((each) => ["callee", "register", "context"].includes(each.key))?.key ?? "advice";
-    const number = this.columns.find((each) => each.isFeature && each.first)?.key ?? "row";
+    const number = FIRST_FEATURES.find((key) => this.run.byKey.has(key)) ?? "row";
     const examples = [`${text}:get`, `${number}<50`, "is:unlike", `-${text}:main`];
     this.input.placeholder = `Filter: ${examples.slice(0, 3).join(" ")}`;
     const [one, compared, unlike, without] = examples.map((each) => h("code", {}, each));
