@@ -75,6 +75,7 @@ def main(argv: Sequence[str]) -> int:
         result.take_up(options.output)
         done = {each["name"] for each in result.programs}
         evaluation.programs = [each for each in evaluation.programs if each.name not in done]
+    _write(result, options, complete=False)  # a path that cannot be written shows before the work
     _evaluate(evaluation, result, options)
     _write(result, options, complete=True)
     return _report(result)

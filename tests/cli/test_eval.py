@@ -14,6 +14,7 @@ import pytest
 
 from tests import stock
 from tests.command import PASSPILOT, Done, finished, passpilot, refused, started
+from tests.corpus.export import export
 from tests.training.evaluation.small import change, corpus, result
 from tests.training.report.test_report import data_of
 
@@ -165,7 +166,7 @@ def test_an_interrupt_keeps_the_finished_programs(small: Path) -> None:
     ]
     with started(*command, cwd=small.parent) as child:
         began = time.monotonic()
-        while not path.exists():
+        while not (path.exists() and result(path)["programs"]):
             assert time.monotonic() - began < 60
             time.sleep(0.05)
         child.send_signal(signal.SIGINT)
@@ -223,6 +224,7 @@ def test_a_corpus_without_programs_is_measured_by_units(small: Path) -> None:
         (["--program=none"], "expected programs among count, shout, got 'none'", 1),
         (["--resume"], "expected -o RESULT.json with --resume, got none", 2),
         (["--deadline=0"], "expected a number of seconds above 0", 2),
+        (["-o", "none/r.json"], "none/r.json: expected a file to write, got: No such file", 1),
     ],
 )
 def test_a_wrong_command_line(small: Path, arguments: list[str], message: str, code: int) -> None:
@@ -231,3 +233,21 @@ def test_a_wrong_command_line(small: Path, arguments: list[str], message: str, c
 
 def test_a_corpus_that_is_none(tmp_path: Path) -> None:
     assert "corpus_description.json" in refused("eval", f"--corpus={tmp_path}", cwd=tmp_path)
+
+
+@pytest.mark.soak
+def test_real_programs(tmp_path: Path) -> None:
+    """The best of two variants is never larger, and all programs do what they should."""
+    assert export(tmp_path / "corpus", ["lua", "re2", "libyaml"], "Oz") == []
+    arguments = ["--policy=best-of:2", "--rounds=3", "--html=r.html", "-o", "r.json"]
+    done = passpilot("eval", "--corpus=corpus", *arguments, cwd=tmp_path, timeout=3600)
+    assert (done.code, done.err) == (0, "")
+    made = result(tmp_path / "r.json")
+    for program in made["programs"]:
+        results = program["results"]
+        assert {each["output"] for each in results.values()} == {"right"}
+        assert results["best-of:2"]["objects"] <= results["-Oz"]["objects"]
+        assert results["-O2"]["linked"] > results["-Oz"]["linked"]
+    mean = made["summary"]["-Oz"]["linked"]["best-of:2"]
+    assert mean["low"] <= mean["ratio"] <= mean["high"] < 1
+    assert (tmp_path / "r.html").stat().st_size < 1_000_000
