@@ -217,6 +217,13 @@ def test_the_measure_and_the_baseline_change_the_bars(browser: Browser, pages: d
     assert browser.run(rows) == 11
 
 
+def test_a_log_without_decisions_says_so(browser: Browser, tmp_path: Path) -> None:
+    browser.size(WIDE, 900)
+    browser.open(_written(tmp_path / "empty.html", [write_log(tmp_path / "empty.log", 0)]))
+    assert "There is nothing to show" in browser.run("document.querySelector('main').innerText")
+    assert browser.problems() == []
+
+
 def test_a_hundred_programs_are_a_dozen_first(browser: Browser, pages: dict[str, Path]) -> None:
     browser.size(WIDE, 900)
     browser.open(pages["hundred"])
