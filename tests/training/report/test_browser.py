@@ -135,6 +135,9 @@ def test_the_table_filters_sorts_and_opens_by_keys(browser: Browser, pages: dict
     browser.wait(f"{grid}.getAttribute('aria-rowcount') < 2000")
     shown = int(browser.run(f"{grid}.getAttribute('aria-rowcount')")) - 1
     assert browser.run(STATE).startswith(f"{shown} of")
+    assert browser.run(
+        "document.querySelector('#decisions .choice [aria-pressed=true]').textContent"
+    ).startswith("Unl")
     head = "[...document.querySelectorAll('#decisions .grid-head [role=columnheader]')]"
     browser.run(f"{head}.find((each) => each.textContent === 'cost_estimate').firstChild.click()")
     assert browser.run(f"{head}.find((each) => each.hasAttribute('aria-sort')).ariaSort") == "descending"
