@@ -28,8 +28,8 @@ A policy is one of
   decisions:FILE   a decision file of passpilot tune
   best-of:N        what passpilot cc --best-of=N makes
   LEVEL            -Oz, -Os, -O1, -O2, -O3, with +outline: with the machine outliner
-with options of passpilot cc where needed: 'inline=python:p.py:decide --load=features.py'. A LEVEL before the
-rest is the level of the policy (-Oz). {program} stands for the name of the program.
+Options of passpilot cc may follow: 'inline=python:p.py:decide --load=features.py'. A LEVEL in front is the
+policy's (-Oz): '-O2 inline=onnx:m.onnx'. {program} stands for the name of the program.
 
 example:
   passpilot eval --corpus=corpus --policy='decisions:{program}.decisions' -o result.json --html=result.html

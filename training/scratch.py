@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`ScratchFolder`: a worker's folder for temporary files; the next service removes those of a killed one."""
+"""`ScratchFolder`: a folder for temporary files; the next user of one removes those of killed processes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ScratchFolder:
 
 
 def remove_left_overs() -> None:
-    """Remove the folders of this user's services that were killed."""
+    """Remove the folders of this user's processes that were killed."""
     for entry in os.scandir(tempfile.gettempdir()):
         if not entry.name.startswith(_PREFIX) or entry.stat(follow_symlinks=False).st_uid != os.geteuid():
             continue

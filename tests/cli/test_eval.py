@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests import stock
-from tests.command import PASSPILOT, Done, finished, passpilot, refused, started
+from tests.command import PASSPILOT, Done, finished, passpilot, refused, run, started
 from tests.corpus.export import export
 from tests.training.evaluation.small import change, corpus, result
 from tests.training.report.test_report import data_of
@@ -201,6 +201,18 @@ def test_a_killed_evaluation_leaves_no_program_behind(small: Path) -> None:
         while os.path.exists(f"/proc/{pid}"):
             assert time.monotonic() - began < 60
             time.sleep(0.05)
+
+
+def test_a_full_disk_is_a_line_for_each_program(small: Path) -> None:
+    evaluated(small, "--baselines=-Oz")  # fills the cache
+    limited = ("prlimit", "--fsize=300", PASSPILOT, "eval", f"--corpus={small}", "--rounds=0")
+    done = run(*limited, "--baselines=-Oz", cwd=small.parent)
+    assert done.code == 1
+    first, second = done.err.splitlines()
+    assert first.startswith(
+        "passpilot: error: eval: count, -Oz: count/main.c: expected to write an object, got"
+    )
+    assert "File too large" in second
 
 
 def test_a_corpus_without_programs_is_measured_by_units(small: Path) -> None:

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +17,7 @@ from passpilot.training.corpus.layout import CorpusProgram
 from passpilot.training.evaluation.commands import Commands
 from passpilot.training.evaluation.program import EvaluationPlan, ProgramEvaluation
 from passpilot.training.evaluation.unit_compiler import UnitCompiler
+from passpilot.training.scratch import ScratchFolder, remove_left_overs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -100,7 +101,9 @@ class Evaluation:
             Error: the result cannot be written, or the plugin is missing.
         """
         plugin = installed("libpasspilot.so")
-        with tempfile.TemporaryDirectory(prefix="passpilot-eval-") as scratch:
+        remove_left_overs()  # those of evaluations that were killed
+        with contextlib.closing(ScratchFolder()) as held:
+            scratch = held.path
             clang = self.toolchain.linkers["c"]
             compiler = UnitCompiler(
                 self._commands, clang, self.toolchain.version, plugin, self.deadline, self.cache, scratch

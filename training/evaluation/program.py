@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -86,19 +85,13 @@ class ProgramEvaluation:
 
     def run(self) -> ProgramResult:
         """Compile, link, measure and run. Errors of units, links and runs are in the result."""
-        folder = tempfile.mkdtemp(dir=self._compiler.scratch)
+        functions: FunctionSizes = {"names": [], "sizes": {}, "rest": {}}
         try:
-            ways = self._ways()
-            pairs = ((unit, way) for each in ways.values() for unit in self._units for way in each)
-            self._compiler.prepare(pairs, self._plan.jobs)
-            with _pool(self._plan.jobs, self._compiler.commands) as pool:
-                built = self._built(pool, folder, ways)
-                linked = self._linked(pool, folder, built)
-            functions = self._measured(linked)
-            if linked and self._plan.runs and self._program.runs:
-                self._run_all(linked)
+            with tempfile.TemporaryDirectory(dir=self._compiler.scratch) as folder:
+                functions = self._evaluated(folder)
+        except OSError as error:  # a full disk, perhaps only for this program
+            self._fail(self._names[0], f"expected room for temporary files, got: {error.strerror}")
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
             self._compiler.forget()
         return {
             "name": self._program.name,
@@ -108,6 +101,18 @@ class ProgramEvaluation:
             "functions": functions,
             "warnings": self._warnings,
         }
+
+    def _evaluated(self, folder: str) -> FunctionSizes:
+        ways = self._ways()
+        pairs = ((unit, way) for each in ways.values() for unit in self._units for way in each)
+        self._compiler.prepare(pairs, self._plan.jobs)
+        with _CompilePool(self._plan.jobs, self._compiler.commands) as pool:
+            built = self._built(pool, folder, ways)
+            linked = self._linked(pool, folder, built)
+        functions = self._measured(linked)
+        if linked and self._plan.runs and self._program.runs:
+            self._run_all(linked)
+        return functions
 
     def _ways(self) -> dict[str, Sequence[CompileWay]]:
         """The ways of each competitor; one whose files are missing is left out."""
@@ -164,6 +169,9 @@ class ProgramEvaluation:
     ) -> CompiledUnit:
         try:
             return self._compiler.compile(unit, ways, output, logs)
+        except OSError as error:
+            msg = f"{unit.name}: expected to write an object, got: {error.strerror}"
+            raise CompilationError(msg) from error
         finally:
             self._step()
 
@@ -291,7 +299,7 @@ class ProgramEvaluation:
             return ""
 
 
-class _pool(ThreadPoolExecutor):  # noqa: N801
+class _CompilePool(ThreadPoolExecutor):
     """A pool whose block may end early: then running commands are killed and the rest is dropped."""
 
     def __init__(self, jobs: int, commands: Commands) -> None:

@@ -135,6 +135,9 @@ def test_the_table_filters_sorts_and_opens_by_keys(browser: Browser, pages: dict
     browser.wait(f"{grid}.getAttribute('aria-rowcount') < 2000")
     shown = int(browser.run(f"{grid}.getAttribute('aria-rowcount')")) - 1
     assert browser.run(STATE).startswith(f"{shown} of")
+    assert browser.run(
+        "document.querySelector('#decisions .choice [aria-pressed=true]').textContent"
+    ).startswith("Unl")
     head = "[...document.querySelectorAll('#decisions .grid-head [role=columnheader]')]"
     browser.run(f"{head}.find((each) => each.textContent === 'cost_estimate').firstChild.click()")
     assert browser.run(f"{head}.find((each) => each.hasAttribute('aria-sort')).ariaSort") == "descending"
@@ -215,6 +218,13 @@ def test_the_measure_and_the_baseline_change_the_bars(browser: Browser, pages: d
     assert len(seen) == 4
     rows = "document.querySelectorAll('#programs tbody tr').length"
     assert browser.run(rows) == 11
+
+
+def test_a_log_without_decisions_says_so(browser: Browser, tmp_path: Path) -> None:
+    browser.size(WIDE, 900)
+    browser.open(_written(tmp_path / "empty.html", [write_log(tmp_path / "empty.log", 0)]))
+    assert "There is nothing to show" in browser.run("document.querySelector('main').innerText")
+    assert browser.problems() == []
 
 
 def test_a_hundred_programs_are_a_dozen_first(browser: Browser, pages: dict[str, Path]) -> None:

@@ -189,6 +189,7 @@ class Decisions {
       idle: (row) => !run.isDone(row),
     };
     if (run.done) words[run.done] = words.done;
+    this.press();
     const query = compileQuery(this.input.value, this.columns, words);
     this.input.setAttribute("aria-invalid", String(Boolean(query.error)));
     const rows = [];
@@ -203,6 +204,14 @@ class Decisions {
     this.state.textContent = query.error || found;
     this.state.classList.toggle("error", Boolean(query.error));
     if (!query.error) this.grid.show(rows);
+  }
+
+  /** Press the button for what the filter says. */
+  press() {
+    const word = /(^|\s)(is:(un)?like)\b/.exec(this.input.value)?.[2] ?? "";
+    const at = ["", "is:unlike", "is:like"].indexOf(word);
+    const buttons = [...this.quick.querySelectorAll("button")];
+    buttons.forEach((button, number) => button.setAttribute("aria-pressed", String(number === at)));
   }
 
   describe(row) {

@@ -150,12 +150,7 @@ class Evaluation {
     ]);
     const letters = Math.floor(pad.left / 7);
     const lines = rows.map(({ name, mean }, at) => {
-      const hue =
-        mean.high < 1 || (!mean.high && mean.ratio < 1)
-          ? "var(--good)"
-          : mean.low > 1 || (!mean.low && mean.ratio > 1)
-            ? "var(--bad)"
-            : "var(--soft)";
+      const hue = { good: "var(--good)", bad: "var(--bad)" }[this.tone(mean)] ?? "var(--soft)";
       const told =
         mean.low && width > 620
           ? `${change(mean.ratio)}  [${change(mean.low)}, ${change(mean.high)}]`
@@ -322,6 +317,12 @@ class Evaluation {
     );
   }
 
+  /** Good or bad, unless the interval of a mean holds 1. */
+  tone({ ratio, low, high }) {
+    if (low ? low <= 1 && high >= 1 : ratio === 1) return "";
+    return ratio < 1 ? "good" : "bad";
+  }
+
   /** The tiles of the summary; `prefix` stands before their names. */
   tiles(prefix) {
     const metric = this.metrics.includes("linked") ? "linked" : "objects";
@@ -337,7 +338,7 @@ class Evaluation {
           what: `${prefix}${middle(name, 30)} against ${base}`,
           value: change(mean.ratio),
           more: `${METRICS[metric].label.toLowerCase()}, ${range}${things(mean.programs, "program")}`,
-          tone: mean.ratio < 1 ? "good" : mean.ratio > 1 ? "bad" : "",
+          tone: this.tone(mean),
         },
       ];
     });

@@ -76,7 +76,12 @@ function main(data) {
     ...decisionsOf(data, runs, shown),
   ].filter(Boolean);
   byId("state").remove();
-  byId("content").append(...parts);
+  const empty = h(
+    "p",
+    { class: "notice" },
+    "There is nothing to show: the inputs have no decision and no result.",
+  );
+  byId("content").append(...(parts.length ? parts : [empty]));
   setUpNavigation();
 }
 

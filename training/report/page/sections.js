@@ -4,7 +4,7 @@
 /** What was measured with what. */
 function factsOf(raw) {
   const unfinished = raw.complete === false ? "The evaluation is not finished" : "";
-  return [unfinished, raw.corpus, raw.compiler, raw.machine].filter(Boolean).join(" · ");
+  return [unfinished, raw.corpus?.split("/").pop(), raw.compiler, raw.machine].filter(Boolean).join(" · ");
 }
 
 function tilesOf(data, runs, evaluations) {
