@@ -19,15 +19,17 @@ from passpilot.cli.parser import Parser
 from passpilot.cli.progress import progress
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.files import check_output, write_file
+from passpilot.training.corpus.layout import ProgramRun
 from passpilot.training.tuning.decision_file import read_decisions, write_decisions
 from passpilot.training.tuning.engine import KeepingEngine, LocalEngine
 from passpilot.training.tuning.result import earlier_decisions, result_table, unit_decisions
-from passpilot.training.tuning.reward import NAMES, SIZE, RewardText
+from passpilot.training.tuning.reward import NAMES, RUN, SIZE, RewardText, run_command
 from passpilot.training.tuning.search import Search
+from passpilot.training.tuning.speed import SpeedSearch
 from passpilot.training.tuning.tuned_program import linked_program, single_module
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from passpilot.training.tuning.decision_file import UnitDecisions
     from passpilot.training.tuning.engine import Engine
@@ -43,6 +45,8 @@ examples:
 
   passpilot tune -o tuned -- make -j2
   make CC='passpilot cc --decisions=tuned/lua.decisions'
+
+  passpilot tune --reward='run: {} bench.lua' --unseen='{} other.lua' -o fast -- make CFLAGS=-O2
 
 The size of a module is the machine code in the object file that llc -O2 makes; the size of a program is
 that of the executable that lld makes with --gc-sections. Every compilation runs in a process of its own.
@@ -65,6 +69,7 @@ class TuneOptions(NamedTuple):
     output: str
     result: str
     reward: RewardText
+    unseen: Sequence[tuple[str, ...]]
     update: str
     budget: float
     compiles: float
@@ -153,7 +158,15 @@ def make_parser() -> Parser:
         "reward",
         default=SIZE,
         metavar="REWARD",
-        help=f"what to make small: {', '.join(NAMES)}, or a sum such as 0.8*text+0.2*mca",
+        help=f"what to make small: {', '.join(NAMES)}, a sum such as 0.8*text+0.2*mca, or the time of a run, "
+        f"'{RUN}: {{}} ARGUMENTS'; {RUN} for the program's recorded runs",
+    )
+    add(
+        "unseen",
+        action="append",
+        default=[],
+        metavar="COMMAND",
+        help="time the result of --reward=run with other inputs, too, which the search does not see",
     )
     add("at-most", action="append", default=[], metavar="NAME:RATIO", help="another reward may grow to RATIO")
     add("o", dest="output", required=True, metavar="FILE", help="the decision file; a folder for programs")
@@ -208,6 +221,10 @@ def _parsed(argv: Sequence[str]) -> tuple[TuneOptions, list[str]]:
         raise UsageError("tune: expected modules, or --corpus=DIR, or -- and the command of a build")
     if len(set(modules)) < len(modules):
         raise UsageError(f"tune: expected different modules, got {', '.join(modules)}")
+    reward = RewardText.parse(str(values["reward"]), cast("Sequence[str]", values["at_most"]))
+    unseen = [run_command("--unseen", each) for each in cast("Sequence[str]", values["unseen"])]
+    if unseen and reward.run is None:
+        raise UsageError(f"--unseen: expected --reward={RUN} beside it, got {reward.text!r}")
     compiles = cast("int", values["compiles"])
     return TuneOptions(
         modules,
@@ -217,7 +234,8 @@ def _parsed(argv: Sequence[str]) -> tuple[TuneOptions, list[str]]:
         str(values["passes"]),
         str(values["output"]),
         str(values["result"]),
-        RewardText.parse(str(values["reward"]), cast("Sequence[str]", values["at_most"])),
+        reward,
+        unseen,
         str(values["update"]),
         math.inf if compiles else cast("float", values["budget"]),
         compiles or math.inf,
@@ -230,32 +248,46 @@ def _parsed(argv: Sequence[str]) -> tuple[TuneOptions, list[str]]:
 
 def _tuned(program: TunedProgram, options: TuneOptions) -> Tuned:
     """Search one program."""
-    units, count = program.units, len(program.units)
+    units = program.units
     began, state = time.monotonic(), f"{program.name}: compiling"
 
     def step(compiles: int, best: float) -> None:
         nonlocal state
         rate = compiles / max(time.monotonic() - began, 0.001)
-        state = f"{program.name}: {best:.0f} bytes, {compiles} compilations, {rate:.1f} per second"
+        told = f"{best:.0f} bytes" if options.reward.run is None else f"run time {best:.3f}"
+        state = f"{program.name}: {told}, {compiles} compilations, {rate:.1f} per second"
 
-    earlier = read_decisions(options.update) if options.update else []
     with _kept_folder(options.output, program.name) as folder, _engine(units, options) as inner:
-        search = Search(
-            units,
-            KeepingEngine(inner, units, folder),
-            program.measure,
-            options.seed,
-            options.budget * count,
-            options.compiles * count,
-            step,
-            known=[earlier_decisions(unit, earlier) for unit in units],
-        )
+        search = _search(program, KeepingEngine(inner, units, folder), options, step)
         with progress(lambda: state):
             found = search.run()
     print(_summary(program.name, found, options.reward), file=sys.stderr)
+    if isinstance(search, SpeedSearch):
+        print(f"{program.name}: {search.told()}", file=sys.stderr)
     return Tuned(
         unit_decisions(search, found, options.reward), found, result_table(search, found, options.reward)
     )
+
+
+def _search(
+    program: TunedProgram, engine: Engine, options: TuneOptions, step: Callable[[int, float], None]
+) -> Search | SpeedSearch:
+    """The search for what `--reward` names."""
+    units, count = program.units, len(program.units)
+    seconds, compiles = options.budget * count, options.compiles * count
+    reward = options.reward
+    if reward.run is not None and program.linked:
+        here = os.getcwd()
+        runs = [ProgramRun(reward.run[1:], here)] if reward.run else list(program.runs)
+        if not runs:
+            raise UsageError(f"tune: expected a recorded run of {program.name}, got none; use '{RUN}: {{}} ...'")
+        unseen = [ProgramRun(words[1:], here) for words in options.unseen]
+        return SpeedSearch(
+            units, engine, program.linked, runs, unseen, options.seed, seconds, compiles, step=step
+        )
+    earlier = read_decisions(options.update) if options.update else []
+    known = [earlier_decisions(unit, earlier) for unit in units]
+    return Search(units, engine, program.measure, options.seed, seconds, compiles, step, known=known)
 
 
 @contextmanager

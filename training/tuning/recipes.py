@@ -37,3 +37,13 @@ class Below:
 
 POLICIES: Final = tuple(map(Below, (float("-inf"), -60, -20, 0, 15, 45)))
 """The first never inlines."""
+
+SPEED_POLICIES: Final = tuple(map(Below, (0, 60, 120, 400, 800)))
+
+SPEED_TAILS: Final = (
+    "function(loop-mssa(licm),gvn,dse,instcombine<no-verify-fixpoint>,simplifycfg)",
+    "function(loop-unroll<O3>,instcombine<no-verify-fixpoint>,simplifycfg)",
+    "function(jump-threading,correlated-propagation,simplifycfg)",
+    "function(newgvn,reassociate,instcombine<no-verify-fixpoint>,simplifycfg)",
+)
+"""Pipelines that may make a program faster behind default<O2>."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.training.tuning.decision_file import UnitDecisions
 from passpilot.training.tuning.influence import components
-from passpilot.training.tuning.search import Known
+from passpilot.training.tuning.search import Known, Search
 from passpilot.training.tuning.unit import UnitChoice
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from passpilot.plugin.ir import Function
     from passpilot.training.tuning.decision_file import CallKey
     from passpilot.training.tuning.reward import RewardText
-    from passpilot.training.tuning.search import Found, Search
+    from passpilot.training.tuning.search import Found
+    from passpilot.training.tuning.speed import SpeedSearch
     from passpilot.training.tuning.unit import Unit
 
 _NUMBERED: Final = re.compile(r"#\d+|!\d+|(?<=@\.str)\.\d+|, !\w+ !\d+")
@@ -48,14 +49,15 @@ def earlier_decisions(unit: Unit, earlier: Sequence[UnitDecisions]) -> Known | N
     return Known(choice, frozenset(unchanged))
 
 
-def unit_decisions(search: Search, found: Found, reward: RewardText) -> list[UnitDecisions]:
-    """The decisions for every unit, with what they are worth."""
-    gains = _gains(search, found)
+def unit_decisions(search: Search | SpeedSearch, found: Found, reward: RewardText) -> list[UnitDecisions]:
+    """The decisions for every unit, with what they are worth in bytes if bytes were searched."""
+    is_timed = not isinstance(search, Search)
+    gains = [{}] * len(search.units) if is_timed else _gains(search, found)
     units = []
     for number, (unit, compiled) in enumerate(zip(search.units, found.best.made, strict=True)):
         choice, before, after = compiled.choice, found.start.sizes.objects, found.best.sizes.objects
-        told = reward.told(before[number], after[number])
-        note = f"{told}, {len(choice.inline)} of {len(compiled.asked)} calls"
+        told = "" if is_timed else f"{reward.told(before[number], after[number])}, "
+        note = f"{told}{len(choice.inline)} of {len(compiled.asked)} calls"
         units.append(
             UnitDecisions(
                 unit.name,
@@ -107,13 +109,17 @@ def _gains(search: Search, found: Found) -> list[Mapping[CallKey, int]]:
     return list(gains)
 
 
-def result_table(search: Search, found: Found, reward: RewardText) -> dict[str, object]:
+def result_table(search: Search | SpeedSearch, found: Found, reward: RewardText) -> dict[str, object]:
     """The search for `passpilot report`: its curve, and the sizes of functions before and after."""
 
     def functions(sizes: Mapping[str, float]) -> dict[str, float]:
         return {name: size for name, size in sizes.items() if size}
 
+    timed = {}
+    if not isinstance(search, Search):
+        timed = {"confirmed": search.confirmed, "unseen": search.confirmed_unseen}
     return {
+        **timed,
         "reward": reward.text,
         "start": found.start.total,
         "text": found.best.total,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +27,12 @@ SIZE: Final = "text"
 
 NAMES: Final = (SIZE, *MEASURES, *PARTS)
 
+RUN: Final = "run"
+"""The time of a run of the program."""
+
+PROGRAM: Final = "{}"
+"""The executable, in the command of a run."""
+
 _TERM: Final = re.compile(r"(?:(\d+(?:\.\d+)?)\*)?([a-z-]+)")
 _LIMIT: Final = re.compile(r"([a-z-]+):(\d+(?:\.\d+)?)")
 
@@ -35,21 +42,27 @@ class RewardText:
     """A parsed `--reward` and `--at-most`."""
 
     text: str
-    terms: Sequence[tuple[float, str]]
+    terms: Sequence[tuple[float, str]] = ()
     limits: Sequence[tuple[str, float]] = ()
+    run: tuple[str, ...] | None = None
+    """The command of the run whose time counts; empty for the program's recorded runs, None for no run."""
 
     @classmethod
     def parse(cls, text: str, limits: Sequence[str] = ()) -> RewardText:
-        """Parse ``text``, ``0.8*text+0.2*mca``, and limits such as ``mca:1.01``.
+        """Parse ``text``, ``0.8*text+0.2*mca``, ``run: {} FILE``, and limits such as ``mca:1.01``.
 
         Raises:
             UsageError: the text is wrong.
         """
+        if text.partition(":")[0].strip() == RUN:
+            if limits:
+                raise UsageError(f"--at-most: expected no limit beside --reward={RUN}, got {limits[0]!r}")
+            return cls(text, run=run_command("--reward", text.partition(":")[2]))
         terms = []
         for part in text.replace(" ", "").split("+"):
             found = _TERM.fullmatch(part)
             if not found or found[2] not in NAMES:
-                known = f"{', '.join(NAMES)} or a sum such as 0.8*text+0.2*mca"
+                known = f"{', '.join(NAMES)}, {RUN}: COMMAND, or a sum such as 0.8*text+0.2*mca"
                 raise UsageError(f"--reward: expected {known}, got {part!r}")
             terms.append((float(found[1] or 1), found[2]))
         bounds = []
@@ -62,6 +75,8 @@ class RewardText:
 
     def told(self, start: float, best: float) -> str:
         """A change in words."""
+        if self.run is not None:
+            return f"run time {start:.0f} -> {best:.3f}"
         if all(name not in PARTS for _, name in self.terms) and len(self.terms) == 1:
             return f".text {start:.0f} -> {best:.0f} bytes"
         return f"{self.text} {start:.6g} -> {best:.6g}"
@@ -86,6 +101,21 @@ class RewardText:
         for name, ratio in self.limits:
             made = Limited(made, find(name), ratio)
         return made
+
+
+def run_command(option: str, command: str) -> tuple[str, ...]:
+    """The words of a command that begins with `PROGRAM`; none if the text is empty.
+
+    Raises:
+        UsageError: the command does not begin with the program.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"{option}: expected a command, got {command!r}: {error}") from error
+    if words and words[0] != PROGRAM:
+        raise UsageError(f"{option}: expected {PROGRAM} and the program's arguments, got {command.strip()!r}")
+    return tuple(words)
 
 
 @dataclass

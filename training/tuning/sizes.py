@@ -105,21 +105,31 @@ class LinkedSizes:
 
     def __call__(self, made: Sequence[Compiled]) -> Sizes:
         """See `SizeMeasure`."""
-        objects = [compiled.code for compiled in made]
-        scratch = self._scratch
-        for number, data in enumerate(objects):
-            if self._written.get(number) is not data:
-                with open(os.path.join(scratch, f"{number}.o"), "wb") as file:
-                    file.write(data)
-                self._written[number] = data
-        image, map_ = os.path.join(scratch, "image"), os.path.join(scratch, "map")
+        image, map_ = os.path.join(self._scratch, "image"), os.path.join(self._scratch, "map")
+        self.link(made, image, f"-Wl,-Map={map_},--no-demangle")
+        with open(image, "rb") as file:
+            total = code_bytes(file.read())
+        with open(map_, encoding="utf-8", errors="surrogateescape") as lines:
+            return self._read_map(total, lines.read(), [compiled.code for compiled in made])
+
+    def link(self, made: Sequence[Compiled], image: str, *more: str) -> None:
+        """Link the program to a file.
+
+        Raises:
+            Error: the objects cannot be linked.
+        """
+        for number, compiled in enumerate(made):
+            if self._written.get(number) is not compiled.code:
+                with open(os.path.join(self._scratch, f"{number}.o"), "wb") as file:
+                    file.write(compiled.code)
+                self._written[number] = compiled.code
         words = [
-            os.path.join(scratch, f"{word}.o") if isinstance(word, int) else word for word in self.command
+            os.path.join(self._scratch, f"{word}.o") if isinstance(word, int) else word
+            for word in self.command
         ]
-        words += ["-fuse-ld=lld", f"-Wl,-Map={map_},--no-demangle", "-o", image]
         try:
             done = subprocess.run(
-                words,
+                [*words, "-fuse-ld=lld", *more, "-o", image],
                 cwd=self.folder,
                 capture_output=True,
                 stdin=subprocess.DEVNULL,
@@ -135,10 +145,6 @@ class LinkedSizes:
         if done.returncode:
             told = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip())
             raise CompilationError(f"tune: expected the program to link, got: {told}")
-        with open(image, "rb") as file:
-            total = code_bytes(file.read())
-        with open(map_, encoding="utf-8", errors="surrogateescape") as lines:
-            return self._read_map(total, lines.read(), objects)
 
     def _read_map(self, total: int, text: str, objects: Sequence[bytes]) -> Sizes:
         """Read which functions of which object the program has."""

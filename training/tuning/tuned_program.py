@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from passpilot.plugin.errors import InputError
+from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.module import Module
 from passpilot.plugin.version import MAJOR
 from passpilot.training.tuning.sizes import LinkedSizes, object_sizes
@@ -15,7 +15,7 @@ from passpilot.training.tuning.unit import Unit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from passpilot.training.corpus.layout import Corpus, CorpusProgram
+    from passpilot.training.corpus.layout import Corpus, CorpusProgram, ProgramRun
     from passpilot.training.tuning.reward import RewardText
     from passpilot.training.tuning.sizes import SizeMeasure
 
@@ -29,6 +29,10 @@ class TunedProgram:
     name: str
     units: Sequence[Unit]
     measure: SizeMeasure
+    linked: LinkedSizes | None = None
+    """Links the program; None for a module of its own."""
+    runs: Sequence[ProgramRun] = ()
+    """The recorded runs."""
 
 
 def single_module(path: str, pipeline: str, reward: RewardText) -> TunedProgram:
@@ -36,7 +40,11 @@ def single_module(path: str, pipeline: str, reward: RewardText) -> TunedProgram:
 
     Raises:
         InputError: it cannot be read.
+        UsageError: the reward is the time of a run, which a module does not have.
     """
+    if reward.run is not None:
+        hint = "give --corpus=DIR, or -- and the command of a build"
+        raise UsageError(f"--reward: expected a program for {reward.text!r}, got a module; {hint}")
     units = [Unit(Module.read(path), pipeline, rewards=reward.parts)]
     return TunedProgram(path, units, reward.measure(units, object_sizes))
 
@@ -73,4 +81,5 @@ def linked_program(corpus: Corpus, program: CorpusProgram, pipeline: str, reward
         command += ["-Wl,--start-lib", *map(number, library), "-Wl,--end-lib"]
     command += [*program.foreign, *program.arguments, GARBAGE]
     linked = LinkedSizes(command, program.directory or str(corpus.folder))
-    return TunedProgram(program.name, units, reward.measure(units, linked))
+    measure = linked if reward.run is not None else reward.measure(units, linked)
+    return TunedProgram(program.name, units, measure, linked, program.runs)

@@ -123,7 +123,9 @@ class Unit:
             return inlined
 
         at = {LAST: choice.tail} if choice.tail else {}
-        optimize(module, self.pipeline, [InlineAdvisor(decide)], at=at)
+        advisor = InlineAdvisor(decide)
+        advisor.may_idle = True  # a unit without calls has nothing to ask
+        optimize(module, self.pipeline, [advisor], at=at)
         if choice.no_outline:
             for function in module.functions:
                 if function.name in choice.no_outline:
