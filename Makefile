@@ -3,6 +3,8 @@
 SHELL := /bin/bash
 PY := .venv/bin/python
 JOBS ?= $(shell nproc)
+# Tests also wait, for deadlines and other processes.
+WORKERS ?= $(shell expr $(JOBS) + 1)
 CHECKED := $(sort $(dir $(wildcard tests/*.py examples/*.py bench/*.py tools/*.py)))
 SUMMARIES := build/pytest.txt build/lit.txt
 # Growth of memory is not measured under a sanitizer, whose freed memory waits before it is used again. The tests of the
@@ -48,7 +50,7 @@ types: setup-test ## mypy --strict
 	$(PY) -m mypy build/typing/passpilot $(CHECKED)
 
 pytest: setup-test ## the tests in tests/
-	@set -o pipefail; $(PY) -m pytest -q -n $(JOBS) --dist=worksteal | tee build/pytest.out; status=$$?; \
+	@set -o pipefail; $(PY) -m pytest -q -n $(WORKERS) --dist=worksteal | tee build/pytest.out; status=$$?; \
 	echo "pytest: $$(tail -n 1 build/pytest.out)" >build/pytest.txt; exit $$status
 
 lit: setup-test ## the command-line tests in lit_tests/

@@ -22,6 +22,9 @@ MODULES: Final = (
     "jax_ode_and_linalg",
     "scipy_bfgs_rosenbrock",
 )
+LARGE: Final = "flax_transformer_train"
+"""The one that takes long."""
+
 DISTANCE: Final = 1e-5
 """How far results may be from JAX's, relatively.
 

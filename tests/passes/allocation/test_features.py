@@ -67,7 +67,7 @@ def same(ours: list[tuple[str, Tensors]], llvms: list[tuple[str, Tensors]]) -> N
         ("libyaml", "x86-64"),
         ("picosat", "aarch64"),
         pytest.param("libyaml", "riscv64", marks=pytest.mark.soak),
-        ("libyaml", "ppc64le"),
+        pytest.param("libyaml", "ppc64le", marks=pytest.mark.soak),
     ],
 )
 def test_stock_llc_asks_the_same_and_writes_the_same(name: str, target: str, tmp_path: Path) -> None:

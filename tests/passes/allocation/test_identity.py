@@ -48,13 +48,18 @@ def python() -> Both:
 ECHOES = {"by_name": by_name, "native": native, "python": python}
 
 
+LARGE = ("sqlite", "zstd", "bullet", "cmark-gfm")
+"""Programs that only the soak compiles."""
+
+
 def cases() -> Iterator[object]:
     """Every program for the host, the small ones for another target, the echoes in turns."""
     for i, name in enumerate(programs()):
-        marks = [pytest.mark.soak] if name in ("sqlite", "zstd") else []
+        marks = [pytest.mark.soak] if name in LARGE else []
         yield pytest.param(name, "x86-64", list(ECHOES)[i % 2 + 1], id=f"{name}-x86-64", marks=marks)
     for i, name in enumerate(SMALL):
-        yield pytest.param(name, "aarch64", list(ECHOES)[i % 3], id=f"{name}-aarch64")
+        marks = [pytest.mark.soak] if name in ("cmark-gfm", "re2") else []
+        yield pytest.param(name, "aarch64", list(ECHOES)[i % 3], id=f"{name}-aarch64", marks=marks)
 
 
 @pytest.mark.timeout(900)
@@ -109,7 +114,7 @@ def test_every_unit_for_amdgcn(name: str, opt_level: int) -> None:
 @pytest.mark.parametrize("after", TRIPLES)
 def test_a_compilation_does_not_change_the_next(after: str) -> None:
     """Back ends write into process-wide options of LLVM's."""
-    source = for_target("libyaml", "x86-64")
+    source = for_target("libsvm", "x86-64")
     before = emitted(source)
-    emitted(for_target("lz4", after))
+    emitted(for_target("picosat", after))
     assert emitted(source) == before == by_llc(source)

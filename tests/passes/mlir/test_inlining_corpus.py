@@ -9,11 +9,10 @@ import pytest
 
 from passpilot.passes.mlir.api import run_pipeline
 from passpilot.passes.mlir.lower import lower
-from tests.corpus.modules import MODULES, unpacked
+from tests.corpus.modules import LARGE, MODULES, unpacked
 from tests.passes.mlir.passes import parsed
 from tests.passes.mlir.programs import calls
 
-LARGE = "flax_transformer_train"
 EACH = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.soak] * (name == LARGE)) for name in MODULES]
 )

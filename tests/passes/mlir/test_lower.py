@@ -20,7 +20,7 @@ from passpilot.passes.mlir.tile import MLIR_TILE
 from passpilot.plugin.errors import CompilationError, InputError
 from passpilot.plugin.mlir.bindings import bindings
 from tests.command import passpilot as command
-from tests.corpus.modules import MODULES, unpacked
+from tests.corpus.modules import LARGE, MODULES, unpacked
 from tests.passes.mlir.linalg import parsed
 
 WIDTHS: Final = {"f16": (16, 10), "bf16": (16, 7), "f32": (32, 23), "f64": (64, 52)}
@@ -225,7 +225,7 @@ def test_real_programs_decided_in_both_compute_the_same(name: str, tmp_path: Pat
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("name", sorted({*MODULES} - {"flax_transformer_train"}))
+@pytest.mark.parametrize("name", sorted({*MODULES} - {LARGE}))
 def test_real_programs_decided_in_both_at_length(name: str, seed: int, tmp_path: Path) -> None:
     check(name, tmp_path, seed, "default<O1>")
 

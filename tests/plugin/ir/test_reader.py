@@ -17,6 +17,7 @@ from passpilot.passes.optimize import optimize
 from passpilot.passes.python.api import unregister
 from passpilot.plugin.ir import Function
 from passpilot.plugin.module import Module
+from tests.corpus.programs import programs
 from tests.passes.python.passes import LEVELS as PASS_LEVELS
 from tests.passes.python.passes import LOOPS, define
 from tests.plugin.ir.reader import read_all
@@ -62,9 +63,8 @@ def check(source: Path, level: str, answers: dict[str, int]) -> None:
     assert all(answers.values()), answers
 
 
-@pytest.mark.timeout(600)
-def test_a_real_program(corpus: Callable[[str, str], Path], answers: dict[str, int]) -> None:
-    check(corpus("lz4", "O2"), "O2", answers)
+def test_a_real_unit(answers: dict[str, int]) -> None:
+    check(programs()["lua"].unit("src/lgc.c", "O2"), "O2", answers)
 
 
 @pytest.mark.soak

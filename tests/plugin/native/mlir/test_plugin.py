@@ -15,7 +15,7 @@ from passpilot.features.point import find_point
 from passpilot.passes.mlir.api import bindings, run_pipeline
 from passpilot.plugin.toolchain import mlir_plugin
 from tests.command import passpilot, run
-from tests.corpus.modules import MODULES, unpacked
+from tests.corpus.modules import LARGE, MODULES, unpacked
 from tests.passes.mlir.programs import Program
 from tests.plugin.native.mlir.tools import CALL, CALLS, MLIR_OPT, inlined, native, stock, written
 
@@ -69,7 +69,9 @@ def test_accepting_all_is_what_inline_does(seed: int, runner: str, tmp_path: Pat
     assert inlined(f"runner={runner}", source) == native(source)
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.soak] * (name == LARGE)) for name in MODULES]
+)
 def test_real_programs(name: str, tmp_path: Path) -> None:
     real = unpacked(name, tmp_path)
     source = written(tmp_path, "in.mlir", real.text)
