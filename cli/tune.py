@@ -27,6 +27,7 @@ from passpilot.training.tuning.reward import NAMES, RUN, SIZE, RewardText, run_c
 from passpilot.training.tuning.search import Search
 from passpilot.training.tuning.speed import SpeedSearch
 from passpilot.training.tuning.tuned_program import linked_program, single_module
+from passpilot.training.tuning.whole_program import merged_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -66,6 +67,7 @@ class TuneOptions(NamedTuple):
     corpus: str
     programs: tuple[str, ...]
     passes: str
+    lto: bool
     output: str
     result: str
     reward: RewardText
@@ -129,12 +131,16 @@ def _tune_programs(options: TuneOptions) -> int:
             raise UsageError(f"tune: expected a program of {', '.join(sorted(known))}, got {name}")
     os.makedirs(options.output, exist_ok=True)
     for name in options.programs or known:
-        tuned = _tuned(linked_program(corpus, known[name], options.passes, options.reward), options)
+        if options.lto:
+            program = merged_program(corpus, known[name], options.reward, options.jobs)
+        else:
+            program = linked_program(corpus, known[name], options.passes, options.reward)
+        tuned = _tuned(program, options)
         path = os.path.join(options.output, f"{name}.decisions")
         _write(path, [tuned], options.reward, "linked by lld --gc-sections")
         _write_json(os.path.join(options.output, f"{name}.json"), tuned.table)
         if options.build:
-            print(f"build {name} with: {rebuild_line(options.build, path)}")
+            print(f"build {name} with: {rebuild_line(options.build, path, lto=options.lto)}")
     return 0
 
 
@@ -153,6 +159,7 @@ def make_parser() -> Parser:
     add(
         "passes", default="", metavar="PIPELINE", help="textual pipeline (default<Oz>; a program's own level)"
     )
+    add("lto", action="store_true", help="search the module of a program's full link-time optimization")
     add("size", action="store_true", help="make the machine code small, which is the default")
     add(
         "reward",
@@ -225,13 +232,18 @@ def _parsed(argv: Sequence[str]) -> tuple[TuneOptions, list[str]]:
     unseen = [run_command("--unseen", each) for each in cast("Sequence[str]", values["unseen"])]
     if unseen and reward.run is None:
         raise UsageError(f"--unseen: expected --reward={RUN} beside it, got {reward.text!r}")
+    passes, lto = str(values["passes"]), bool(values["lto"])
+    if lto and (modules or passes):
+        got = "--passes" if passes else "a module"
+        raise UsageError(f"--lto: expected programs, and the pipeline of their level, got {got}")
     compiles = cast("int", values["compiles"])
     return TuneOptions(
         modules,
         build,
         corpus,
         tuple(cast("Sequence[str]", values["program"])),
-        str(values["passes"]),
+        passes,
+        lto,
         str(values["output"]),
         str(values["result"]),
         reward,
@@ -280,7 +292,9 @@ def _search(
         here = os.getcwd()
         runs = [ProgramRun(reward.run[1:], here)] if reward.run else list(program.runs)
         if not runs:
-            raise UsageError(f"tune: expected a recorded run of {program.name}, got none; use '{RUN}: {{}} ...'")
+            raise UsageError(
+                f"tune: expected a recorded run of {program.name}, got none; use '{RUN}: {{}} ...'"
+            )
         unseen = [ProgramRun(words[1:], here) for words in options.unseen]
         return SpeedSearch(
             units, engine, program.linked, runs, unseen, options.seed, seconds, compiles, step=step

@@ -57,11 +57,15 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
     return folder
 
 
-def rebuild_line(command: Sequence[str], decisions: str) -> str:
+LTO: Final = "-flto -fuse-ld=lld -Wl,--gc-sections "
+"""How compilers are called for a decision file of link-time optimization."""
+
+
+def rebuild_line(command: Sequence[str], decisions: str, *, lto: bool) -> str:
     """The shell command that builds with a decision file."""
-    path = os.path.abspath(decisions)
+    path, flags = os.path.abspath(decisions), LTO if lto else ""
     variables = [
-        f"{variable}={shlex.quote(f'passpilot {tool} --decisions={path}')}"
+        f"{variable}={shlex.quote(f'passpilot {tool} {flags}--decisions={path}')}"
         for variable, tool in (("CC", "cc"), ("CXX", "c++"))
     ]
     words = [shlex.join(command), *variables]

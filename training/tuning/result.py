@@ -51,8 +51,10 @@ def earlier_decisions(unit: Unit, earlier: Sequence[UnitDecisions]) -> Known | N
 
 def unit_decisions(search: Search | SpeedSearch, found: Found, reward: RewardText) -> list[UnitDecisions]:
     """The decisions for every unit, with what they are worth in bytes if bytes were searched."""
-    is_timed = not isinstance(search, Search)
-    gains = [{}] * len(search.units) if is_timed else _gains(search, found)
+    gains: list[Mapping[CallKey, int]] = [{}] * len(search.units)
+    is_timed = True
+    if isinstance(search, Search):
+        gains, is_timed = _gains(search, found), False
     units = []
     for number, (unit, compiled) in enumerate(zip(search.units, found.best.made, strict=True)):
         choice, before, after = compiled.choice, found.start.sizes.objects, found.best.sizes.objects

@@ -9,8 +9,8 @@ same and the 95 % interval of the ratio of their times is below 1.
 2. **Halves.** The same in a random half of the units.
 3. **Flips** of random decisions.
 
-In the end LLVM's own program and the best one run in turns again, with the inputs of the search and with inputs
-that it has not seen. If the first do not show a clear gain, the result is LLVM's own.
+In the end LLVM's own program and the best one run in turns again, with the inputs of the search and with
+inputs that it has not seen. If the first do not show a clear gain, the result is LLVM's own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import random
 import shutil
 import tempfile
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -166,7 +165,7 @@ class SpeedSearch:
         return DriverRuns(self._commands, runs, self.deadline, lambda: None)
 
     def _timed(self, runs: Sequence[ProgramRun], old: str, new: str, pairs: int) -> RunTime | None:
-        """The time of program `new` relative to `old`; None if `new` fails, hangs or prints something else."""
+        """The time of `new` relative to `old`; None if `new` fails, hangs or prints something else."""
         linked = {"old": self._path(old), "new": self._path(new)}
         return self._drivers(runs).measure(linked, "old", pairs)["new"].time
 
@@ -197,9 +196,7 @@ class SpeedSearch:
 
     def _try(self, choices: Mapping[int, UnitChoice]) -> bool:
         """Compile a trial, and take it if it is clearly faster than the best; False if it changes nothing."""
-        work = [
-            (number, choice) for number, choice in choices.items() if choice != self._best[number].choice
-        ]
+        work = [(number, choice) for number, choice in choices.items() if choice != self._best[number].choice]
         made = self.engine.compile(work)
         self._spent += len(work)
         whole = list(self._best)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.module import Module
@@ -13,13 +13,15 @@ from passpilot.training.tuning.sizes import LinkedSizes, object_sizes
 from passpilot.training.tuning.unit import Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from passpilot.training.corpus.layout import Corpus, CorpusProgram, ProgramRun
     from passpilot.training.tuning.reward import RewardText
     from passpilot.training.tuning.sizes import SizeMeasure
 
 GARBAGE: Final = "-Wl,--gc-sections"
+
+Word = TypeVar("Word")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +77,22 @@ def linked_program(corpus: Corpus, program: CorpusProgram, pipeline: str, reward
             units.append(Unit(module, passes, entry.relocation_model, entry.function_sections, reward.parts))
         return numbers[name]
 
-    driver = f"clang++-{MAJOR}" if program.language == "c++" else f"clang-{MAJOR}"
-    command: list[str | int] = [driver, *map(number, program.objects)]
-    for library in program.libraries:
-        command += ["-Wl,--start-lib", *map(number, library), "-Wl,--end-lib"]
-    command += [*program.foreign, *program.arguments, GARBAGE]
-    linked = LinkedSizes(command, program.directory or str(corpus.folder))
+    linked = LinkedSizes(
+        [link_driver(program), *link_words(program, [GARBAGE], number)],
+        program.directory or str(corpus.folder),
+    )
     measure = linked if reward.run is not None else reward.measure(units, linked)
     return TunedProgram(program.name, units, measure, linked, program.runs)
+
+
+def link_driver(program: CorpusProgram | None) -> str:
+    """The compiler that links a program, or compiles a unit."""
+    return f"clang++-{MAJOR}" if program is not None and program.language == "c++" else f"clang-{MAJOR}"
+
+
+def link_words(program: CorpusProgram, more: Sequence[str], place: Callable[[str], Word]) -> list[str | Word]:
+    """The arguments that link a program; `place` gives the object of a unit."""
+    words: list[str | Word] = [place(name) for name in program.objects]
+    for library in program.libraries:
+        words += ["-Wl,--start-lib", *map(place, library), "-Wl,--end-lib"]
+    return [*words, *program.foreign, *program.arguments, *more]

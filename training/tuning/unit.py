@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 LAST: Final = "optimizer-last"
 """The extension point of the searched pipelines: every door has it."""
 
+LINK_LAST: Final = "full-link-time-optimization-last"
+"""The same in link-time optimization."""
+
 OPT_LEVEL: Final = 2
 """The level of code generation, llc's default."""
 
@@ -122,7 +125,8 @@ class Unit:
             asked[call] = Asked(inlined, default, int(obs["cost_estimate"].item()))
             return inlined
 
-        at = {LAST: choice.tail} if choice.tail else {}
+        last = LINK_LAST if self.pipeline.startswith("lto<") else LAST
+        at = {last: choice.tail} if choice.tail else {}
         advisor = InlineAdvisor(decide)
         advisor.may_idle = True  # a unit without calls has nothing to ask
         optimize(module, self.pipeline, [advisor], at=at)

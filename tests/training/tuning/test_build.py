@@ -110,6 +110,34 @@ def test_changes_elsewhere_do_not_matter_and_an_update_repairs(tmp_path: Path) -
     assert text_of(folder, repaired) <= text_of(folder, "make CXX=clang++-22")
 
 
+ACROSS: Final = {
+    "main.cpp": """void reset();
+int main(int argc, char **) { reset(); reset(); reset(); reset(); return argc; }
+""",
+    "other.cpp": """volatile int first, second;
+void reset() { first = 0x12345678; second = 0x23456789; }
+""",
+}
+"""Only the linker can inline the calls. To LLVM two stores are cheaper than a call; they are larger."""
+
+
+def test_link_time_optimization_is_tuned(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path)
+    for name, text in ACROSS.items():
+        (folder / name).write_text(text)
+    done = tuned(folder, "out", "--lto")
+    told = re.search(r"demo: \.text (\d+) -> (\d+) bytes", done.err)
+    assert told
+    assert int(told[2]) < int(told[1])
+    assert [each.name for each in read_decisions(str(folder / "out/demo.decisions"))] == ["ld-temp.o"]
+    line = re.search(r"build demo with: (.*)\n", done.out.decode())
+    assert line
+    stock_size = text_of(folder, "make CXX='clang++-22 -flto -fuse-ld=lld -Wl,--gc-sections'")
+    expected = subprocess.run([folder / "demo"], check=False).returncode
+    assert text_of(folder, line[1]) - stock_size == int(told[2]) - int(told[1])
+    assert subprocess.run([folder / "demo"], check=False).returncode == expected
+
+
 def built(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
     """What came of a build."""
     return subprocess.run(

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A program as lld's full link-time optimization sees it: one module, whose decisions are searched."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.errors import CompilationError, InputError
+from passpilot.plugin.module import Module
+from passpilot.training.tuning.sizes import DEADLINE, LinkedSizes
+from passpilot.training.tuning.tuned_program import GARBAGE, TunedProgram, link_driver, link_words
+from passpilot.training.tuning.unit import Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from passpilot.training.corpus.layout import Corpus, CorpusProgram, CorpusUnit
+    from passpilot.training.tuning.reward import RewardText
+
+STAGE: Final = "internalize"
+"""Of lld's `--save-temps`: the module in front of its optimization."""
+
+
+def merged_program(corpus: Corpus, program: CorpusProgram, reward: RewardText, jobs: int) -> TunedProgram:
+    """The module that lld makes of a program of a corpus, before it optimizes it.
+
+    Raises:
+        InputError: the program has no units, or units of several levels, or one that is not optimized.
+        CompilationError: a unit cannot be compiled, or the program does not link.
+    """
+    units = [corpus.units[name] for name in program.modules]
+    levels = {unit.level for unit in units}
+    if len(levels) != 1 or "O0" in levels:
+        hint = "build with one optimization level, such as -Oz"
+        raise InputError(
+            f"tune: expected one level in {program.name}, got {', '.join(sorted(levels))}; {hint}"
+        )
+    folder = program.directory or str(corpus.folder)
+    with tempfile.TemporaryDirectory(prefix="passpilot-lto-") as scratch:
+        paths = {unit.name: os.path.join(scratch, f"{number}.o") for number, unit in enumerate(units)}
+        with ThreadPoolExecutor(jobs) as pool:
+            list(pool.map(lambda unit: _prepare(unit, paths[unit.name]), units))
+        image = os.path.join(scratch, "image")
+        words = link_words(program, [], lambda name: paths[name])
+        link = [link_driver(program), "-fuse-ld=lld", "-flto", f"-{levels.copy().pop()}", *words]
+        _run([*link, f"-Wl,--save-temps={STAGE}", "-o", image], folder)
+        merged = f"{image}.0.2.{STAGE}.bc"
+        if not os.path.exists(merged):
+            raise InputError(f"tune: expected a module of lld's for {program.name}, got none; it has no code")
+        module = Module.read(merged)
+    model = "pic" if any(unit.relocation_model == "pic" for unit in units) else "static"
+    unit = Unit(module, f"lto<{levels.pop()}>", model, sections=True, rewards=reward.parts)
+    command: list[str | int] = [link_driver(program), 0, *program.foreign, *program.arguments, GARBAGE]
+    linked = LinkedSizes(command, folder)
+    measure = linked if reward.run is not None else reward.measure([unit], linked)
+    return TunedProgram(program.name, [unit], measure, linked, program.runs)
+
+
+def _prepare(unit: CorpusUnit, output: str) -> None:
+    """Compile a unit for link-time optimization."""
+    position = "-fPIE" if unit.relocation_model == "pic" else "-fno-pie"
+    sections = ("-ffunction-sections", "-fdata-sections")
+    flags = (f"-{unit.level}", "-flto", position, *sections, "-w", "-c", "-x", "ir")
+    _run([link_driver(None), *flags, str(unit.bitcode), "-o", output], None)
+
+
+def _run(words: Sequence[str], folder: str | None) -> None:
+    try:
+        done = subprocess.run(
+            words, cwd=folder, capture_output=True, stdin=subprocess.DEVNULL, text=True, errors="replace",
+            timeout=DEADLINE, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise CompilationError(f"tune: expected {words[0]} to end within {DEADLINE:g} s, got none") from error
+    except OSError as error:
+        raise InputError(f"tune: expected to run {words[0]}, got: {error.strerror}") from error
+    if done.returncode:
+        told = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip())
+        raise CompilationError(f"tune: expected {words[0]} to succeed, got: {told}")
