@@ -4,8 +4,10 @@
 usage: bench_tune.py [--budget=SECONDS] [PROGRAM ...]
 
 Every program is built with clang-22 -Oz, with -Oz and the machine outliner, and with `passpilot cc -Oz` and
-the decisions of a search of SECONDS (60) per unit; all three are linked by lld with --gc-sections. The
-outputs of the drivers must be equal. Prints a table and writes bench/results/tune.json after each program.
+the decisions of a search of SECONDS (60) per unit; all three are linked by lld with --gc-sections. Then it is
+built for link-time optimization, by clang and with the decisions of `tune --lto` and SECONDS. The outputs of
+the drivers must be equal. Prints a table, and writes bench/results/tune.json after each program; programs
+that are there with the same budget are not measured again, so that the whole corpus can be measured in parts.
 Fails if a program is larger, or if a geometric mean is above its limit: LIMIT for linked programs relative
 to -Oz, OUTLINED relative to -Oz with the outliner, OBJECTS for the sums of objects.
 """
@@ -30,12 +32,14 @@ ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from passpilot.training.corpus.layout import Corpus, CorpusProgram  # noqa: E402
 from passpilot.training.rewards import code_bytes  # noqa: E402
+from tests.corpus.build import build  # noqa: E402
 from tests.corpus.export import export  # noqa: E402
-from tests.corpus.programs import programs  # noqa: E402
+from tests.corpus.programs import all_programs  # noqa: E402
 
 LIMIT: Final = 0.94
 OUTLINED: Final = 0.96
 OBJECTS: Final = 0.92
+MEANS: Final = ("tuned/-Oz", "/outliner", "objects", "LTO")
 RESULTS: Final = ROOT / "bench/results/tune.json"
 PASSPILOT: Final = str(Path(sys.executable).with_name("passpilot"))
 OUTLINER: Final = ("-mllvm", "-enable-machine-outliner=always")
@@ -47,11 +51,18 @@ def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--budget", type=float, default=60.0)
-    parser.add_argument("programs", nargs="*", default=list(programs()))
+    parser.add_argument("programs", nargs="*", default=list(all_programs()))
     options = parser.parse_args()
     rows: dict[str, Row] = {}
+    if RESULTS.exists() and (kept := json.loads(RESULTS.read_text()))["budget"] == options.budget:
+        rows = kept["programs"]
     with tempfile.TemporaryDirectory() as folder:
         for name in options.programs:
+            if name in rows:
+                continue
+            if problems := build([name]):
+                print(f"bench_tune: {name} is left out: {problems[0]}", file=sys.stderr)
+                continue
             rows[name] = measured(name, options.budget, Path(folder) / name)
             RESULTS.parent.mkdir(exist_ok=True)
             RESULTS.write_text(json.dumps({"budget": options.budget, "programs": rows}, indent=1) + "\n")
@@ -62,12 +73,23 @@ def main() -> None:
 def show(rows: dict[str, Row], budget: float) -> None:
     """Print the table; exits if a limit is passed."""
     table = Table(title=f"passpilot tune --size, {budget:g} s per unit, two cores; .text in bytes")
-    for column in ("program", "units", "-Oz", "outliner", "tuned", "tuned/-Oz", "/outliner", "objects"):
+    for column in (
+        "program",
+        "units",
+        "-Oz",
+        "outliner",
+        "tuned",
+        "tuned/-Oz",
+        "/outliner",
+        "objects",
+        "LTO",
+    ):
         table.add_column(column, justify="left" if column == "program" else "right")
     ratios = {
         "tuned/-Oz": [row["tuned"] / row["oz"] for row in rows.values()],
         "/outliner": [row["tuned"] / row["outliner"] for row in rows.values()],
         "objects": [row["tuned_objects"] / row["oz_objects"] for row in rows.values()],
+        "LTO": [row["lto_tuned"] / row["lto"] for row in rows.values()],
     }
     for number, (name, row) in enumerate(rows.items()):
         sizes = (f"{row[key]:.0f}" for key in ("units", "oz", "outliner", "tuned"))
@@ -78,6 +100,7 @@ def show(rows: dict[str, Row], budget: float) -> None:
     limits = {"tuned/-Oz": LIMIT, "/outliner": OUTLINED, "objects": OBJECTS}
     missed = [f"{key} {means[key]:.4f} > {limit}" for key, limit in limits.items() if means[key] > limit]
     missed += [f"{name} is larger" for name, row in rows.items() if row["tuned"] > row["oz"]]
+    missed += [f"{name} is larger with LTO" for name, row in rows.items() if row["lto_tuned"] > row["lto"]]
     if missed:
         sys.exit(f"bench_tune: expected less: {', '.join(missed)}")
 
@@ -90,22 +113,18 @@ def measured(name: str, budget: float, folder: Path) -> Row:
         sys.exit(f"bench_tune: {problems[0]}")
     corpus = Corpus.read(folder / "corpus")
     (program,) = corpus.programs
-    tune: list[str | Path] = [
-        PASSPILOT,
-        "tune",
-        f"--corpus={corpus.folder}",
-        f"--budget={budget}",
-        "-o",
-        folder / "search",
-    ]
-    subprocess.run(tune, check=True)
-    decisions = f"--decisions={folder / 'search' / f'{name}.decisions'}"
+    tune = [PASSPILOT, "tune", f"--corpus={corpus.folder}", f"--budget={budget}"]
+    subprocess.run([*tune, "-o", folder / "search"], check=True)
+    subprocess.run([*tune, "--lto", "-o", folder / "search-lto"], check=True)
+    decisions = [f"--decisions={folder / each / f'{name}.decisions'}" for each in ("search", "search-lto")]
     row: Row = {"units": len(program.modules)}
     outputs = set()
     for key, compiler in (
         ("oz", ["clang-22"]),
         ("outliner", ["clang-22", *OUTLINER]),
-        ("tuned", [PASSPILOT, "cc", decisions]),
+        ("tuned", [PASSPILOT, "cc", decisions[0]]),
+        ("lto", ["clang-22", "-flto"]),
+        ("lto_tuned", [PASSPILOT, "cc", "-flto", decisions[1]]),
     ):
         image, row[f"{key}_objects"] = built(corpus, program, compiler, folder / key)
         row[key] = code_bytes(image.read_bytes())
@@ -126,12 +145,14 @@ def built(corpus: Corpus, program: CorpusProgram, compiler: list[str], folder: P
         model = ("-fPIE",) if unit.relocation_model == "pic" else ("-fno-pie",)
         command: list[str | Path] = [*compiler, *flags, *model, unit.bitcode, "-o", objects[name]]
         subprocess.run(command, check=True)
-        return code_bytes(objects[name].read_bytes())
+        data = objects[name].read_bytes()
+        return code_bytes(data) if data.startswith(b"\x7fELF") else 0
 
     with ThreadPoolExecutor(2) as pool:
         sizes = list(pool.map(compiled, program.modules))
-    driver = "clang++-22" if program.language == "c++" else "clang-22"
-    words: list[str | Path] = [driver, "-fuse-ld=lld", "-Wl,--gc-sections"]
+    drivers = {"clang-22": "clang++-22", "cc": "c++"} if program.language == "c++" else {}
+    linker = [drivers.get(each, each) for each in (compiler if "-flto" in compiler else ["clang-22"])]
+    words: list[str | Path] = [*linker, "-Oz", "-fuse-ld=lld", "-Wl,--gc-sections"]
     words += [objects[name] for name in program.objects]
     for library in program.libraries:
         words += ["-Wl,--start-lib", *(objects[name] for name in library), "-Wl,--end-lib"]
