@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from passpilot.runners.python import Observation
 
+VECTORS: Final = "function(slp-vectorizer,vector-combine,instcombine<no-verify-fixpoint>,simplifycfg)"
+"""LLVM vectorizes no straight-line code at -Oz, where it makes much code with floating-point numbers smaller."""
+
 TAILS: Final = (
+    VECTORS,
     "function(constraint-elimination,correlated-propagation,jump-threading,"
     "instcombine<no-verify-fixpoint>,simplifycfg)",
     "mergefunc",
@@ -40,7 +44,11 @@ POLICIES: Final = tuple(map(Below, (float("-inf"), -60, -20, 0, 15, 45)))
 
 SPEED_POLICIES: Final = tuple(map(Below, (0, 60, 120, 400, 800)))
 
-SPEED_TAILS: Final = (
+SPEED_VECTORS: Final = "function(slp-vectorizer,vector-combine,instcombine<no-verify-fixpoint>,simplifycfg)"
+"""LLVM vectorizes no straight-line code at -Oz, where it makes much code with floating-point numbers smaller."""
+
+TAILS: Final = (
+    VECTORS,
     "function(loop-mssa(licm),gvn,dse,instcombine<no-verify-fixpoint>,simplifycfg)",
     "function(loop-unroll<O3>,instcombine<no-verify-fixpoint>,simplifycfg)",
     "function(jump-threading,correlated-propagation,simplifycfg)",
