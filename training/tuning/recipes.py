@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from passpilot.runners.python import Observation
 
 VECTORS: Final = "function(slp-vectorizer,vector-combine,instcombine<no-verify-fixpoint>,simplifycfg)"
-"""LLVM vectorizes no straight-line code at -Oz, where it makes much code with floating-point numbers smaller."""
+"""Vectors of straight-line code, which -Oz leaves out; code with floating-point numbers becomes smaller."""
 
 TAILS: Final = (
     VECTORS,
@@ -44,11 +44,7 @@ POLICIES: Final = tuple(map(Below, (float("-inf"), -60, -20, 0, 15, 45)))
 
 SPEED_POLICIES: Final = tuple(map(Below, (0, 60, 120, 400, 800)))
 
-SPEED_VECTORS: Final = "function(slp-vectorizer,vector-combine,instcombine<no-verify-fixpoint>,simplifycfg)"
-"""LLVM vectorizes no straight-line code at -Oz, where it makes much code with floating-point numbers smaller."""
-
-TAILS: Final = (
-    VECTORS,
+SPEED_TAILS: Final = (
     "function(loop-mssa(licm),gvn,dse,instcombine<no-verify-fixpoint>,simplifycfg)",
     "function(loop-unroll<O3>,instcombine<no-verify-fixpoint>,simplifycfg)",
     "function(jump-threading,correlated-propagation,simplifycfg)",
