@@ -24,7 +24,7 @@ from passpilot.training.tuning.decision_file import read_decisions, write_decisi
 from passpilot.training.tuning.engine import KeepingEngine, LocalEngine
 from passpilot.training.tuning.result import earlier_decisions, result_table, unit_decisions
 from passpilot.training.tuning.reward import NAMES, RUN, SIZE, RewardText, run_command
-from passpilot.training.tuning.search import Search
+from passpilot.training.tuning.search import LEVERS, Search
 from passpilot.training.tuning.speed import SpeedSearch
 from passpilot.training.tuning.tuned_program import linked_program, single_module
 from passpilot.training.tuning.whole_program import merged_program
@@ -72,6 +72,7 @@ class TuneOptions(NamedTuple):
     result: str
     reward: RewardText
     unseen: Sequence[tuple[str, ...]]
+    levers: tuple[str, ...]
     update: str
     budget: float
     compiles: float
@@ -175,6 +176,12 @@ def make_parser() -> Parser:
         metavar="COMMAND",
         help="time the result of --reward=run with other inputs, too, which the search does not see",
     )
+    add(
+        "search",
+        default=",".join(LEVERS),
+        metavar="WHAT,...",
+        help=f"what to search, among {', '.join(LEVERS)} (all)",
+    )
     add("at-most", action="append", default=[], metavar="NAME:RATIO", help="another reward may grow to RATIO")
     add("o", dest="output", required=True, metavar="FILE", help="the decision file; a folder for programs")
     add("result", default="", metavar="FILE", help="write the search as JSON, for `passpilot report`")
@@ -232,6 +239,9 @@ def _parsed(argv: Sequence[str]) -> tuple[TuneOptions, list[str]]:
     unseen = [run_command("--unseen", each) for each in cast("Sequence[str]", values["unseen"])]
     if unseen and reward.run is None:
         raise UsageError(f"--unseen: expected --reward={RUN} beside it, got {reward.text!r}")
+    levers = tuple(str(values["search"]).split(","))
+    if unknown := [each for each in levers if each not in LEVERS]:
+        raise UsageError(f"--search: expected some of {', '.join(LEVERS)}, got {unknown[0]!r}")
     passes, lto = str(values["passes"]), bool(values["lto"])
     if lto and (modules or passes):
         got = "--passes" if passes else "a module"
@@ -248,6 +258,7 @@ def _parsed(argv: Sequence[str]) -> tuple[TuneOptions, list[str]]:
         str(values["result"]),
         reward,
         unseen,
+        levers,
         str(values["update"]),
         math.inf if compiles else cast("float", values["budget"]),
         compiles or math.inf,
@@ -301,7 +312,17 @@ def _search(
         )
     earlier = read_decisions(options.update) if options.update else []
     known = [earlier_decisions(unit, earlier) for unit in units]
-    return Search(units, engine, program.measure, options.seed, seconds, compiles, step, known=known)
+    return Search(
+        units,
+        engine,
+        program.measure,
+        options.seed,
+        seconds,
+        compiles,
+        step,
+        known=known,
+        levers=options.levers,
+    )
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from passpilot.training.tuning.sizes import scoped
 from passpilot.training.tuning.unit import LLVMS_OWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from passpilot.training.tuning.decision_file import CallKey
     from passpilot.training.tuning.engine import Engine
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
     Call = tuple[int, CallKey]
     """The number of a unit, and a call in it."""
+
+LEVERS: Final = ("inline", "pipeline", "outline")
+"""What can be searched."""
 
 EVERY: Final = 4
 """Steps of flips between two measurements of the whole."""
@@ -91,6 +94,7 @@ class Search:
         compiles: the compilations of units to spend.
         step: called after each group of compilations with the compilations so far and the best size.
         known: what an earlier search found for every unit, to begin with; empty for none.
+        levers: those of `LEVERS` that are searched.
     """
 
     units: Sequence[Unit]
@@ -102,6 +106,7 @@ class Search:
     step: Callable[[int, float], None] = lambda _compiles, _best: None
     curve: list[tuple[int, float, float]] = field(default_factory=list)
     known: Sequence[Known | None] = ()
+    levers: Collection[str] = LEVERS
 
     def run(self) -> Found:
         """Search until the budget is spent, or nothing improves any more; Ctrl-C ends it early with the best.
@@ -115,12 +120,18 @@ class Search:
         start = self._best = self._first()
         self._note()
         interrupted = False
-        phases = [self._starts, self._tails, self._outlined, self._rounds]
+        phases = [
+            ("inline", self._starts),
+            ("pipeline", self._tails),
+            ("outline", self._outlined),
+            ("inline", self._rounds),
+        ]
         if any(self.known):
-            phases = [self._begin_with_known, self._rounds]
+            phases = [("inline", self._begin_with_known), ("inline", self._rounds)]
         try:
-            for phase in phases:
-                phase()
+            for lever, phase in phases:
+                if lever in self.levers:
+                    phase()
         except KeyboardInterrupt:
             interrupted = True
         return Found(self._best, start, self._spent, self._elapsed(), self.curve, interrupted)

@@ -84,6 +84,20 @@ def test_the_same_compilations_give_the_same(tmp_path: Path) -> None:
     ]
 
 
+def test_only_what_is_asked_is_searched(tmp_path: Path) -> None:
+    whole = units(modules(tmp_path))
+
+    def choices(*levers: str) -> list[UnitChoice]:
+        search = Search(whole, LocalEngine(whole, 2), object_sizes, compiles=24, levers=levers)
+        return [each.choice for each in search.run().best.made]
+
+    inlined, passed = choices("inline"), choices("pipeline", "outline")
+    assert any(each.inline for each in inlined)
+    assert not any(each.tail or each.outline for each in inlined)
+    assert any(each.tail for each in passed)
+    assert not any(each.inline for each in passed)
+
+
 def test_influence() -> None:
     inlined = [Edge("main", "f"), Edge("f", "g")]
     influence = Influence(inlined)
@@ -129,6 +143,16 @@ def test_a_program_that_does_not_link_is_an_error(tmp_path: Path) -> None:
         (("none.bc", "-o", "x"), 1, "none.bc: expected a module to read"),
         (("none.bc",), 2, "the following arguments are required: "),
         (("none.bc", "-o", "x", "--budget=0"), 2, "expected a number of seconds above 0, got '0'"),
+        (
+            ("a.bc", "-o", "x", "--search=inlines"),
+            2,
+            "expected some of inline, pipeline, outline, got 'inlines'",
+        ),
+        (
+            ("a.bc", "-o", "x", "--lto"),
+            2,
+            "--lto: expected programs, and the pipeline of their level, got a module",
+        ),
         (("-o", "x"), 2, "expected modules, or --corpus=DIR, or -- and the command of a build"),
         (("a.bc", "-o", "x", "--", "make"), 2, "expected modules, or --corpus=DIR, or -- and"),
         (("-o", "x", "--corpus=none"), 1, "none/corpus_description.json: expected "),
