@@ -1722,6 +1722,12 @@ class Loop:
         """
 
     @property
+    def distribution(self) -> Distribution | None:
+        """
+        What LLVM would make of an innermost loop by distributing it; None if it cannot.
+        """
+
+    @property
     def metadata(self) -> tuple[object, ...] | None:
         """The llvm.loop node: itself as `...`, then its properties."""
 
@@ -1819,6 +1825,41 @@ class Vectorization:
         """
         How far all addresses together move per iteration, in bytes; irregular ones count with their size.
         """
+
+class Distribution:
+    """What LLVM would make of a loop by distributing it."""
+
+    @property
+    def dependences(self) -> int:
+        """Dependences between loads and stores."""
+
+    @property
+    def backward(self) -> int:
+        """Those that may point backward, which forbid vectorization."""
+
+    @property
+    def parts(self) -> int:
+        """The loops that it becomes."""
+
+    @property
+    def vectorizable(self) -> int:
+        """The parts that LLVM can vectorize."""
+
+    @property
+    def vectorized(self) -> int:
+        """The parts that LLVM would vectorize."""
+
+    @property
+    def before(self) -> int:
+        """Instructions of the loop."""
+
+    @property
+    def after(self) -> int:
+        """Instructions of all parts together."""
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether the parts run only if a check before them allows it."""
 
 class IRBuilder:
     """Inserts instructions before a given one, with its debug location."""

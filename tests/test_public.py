@@ -42,9 +42,12 @@ CLASSES: Final = [
     "Vocabulary",
 ]
 CONSTANTS: Final = [
+    "DISTRIBUTE",
     "DO_NOT_EVICT",
     "MLIR_INLINE",
     "MLIR_TILE",
+    "OUTLINE",
+    "OUTLINER",
     "SIZE",
     "SLP",
     "TILE_SIZES",

@@ -145,7 +145,10 @@ LLVM: Final = PassRegistry(
     "passpilot.llvm",
     "passpilot.passes",
     {
+        "advised-distribute": "passpilot.passes.shipped.distribute:AdvisedDistribute",
         "advised-function-pipeline": "passpilot.passes.shipped.pipeline:AdvisedFunctionPipeline",
+        "advised-outline": "passpilot.passes.shipped.outline:AdvisedOutline",
+        "advised-outliner": "passpilot.passes.shipped.outline:AdvisedOutliner",
         "advised-pipeline": "passpilot.passes.shipped.pipeline:AdvisedPipeline",
         "advised-size": "passpilot.passes.shipped.size:AdvisedSize",
         "advised-slp": "passpilot.passes.shipped.slp:AdvisedSLP",
