@@ -7,6 +7,7 @@ frequencies, in executions per call of the function.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -67,13 +68,20 @@ TABLE: Final = PointTable("advised-outline", FEATURES, TensorSpec("outline", "in
 """The answer is 1 if the outliner may take from the function."""
 
 _LIMIT: Final = 1e30
-_OUTLINING: Final = ("aarch64", "arm64", "riscv")
-"""How the names of targets begin that outline from minsize functions without being asked."""
+_OUTLINING: Final = re.compile(r"aarch64|arm64|riscv|(arm|thumb)(eb)?v[678](e|\.1)?m")
+"""Targets that outline from minsize functions without being asked. Of 32-bit Arm, only the M class does."""
+_M_CLASS: Final = re.compile(r'"target-cpu"="(cortex-m|sc[03])|"target-features"=".*\+mclass')
 
 
 def outlines_by_default(function: Function, triple: str) -> bool:
-    """Whether the target's own choice is to outline from the function."""
-    return triple.startswith(_OUTLINING) and "minsize" in function.attributes
+    """Whether the target's own choice is to outline from the function.
+
+    Source: `shouldOutlineFromFunctionByDefault` of LLVM's targets.
+    """
+    attributes = function.attributes
+    if "minsize" not in attributes:
+        return False
+    return bool(_OUTLINING.match(triple) or any(map(_M_CLASS.match, attributes)))
 
 
 def observe_module(functions: Sequence[Function], triple: str, repeats: Repeats) -> Mapping[str, object]:

@@ -40,6 +40,8 @@ class Trial:
     at: dict[str, str] = field(default_factory=dict)
     late: tuple[str, ...] = ()
     """Points that code generation asks."""
+    fixed: dict[str, str] = field(default_factory=dict)
+    """Points that code generation asks another runner."""
 
 
 TRIALS: Final = {
@@ -47,7 +49,7 @@ TRIALS: Final = {
         ("advised-distribute", "advised-vectorize"),
         {"vectorizer-start": "advised-distribute,loop-distribute,advised-vectorize"},
     ),
-    "outline": Trial((), late=("advised-outliner", "advised-outline")),
+    "outline": Trial((), late=("advised-outline",), fixed={"advised-outliner": "const:1"}),
     "vectorize": Trial(
         ("advised-vectorize", "advised-slp"), {"vectorizer-start": "advised-vectorize,advised-slp"}
     ),
@@ -71,6 +73,7 @@ def compiled(trial: Trial, source: Path, seed: int) -> tuple[bytes, int]:
             [stack.enter_context(make_advisor(name, f"random:{seed}")) for name in names]
             for names in (trial.points, trial.late)
         )
+        late += [stack.enter_context(make_advisor(*each)) for each in trial.fixed.items()]
         optimize(module, "default<O3>", early, at=trial.at)
         code = emit(module, advisors=late, relocation_model="pic", opt_level=3)
         return code, sum(advisor.stats.decisions for advisor in (*early, *late))
