@@ -85,7 +85,7 @@ def starts(source: Path) -> tuple[Module, Module]:
 
 
 def after_sequence(fresh: Module, small: Module, seed: int, result: Result) -> bytes:
-    """The object file of a copy of a module from `starts` after a sequence, at the place that the seed has."""
+    """The object file of a module from `starts` after a sequence, at the place that the seed has."""
     place = ("functions", "behind", "in front")[seed % 3]
     phases = FUNCTION if place == "functions" else MODULE
     chance = Chance(phases.table, seed)
