@@ -13,15 +13,19 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from kernel_timing import KERNELS, ROOT, Kernel
 from rich.console import Console
 from rich.table import Table
 
-from passpilot.passes.shipped.distribute import DISTRIBUTE
+ROOT: Final = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from bench.kernel_timing import KERNELS, Kernel  # noqa: E402
+from passpilot.passes.shipped.distribute import DISTRIBUTE  # noqa: E402
 
 if TYPE_CHECKING:
     from passpilot.runners.python import Observation

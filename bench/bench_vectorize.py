@@ -24,14 +24,17 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from kernel_timing import KERNELS, ROOT, Kernel
 from rich.console import Console
 from rich.table import Table
 
-from passpilot.features.llvm.vectorize import INTERLEAVES, VECTOR_PLANS
-from passpilot.passes.shipped.vectorize import VECTORIZE
+ROOT: Final = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from bench.kernel_timing import KERNELS, Kernel  # noqa: E402
+from passpilot.features.llvm.vectorize import INTERLEAVES, VECTOR_PLANS  # noqa: E402
+from passpilot.passes.shipped.vectorize import VECTORIZE  # noqa: E402
 
 if TYPE_CHECKING:
     from passpilot.runners.python import Observation

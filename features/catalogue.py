@@ -208,12 +208,13 @@ PASS_POINTS: Final[Mapping[str, str]] = {
     "advised-slp": "llvm.slp:TABLE",
     "advised-unroll": "llvm.unroll:TABLE",
     "advised-vectorize": "llvm.vectorize:TABLE",
+    "mlir-fuse": "mlir.fuse:TABLE",
     "mlir-inline": "mlir.inline:TABLE",
     "mlir-tile": "mlir.tile:TABLE",
 }
 """The decision points of the shipped passes, each with the place of its table in this folder.
 
-A point has the name of the pass that asks it. MLIR's two points do not, since `advised-inline` could mean
+A point has the name of the pass that asks it. MLIR's points do not, since `advised-inline` could mean
 LLVM's inliner.
 """
 

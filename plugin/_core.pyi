@@ -449,7 +449,15 @@ class EmitOptions:
     @frequencies.setter
     def frequencies(self, arg: bool, /) -> None: ...
 
+    @property
+    def outlines(self) -> bool: ...
+
+    @outlines.setter
+    def outlines(self, arg: bool, /) -> None: ...
+
 class Emitted:
+    def __init__(self) -> None: ...
+
     @property
     def code(self) -> bytes: ...
 
@@ -1009,6 +1017,11 @@ class HookedPoint:
 
     @property
     def limit(self) -> PointLimit: ...
+
+def emit_passes() -> list[tuple[str, str]]:
+    """
+    The points of passes that run when code generation begins, with the pipeline text of each pass.
+    """
 
 def hooked_points() -> list[HookedPoint]:
     """LLVM's decision points."""

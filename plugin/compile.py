@@ -227,16 +227,17 @@ def generate(
         Error: as `emit`.
     """
     core = module._core
-    preparing = [each for each in as_advisors("emit", advisors) if isinstance(each, PreparingAdvisor)]
+    preparing = {
+        each.point: each for each in as_advisors("emit", advisors) if isinstance(each, PreparingAdvisor)
+    }
 
     def run(asked: AskedByLLVM) -> _core.Emitted:
-        for advisor in preparing:
-            if advisor.point in asked:
-                advisor.prepare(core, options)
+        for point, _ in _core.emit_passes():
+            if point in asked and point in preparing:
+                preparing[point].prepare(core, options)
         if any(each.failure for each in asked.values()):
             return _core.Emitted()  # the advisor's finish() raises its failure
-        prepared = {advisor.point for advisor in preparing}
-        return core.emit(options, [each for point, each in asked.items() if point not in prepared])
+        return core.emit(options, [each for point, each in asked.items() if point not in preparing])
 
     return advised_llvm("emit", advisors, run)
 

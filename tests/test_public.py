@@ -44,6 +44,7 @@ CLASSES: Final = [
 CONSTANTS: Final = [
     "DISTRIBUTE",
     "DO_NOT_EVICT",
+    "MLIR_FUSE",
     "MLIR_INLINE",
     "MLIR_TILE",
     "OUTLINE",

@@ -163,6 +163,7 @@ MLIR: Final = PassRegistry(
     "passpilot.mlir",
     "passpilot.mlir_passes",
     {
+        "advised-fuse": "passpilot.passes.mlir.fuse:AdvisedFuse",
         "advised-inline": "passpilot.passes.mlir.inlining.pass_:AdvisedInline",
         "advised-tile": "passpilot.passes.mlir.tile:AdvisedTile",
     },

@@ -64,21 +64,21 @@ static void bindVectorization(nb::module_ &M) {
 }
 
 static void bindDistribution(nb::module_ &M) {
-  using Known = DistributableLoop;
-  nb::class_<Known>(M, "Distribution",
+  using Parts = DistributableLoop;
+  nb::class_<Parts>(M, "Distribution",
                     "What LLVM would make of a loop by distributing it.")
-      .def_ro("dependences", &Known::Dependences,
+      .def_ro("dependences", &Parts::Dependences,
               "Dependences between loads and stores.")
-      .def_ro("backward", &Known::Backward,
+      .def_ro("backward", &Parts::Backward,
               "Those that may point backward, which forbid vectorization.")
-      .def_ro("parts", &Known::Parts, "The loops that it becomes.")
-      .def_ro("vectorizable", &Known::Vectorizable,
+      .def_ro("parts", &Parts::Parts, "The loops that it becomes.")
+      .def_ro("vectorizable", &Parts::Vectorizable,
               "The parts that LLVM can vectorize.")
-      .def_ro("vectorized", &Known::Vectorized,
+      .def_ro("vectorized", &Parts::Vectorized,
               "The parts that LLVM would vectorize.")
-      .def_ro("before", &Known::Before, "Instructions of the loop.")
-      .def_ro("after", &Known::After, "Instructions of all parts together.")
-      .def_ro("is_checked", &Known::Checked,
+      .def_ro("before", &Parts::Before, "Instructions of the loop.")
+      .def_ro("after", &Parts::After, "Instructions of all parts together.")
+      .def_ro("is_checked", &Parts::Checked,
               "Whether the parts run only if a check before them allows it.");
 }
 

@@ -109,6 +109,7 @@ DistributionAnalysis::run(Function &F, FunctionAnalysisManager &FAM) {
     if (!All.empty())
       vectorizeParts(Copy, All);
     std::vector<std::pair<size_t, DistributableLoop>> Known;
+    Known.reserve(All.size());
     for (const DistributedLoop &D : All)
       Known.emplace_back(D.Place, D.Known);
     return Known;

@@ -61,8 +61,8 @@ def test_a_module_is_outlined_as_told(target: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("triple", "outlines"), [("thumbv7em-none-eabi", 1), ("armv7-linux-gnueabi", 0)])
 def test_the_default_of_32_bit_arm(triple: str, outlines: int, tmp_path: Path) -> None:
-    flags = ["-O2", "-filetype=obj", "-relocation-model=pic", f"-mtriple={triple}", INPUT, "-o", "-"]
-    expected = stock.run("llc", *flags)
+    flags = ("-O2", "-filetype=obj", "-relocation-model=pic", f"-mtriple={triple}", "-o", "-")
+    expected = stock.run("llc", *flags, INPUT)
     assert outlined(expected, tmp_path) == outlines
     module = Module.read(INPUT, mtriple=triple)
     assert emit(module, advisors=[OUTLINER.advisor("const:0")], relocation_model="pic") == expected
@@ -93,6 +93,17 @@ def test_the_default_changes_nothing_also_if_it_is_asked(tmp_path: Path) -> None
     assert emitted("aarch64", *advisors) == by_llc("aarch64")
     assert [advisor.stats.decisions for advisor in advisors] == [1, 2], "the target takes from two"
     assert emitted("aarch64", OUTLINER.advisor("default"), OUTLINE.advisor("default")) == by_llc("aarch64")
+
+
+def test_the_module_is_asked_about_first() -> None:
+    asked: list[str] = []
+
+    def note(obs: Observation) -> int:
+        asked.append(obs.point)
+        return 0
+
+    emitted("aarch64", OUTLINE.advisor(note), OUTLINER.advisor(note))
+    assert asked == ["advised-outliner", "advised-outline", "advised-outline"]
 
 
 def test_features() -> None:
