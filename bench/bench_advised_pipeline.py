@@ -3,11 +3,11 @@
 
 Every program of the corpus is compiled by default<Oz> once; from that result, `advised-pipeline` runs with
 ``random:SEED`` for every seed, and code generation follows. The figures are the bytes of .text of -Oz alone,
-of the best seed, and of the median. The best program is linked with its libraries and run: its output must be
-the corpus's. Target: the best of 50 at least 2 % below -Oz on two programs. Writes
-bench/results/advised_pipeline.json.
+of the best seed, and of the median, and with each of the pipelines of `HEADS` in front of default<Oz>. The
+best programs are linked with their libraries and run: their output must be the corpus's. Target: the best of
+50 at least 2 % below -Oz on two programs. Writes bench/results/advised_pipeline.json.
 
-usage: bench_advised_pipeline.py [SEEDS [PROGRAM ...]]      (50 picosat libyaml)
+usage: bench_advised_pipeline.py [SEEDS [PROGRAM ...]]      (50 picosat libyaml; 0 seeds: only `HEADS`)
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from passpilot import Module, emit, optimize  # noqa: E402
+from passpilot.features.llvm.phases import HEADS  # noqa: E402
 from passpilot.passes.shipped.pipeline import MODULE  # noqa: E402
 from passpilot.plugin.errors import CompilationError  # noqa: E402
 from tests.corpus.build import bindir, build  # noqa: E402
@@ -43,12 +44,17 @@ DEFAULT: Final = ("picosat", "libyaml")
 def code_of(module: Module) -> tuple[int, bytes]:
     """The size of .text and the object."""
     made = emit(module, relocation_model="pic", isolated=True)
+    return text_size(made), made
+
+
+def text_size(made: bytes) -> int:
+    """The size of .text of an object, with the sections of single functions."""
     with tempfile.NamedTemporaryFile(suffix=".o") as file:
         file.write(made)
         file.flush()
         rows = subprocess.check_output([bindir() / "llvm-size", "-A", file.name], text=True).splitlines()
     sizes = [int(row.split()[1]) for row in rows if row.startswith(".text")]
-    return sum(sizes), made
+    return sum(sizes)
 
 
 def advised(start: Module, seed: int) -> Module:
@@ -58,11 +64,32 @@ def advised(start: Module, seed: int) -> Module:
     return module
 
 
+def check(program: Program, how: str, made: bytes) -> None:
+    """Link an object of the program and run it."""
+    with tempfile.TemporaryDirectory() as folder:
+        if (digest := driver_output(program, made, Path(folder))) != program.driver.stdout_sha256:
+            sys.exit(f"{program.name}: {how}: expected the output of the corpus, got {digest}")
+
+
+def headed(program: Program, head: str) -> int:
+    """The size of .text of a program with a pipeline in front of default<Oz>."""
+    module = Module.read(program.whole("Oz"))
+    choice = MODULE.table.index(head) + 1
+    at = {"pipeline-start": "advised-pipeline{budget=1}"}
+    optimize(module, "default<Oz>", [MODULE.point.advisor(f"const:{choice}")], at=at)
+    size, made = code_of(module)
+    check(program, head, made)
+    return size
+
+
 def measure(program: Program, seeds: int) -> dict[str, float]:
     """The sizes of one program."""
     start = Module.read(program.whole("Oz"))
     optimize(start, "default<Oz>")
     oz, _ = code_of(start.copy())
+    heads = {head: headed(program, head) for head in HEADS}
+    if not seeds:
+        return {"oz": oz, **heads}
     sizes = {}
     for seed in track(range(seeds), program.name):
         try:
@@ -71,10 +98,9 @@ def measure(program: Program, seeds: int) -> dict[str, float]:
             print(f"{program.name}: seed {seed}: {error}", file=sys.stderr)
     best = min(sizes, key=sizes.__getitem__)
     _, made = code_of(advised(start, best))
-    with tempfile.TemporaryDirectory() as folder:
-        if (digest := driver_output(program, made, Path(folder))) != program.driver.stdout_sha256:
-            sys.exit(f"{program.name}: seed {best}: expected the output of the corpus, got {digest}")
-    return {"oz": oz, "best": sizes[best], "seed": best, "median": statistics.median(sizes.values())}
+    check(program, f"seed {best}", made)
+    median = statistics.median(sizes.values())
+    return {"oz": oz, **heads, "best": sizes[best], "seed": best, "median": median}
 
 
 def main() -> None:
@@ -84,11 +110,14 @@ def main() -> None:
     if problems := build(names):
         sys.exit("\n".join(problems))
     found = {name: measure(programs()[name], seeds) for name in names}
-    table = Table("program", "-Oz", f"best of {seeds}", "saved", "median", title=".text in bytes")
+    columns = [name for name in next(iter(found.values())) if name not in ("oz", "seed")]
+    table = Table("program", "-Oz", *columns, title=f".text in bytes, and relative to -Oz; {seeds} seeds")
     for name, row in found.items():
-        saved = 1 - row["best"] / row["oz"]
-        table.add_row(name, f"{row['oz']}", f"{row['best']}", f"{saved:.1%}", f"{row['median']:.0f}")
-    Console().print(table)
+        sizes = (f"{row[each]:.0f} ({row[each] / row['oz']:.3f})" for each in columns)
+        table.add_row(name, f"{row['oz']}", *sizes)
+    means = (statistics.geometric_mean(row[each] / row["oz"] for row in found.values()) for each in columns)
+    table.add_row("geometric mean", "1", *(f"{mean:.3f}" for mean in means))
+    Console(width=120).print(table)
     results = ROOT / "bench" / "results"
     results.mkdir(exist_ok=True)
     (results / "advised_pipeline.json").write_text(json.dumps({"seeds": seeds, "bytes": found}, indent=1))

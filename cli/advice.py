@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
-from passpilot.features.catalogue import COMMANDS, COMMON, HOOKED, hooked
+from passpilot.features.catalogue import COMMANDS, COMMON, EMIT_PASSES, HOOKED, hooked
 from passpilot.plugin.errors import UsageError
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _reached_point(command: str, name: str, *, searched: bool = False) -> str | 
     With `searched`, passes of other distributions are imported to find the point.
     """
     if name in HOOKED or command == "llc":
-        return name if name in POINTS_OF[command] else None
+        return name if name in _reached_by(command) else None
     from passpilot.features.point import current_name, is_known
     from passpilot.passes.points import search
 
@@ -165,10 +165,15 @@ def _reached_point(command: str, name: str, *, searched: bool = False) -> str | 
     return found if is_known(found) or (searched and search(found)) else None
 
 
+def _reached_by(command: str) -> tuple[str, ...]:
+    """LLVM's decision points that a command reaches, and for llc those of passes that run there."""
+    return POINTS_OF[command] + (tuple(EMIT_PASSES) if command == "llc" else ())
+
+
 def _reached(command: str) -> tuple[str, ...]:
     """All known points that the command reaches."""
     if command == "llc":
-        return POINTS_OF[command]
+        return _reached_by(command)
     from passpilot.features.point import point_names
 
     return *POINTS_OF[command], *(name for name in point_names() if name not in HOOKED)

@@ -199,20 +199,31 @@ HOOKED: Final[Mapping[str, HookedPoint]] = {
 """LLVM's decision points by name."""
 
 PASS_POINTS: Final[Mapping[str, str]] = {
+    "advised-distribute": "llvm.distribute:TABLE",
     "advised-function-pipeline": "llvm.phases:FUNCTION_TABLE",
+    "advised-outline": "llvm.outline:TABLE",
+    "advised-outliner": "llvm.outline:MODULE_TABLE",
     "advised-pipeline": "llvm.phases:MODULE_TABLE",
     "advised-size": "llvm.size:TABLE",
     "advised-slp": "llvm.slp:TABLE",
     "advised-unroll": "llvm.unroll:TABLE",
     "advised-vectorize": "llvm.vectorize:TABLE",
+    "mlir-fuse": "mlir.fuse:TABLE",
     "mlir-inline": "mlir.inline:TABLE",
     "mlir-tile": "mlir.tile:TABLE",
 }
 """The decision points of the shipped passes, each with the place of its table in this folder.
 
-A point has the name of the pass that asks it. MLIR's two points do not, since `advised-inline` could mean
+A point has the name of the pass that asks it. MLIR's points do not, since `advised-inline` could mean
 LLVM's inliner.
 """
+
+EMIT_PASSES: Final[Mapping[str, str]] = {
+    "advised-outliner": "advised-outliner{codegen}",
+    "advised-outline": "advised-outline",
+}
+"""The points of passes that run when code generation begins if their points are advised, in this order; with
+the pipeline text of each pass."""
 
 RENAMED: Final[Mapping[str, str]] = {"size": "advised-size", "unroll": "advised-unroll"}
 """The present names of points by their old names."""
@@ -221,3 +232,8 @@ RENAMED: Final[Mapping[str, str]] = {"size": "advised-size", "unroll": "advised-
 def hooked(function: Function) -> tuple[str, ...]:
     """The names of LLVM's decision points that a function reaches."""
     return tuple(row.name for row in HOOKED.values() if row.function == function)
+
+
+def emit_points() -> tuple[str, ...]:
+    """The names of all decision points that code generation reaches."""
+    return *hooked("emit"), *EMIT_PASSES

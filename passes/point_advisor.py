@@ -6,9 +6,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
+from passpilot.features.catalogue import EMIT_PASSES
 from passpilot.passes.advisor import Advisor, Stats
 from passpilot.passes.points import search_point
+from passpilot.passes.python.pipeline import bind, raise_failure
 from passpilot.passes.site import context_of, describe_site
+from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError
 from passpilot.runners.base import own_features
 
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
     from passpilot.features.point import Point
     from passpilot.passes.advisor import OnError
     from passpilot.passes.decision_point import Answer, DecisionPoint, Values
-    from passpilot.plugin import _core
     from passpilot.runners.spec import RunnerLike
 
 
@@ -55,6 +57,26 @@ class PointAdvisor(Advisor):
         self._asker: object = None
         self._asked = _question_of(asked)
         super().__init__(runner, log=log, on_error=on_error, timeout=timeout, limit=0.0)
+
+    @property
+    def emits(self) -> bool:
+        """Whether its point is asked when code generation begins, too."""
+        return self.point in EMIT_PASSES
+
+    def prepare(self, core: _core.Module, options: _core.EmitOptions) -> None:
+        """Run the pass that asks, at the beginning of code generation; used by `emit`.
+
+        Raises:
+            Error: the pass has failed.
+        """
+        assert self._core is not None, "start() gave it"
+        passes = bind(EMIT_PASSES[self.point], {})
+        wanted = _core.PipelineOptions()
+        wanted.cpu, wanted.features, wanted.verify = options.cpu, options.features, options.verify
+        core.optimize(EMIT_PASSES[self.point], [self._core], passes, wanted)
+        options.outlines = options.outlines or self.point == "advised-outliner"
+        if passes is not None and self._core.failure is None:
+            raise_failure(passes)
 
     @property
     def reads(self) -> bool:

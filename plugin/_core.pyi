@@ -449,7 +449,15 @@ class EmitOptions:
     @frequencies.setter
     def frequencies(self, arg: bool, /) -> None: ...
 
+    @property
+    def outlines(self) -> bool: ...
+
+    @outlines.setter
+    def outlines(self, arg: bool, /) -> None: ...
+
 class Emitted:
+    def __init__(self) -> None: ...
+
     @property
     def code(self) -> bytes: ...
 
@@ -1009,6 +1017,11 @@ class HookedPoint:
 
     @property
     def limit(self) -> PointLimit: ...
+
+def emit_passes() -> list[tuple[str, str]]:
+    """
+    The points of passes that run when code generation begins, with the pipeline text of each pass.
+    """
 
 def hooked_points() -> list[HookedPoint]:
     """LLVM's decision points."""
@@ -1722,6 +1735,12 @@ class Loop:
         """
 
     @property
+    def distribution(self) -> Distribution | None:
+        """
+        What LLVM would make of an innermost loop by distributing it; None if it cannot.
+        """
+
+    @property
     def metadata(self) -> tuple[object, ...] | None:
         """The llvm.loop node: itself as `...`, then its properties."""
 
@@ -1819,6 +1838,41 @@ class Vectorization:
         """
         How far all addresses together move per iteration, in bytes; irregular ones count with their size.
         """
+
+class Distribution:
+    """What LLVM would make of a loop by distributing it."""
+
+    @property
+    def dependences(self) -> int:
+        """Dependences between loads and stores."""
+
+    @property
+    def backward(self) -> int:
+        """Those that may point backward, which forbid vectorization."""
+
+    @property
+    def parts(self) -> int:
+        """The loops that it becomes."""
+
+    @property
+    def vectorizable(self) -> int:
+        """The parts that LLVM can vectorize."""
+
+    @property
+    def vectorized(self) -> int:
+        """The parts that LLVM would vectorize."""
+
+    @property
+    def before(self) -> int:
+        """Instructions of the loop."""
+
+    @property
+    def after(self) -> int:
+        """Instructions of all parts together."""
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether the parts run only if a check before them allows it."""
 
 class IRBuilder:
     """Inserts instructions before a given one, with its debug location."""

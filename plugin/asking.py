@@ -66,6 +66,22 @@ class LendableAdvisor(Protocol):
         """Get the advisor back from the child process; None if that died."""
 
 
+@runtime_checkable
+class PreparingAdvisor(Protocol):
+    """An advisor of a pass in Python; `emits` tells whether that runs when code generation begins."""
+
+    @property
+    def emits(self) -> bool:
+        """Whether it does."""
+
+    def prepare(self, core: _core.Module, options: _core.EmitOptions) -> None:
+        """Run the pass on a module; it may change the options of the code generation.
+
+        Raises:
+            Error: the pass has failed.
+        """
+
+
 ASKED: Final[ContextVar[Mapping[str, AdvisorLike]]] = ContextVar("ASKED", default=MappingProxyType({}))
 """The advisors of the compilation on this thread, by point; passes in Python ask them."""
 
@@ -208,9 +224,10 @@ def listed(given: object) -> list[object]:
 def _check_points(function: str, advisors: Sequence[AdvisorLike]) -> None:
     points = [advisor.point for advisor in advisors]
     reached = _functions() if points else {}
-    for point in points:
+    for point, advisor in zip(points, advisors, strict=True):
         other = reached.get(point)
-        if other != function and (other or function == "emit"):
+        emits = isinstance(advisor, PreparingAdvisor) and advisor.emits
+        if other != function and (other or function == "emit") and not emits:
             known = [name for name, where in reached.items() if where == function]
             hint = f"; give it to {other}" if other else ""
             raise InputError(f"{function}: expected advisors of {_listed(known)}, got {point}{hint}")

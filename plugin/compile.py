@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from passpilot.plugin import _core
-from passpilot.plugin.asking import advised_llvm, isolated_llvm
+from passpilot.plugin.asking import PreparingAdvisor, advised_llvm, as_advisors, isolated_llvm
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import OutputFile, check_output
 from passpilot.plugin.module import checked_module, utf8
@@ -175,8 +175,8 @@ def emit(
     Args:
         module: the module to compile; without a target triple, it is compiled for the host.
         filetype: ``obj``, ``asm``, or ``null`` to generate code and drop it.
-        advisors: the advisors of the points evict and priority, at most one for a point; one alone needs no
-            list.
+        advisors: the advisors of the points evict, priority, advised-outliner and advised-outline, at most
+            one for a point; one alone needs no list.
         mcpu: the processor; empty for the one that `llvm_options` has set.
         mattr: target features, as ``+avx2,-sse4a``; empty for those that `llvm_options` has set.
         opt_level: 0 to 3.
@@ -227,7 +227,19 @@ def generate(
         Error: as `emit`.
     """
     core = module._core
-    return advised_llvm("emit", advisors, lambda asked: core.emit(options, list(asked.values())))
+    preparing = {
+        each.point: each for each in as_advisors("emit", advisors) if isinstance(each, PreparingAdvisor)
+    }
+
+    def run(asked: AskedByLLVM) -> _core.Emitted:
+        for point, _ in _core.emit_passes():
+            if point in asked and point in preparing:
+                preparing[point].prepare(core, options)
+        if any(each.failure for each in asked.values()):
+            return _core.Emitted()  # the advisor's finish() raises its failure
+        return core.emit(options, [each for point, each in asked.items() if point not in preparing])
+
+    return advised_llvm("emit", advisors, run)
 
 
 def llvm_options(arguments: Sequence[str]) -> None:

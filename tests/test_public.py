@@ -42,9 +42,13 @@ CLASSES: Final = [
     "Vocabulary",
 ]
 CONSTANTS: Final = [
+    "DISTRIBUTE",
     "DO_NOT_EVICT",
+    "MLIR_FUSE",
     "MLIR_INLINE",
     "MLIR_TILE",
+    "OUTLINE",
+    "OUTLINER",
     "SIZE",
     "SLP",
     "TILE_SIZES",

@@ -44,7 +44,8 @@ PAGES: Final = {
         "Decision points",
         "A decision point defines what a runner sees and what it may answer.",
         "DecisionPoint Flag Choice Number Point find_point"
-        " UNROLL SIZE VECTORIZE VECTOR_PLANS SLP MLIR_INLINE MLIR_TILE TILE_SIZES",
+        " UNROLL SIZE VECTORIZE VECTOR_PLANS SLP DISTRIBUTE OUTLINER OUTLINE"
+        " MLIR_INLINE MLIR_TILE TILE_SIZES MLIR_FUSE",
     ),
     "runners": (
         "Policies and runners",

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from passpilot.features.catalogue import HOOKED
+from passpilot.features.catalogue import emit_points
 from passpilot.features.log.reader import read_log
 from passpilot.features.point import find_point
 from passpilot.passes.optimize import optimize
@@ -171,7 +171,7 @@ def _compiled(source: str, contender: Contender, recipe: Recipe, logs: Mapping[s
 
 
 def _emits(point: str) -> bool:
-    return point in HOOKED and HOOKED[point].function == "emit"
+    return point in emit_points()
 
 
 def _decisions(logs: Mapping[str, str]) -> tuple[int, int]:

@@ -12,7 +12,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.catalogue import hooked
+from passpilot.features.catalogue import emit_points
 from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
 from passpilot.plugin.compile import file_type, generate
@@ -53,7 +53,7 @@ class Task:
         level = start.opt_level if start.HasField("opt_level") else _DEFAULT_LEVEL
         if level not in LEVELS:
             raise InputError(f"opt_level: expected 0 to {LEVELS[-1]}, got {level}")
-        if start.point and start.point not in hooked("emit") and not start.pipeline:
+        if start.point and start.point not in emit_points() and not start.pipeline:
             msg = f"pipeline: expected one that reaches the point {start.point}, got none; try default<Oz>"
             raise InputError(msg)
         if start.at and not start.pipeline:
@@ -71,9 +71,9 @@ class Task:
         if self.function:
             _check_defined(module, self.function)
         if self.pipeline:
-            asked = [each for each in advisors if each.point not in hooked("emit")]
+            asked = [each for each in advisors if each.point not in emit_points()]
             optimize(module, self.pipeline, asked, at=self.at)
-        generating = [each for each in advisors if each.point in hooked("emit")]
+        generating = [each for each in advisors if each.point in emit_points()]
         if self.measure is None and not generating:
             return None
         if self.pipeline:

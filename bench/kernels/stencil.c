@@ -14,9 +14,9 @@ void setup(void) {
 HOT void stencil(float *restrict to, const float *restrict from, int n) {
   for (int i = 1; i < n - 1; i++)
     for (int j = 1; j < n - 1; j++)
-      to[i * n + j] = 0.2f * (from[i * n + j] + from[i * n + j - 1] +
-                              from[i * n + j + 1] + from[(i - 1) * n + j] +
-                              from[(i + 1) * n + j]);
+      to[i * n + j] =
+          0.2f * (from[i * n + j] + from[i * n + j - 1] + from[i * n + j + 1] +
+                  from[(i - 1) * n + j] + from[(i + 1) * n + j]);
 }
 
 void kernel(void) {

@@ -145,11 +145,17 @@ def _padded(values: Sequence[int], count: int) -> list[int]:
     return [*values, *[0] * (count - len(values))]
 
 
+def arithmetic_of(op: Structured) -> int:
+    """The arithmetic operations of the body of an operation, those of math included."""
+    return sum(
+        count for name, count in op.body.items() if name.startswith(("arith.", "math.")) and name not in _FREE
+    )
+
+
 def _body_rows(op: Structured) -> Mapping[str, object]:
     names = op.body
     math = sum(count for name, count in names.items() if name.startswith("math."))
-    plain = sum(count for name, count in names.items() if name.startswith("arith.") and name not in _FREE)
-    flops = op.iterations * (plain + math)
+    flops = op.iterations * arithmetic_of(op)
     return {
         "is_contraction": op.is_contraction,
         "is_convolution": op.is_convolution,
@@ -157,7 +163,7 @@ def _body_rows(op: Structured) -> Mapping[str, object]:
         "flops": flops,
         "intensity": flops / op.bytes if op.bytes else 0.0,
         "body_operations": names.total(),
-        "body_arithmetic": plain + math,
+        "body_arithmetic": arithmetic_of(op),
         "body_multiplications": sum(names[name] for name in _MULTIPLICATIONS),
         "body_divisions": sum(names[name] for name in _DIVISIONS),
         "body_math": math,
@@ -168,13 +174,14 @@ def _body_rows(op: Structured) -> Mapping[str, object]:
 def _place_rows(operation: Operation) -> Mapping[str, object]:
     return {
         "is_tensor": bool(operation.results),
-        "loop_depth": _depth(operation),
+        "loop_depth": depth_of(operation),
         "producers": sum(map(_is_structured, (value.owner for value in operation.operands))),
         "consumers": sum(_is_structured(use.owner) for result in operation.results for use in result.uses),
     }
 
 
-def _depth(operation: Operation) -> int:
+def depth_of(operation: Operation) -> int:
+    """The loops of scf and affine around an operation."""
     depth, around = 0, operation.parent
     while around is not None:
         depth += around.name in LOOPS

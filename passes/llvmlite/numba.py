@@ -20,7 +20,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
 
-from passpilot.features.catalogue import hooked
+from passpilot.features.catalogue import emit_points
 from passpilot.passes.advisor import Advisor
 from passpilot.passes.llvmlite.module import emit, optimize
 from passpilot.plugin.asking import as_advisors
@@ -52,7 +52,7 @@ class _Advised:
     def of(self, function: Literal["optimize", "emit"]) -> list[AdvisorLike]:
         """The advisors for `function`: those of emit's points for `emit`, all others for `optimize`."""
         chosen = function == "emit"
-        return [advisor for advisor in self.advisors if (advisor.point in hooked("emit")) == chosen]
+        return [advisor for advisor in self.advisors if (advisor.point in emit_points()) == chosen]
 
 
 _ACTIVE: Final[ContextVar[_Advised | None]] = ContextVar("_ACTIVE", default=None)

@@ -145,7 +145,10 @@ LLVM: Final = PassRegistry(
     "passpilot.llvm",
     "passpilot.passes",
     {
+        "advised-distribute": "passpilot.passes.shipped.distribute:AdvisedDistribute",
         "advised-function-pipeline": "passpilot.passes.shipped.pipeline:AdvisedFunctionPipeline",
+        "advised-outline": "passpilot.passes.shipped.outline:AdvisedOutline",
+        "advised-outliner": "passpilot.passes.shipped.outline:AdvisedOutliner",
         "advised-pipeline": "passpilot.passes.shipped.pipeline:AdvisedPipeline",
         "advised-size": "passpilot.passes.shipped.size:AdvisedSize",
         "advised-slp": "passpilot.passes.shipped.slp:AdvisedSLP",
@@ -160,6 +163,7 @@ MLIR: Final = PassRegistry(
     "passpilot.mlir",
     "passpilot.mlir_passes",
     {
+        "advised-fuse": "passpilot.passes.mlir.fuse:AdvisedFuse",
         "advised-inline": "passpilot.passes.mlir.inlining.pass_:AdvisedInline",
         "advised-tile": "passpilot.passes.mlir.tile:AdvisedTile",
     },

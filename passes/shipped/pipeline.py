@@ -2,7 +2,9 @@
 """`advised-pipeline` and `advised-function-pipeline`: a runner chooses the pipelines to run on a unit.
 
 Put them after LLVM's own pipeline, as in ``default<Oz>,advised-pipeline``; they look for what it has left.
-Without a runner they change nothing. Use `Phases` for a table and an embedding of your own.
+`advised-pipeline` may also run before it, as in ``--at pipeline-start=advised-pipeline``: some of its choices
+are LLVM's pipelines of other levels. Without a runner they change nothing. Use `Phases` for a table and an
+embedding of your own.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from importlib import import_module
 import pytest
 
 import passpilot
-from passpilot.features.catalogue import HOOKED, PASS_POINTS, RENAMED, Limit
+from passpilot.features.catalogue import EMIT_PASSES, HOOKED, PASS_POINTS, RENAMED, Limit, emit_points
 from passpilot.features.custom import feature, registered
 from passpilot.features.domain import Choice
 from passpilot.features.point import POINTS, find_point, find_table
@@ -57,6 +57,12 @@ def test_rows_are_those_of_cpp() -> None:
     theirs = [(each.name, each.function, each.question, _limit(each.limit)) for each in _core.hooked_points()]
     ours = [(row.name, row.function, row.question, _limit(row.limit)) for row in HOOKED.values()]
     assert theirs == ours
+
+
+def test_passes_of_code_generation_are_those_of_cpp() -> None:
+    assert _core.emit_passes() == [*EMIT_PASSES.items()]
+    assert {*EMIT_PASSES} <= {*PASS_POINTS}
+    assert emit_points() == ("evict", "priority", *EMIT_PASSES)
 
 
 def _limit(limit: Limit | _core.PointLimit | None) -> object:

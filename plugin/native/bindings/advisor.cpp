@@ -118,6 +118,16 @@ void bindHookedPoint(nb::module_ &M) {
           },
           nb::rv_policy::reference);
   M.def(
+      "emit_passes",
+      [] {
+        std::vector<std::pair<std::string, std::string>> All;
+        for (const EmitPass &P : emitPasses())
+          All.emplace_back(P.Point, P.Text);
+        return All;
+      },
+      "The points of passes that run when code generation begins, with the "
+      "pipeline text of each pass.");
+  M.def(
       "hooked_points",
       [] {
         std::vector<const HookedPoint *> All;

@@ -75,7 +75,8 @@ void bindEmitOptions(nb::module_ &M) {
       .def_rw("split_dwarf_file", &EmitOptions::SplitDwarfFile)
       .def_rw("split_dwarf_output", &EmitOptions::SplitDwarfOutput)
       .def_rw("costs", &EmitOptions::Costs)
-      .def_rw("frequencies", &EmitOptions::Frequencies);
+      .def_rw("frequencies", &EmitOptions::Frequencies)
+      .def_rw("outlines", &EmitOptions::Outlines);
 }
 
 } // namespace

@@ -45,7 +45,7 @@ NB_MODULE(_core, M) {
   bindInstruction(M);
   bindCall(M);
   bindLoop(M);
-  bindVectorization(M);
+  bindLoopKnowledge(M);
   bindBuilder(M);
   bindIR2Vec(M);
 }

@@ -28,7 +28,7 @@ void bindBlock(nb::module_ &M);
 void bindInstruction(nb::module_ &M);
 void bindCall(nb::module_ &M);
 void bindLoop(nb::module_ &M);
-void bindVectorization(nb::module_ &M);
+void bindLoopKnowledge(nb::module_ &M);
 void bindBuilder(nb::module_ &M);
 void bindIR2Vec(nb::module_ &M);
 void bindCompileOptions(nb::module_ &M);

@@ -4,6 +4,7 @@
 #include "ir.h"
 
 #include "../hosted/analyses.h"
+#include "../hosted/distribution.h"
 #include "../hosted/vectorization.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ScalarEvolution.h"
@@ -78,8 +79,10 @@ static nb::object backedgeTakenCountOf(const LoopRef &R) {
   return text(Text);
 }
 
-static std::optional<VectorizableLoop> vectorizationOfLoop(const LoopRef &R) {
-  const VectorizableLoop *Found = vectorizationOf(*R.O.H, R.loop());
+/// What an analysis knows of a loop, None for nothing.
+template <typename T, const T *(*Of)(HostedModule &, const llvm::Loop &)>
+static std::optional<T> knownOf(const LoopRef &R) {
+  const T *Found = Of(*R.O.H, R.loop());
   return Found ? std::optional(*Found) : std::nullopt;
 }
 
@@ -168,10 +171,14 @@ void bindLoop(nb::module_ &M) {
                    nb::sig("def backedge_taken_count(self) -> str | None"),
                    "LLVM's expression for trip count - 1, if it has one.")
       .def_prop_ro(
-          "vectorization", &vectorizationOfLoop,
+          "vectorization", &knownOf<VectorizableLoop, vectorizationOf>,
           nb::sig("def vectorization(self) -> Vectorization | None"),
           "What LLVM's vectorizer knows of an innermost loop; None if it "
           "cannot vectorize it.")
+      .def_prop_ro("distribution", &knownOf<DistributableLoop, distributionOf>,
+                   nb::sig("def distribution(self) -> Distribution | None"),
+                   "What LLVM would make of an innermost loop by distributing "
+                   "it; None if it cannot.")
       .def_prop_ro(
           "metadata",
           [](LoopRef &R) { return metadataOf(R.O, R.loop().getLoopID()); },

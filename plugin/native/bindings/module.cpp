@@ -79,6 +79,7 @@ Emitted emit(HostedModule &H, const EmitOptions &O,
 
 void bindEmitted(nb::module_ &M) {
   nb::class_<Emitted>(M, "Emitted")
+      .def(nb::init<>())
       .def_prop_ro("code", [](Emitted &E) { return bytesOf(E.Code); })
       .def_prop_ro("split_dwarf",
                    [](Emitted &E) { return bytesOf(E.SplitDwarf); })

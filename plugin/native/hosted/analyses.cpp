@@ -5,6 +5,7 @@
 #include "../llvm/llvm_options.h"
 #include "../llvm/user_pass.h"
 #include "access.h"
+#include "distribution.h"
 #include "module.h"
 #include "setup.h"
 #include "target.h"
@@ -45,6 +46,7 @@ public:
       : TM(machineFor(M)), TLII(M.getTargetTriple()), PB(TM.get()) {
     FAM.registerPass([&] { return TargetLibraryAnalysis(TLII); });
     FAM.registerPass([&] { return VectorizationAnalysis(this->TM.get()); });
+    FAM.registerPass([&] { return DistributionAnalysis(this->TM.get()); });
     PB.registerModuleAnalyses(MAM);
     PB.registerCGSCCAnalyses(CGAM);
     PB.registerFunctionAnalyses(FAM);
@@ -227,12 +229,21 @@ InstructionCost costOf(HostedModule &H, Instruction &I,
   return targetOf(H, *I.getFunction()).getInstructionCost(&I, Kind);
 }
 
-const VectorizableLoop *vectorizationOf(HostedModule &H, Loop &L) {
+/// What an analysis by headers knows of \p L; null for nothing.
+template <typename AnalysisT>
+static const auto *knownOf(HostedModule &H, const Loop &L) {
   Function &F = *L.getHeader()->getParent();
-  const VectorizableLoops &All =
-      analysesOf(H, F).getResult<VectorizationAnalysis>(F);
+  const auto &All = analysesOf(H, F).getResult<AnalysisT>(F);
   const auto Found = All.find(L.getHeader());
   return Found == All.end() ? nullptr : &Found->second;
+}
+
+const VectorizableLoop *vectorizationOf(HostedModule &H, const Loop &L) {
+  return knownOf<VectorizationAnalysis>(H, L);
+}
+
+const DistributableLoop *distributionOf(HostedModule &H, const Loop &L) {
+  return knownOf<DistributionAnalysis>(H, L);
 }
 
 std::map<std::string, int64_t> propertiesOf(HostedModule &H, Function &F) {

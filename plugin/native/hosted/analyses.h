@@ -28,6 +28,7 @@ class ScalarEvolution;
 namespace passpilot {
 
 class HostedModule;
+struct DistributableLoop;
 struct VectorizableLoop;
 
 /// All functions throw InputError for a function without a body, and outside a
@@ -50,7 +51,10 @@ llvm::InstructionCost costOf(HostedModule &H, llvm::Instruction &I,
                              llvm::TargetTransformInfo::TargetCostKind Kind);
 /// What LLVM's vectorizer knows of an innermost loop; null if it cannot
 /// vectorize it. Valid until the function changes.
-const VectorizableLoop *vectorizationOf(HostedModule &H, llvm::Loop &L);
+const VectorizableLoop *vectorizationOf(HostedModule &H, const llvm::Loop &L);
+/// What LLVM would make of an innermost loop; null if it cannot distribute it.
+/// Valid until the function changes.
+const DistributableLoop *distributionOf(HostedModule &H, const llvm::Loop &L);
 /// The results of LLVM's FunctionPropertiesAnalysis, by LLVM's names.
 std::map<std::string, int64_t> propertiesOf(HostedModule &H, llvm::Function &F);
 /// The cost with the inliner's default parameters.

@@ -61,6 +61,9 @@ struct EmitOptions {
   bool SplitDwarfOutput = false; ///< write the .dwo to its own output
   bool Costs = false;            ///< measure the cost of register allocation
   bool Frequencies = false;      ///< report the blocks' frequencies
+  /// Run the machine outliner on all functions without "nooutline", unless the
+  /// user has set LLVM's option.
+  bool Outlines = false;
 };
 
 } // namespace passpilot

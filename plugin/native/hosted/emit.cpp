@@ -290,7 +290,10 @@ Emitted HostedModule::emit(const EmitOptions &O, const Sessions &Asked,
       Advised->install(PM);
     }
     LastPass Codegen(PM, O.Frequencies ? &Out.Frequencies : nullptr);
-    addCodeGen(Codegen, *TM, O, Code, SplitDwarf);
+    {
+      const OutlinerOption Outliner(O.Outlines);
+      addCodeGen(Codegen, *TM, O, Code, SplitDwarf);
+    }
     cl::PrintOptionValues();
     QueryGuard Polling(OnQuery, [&] {
       if (interrupted(Poll, Asked) || (Advised && Advised->stopped()))

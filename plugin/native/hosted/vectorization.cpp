@@ -2,23 +2,13 @@
 
 #include "vectorization.h"
 
-#include "errors.h"
-#include "function_copy.h"
-#include "setup.h"
-
 #include "llvm/Analysis/AliasAnalysis.h"
 #include "llvm/Analysis/AssumptionCache.h"
 #include "llvm/Analysis/DemandedBits.h"
 #include "llvm/Analysis/LoopAccessAnalysis.h"
 #include "llvm/Analysis/OptimizationRemarkEmitter.h"
-#include "llvm/Analysis/ProfileSummaryInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
-#include "llvm/IR/DiagnosticHandler.h"
-#include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/Dominators.h"
-#include "llvm/Passes/PassBuilder.h"
-#include "llvm/Transforms/Scalar/LoopPassManager.h"
-#include "llvm/Transforms/Scalar/LoopRotation.h"
 #include "llvm/Transforms/Vectorize/LoopVectorizationLegality.h"
 #include "llvm/Transforms/Vectorize/LoopVectorize.h"
 
@@ -30,58 +20,18 @@ AnalysisKey VectorizationAnalysis::Key;
 
 namespace {
 
-/// Reads LLVM's choices from the remarks of its vectorizer.
-class ChoiceReader final : public DiagnosticHandler {
-public:
-  DenseMap<const Value *, VectorizableLoop *> ByHeader;
-
-  bool isAnyRemarkEnabled() const override { return true; }
-  bool isPassedOptRemarkEnabled(StringRef) const override { return true; }
-  bool isMissedOptRemarkEnabled(StringRef) const override { return false; }
-  bool isAnalysisRemarkEnabled(StringRef) const override { return false; }
-
-  bool handleDiagnostics(const DiagnosticInfo &DI) override {
-    if (auto *R = dyn_cast<OptimizationRemark>(&DI))
-      if (VectorizableLoop *L = ByHeader.lookup(R->getCodeRegion())) {
-        L->Width = number(*R, "VectorizationFactor");
-        L->Interleave = number(*R, "InterleaveCount");
-      }
-    return true;
+/// The number \p Key of a remark; 1 if it has none. A scalable width counts as
+/// its known minimum.
+unsigned numberOf(const OptimizationRemark &R, StringRef Key) {
+  unsigned N = 1;
+  for (const auto &Argument : R.getArgs()) {
+    StringRef Text = Argument.Val;
+    Text.consume_front("vscale x ");
+    if (Argument.Key == Key && Text.getAsInteger(10, N))
+      N = 1;
   }
-
-private:
-  /// The number \p Key of the remark; 1 if it has none. A scalable width counts
-  /// as its known minimum.
-  static unsigned number(const OptimizationRemark &R, StringRef Key) {
-    unsigned N = 1;
-    for (const auto &Argument : R.getArgs()) {
-      StringRef Text = Argument.Val;
-      Text.consume_front("vscale x ");
-      if (Argument.Key == Key && Text.getAsInteger(10, N))
-        N = 1;
-    }
-    return N;
-  }
-};
-
-/// LLVM's analyses of the copy.
-class CopyAnalyses {
-public:
-  explicit CopyAnalyses(TargetMachine *TM) : PB(TM) {
-    PB.registerModuleAnalyses(MAM);
-    PB.registerCGSCCAnalyses(CGAM);
-    PB.registerFunctionAnalyses(FAM);
-    PB.registerLoopAnalyses(LAM);
-    PB.crossRegisterProxies(LAM, FAM, CGAM, MAM);
-  }
-  LoopAnalysisManager LAM;
-  FunctionAnalysisManager FAM;
-  CGSCCAnalysisManager CGAM;
-  ModuleAnalysisManager MAM;
-
-private:
-  PassBuilder PB;
-};
+  return N;
+}
 
 /// Examines one loop of the copy.
 class LoopExamination {
@@ -105,7 +55,8 @@ public:
         &FAM.getResult<AAManager>(F));
     if (F.hasFnAttribute(Attribute::NoImplicitFloat) ||
         !Legality.canVectorize(/*UseVPlanNativePath=*/false) ||
-        Legality.hasUncountableExitWithSideEffects())
+        Legality.hasUncountableExitWithSideEffects() ||
+        !Legality.getPotentiallyFaultingLoads().empty())
       return std::nullopt;
     Found.Exact = Requirements.getExactFPInst();
     if (!Legality.isSafeForAnyVectorWidth())
@@ -186,74 +137,44 @@ private:
   }
 };
 
-/// Puts the loops into the form that LLVM's pipelines give them before they
-/// are vectorized. Neither pass invalidates the loops.
-void prepareLoops(Function &F, FunctionAnalysisManager &FAM) {
-  FunctionPassManager PM;
-  PM.addPass(createFunctionToLoopPassAdaptor(LoopRotatePass(!F.hasMinSize())));
-  PM.run(F, FAM);
-}
-
-/// The place of each block in its function.
-DenseMap<const BasicBlock *, size_t> placesOf(const Function &F) {
-  DenseMap<const BasicBlock *, size_t> Places;
-  for (const BasicBlock &B : F)
-    Places[&B] = Places.size();
-  return Places;
-}
-
-/// What there is to know of the innermost loops of a copy, which is
-/// vectorized then; by the places of the headers.
-std::vector<std::pair<size_t, VectorizableLoop>>
-examineAll(FunctionCopy &Copy, FunctionAnalysisManager &FAM) {
-  Function &F = Copy.function();
-  auto Handler = std::make_unique<ChoiceReader>();
-  ChoiceReader &Choices = *Handler;
-  Copy.context().setDiagnosticHandler(std::move(Handler));
-  const auto Places = placesOf(F);
-  DenseMap<const Loop *, size_t> PlaceOf;
-  for (const Loop *L : FAM.getResult<LoopAnalysis>(F).getLoopsInPreorder())
-    PlaceOf[L] = Places.lookup(L->getHeader());
-  prepareLoops(F, FAM);
-  std::vector<std::pair<size_t, VectorizableLoop>> All;
-  std::vector<const BasicBlock *> Headers;
-  for (Loop *L : FAM.getResult<LoopAnalysis>(F).getLoopsInPreorder())
-    if (auto Place = PlaceOf.find(L);
-        Place != PlaceOf.end() && L->isInnermost())
-      if (auto Found = LoopExamination(F, FAM, *L).examine()) {
-        All.emplace_back(Place->second, *Found);
-        Headers.push_back(L->getHeader());
-      }
-  for (auto [Header, Known] : zip(Headers, All))
-    Choices.ByHeader[Header] = &Known.second;
-  if (!All.empty())
-    LoopVectorizePass().run(F, FAM);
-  return All;
-}
-
 } // namespace
 
-VectorizableLoops VectorizationAnalysis::run(Function &F,
-                                             FunctionAnalysisManager &FAM) {
-  VectorizableLoops Loops;
-  if (FAM.getResult<LoopAnalysis>(F).empty())
-    return Loops;
-  const OptionsInUse Used;
-  std::optional<FunctionCopy> Copy;
-  try {
-    Copy.emplace(F);
-  } catch (IRError &) {
-    return Loops;
-  }
-  CopyAnalyses Analyses(TM);
-  Analyses.MAM.getResult<ProfileSummaryAnalysis>(Copy->module());
-  const auto Known = examineAll(*Copy, Analyses.FAM);
-  std::vector<const BasicBlock *> Blocks;
-  for (const BasicBlock &B : F)
-    Blocks.push_back(&B);
-  for (const auto &[Place, Loop] : Known)
-    Loops[Blocks[Place]] = Loop;
-  return Loops;
+std::optional<VectorizableLoop> examined(LoopCopy &Copy, Loop &L) {
+  return LoopExamination(Copy.function(), Copy.analyses(), L).examine();
+}
+
+void vectorize(LoopCopy &Copy,
+               ArrayRef<std::pair<Loop *, VectorizableLoop *>> Loops) {
+  DenseMap<const Value *, VectorizableLoop *> ByRegion;
+  for (auto [L, Known] : Loops)
+    ByRegion[L->getHeader()] = Known;
+  Copy.OnRemark = [&](const OptimizationRemark &R) {
+    if (VectorizableLoop *Known = ByRegion.lookup(R.getCodeRegion())) {
+      Known->Width = numberOf(R, "VectorizationFactor");
+      Known->Interleave = numberOf(R, "InterleaveCount");
+    }
+  };
+  LoopVectorizePass().run(Copy.function(), Copy.analyses());
+  Copy.OnRemark = nullptr;
+}
+
+ByHeader<VectorizableLoop>
+VectorizationAnalysis::run(Function &F, FunctionAnalysisManager &FAM) {
+  return onCopy<VectorizableLoop>(F, FAM, TM, [](LoopCopy &Copy) {
+    std::vector<std::pair<size_t, VectorizableLoop>> All;
+    std::vector<Loop *> Loops;
+    for (auto [Place, L] : Copy.innermost())
+      if (auto Found = examined(Copy, *L)) {
+        All.emplace_back(Place, *Found);
+        Loops.push_back(L);
+      }
+    std::vector<std::pair<Loop *, VectorizableLoop *>> Open;
+    for (auto [L, Known] : zip(Loops, All))
+      Open.emplace_back(L, &Known.second);
+    if (!Open.empty())
+      vectorize(Copy, Open);
+    return All;
+  });
 }
 
 } // namespace passpilot

@@ -7,16 +7,10 @@
 #ifndef PASSPILOT_HOSTED_VECTORIZATION_H
 #define PASSPILOT_HOSTED_VECTORIZATION_H
 
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/IR/BasicBlock.h"
-#include "llvm/IR/PassManager.h"
+#include "loop_copy.h"
 
 #include <cstdint>
 #include <optional>
-
-namespace llvm {
-class TargetMachine;
-}
 
 namespace passpilot {
 
@@ -42,14 +36,19 @@ struct VectorizableLoop {
   uint64_t Bytes = 0; ///< of memory that one iteration goes on by
 };
 
-/// By the loops' headers. Loops that LLVM cannot vectorize are not in it.
-using VectorizableLoops =
-    llvm::DenseMap<const llvm::BasicBlock *, VectorizableLoop>;
+/// What there is to know of an innermost loop of a copy, but for LLVM's choice;
+/// nothing if LLVM cannot vectorize it.
+std::optional<VectorizableLoop> examined(LoopCopy &Copy, llvm::Loop &L);
+/// Vectorizes the loops of a copy, and writes LLVM's choices for \p Loops.
+void vectorize(
+    LoopCopy &Copy,
+    llvm::ArrayRef<std::pair<llvm::Loop *, VectorizableLoop *>> Loops);
 
+/// Loops that LLVM cannot vectorize are not in the result.
 class VectorizationAnalysis
     : public llvm::AnalysisInfoMixin<VectorizationAnalysis> {
 public:
-  using Result = VectorizableLoops;
+  using Result = ByHeader<VectorizableLoop>;
   /// \p TM: the target; may be null.
   explicit VectorizationAnalysis(llvm::TargetMachine *TM) : TM(TM) {}
   Result run(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);

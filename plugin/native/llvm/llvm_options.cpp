@@ -15,14 +15,31 @@ static cl::Option *findOption(StringRef Name) {
   return cl::getRegisteredOptions().lookup(Name);
 }
 
+static constexpr const char *Outliner = "enable-machine-outliner";
+
+/// Returns whether the option has changed.
+static bool enableOutliner() {
+  cl::Option *O = findOption(Outliner);
+  return O && !O->getNumOccurrences() &&
+         !O->addOccurrence(0, Outliner, "always");
+}
+
 void outlineInAllFunctions() {
-  constexpr const char *Name = "enable-machine-outliner";
   static std::once_flag Once;
-  std::call_once(Once, [] {
-    cl::Option *O = findOption(Name);
-    if (O && !O->getNumOccurrences())
-      O->addOccurrence(0, Name, "always");
-  });
+  std::call_once(Once, enableOutliner);
+}
+
+static std::mutex &outlinerMutex() {
+  static std::mutex Mutex;
+  return Mutex;
+}
+
+OutlinerOption::OutlinerOption(bool Outlines)
+    : Lock(outlinerMutex()), Changed(Outlines && enableOutliner()) {}
+
+OutlinerOption::~OutlinerOption() {
+  if (Changed)
+    findOption(Outliner)->reset();
 }
 
 bool boolOption(StringRef Name) {

@@ -7,6 +7,8 @@
 
 #include "llvm/ADT/StringRef.h"
 
+#include <mutex>
+
 namespace passpilot {
 
 /// The value of LLVM's boolean option \p Name; false if there is none.
@@ -24,6 +26,20 @@ void liftEvictionLimit();
 /// Sets LLVM's process-wide option for the machine outliner, unless the user
 /// has set it.
 void outlineInAllFunctions();
+
+/// While this lives, LLVM's option for the machine outliner is as in
+/// outlineInAllFunctions() if \p Outlines, else as it was. LLVM reads the
+/// option when it adds passes; only one thread of ours does so at a time.
+class OutlinerOption {
+public:
+  explicit OutlinerOption(bool Outlines);
+  ~OutlinerOption();
+  OutlinerOption(const OutlinerOption &) = delete;
+
+private:
+  std::unique_lock<std::mutex> Lock;
+  bool Changed = false;
+};
 
 /// Resets process-wide options that back ends overwrite (PowerPC enlarges jump
 /// tables), so that one compilation does not affect the next. Call this before

@@ -91,6 +91,13 @@ static const HookedPoint Hooked[] = {
 
 ArrayRef<HookedPoint> hookedPoints() { return Hooked; }
 
+ArrayRef<EmitPass> emitPasses() {
+  static constexpr EmitPass Passes[] = {
+      {"advised-outliner", "advised-outliner{codegen}"},
+      {"advised-outline", "advised-outline"}};
+  return Passes;
+}
+
 const HookedPoint *findHooked(StringRef Name) {
   for (const HookedPoint &P : Hooked)
     if (P.Name == Name)

@@ -35,6 +35,14 @@ llvm::ArrayRef<HookedPoint> hookedPoints();
 /// The point named \p Name; null if there is none.
 const HookedPoint *findHooked(llvm::StringRef Name);
 
+/// A pass in Python that runs when code generation begins, if its point is
+/// advised: the point's name and the pass's pipeline text. Python's catalogue
+/// has the same rows.
+struct EmitPass {
+  const char *Point, *Text;
+};
+llvm::ArrayRef<EmitPass> emitPasses();
+
 /// The tensors of the point "inline".
 const Point &inlinePoint();
 

@@ -9,6 +9,7 @@
 #include "../llvm/points.h"
 #include "../llvm/register_allocation.h"
 #include "../loaded/python.h"
+#include "code_passes.h"
 #include "flags.h"
 #include "host.h"
 #include "stages.h"
@@ -175,12 +176,17 @@ void replaceConstructor() {
       [] { return wanted() ? createAnalysis<Create>() : Theirs(); });
 }
 
-/// An analysis in every code generation: checks the options, and warns about
-/// advisors that were never asked.
+/// An analysis in every code generation: checks the options, runs the passes in
+/// Python that belong there, and warns about advisors that were never asked.
 class EveryCodeGeneration final : public GCModuleInfo {
+public:
+  EveryCodeGeneration() { prepareCodePasses(); }
+
+private:
   bool doInitialization(Module &M) override {
     noteCodeGeneration();
-    prepared(M);
+    if (!prepared(M).Failed)
+      runCodePasses(M);
     return GCModuleInfo::doInitialization(M);
   }
 

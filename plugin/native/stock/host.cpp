@@ -119,6 +119,8 @@ bool hasLinkerCache() {
 
 bool isClang() { return toolIs("clang"); }
 
+bool generatesCode() { return isClang() || isLinker() || toolIs("llc"); }
+
 /// llc's flag for its new pass manager; null in other tools.
 static cl::opt<bool> *newPassManager() {
   return dynamic_cast<cl::opt<bool> *>(

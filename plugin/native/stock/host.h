@@ -22,6 +22,8 @@ bool isLinker();
 bool hasLinkerCache();
 /// Whether the tool is clang, which may leave code generation to a linker.
 bool isClang();
+/// Whether the tool generates code itself: clang, llc or lld.
+bool generatesCode();
 
 /// The flag by which llc has been told to use its new pass manager; empty for
 /// other tools.

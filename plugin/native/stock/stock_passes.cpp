@@ -4,6 +4,7 @@
 
 #include "../llvm/compat.h"
 #include "../llvm/decisions.h"
+#include "../llvm/points.h"
 #include "flags.h"
 #include "host.h"
 #include "llvm_calls.h"
@@ -98,12 +99,14 @@ Error loadFiles() {
 
 } // namespace
 
-Expected<StockPasses *> StockPasses::registerWith(PassBuilder &PB) {
+Expected<StockPasses *> StockPasses::registerWith(PassBuilder &PB,
+                                                  PassStage Stage) {
   if (Error E = checkOptions())
     return E;
   if (Error E = loadFiles())
     return E;
   auto *S = new StockPasses;
+  S->Stage = Stage;
   S->Passes.First = firstElement();
   S->Passes.Resolve = [S](StringRef Element) { S->find(Element); };
   S->Passes.OnFailure = [S] { S->fail(); };
@@ -111,6 +114,8 @@ Expected<StockPasses *> StockPasses::registerWith(PassBuilder &PB) {
   if (!PB.getPassInstrumentationCallbacks())
     instrumentationOf(PB) = &S->Watch;
   S->Passes.registerWith(PB);
+  if (Stage == PassStage::CodeGeneration)
+    return S;
   if (Error E = S->place(PB))
     return E;
   if (const std::string Path = decisionFile(); !Path.empty()) {
@@ -151,6 +156,23 @@ Error StockPasses::place(PassBuilder &PB) {
   return Error::success();
 }
 
+Error StockPasses::parse(PassBuilder &PB, ModulePassManager &PM,
+                         StringRef Text) {
+  return Passes.parse(PB, PM, Text);
+}
+
+std::vector<std::pair<std::string, std::string>> StockPasses::points() const {
+  auto Pairs = passPoints();
+  if (Stage == PassStage::CodeGeneration || generatesCode())
+    erase_if(Pairs, [this](const auto &Pair) {
+      const bool Late = any_of(emitPasses(), [&](const EmitPass &P) {
+        return P.Point == Pair.first;
+      });
+      return Late != (Stage == PassStage::CodeGeneration);
+    });
+  return Pairs;
+}
+
 void StockPasses::begin(Module &Begun) {
   M = &Begun;
   Passes.forgetFailure();
@@ -159,7 +181,7 @@ void StockPasses::begin(Module &Begun) {
 }
 
 void StockPasses::advise() {
-  for (const auto &[Point, Runner] : passPoints()) {
+  for (const auto &[Point, Runner] : points()) {
     Messages Told;
     const AdvisorOptions O = advisorOptions(Point, *M);
     calls().Advise(&Told, address(), Point.c_str(), Runner.c_str(),
@@ -178,7 +200,7 @@ void StockPasses::end(bool Good, Messages &Told) {
     Told.push_back({"warning", "-passpilot-at=" + Point +
                                    ": the pipeline has no such point"});
   if (!Used)
-    for (const auto &[Point, Runner] : passPoints())
+    for (const auto &[Point, Runner] : points())
       Told.push_back({"warning", "-passpilot-advise=" + Point +
                                      ": the pipeline has no pass in Python "
                                      "that could ask " +

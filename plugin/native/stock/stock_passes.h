@@ -12,12 +12,21 @@
 
 namespace passpilot {
 
+/// What the passes are for: the tool's pipelines, or the beginning of a code
+/// generation.
+enum class PassStage { Pipeline, CodeGeneration };
+
 /// The passes in Python that one pass builder's pipelines may name.
 class StockPasses {
 public:
   /// Loads the user's files first. The result is never deleted: pass managers
   /// refer to it and may outlive the builder.
-  static llvm::Expected<StockPasses *> registerWith(llvm::PassBuilder &PB);
+  static llvm::Expected<StockPasses *>
+  registerWith(llvm::PassBuilder &PB, PassStage Stage = PassStage::Pipeline);
+
+  /// As PB.parsePassPipeline().
+  llvm::Error parse(llvm::PassBuilder &PB, llvm::ModulePassManager &PM,
+                    llvm::StringRef Text);
 
   /// Begins the compilation of \p M; errors are reported to its context.
   void begin(llvm::Module &M);
@@ -28,11 +37,15 @@ private:
   UserPasses Passes;
   llvm::PassInstrumentationCallbacks Watch; ///< for builders without callbacks
   llvm::Module *M = nullptr;
+  PassStage Stage = PassStage::Pipeline;
   bool Used = false;         ///< a pass in Python was found
   llvm::StringSet<> Refused; ///< elements whose error was reported
 
   void find(llvm::StringRef Element);
   llvm::Error place(llvm::PassBuilder &PB);
+  /// The points of passes in Python that are advised at this stage, with their
+  /// runners.
+  std::vector<std::pair<std::string, std::string>> points() const;
   void advise();
   void fail();
   size_t address() { return reinterpret_cast<size_t>(&Passes); }

@@ -28,21 +28,28 @@ from tests.corpus.build import build
 from tests.corpus.programs import programs
 from tests.passes.allocation.allocated import by_llc, driver_output, link, printed
 
-PATIENCE: Final = 900.0
+PATIENCE: Final = 3600.0
 """Seconds for one case."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Points to ask, the passes that ask them by extension point, and options of the code generator."""
+    """Points to ask, and the passes that ask them by extension point."""
 
     points: tuple[str, ...]
-    at: dict[str, str]
-    level: str = "O3"
-    llvm: tuple[str, ...] = ()
+    at: dict[str, str] = field(default_factory=dict)
+    late: tuple[str, ...] = ()
+    """Points that code generation asks."""
+    fixed: dict[str, str] = field(default_factory=dict)
+    """Points that code generation asks another runner."""
 
 
 TRIALS: Final = {
+    "distribute": Trial(
+        ("advised-distribute", "advised-vectorize"),
+        {"vectorizer-start": "advised-distribute,loop-distribute,advised-vectorize"},
+    ),
+    "outline": Trial((), late=("advised-outline",), fixed={"advised-outliner": "const:1"}),
     "vectorize": Trial(
         ("advised-vectorize", "advised-slp"), {"vectorizer-start": "advised-vectorize,advised-slp"}
     ),
@@ -62,10 +69,14 @@ def compiled(trial: Trial, source: Path, seed: int) -> tuple[bytes, int]:
     """The object file of a module with random answers, and the number of answers."""
     module = Module.read(source)
     with ExitStack() as stack:
-        advisors = [stack.enter_context(make_advisor(name, f"random:{seed}")) for name in trial.points]
-        optimize(module, f"default<{trial.level}>", advisors, at=trial.at)
-        decisions = sum(advisor.stats.decisions for advisor in advisors)
-    return emit(module, relocation_model="pic", opt_level=3), decisions
+        early, late = (
+            [stack.enter_context(make_advisor(name, f"random:{seed}")) for name in names]
+            for names in (trial.points, trial.late)
+        )
+        late += [stack.enter_context(make_advisor(*each)) for each in trial.fixed.items()]
+        optimize(module, "default<O3>", early, at=trial.at)
+        code = emit(module, advisors=late, relocation_model="pic", opt_level=3)
+        return code, sum(advisor.stats.decisions for advisor in (*early, *late))
 
 
 def of_csmith(trial: Trial, seed: int, folder: Path) -> Outcome:

@@ -30,8 +30,11 @@ from tests.corpus.build import build
 from tests.corpus.programs import programs
 from tests.passes.allocation.allocated import by_llc, driver_output, link, printed
 
-SEQUENCES: Final = 8
-"""Sequences of a program of csmith; a program of the corpus, which is larger, has two."""
+SEQUENCES: Final = 9
+"""Sequences of a program of csmith; a program of the corpus, which is larger, has three.
+
+They are in turns of functions, of the module, and of the module in front of ``default<Oz>``.
+"""
 PATIENCE: Final = 900.0
 """Seconds for one program."""
 CORPUS: Final = ("lz4", "libyaml", "picosat", "libsvm", "lua", "cmark-gfm")
@@ -73,14 +76,27 @@ class Chance:
         return choice + 1
 
 
-def after_sequence(start: Module, seed: int, result: Result) -> bytes:
-    """The object file of a copy of the module after a sequence."""
-    module = start.copy()
-    phases, passes = (
-        (FUNCTION, "function(advised-function-pipeline)") if seed % 2 else (MODULE, "advised-pipeline")
-    )
+def starts(source: Path) -> tuple[Module, Module]:
+    """The module as it is, and after ``default<Oz>``."""
+    fresh = Module.read(source)
+    small = fresh.copy()
+    optimize(small, "default<Oz>")
+    return fresh, small
+
+
+def after_sequence(fresh: Module, small: Module, seed: int, result: Result) -> bytes:
+    """The object file of a module from `starts` after a sequence, at the place that the seed has."""
+    place = ("functions", "behind", "in front")[seed % 3]
+    phases = FUNCTION if place == "functions" else MODULE
     chance = Chance(phases.table, seed)
-    optimize(module, passes, [phases.point.advisor(chance)])
+    with phases.point.advisor(chance) as advisor:
+        if place == "in front":
+            module = fresh.copy()
+            optimize(module, "default<Oz>", [advisor], at={"pipeline-start": "advised-pipeline{budget=3}"})
+        else:
+            module = small.copy()
+            name = phases.point.name
+            optimize(module, f"function({name})" if phases is FUNCTION else name, [advisor])
     result.sequences += 1
     for text in {each if phases is MODULE else f"function({each})" for each in chance.chosen}:
         result.pipelines[text] += 1
@@ -100,10 +116,9 @@ def of_csmith(seed: int, folder: Path) -> Result:
         expected = printed(link(by_llc(made, opt_level=0), folder), timeout=5)
     except subprocess.TimeoutExpired:
         return result
-    start = Module.read(made)
-    optimize(start, "default<Oz>")
+    fresh, small = starts(made)
     for number in range(SEQUENCES):
-        objects = after_sequence(start, seed * SEQUENCES + number, result)
+        objects = after_sequence(fresh, small, seed * SEQUENCES + number, result)
         try:
             same = printed(link(objects, folder), timeout=60) == expected
         except subprocess.SubprocessError:
@@ -118,10 +133,9 @@ def of_corpus(seed: int, folder: Path) -> Result:
     result, name = Result(), CORPUS[seed // 20 % len(CORPUS)]
     assert not build([name])
     program = programs()[name]
-    start = Module.read(program.whole("Oz"))
-    optimize(start, "default<Oz>")
-    for number in range(2):
-        objects = after_sequence(start, seed * SEQUENCES + number, result)
+    fresh, small = starts(program.whole("Oz"))
+    for number in range(3):
+        objects = after_sequence(fresh, small, seed * SEQUENCES + number, result)
         if driver_output(program, objects, folder) != program.driver.stdout_sha256:
             result.wrong.append(f"{name}, seed {seed}, sequence {number}")
     return result

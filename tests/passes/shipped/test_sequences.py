@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from passpilot.passes.shipped.pipeline import MODULE
-from tests.passes.shipped.sequences import of_seeds
+from tests.passes.shipped.sequences import SEQUENCES, of_seeds
 
 SEEDS = 400
 """Each pipeline is in more than 500 of their sequences."""
@@ -16,7 +16,7 @@ CHUNK = 50
 def test_a_few_sequences() -> None:
     result = of_seeds(1, 2)
     assert result.wrong == []
-    assert result.sequences == 8
+    assert result.sequences == SEQUENCES
 
 
 @pytest.mark.soak

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What LLVM's passes know of loops, as they find it out on copies.
 
 #include "core.h"
 #include "ir.h"
 
+#include "../hosted/distribution.h"
 #include "../hosted/vectorization.h"
 
 namespace passpilot {
@@ -25,7 +28,7 @@ static void bindAccesses(nb::class_<Known> &C) {
               "irregular ones count with their size.");
 }
 
-void bindVectorization(nb::module_ &M) {
+static void bindVectorization(nb::module_ &M) {
   nb::class_<Known> C(M, "Vectorization",
                       "What LLVM's vectorizer knows of a loop.");
   C.def_ro("width", &Known::Width,
@@ -58,6 +61,30 @@ void bindVectorization(nb::module_ &M) {
       .def_ro("early_exit", &Known::EarlyExit,
               "Whether data decide when the loop ends.");
   bindAccesses(C);
+}
+
+static void bindDistribution(nb::module_ &M) {
+  using Parts = DistributableLoop;
+  nb::class_<Parts>(M, "Distribution",
+                    "What LLVM would make of a loop by distributing it.")
+      .def_ro("dependences", &Parts::Dependences,
+              "Dependences between loads and stores.")
+      .def_ro("backward", &Parts::Backward,
+              "Those that may point backward, which forbid vectorization.")
+      .def_ro("parts", &Parts::Parts, "The loops that it becomes.")
+      .def_ro("vectorizable", &Parts::Vectorizable,
+              "The parts that LLVM can vectorize.")
+      .def_ro("vectorized", &Parts::Vectorized,
+              "The parts that LLVM would vectorize.")
+      .def_ro("before", &Parts::Before, "Instructions of the loop.")
+      .def_ro("after", &Parts::After, "Instructions of all parts together.")
+      .def_ro("is_checked", &Parts::Checked,
+              "Whether the parts run only if a check before them allows it.");
+}
+
+void bindLoopKnowledge(nb::module_ &M) {
+  bindVectorization(M);
+  bindDistribution(M);
 }
 
 } // namespace passpilot

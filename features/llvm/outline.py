@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a model sees of a function that LLVM's machine outliner may shorten, and of a whole module.
+
+Repeated sequences are counted in LLVM IR, where code generation begins. Frequencies are LLVM's block
+frequencies, in executions per call of the function.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from passpilot.features.domain import Choice, Flag
+from passpilot.features.point import row
+from passpilot.features.spec import TensorSpec
+from passpilot.features.table import PointTable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from passpilot.features.llvm.repeats import Repeats
+    from passpilot.plugin._core import Function
+
+RUNS: Final = ("as the target", "everywhere", "nowhere")
+"""What each choice for a module means."""
+
+MODULE_FEATURES: Final = (
+    row("functions", "functions with a body"),
+    row("local_functions", "those of them that nothing outside the module can call"),
+    row("instructions", "instructions of all functions"),
+    row("calls", "calls in all functions, those of intrinsics included"),
+    row("repeated", "instructions in sequences that occur several times"),
+    row("longest", "length of the longest such sequence"),
+    row("for_size", "functions that are optsize or minsize"),
+    row("by_default", "functions that the target outlines from without advice"),
+    row("mask", "1 for each choice; all are allowed", shape=(1, len(RUNS))),
+)
+
+MODULE_TABLE: Final = PointTable(
+    "advised-outliner",
+    MODULE_FEATURES,
+    TensorSpec("outliner_choice", "int64", (1,)),
+    Choice(len(RUNS), "mask"),
+)
+"""The answer is an index into `RUNS`."""
+
+FEATURES: Final = (
+    row("instructions", "instructions of the function"),
+    row("blocks", "basic blocks of the function"),
+    row("loop_depth", "depth of its innermost loop"),
+    row("calls", "calls in it, those of intrinsics included"),
+    row("call_sites", "direct calls of it in the module"),
+    row("is_local", "1 if nothing outside the module can call it"),
+    row("entry_count", "how often it is called, by a profile; 0 without one", "float64"),
+    row("work", "instructions that one call of it runs, by block frequencies; no callees", "float64"),
+    row("hottest", "how often its hottest block runs per call", "float64"),
+    row("repeated", "instructions in sequences that occur several times in the module"),
+    row("longest", "length of the longest such sequence"),
+    row("repeated_work", "such instructions that one call of it runs, by block frequencies", "float64"),
+    row("is_cold", "1 if it is marked cold"),
+    row("for_size", "1 if the function is optsize or minsize"),
+    row("by_default", "1 if the target outlines from it without advice"),
+)
+
+TABLE: Final = PointTable("advised-outline", FEATURES, TensorSpec("outline", "int64", (1,)), Flag())
+"""The answer is 1 if the outliner may take from the function."""
+
+_LIMIT: Final = 1e30
+_OUTLINING: Final = re.compile(r"aarch64|arm64|riscv|(arm|thumb)(eb)?v[678](e|\.1)?m")
+"""Targets that outline from minsize functions without being asked. Of 32-bit Arm, only the M class does."""
+_M_CLASS: Final = re.compile(r'"target-cpu"="(cortex-m|sc[03])|"target-features"=".*\+mclass')
+
+
+def outlines_by_default(function: Function, triple: str) -> bool:
+    """Whether the target's own choice is to outline from the function.
+
+    Source: `shouldOutlineFromFunctionByDefault` of LLVM's targets.
+    """
+    attributes = function.attributes
+    if "minsize" not in attributes:
+        return False
+    return bool(_OUTLINING.match(triple) or any(map(_M_CLASS.match, attributes)))
+
+
+def observe_module(functions: Sequence[Function], triple: str, repeats: Repeats) -> Mapping[str, object]:
+    """The feature values of a module with these functions, all with bodies. For module passes."""
+    return {
+        "functions": len(functions),
+        "local_functions": sum(function.linkage in ("internal", "private") for function in functions),
+        "instructions": sum(function.instruction_count for function in functions),
+        "calls": sum(len(function.call_sites) for function in functions),
+        "repeated": repeats.total,
+        "longest": repeats.longest_of_all,
+        "for_size": sum(_is_for_size(function) for function in functions),
+        "by_default": sum(outlines_by_default(function, triple) for function in functions),
+        "mask": [[1] * len(RUNS)],
+    }
+
+
+def observe(function: Function, call_sites: int, triple: str, repeats: Repeats) -> Mapping[str, object]:
+    """The feature values of a function with a body, which `call_sites` calls. For module passes."""
+    blocks, covered = function.blocks, repeats.covered(function)
+    frequencies = np.array([block.frequency for block in blocks])
+    sizes = np.array([len(block.instructions) for block in blocks])
+    starts = np.cumsum(sizes) - sizes
+    in_blocks = np.add.reduceat(covered, starts)
+    return {
+        "instructions": function.instruction_count,
+        "blocks": len(blocks),
+        "loop_depth": max((loop.depth for loop in function.loops), default=0),
+        "calls": len(function.call_sites),
+        "call_sites": call_sites,
+        "is_local": function.linkage in ("internal", "private"),
+        "entry_count": min(float(function.entry_count or 0), _LIMIT),
+        "work": min(float(frequencies @ sizes), _LIMIT),
+        "hottest": min(float(frequencies.max()), _LIMIT),
+        "repeated": int(covered.sum()),
+        "longest": repeats.longest(function),
+        "repeated_work": min(float(frequencies @ in_blocks), _LIMIT),
+        "is_cold": "cold" in function.attributes,
+        "for_size": _is_for_size(function),
+        "by_default": outlines_by_default(function, triple),
+    }
+
+
+def _is_for_size(function: Function) -> bool:
+    return bool({"optsize", "minsize"} & set(function.attributes))

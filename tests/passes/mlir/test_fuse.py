@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pytest
+
+from passpilot.features.mlir.fuse import FEATURES
+from passpilot.passes.mlir.fuse import FUSION, MLIR_FUSE
+from passpilot.passes.mlir.pipeline import run_pipeline
+from passpilot.plugin.errors import PolicyError
+from passpilot.runners.python import Observation
+from passpilot.runners.spec import RunnerLike
+from tests.command import passpilot
+from tests.passes.mlir.chains import Chain
+from tests.passes.mlir.linalg import parsed, run
+
+PIPELINE: Final = "builtin.module(func.func(advised-fuse))"
+INPUT: Final = Path(__file__).parents[3] / "lit_tests" / "mlir" / "Inputs" / "fusible.mlir"
+
+
+def fused(text: str, policy: RunnerLike = "", pipeline: str = PIPELINE) -> str:
+    module = parsed(text)
+    if policy:
+        with MLIR_FUSE.advisor(policy) as advisor:
+            run_pipeline(module, pipeline, [advisor])
+    else:
+        run_pipeline(module, pipeline)
+    return str(module)
+
+
+def by_mlir(text: str) -> str:
+    return fused(text, pipeline=f"builtin.module(func.func({FUSION}))")
+
+
+def test_features_of_pairs() -> None:
+    seen: list[dict[str, float]] = []
+
+    def keep(obs: Observation) -> int:
+        assert "linalg.generic" in str(obs.site)
+        seen.append({row.spec.name: obs[row.spec.name].item() for row in FEATURES})
+        return 0
+
+    fused(INPUT.read_text(), keep)
+    scale, total = seen
+    assert scale == {
+        "producer_iterations": 8,
+        "consumer_iterations": 48,
+        "computed": 6,
+        "bytes": 32,
+        "is_dynamic": 0,
+        "rank": 1,
+        "element_bits": 32,
+        "element_is_float": 1,
+        "operand": 1,
+        "is_transposed": 1,
+        "producer_inputs": 1,
+        "consumer_inputs": 2,
+        "producer_arithmetic": 2,
+        "consumer_arithmetic": 1,
+        "producer_math": 1,
+        "consumer_math": 0,
+        "producer_flops": 16,
+        "consumer_flops": 48,
+        "reductions": 0,
+        "is_contraction": 0,
+        "consumer_loops": 2,
+        "loop_depth": 0,
+    }
+    assert [total[name] for name in ("computed", "bytes", "operand", "reductions")] == [1, 192, 0, 1]
+
+
+def test_every_row_is_documented(tmp_path: Path) -> None:
+    listed = passpilot("features", "--point", "mlir-fuse", cwd=tmp_path).out.decode()
+    assert all(f"{row.spec.name} " in listed and row.doc in listed for row in FEATURES)
+
+
+@pytest.mark.parametrize(("answers", "left"), [((1, 1), 1), ((0, 1), 2), ((1, 0), 2), ((0, 0), 3)])
+def test_pairs_are_fused_as_told(answers: tuple[int, ...], left: int) -> None:
+    told = iter(answers)
+    text = fused(INPUT.read_text(), lambda _: next(told))
+    assert text.count("linalg.generic") == left
+    assert "unrealized_conversion_cast" not in text
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_default_is_that_of_mlirs_own_pass(seed: int) -> None:
+    text = Chain(seed).program().text
+    assert fused(text) == fused(text, "default") == fused(text, "const:1") == by_mlir(text)
+
+
+def test_a_tensor_that_is_used_twice_is_not_asked_about() -> None:
+    text = INPUT.read_text().replace("ins(%scaled, %c :", "ins(%scaled, %row :")
+    asked: list[int] = []
+    fused(text, lambda obs: asked.append(obs["operand"].item()) or 1)
+    assert asked == [0], "MLIR fuses no producer with two uses"
+    assert fused(text, "const:1") == by_mlir(text)
+
+
+def test_the_pass_may_name_its_runner(tmp_path: Path) -> None:
+    text = Chain(3).program().text
+    named = fused(text, pipeline="builtin.module(func.func(advised-fuse{runner=random:4}))")
+    assert named == fused(text, "random:4")
+    log = str(tmp_path / "log")
+    module = parsed(text)
+    with MLIR_FUSE.advisor("random:5", log=log) as advisor:
+        run_pipeline(module, PIPELINE, [advisor])
+    assert fused(text, f"replay:{log}") == str(module)
+
+
+def test_a_policy_that_raises_leaves_the_module_as_it_is() -> None:
+    def fail(_: Observation) -> int:
+        raise KeyError("bytes")
+
+    module = parsed(INPUT.read_text())
+    with MLIR_FUSE.advisor(fail) as advisor, pytest.raises(PolicyError, match="KeyError"):
+        run_pipeline(module, PIPELINE, [advisor])
+    assert str(module) == str(parsed(INPUT.read_text()))
+
+
+def check(seed: int) -> bool:
+    """Whether a pair was kept apart; what is computed is the same."""
+    program = Chain(seed).program()
+    module = parsed(program.text)
+    run_pipeline(module, f"builtin.module(advised-fuse{{runner=random:{seed}}})")
+    kept = str(module).count("linalg.generic") > by_mlir(program.text).count("linalg.generic")
+    np.testing.assert_array_equal(run(module, program.arrays), run(parsed(program.text), program.arrays))
+    return kept
+
+
+@pytest.mark.parametrize("start", range(2))
+def test_what_is_computed_does_not_depend_on_fusion(start: int) -> None:
+    assert sum(map(check, range(start, 24, 2))) > 2
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("start", range(40, 600, 20))
+def test_what_is_computed_does_not_depend_on_fusion_at_length(start: int) -> None:
+    assert sum(map(check, range(start, start + 20))) > 3
