@@ -11,6 +11,7 @@
 #include "../loaded/python.h"
 #include "flags.h"
 #include "host.h"
+#include "policy.h"
 #include "stages.h"
 #include "stock_passes.h"
 #include "llvm/ADT/DenseSet.h"
@@ -178,9 +179,19 @@ void replaceConstructor() {
 /// An analysis in every code generation: checks the options, and warns about
 /// advisors that were never asked.
 class EveryCodeGeneration final : public GCModuleInfo {
+public:
+  // LLVM reads options such as those of the outliner after it has made us.
+  EveryCodeGeneration() { preparePolicy(); }
+
+private:
   bool doInitialization(Module &M) override {
     noteCodeGeneration();
     prepared(M);
+    if (!optimizes())
+      contained(M.getContext(), [&M](Messages &Told) {
+        if (const std::string Why = policyRefusal(M); !Why.empty())
+          Told.push_back({"error", Why});
+      });
     return GCModuleInfo::doInitialization(M);
   }
 
@@ -198,7 +209,8 @@ class EveryCodeGeneration final : public GCModuleInfo {
 
   static void warn(Module &M, StringRef Function, Messages &Told) {
     for (const HookedPoint *P : pointsOf(Function))
-      if (advised(P->Name) && !prepared(M).Failed)
+      if ((Function == "emit" ? advised(P->Name) : advisedByChoice(P->Name)) &&
+          !prepared(M).Failed)
         Told.push_back(unaskedWarning(P->Name, advisorOptions(P->Name, M)));
   }
 };

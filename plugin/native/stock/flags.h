@@ -23,7 +23,9 @@ void watchFlags();
 
 /// Whether the options ask for an advisor at LLVM's point \p Point.
 bool advised(const std::string &Point);
-/// Whether a flag does; a variable may be there for another tool.
+/// Whether an option for the point does, not only a policy.
+bool advisedByChoice(const std::string &Point);
+/// Whether a flag for the point does; a variable may be there for another tool.
 bool advisedByFlag(const std::string &Point);
 
 /// Reads how \p Point is advised in the compilation of \p M, after
@@ -36,8 +38,13 @@ std::string decisionFile();
 std::string filesToLoad();
 /// Pairs of extension point and pipeline text.
 std::vector<std::pair<std::string, std::string>> textsAt();
+/// The policy's pipeline behind the level's own, unless another option decides
+/// what runs there; empty if there is none.
+std::string pipelineBehind();
 /// Pairs of a Python pass's decision point and its runner.
 std::vector<std::pair<std::string, std::string>> passPoints();
+/// Those that options for the points name, without those of the policy.
+std::vector<std::pair<std::string, std::string>> advisedPassPoints();
 /// Whether to print the advisors' counts.
 bool statsWanted();
 

@@ -8,6 +8,7 @@
 #include "../llvm/points.h"
 #include "flags.h"
 #include "host.h"
+#include "policy.h"
 #include "stages.h"
 #include "stock_passes.h"
 #include "llvm/IR/Module.h"
@@ -59,6 +60,11 @@ public:
     Context = &M.getContext();
     Failed |= !contained(*Context, [&](Messages &Told) {
       Name = M.getModuleIdentifier();
+      if (const std::string Why = policyRefusal(M); !Why.empty()) {
+        Told.push_back({"error", Why});
+        Failed = true;
+        return;
+      }
       Passes.begin(M);
       if (advised("inline"))
         beginAdvice(M, Told);

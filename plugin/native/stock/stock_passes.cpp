@@ -7,6 +7,7 @@
 #include "flags.h"
 #include "host.h"
 #include "llvm_calls.h"
+#include "policy.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/WithColor.h"
@@ -122,6 +123,13 @@ Expected<StockPasses *> StockPasses::registerWith(PassBuilder &PB) {
                       std::make_shared<const DecisionFile>(std::move(*File)),
                       /*GeneratesCode=*/true);
   }
+  if (const std::string Text = pipelineBehind(); !Text.empty()) {
+    ModulePassManager Trial;
+    if (Error E = S->Passes.parse(PB, Trial, Text))
+      return createStringError(policyName() + ": expected a pipeline, got '" +
+                               Text + "': " + toString(std::move(E)));
+    registerPipelineBehind(PB, Text);
+  }
   return S;
 }
 
@@ -178,7 +186,7 @@ void StockPasses::end(bool Good, Messages &Told) {
     Told.push_back({"warning", "-passpilot-at=" + Point +
                                    ": the pipeline has no such point"});
   if (!Used)
-    for (const auto &[Point, Runner] : passPoints())
+    for (const auto &[Point, Runner] : advisedPassPoints())
       Told.push_back({"warning", "-passpilot-advise=" + Point +
                                      ": the pipeline has no pass in Python "
                                      "that could ask " +
