@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from passpilot.plugin import _core
-from passpilot.plugin.asking import advised_llvm, isolated_llvm
+from passpilot.plugin.asking import advised_llvm, check_targets, isolated_llvm
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import OutputFile, check_output
 from passpilot.plugin.module import checked_module, utf8
@@ -108,6 +108,7 @@ def run_pipeline(
             warn_user(text)
 
     core = module._core
+    check_targets(advisors, module.triple)
     if deadline is None:
         compiled()
         return
@@ -227,6 +228,7 @@ def generate(
         Error: as `emit`.
     """
     core = module._core
+    check_targets(advisors, module.triple)
     return advised_llvm("emit", advisors, lambda asked: core.emit(options, list(asked.values())))
 
 
