@@ -43,8 +43,10 @@ class ChosenPolicy:
         recipe = record.recipe(spec)
         late = hooked("emit")
         points = [point for point in recipe.runners if (point in late) == (function == "emit")]
+        named = spec.startswith("@")  # a folder is no runner
+        runners = {point: spec if named else recipe.runners[point] for point in points}
         pipeline = recipe.pipeline if function == "optimize" else ""
-        return cls(record, dict.fromkeys(points, spec), pipeline, tuple(recipe.options))
+        return cls(record, runners, pipeline, tuple(recipe.options))
 
     def check_target(self, triple: str) -> None:
         """Make sure that the policy is for modules of a target.

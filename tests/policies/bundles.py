@@ -18,13 +18,28 @@ from passpilot.training.policy_folder import PointChoice, PolicyText, RecipeChoi
 from tests import stock
 
 NAMES: Final = ("cost_estimate", "callsite_height", "callee_basic_block_count")
-LIMIT: Final = -15
+LIMIT: Final = -25
 """The estimated cost below which the tree inlines."""
 
 PIPELINE: Final = "function(gvn,instcombine<no-verify-fixpoint>,simplifycfg),mergefunc"
 OUTLINE: Final = ("enable-machine-outliner=always",)
 CARD: Final = "# tiny\n\nInlines cheap calls; fitted on\none program.\n\n## More\n"
-SOURCE: Final = stock.MANY_CALLS + "int again(int a) { return pick(1, a) * pick(3, a) + loop(a) + square(a); }\n"
+ALIKE: Final = """
+extern int limit;
+void out(int, int, int);
+int {name}(int a, int b) {{
+  int s = small(a);
+  if (a < limit) {{ out(a, 17, 2); out(5, 23, 3); out(6, 99, 4); out(3, 8, 7); out(11, 12, 13); s += small(b); }}
+  for (int i = 0; i < b; ++i) s += table[i & 63] * {factor};
+  return s;
+}}
+"""
+"""Functions with parts in common, for the outliner and for `mergefunc`."""
+
+SOURCE: Final = stock.MANY_CALLS + "".join(
+    ALIKE.format(name=name, factor=factor)
+    for name, factor in (("some", 3), ("more", 5), ("most", 5), ("last", 9))
+)
 
 
 def fit(folder: Path) -> Path:
@@ -61,13 +76,13 @@ def write_tiny(folder: Path, model: Path, **changes: object) -> Path:
     return folder
 
 
-def install(site: Path, folder: Path, name: str = "tiny") -> None:
+def install(site: Path, folder: Path, name: str = "tiny", owner: str = "me") -> None:
     """Install a policy as a distribution of its own into a folder for PYTHONPATH."""
-    package = site / f"policies_of_{name}"
+    package = site / f"policies_of_{owner}"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("raise RuntimeError('nobody runs this')\n")
     os.symlink(folder, package / name)
-    info = site / f"policies_of_{name}-1.dist-info"
+    info = site / f"policies_of_{owner}-1.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: policies-of-{name}\nVersion: 1\n")
-    (info / "entry_points.txt").write_text(f"[passpilot.policies]\n{name} = policies_of_{name}:{name}\n")
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: policies-of-{owner}\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(f"[passpilot.policies]\n{name} = policies_of_{owner}:{name}\n")

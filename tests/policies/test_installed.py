@@ -42,7 +42,7 @@ def test_help_has_an_example(tmp_path: Path) -> None:
 
 def test_a_broken_policy_hides_no_other(tiny: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site = here / "site"
-    install(site, here / "nowhere", "broken")
+    install(site, here / "nowhere", "broken", "somebody")
     monkeypatch.setenv("PYTHONPATH", f"{site}:{tiny.parent / 'site'}")
     done = passpilot("policies", cwd=here)
     assert done.code == 1
@@ -52,7 +52,7 @@ def test_a_broken_policy_hides_no_other(tiny: Path, here: Path, monkeypatch: pyt
 
 def test_two_distributions_have_the_name(tiny: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site = here / "site"
-    install(site, here, "tiny")
+    install(site, here, "tiny", "somebody")
     monkeypatch.setenv("PYTHONPATH", f"{site}:{tiny.parent / 'site'}")
     done = passpilot("opt", OZ, "--policy=@tiny", "calls.bc", "-o", "out.bc", cwd=here)
     assert done.code == 1

@@ -154,8 +154,8 @@ def test_a_wrong_pipeline_or_option(changed: Callable[[Change], Path], here: Pat
 
 
 def test_a_record_says_what_it_is_of(tiny: Path) -> None:
-    lines = prepare_policy("@tiny?recipe=2").splitlines()
+    lines = prepare_policy(str(tiny)).splitlines()
     assert lines[0] == "passpilot policy 1"
-    assert "policy @tiny" in lines
+    assert "policy tiny" in lines
     assert f"folder {tiny}" in lines
     assert lines.count("recipe") == 3

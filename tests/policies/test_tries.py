@@ -36,7 +36,7 @@ def test_the_object_is_the_recipes(tiny: Path, here: Path) -> None:
 
 
 def test_an_error_is_clangs_own(tiny: Path, here: Path) -> None:
-    (here / "calls.c").write_text("int f( {\n")
+    (here / "calls.c").write_text("int f(void) { return x; }\n")
     done = passpilot("cc", "--policy=@tiny?tries=3", "-Oz", "-c", "calls.c", "-o", "out.o", cwd=here)
     assert done.code == 1
     assert done.err.count("error: ") == 1

@@ -72,8 +72,7 @@ void registerDecisions(PassBuilder &PB,
                        const std::shared_ptr<const DecisionFile> &File,
                        bool GeneratesCode) {
   registerUnits(
-      PB,
-      [File](const Module &M) { return File->find(M.getSourceFileName()); },
+      PB, [File](const Module &M) { return File->find(M.getSourceFileName()); },
       GeneratesCode);
 }
 

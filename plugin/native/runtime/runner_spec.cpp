@@ -186,8 +186,7 @@ std::unique_ptr<Runner> makeNativeRunner(std::string_view Spec, const Point &P,
                                          std::string &Error) {
   if (namesPolicy(Spec)) {
     const auto Policy = PolicyRecord::find(Spec, Host.Plugin);
-    const std::string Inner =
-        Policy ? Policy->runner(Spec, P.Name, Error) : "";
+    const std::string Inner = Policy ? Policy->runner(Spec, P.Name, Error) : "";
     return Inner.empty() ? nullptr : makeNativeRunner(Inner, P, Host, Error);
   }
   const bool Asks = Spec.find('?') != std::string_view::npos;

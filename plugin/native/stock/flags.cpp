@@ -67,6 +67,9 @@ Option At("at", "POINT=PIPELINE",
           "Run a pipeline at one of LLVM's extension points");
 Option Decisions("decisions", "FILE",
                  "Apply the decisions that `passpilot tune` has found");
+Option Policy("policy", "@NAME",
+              "Compile with a policy: its models, its pipeline and its options "
+              "of LLVM's");
 Option Log("log", "FILE",
            "Write every decision to a log; POINT=FILE for each of two "
            "advisors, a folder for a log per module");
@@ -156,8 +159,8 @@ bool logged(StringRef Point) {
   });
 }
 
-/// Whether LLVM needs an advisor at \p Point: it does not if the default decides
-/// without a log.
+/// Whether LLVM needs an advisor at \p Point: it does not if the default
+/// decides without a log.
 bool asks(const std::string &Runner, StringRef Point) {
   return !Runner.empty() && (Runner != "default" || logged(Point));
 }
@@ -308,7 +311,8 @@ static Error checkTogether() {
         ": its register allocator asks nobody; remove it");
   // Nothing here may need Python, which cannot start while we are loaded.
   const bool Changes =
-      hasPolicy() || !advisedPassPoints().empty() || !textsAt().empty() ||
+      !Policy.last().empty() || !advisedPassPoints().empty() ||
+      !textsAt().empty() ||
       any_of(Points, [](auto &F) { return advisedByChoice(F.Point.Name); });
   if (Changes && hasLinkerCache())
     return createStringError("passpilot: expected an advised link without "
@@ -342,6 +346,8 @@ Error checkOptions() {
   return checkReaders();
 }
 
+std::string policySpec() { return Policy.last(); }
+
 std::string decisionFile() { return Decisions.last(); }
 
 std::string filesToLoad() { return join(Load.values(), ":"); }
@@ -355,9 +361,9 @@ std::vector<std::pair<std::string, std::string>> textsAt() {
 
 std::string pipelineBehind() {
   const auto At = textsAt();
-  const bool Chosen =
-      !Decisions.last().empty() ||
-      any_of(At, [](auto &Each) { return Each.first == "optimizer-last"; });
+  const bool Chosen = !Decisions.last().empty() || any_of(At, [](auto &Each) {
+    return Each.first == "optimizer-last";
+  });
   return Chosen ? "" : policyPipeline();
 }
 

@@ -32,6 +32,8 @@ bool advisedByFlag(const std::string &Point);
 /// checkOptions().
 AdvisorOptions advisorOptions(const std::string &Point, const llvm::Module &M);
 
+/// The policy's name or folder, with a query; empty if there is none.
+std::string policySpec();
 /// The decision file; empty if there is none.
 std::string decisionFile();
 /// The files to load, separated by colons.

@@ -4,7 +4,7 @@
 
 #include "../llvm/llvm_options.h"
 #include "../loaded/policy.h"
-#include "option.h"
+#include "flags.h"
 
 #include "llvm/Support/WithColor.h"
 
@@ -14,14 +14,10 @@ namespace passpilot {
 
 namespace {
 
-Option Policy("policy", "@NAME",
-              "Compile with a policy: its models, its pipeline and its options "
-              "of LLVM's");
-
 /// The policy of the options; null if there is none, or if it is wrong, with
 /// errors in \p Told.
 const PolicyRecord *record(Messages &Told) {
-  const std::string Spec = Policy.last();
+  const std::string Spec = policySpec();
   return Spec.empty() ? nullptr : policyOf(Spec, Told);
 }
 
@@ -29,7 +25,7 @@ const PolicyRecord *record(Messages &Told) {
 const PolicyRecipe *recipe(Messages &Told) {
   const PolicyRecord *P = record(Told);
   std::string Wrong;
-  const PolicyRecipe *R = P ? P->recipe(Policy.last(), Wrong) : nullptr;
+  const PolicyRecipe *R = P ? P->recipe(policySpec(), Wrong) : nullptr;
   if (!Wrong.empty())
     Told.push_back({"error", Wrong});
   return R;
@@ -41,8 +37,6 @@ const PolicyRecipe *recipe() {
 }
 
 } // namespace
-
-bool hasPolicy() { return !Policy.last().empty(); }
 
 Error checkPolicy() {
   Messages Told;
@@ -64,7 +58,13 @@ void preparePolicy() { consumeError(checkPolicy()); }
 
 std::string policyRunner(StringRef Point) {
   const PolicyRecipe *R = recipe();
-  return R && R->Runners.count(Point.str()) ? Policy.last() : "";
+  if (!R)
+    return "";
+  const auto Found = R->Runners.find(Point.str());
+  if (Found == R->Runners.end())
+    return "";
+  const std::string Spec = policySpec();
+  return namesPolicy(Spec) ? Spec : Found->second; // a folder is no runner
 }
 
 std::vector<std::string> policyPoints() {

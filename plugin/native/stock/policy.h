@@ -15,9 +15,6 @@
 
 namespace passpilot {
 
-/// Whether the options name a policy; it may be a wrong one.
-bool hasPolicy();
-
 /// Reads the policy and sets the options of LLVM's that its recipe has, unless
 /// the user has set them.
 llvm::Error checkPolicy();
