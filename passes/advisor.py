@@ -250,7 +250,8 @@ class Advisor(ABC):
         Raises:
             RunnerSpecError: its policy is not.
         """
-        if self.runner.policy is not None and (told := self.runner.policy.refusal(triple)):
+        policy = self.runner.named_by
+        if policy is not None and (told := policy.refusal(triple)):
             raise RunnerSpecError(told)
 
     def start(self) -> _core.Advisor | None:

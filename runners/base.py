@@ -75,7 +75,7 @@ class Runner(ABC):
     host: Host | None = None
     """The compiler; None if it is another process."""
 
-    policy: _core.PolicyRecord | None = None
+    named_by: _core.PolicyRecord | None = None
     """The policy that the runner belongs to, if it was named by one."""
 
     budgeted: ClassVar[bool] = True

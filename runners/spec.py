@@ -199,9 +199,9 @@ def _of_policy(text: str, point: Point, timeout: float) -> Runner:
     """The runner that a policy has for the point."""
     from passpilot.runners.policy.prepare import policy_runner
 
-    spec, policy = policy_runner(text, point)
+    spec, record = policy_runner(text, point)
     runner = _from_text(spec, point, timeout)
-    runner.policy = policy
+    runner.named_by = record
     return runner
 
 

@@ -158,8 +158,10 @@ class Options:
         policy, _, query = text.partition("?")
         name = policy[1:].replace("-", "a").replace("_", "a")
         named = name.isascii() and name.isalnum() and name.islower() and name[:1].isalpha()
-        if not (named if policy[:1] == "@" else os.path.isfile(os.path.join(policy, "policy.toml"))):
+        if policy[:1] == "@" and not named:
             raise self._wrong(where, "a policy such as @oz, or a folder with policy.toml", text)
+        if policy[:1] != "@":
+            self._check_file(where, os.path.join(policy, "policy.toml"))
         for part in query.split("&") if query else ():
             key, _, value = part.partition("=")
             if key not in ("tries", "recipe") or not (value.isascii() and value.isdigit() and int(value)):

@@ -131,7 +131,7 @@ def read_bundle(folder: str, spec: str) -> PolicyBundle:
         InputError: it has no `policy.toml`, or one with a wrong key or value.
     """
     who = f"policy {spec} at {folder}" if spec.startswith("@") else f"policy {folder}"
-    reader = _Reader(folder, who)
+    reader = _BundleReader(folder, who)
     table = reader.table()
     name = reader.text(table, "name")
     if not _NAME.fullmatch(name) or name != spec.removeprefix("@") and spec.startswith("@"):
@@ -166,7 +166,7 @@ def features_digest(point: Point) -> str:
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()[:16]
 
 
-class _Reader:
+class _BundleReader:
     """Reads the values of a `policy.toml`; errors name the policy."""
 
     def __init__(self, folder: str, who: str) -> None:

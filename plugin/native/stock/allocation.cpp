@@ -11,7 +11,6 @@
 #include "../loaded/python.h"
 #include "flags.h"
 #include "host.h"
-#include "policy.h"
 #include "stages.h"
 #include "stock_passes.h"
 #include "llvm/ADT/DenseSet.h"
@@ -180,8 +179,9 @@ void replaceConstructor() {
 /// advisors that were never asked.
 class EveryCodeGeneration final : public GCModuleInfo {
 public:
-  // LLVM reads options such as those of the outliner after it has made us.
-  EveryCodeGeneration() { preparePolicy(); }
+  // LLVM reads options such as those of the outliner after it has made us;
+  // prepared() reports errors.
+  EveryCodeGeneration() { consumeError(policy().check()); }
 
 private:
   bool doInitialization(Module &M) override {
@@ -189,7 +189,7 @@ private:
     prepared(M);
     if (!optimizes())
       contained(M.getContext(), [&M](Messages &Told) {
-        if (const std::string Why = policyRefusal(M); !Why.empty())
+        if (const std::string Why = policy().refusal(M); !Why.empty())
           Told.push_back({"error", Why});
       });
     return GCModuleInfo::doInitialization(M);

@@ -5,7 +5,6 @@
 #include "../llvm/points.h"
 #include "host.h"
 #include "option.h"
-#include "policy.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -102,7 +101,7 @@ std::string chosenRunner(StringRef Point) {
 /// The runner at \p Point: the chosen one, or that of the policy.
 std::string runnerOf(StringRef Point) {
   const std::string Chosen = chosenRunner(Point);
-  return Chosen.empty() ? policyRunner(Point) : Chosen;
+  return Chosen.empty() ? policy().runner(Point) : Chosen;
 }
 
 /// Distinguishes compilations of the same source: PASSPILOT_UNIT, or else the
@@ -341,12 +340,12 @@ Error checkOptions() {
     return E;
   if (Error E = checkValues())
     return E;
-  if (Error E = checkPolicy())
+  if (Error E = policy().check())
     return E;
   return checkReaders();
 }
 
-std::string policySpec() { return Policy.last(); }
+StockPolicy policy() { return StockPolicy(Policy.last()); }
 
 std::string decisionFile() { return Decisions.last(); }
 
@@ -364,7 +363,7 @@ std::string pipelineBehind() {
   const bool Chosen = !Decisions.last().empty() || any_of(At, [](auto &Each) {
     return Each.first == "optimizer-last";
   });
-  return Chosen ? "" : policyPipeline();
+  return Chosen ? "" : policy().pipeline();
 }
 
 std::vector<std::pair<std::string, std::string>> advisedPassPoints() {
@@ -377,10 +376,10 @@ std::vector<std::pair<std::string, std::string>> advisedPassPoints() {
 
 std::vector<std::pair<std::string, std::string>> passPoints() {
   auto Pairs = advisedPassPoints();
-  for (const std::string &Point : policyPoints())
+  for (const std::string &Point : policy().points())
     if (!flagsOf(Point) &&
         none_of(Pairs, [&](auto &Each) { return Each.first == Point; }))
-      Pairs.emplace_back(Point, policyRunner(Point));
+      Pairs.emplace_back(Point, policy().runner(Point));
   return Pairs;
 }
 

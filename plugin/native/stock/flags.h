@@ -7,6 +7,7 @@
 #define PASSPILOT_STOCK_FLAGS_H
 
 #include "../loaded/advisor.h"
+#include "stock_policy.h"
 #include "llvm/IR/Module.h"
 
 namespace passpilot {
@@ -32,8 +33,8 @@ bool advisedByFlag(const std::string &Point);
 /// checkOptions().
 AdvisorOptions advisorOptions(const std::string &Point, const llvm::Module &M);
 
-/// The policy's name or folder, with a query; empty if there is none.
-std::string policySpec();
+/// The policy; it may be none.
+StockPolicy policy();
 /// The decision file; empty if there is none.
 std::string decisionFile();
 /// The files to load, separated by colons.

@@ -8,7 +8,6 @@
 #include "../llvm/points.h"
 #include "flags.h"
 #include "host.h"
-#include "policy.h"
 #include "stages.h"
 #include "stock_passes.h"
 #include "llvm/IR/Module.h"
@@ -60,7 +59,7 @@ public:
     Context = &M.getContext();
     Failed |= !contained(*Context, [&](Messages &Told) {
       Name = M.getModuleIdentifier();
-      if (const std::string Why = policyRefusal(M); !Why.empty()) {
+      if (const std::string Why = policy().refusal(M); !Why.empty()) {
         Told.push_back({"error", Why});
         Failed = true;
         return;

@@ -7,7 +7,6 @@
 #include "flags.h"
 #include "host.h"
 #include "llvm_calls.h"
-#include "policy.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/WithColor.h"
@@ -126,7 +125,7 @@ Expected<StockPasses *> StockPasses::registerWith(PassBuilder &PB) {
   if (const std::string Text = pipelineBehind(); !Text.empty()) {
     ModulePassManager Trial;
     if (Error E = S->Passes.parse(PB, Trial, Text))
-      return createStringError(policyName() + ": expected a pipeline, got '" +
+      return createStringError(policy().who() + ": expected a pipeline, got '" +
                                Text + "': " + toString(std::move(E)));
     registerPipelineBehind(PB, Text);
   }

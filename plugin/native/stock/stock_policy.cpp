@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "policy.h"
+#include "stock_policy.h"
 
 #include "../llvm/llvm_options.h"
-#include "../loaded/policy.h"
-#include "flags.h"
 
 #include "llvm/Support/WithColor.h"
 
@@ -12,33 +10,28 @@ using namespace llvm;
 
 namespace passpilot {
 
-namespace {
-
-/// The policy of the options; null if there is none, or if it is wrong, with
-/// errors in \p Told.
-const PolicyRecord *record(Messages &Told) {
-  const std::string Spec = policySpec();
+/// Returns null if there is no policy, or if it is wrong, with errors in \p
+/// Told.
+const PolicyRecord *StockPolicy::record(Messages &Told) const {
   return Spec.empty() ? nullptr : policyOf(Spec, Told);
 }
 
-/// The recipe of the options; null as in record().
-const PolicyRecipe *recipe(Messages &Told) {
+/// Returns null as record() does.
+const PolicyRecipe *StockPolicy::recipe(Messages &Told) const {
   const PolicyRecord *P = record(Told);
   std::string Wrong;
-  const PolicyRecipe *R = P ? P->recipe(policySpec(), Wrong) : nullptr;
+  const PolicyRecipe *R = P ? P->recipe(Spec, Wrong) : nullptr;
   if (!Wrong.empty())
     Told.push_back({"error", Wrong});
   return R;
 }
 
-const PolicyRecipe *recipe() {
-  Messages Ignored; // checkPolicy() reports them
+const PolicyRecipe *StockPolicy::recipe() const {
+  Messages Ignored; // check() reports them
   return recipe(Ignored);
 }
 
-} // namespace
-
-Error checkPolicy() {
+Error StockPolicy::check() const {
   Messages Told;
   const PolicyRecipe *R = recipe(Told);
   for (const Message &M : Told)
@@ -46,28 +39,26 @@ Error checkPolicy() {
       return createStringError(M.Text);
   for (const Message &M : Told)
     WithColor::warning() << M.Text << "\n";
-  for (const std::string &Each : R ? R->Options : std::vector<std::string>())
+  if (!R)
+    return Error::success();
+  for (const std::string &Each : R->Options)
     if (!setUnlessGiven(Each))
-      return createStringError(record(Told)->who() +
-                               ": expected an option of LLVM's, got '" + Each +
-                               "'; make the policy for this LLVM");
+      return createStringError(who() + ": expected an option of LLVM's, got '" +
+                               Each + "'; make the policy for this LLVM");
   return Error::success();
 }
 
-void preparePolicy() { consumeError(checkPolicy()); }
-
-std::string policyRunner(StringRef Point) {
+std::string StockPolicy::runner(StringRef Point) const {
   const PolicyRecipe *R = recipe();
   if (!R)
     return "";
   const auto Found = R->Runners.find(Point.str());
   if (Found == R->Runners.end())
     return "";
-  const std::string Spec = policySpec();
   return namesPolicy(Spec) ? Spec : Found->second; // a folder is no runner
 }
 
-std::vector<std::string> policyPoints() {
+std::vector<std::string> StockPolicy::points() const {
   std::vector<std::string> Points;
   if (const PolicyRecipe *R = recipe())
     for (const auto &[Point, Runner] : R->Runners)
@@ -75,18 +66,18 @@ std::vector<std::string> policyPoints() {
   return Points;
 }
 
-std::string policyPipeline() {
+std::string StockPolicy::pipeline() const {
   const PolicyRecipe *R = recipe();
   return R ? R->Pipeline : "";
 }
 
-std::string policyName() {
+std::string StockPolicy::who() const {
   Messages Ignored;
   const PolicyRecord *P = record(Ignored);
   return P ? P->who() : "";
 }
 
-std::string policyRefusal(const Module &M) {
+std::string StockPolicy::refusal(const Module &M) const {
   Messages Ignored;
   const PolicyRecord *P = record(Ignored);
   return P ? P->refusal(M.getTargetTriple().str()) : "";
