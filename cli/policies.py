@@ -52,7 +52,7 @@ def make_parser() -> Parser:
     """The parser of the command line."""
     parser = Parser(
         "passpilot policies",
-        description="List policies: their folders, what they are made for, and the start of their model cards.",
+        description="List policies: their folders, what they are for, and the start of their model cards.",
         epilog=EPILOG,
     )
     parser.add_argument("policies", nargs="*", metavar="POLICY", help="@NAME, or a policy's folder")
@@ -83,7 +83,8 @@ def lines_of(bundle: PolicyBundle) -> Iterator[str]:
     refused = "" if bundle.llvm == MAJOR else f", which is not this LLVM {MAJOR}"
     yield f"{name}: {bundle.description}"
     yield f"  folder: {bundle.folder}"
-    yield f"  for -{bundle.level}, {' and '.join(bundle.targets) or 'any target'}, LLVM {bundle.llvm}{refused}"
+    targets = " and ".join(bundle.targets) or "any target"
+    yield f"  for -{bundle.level}, {targets}, LLVM {bundle.llvm}{refused}"
     size = sum(map(os.path.getsize, bundle.models))
     count = len(bundle.recipes)
     models = f"{size / 1024:.0f} KiB of models"

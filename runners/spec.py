@@ -12,8 +12,8 @@ hold '&'. Each scheme declares its keys; any other key is an error.
 A built-in scheme's module is imported when the scheme is used. Other schemes come from `@runner_scheme` or
 from the entry-point group `passpilot.runners`, which is searched only for schemes that are not built in.
 
-`@NAME` stands for the runner that the policy NAME has for the decision point (`passpilot.runners.policy`). Its
-key `recipe=N` chooses the N-th of the policy's recipes.
+`@NAME` stands for the runner that the policy NAME has for the decision point (`passpilot.runners.policy`).
+Its key `recipe=N` chooses the N-th of the policy's recipes.
 """
 
 from __future__ import annotations

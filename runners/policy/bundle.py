@@ -23,8 +23,8 @@
     [recipes.points.inline]                 # in place of the policy's own for this point
     runner = "default"
 
-All keys but `name`, `description`, `llvm`, `level` and `license` may be left out; without recipes there is one
-that has neither a pipeline nor options. `runner` is `default` or `const:N`.
+All keys but `name`, `description`, `llvm`, `level` and `license` may be left out; without recipes there is
+one that has neither a pipeline nor options. `runner` is `default` or `const:N`.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def read_bundle(folder: str, spec: str) -> PolicyBundle:
     reader = _BundleReader(folder, who)
     table = reader.table()
     name = reader.text(table, "name")
-    if not _NAME.fullmatch(name) or name != spec.removeprefix("@") and spec.startswith("@"):
+    if not _NAME.fullmatch(name) or (name != spec.removeprefix("@") and spec.startswith("@")):
         expected = f"the name {spec[1:]}" if spec.startswith("@") else "a name of a-z, 0-9 and '-'"
         raise reader.wrong(f"{expected} in {FILE}", repr(name))
     llvm = table["llvm"]

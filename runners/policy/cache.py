@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The user's cache of compiled models and of records of policies; many processes use it at once.
 
-It is the folder `passpilot/policies` in XDG_CACHE_HOME or `~/.cache`. If that cannot be written, it is a folder
-for the same user among the temporary files. plugin/native/runtime/policy_record.cpp searches the same places.
+It is the folder `passpilot/policies` in XDG_CACHE_HOME or `~/.cache`. If that cannot be written, it is a
+folder for the same user among the temporary files. plugin/native/runtime/policy_record.cpp searches the same
+places.
 """
 
 from __future__ import annotations
@@ -25,23 +26,27 @@ PATIENCE: Final = 120.0
 """Seconds to wait for another process that compiles the same model."""
 
 
-def folders() -> Iterator[str]:
-    """The folders that may hold the cache, in the order of preference; the second is made on the way."""
+def folders(*, made: bool) -> Iterator[str]:
+    """The folders that may hold the cache, in the order of preference.
+
+    `made`: make the user's own folder among the temporary files if the caller comes to it.
+    """
     home = os.environ.get("XDG_CACHE_HOME", "")
     home = home if os.path.isabs(home) else os.path.expanduser("~/.cache")
     if os.path.isabs(home):
         yield os.path.join(home, "passpilot", "policies")
-    if own := _own_temporary():
+    if own := _own_temporary(made):
         yield os.path.join(own, "policies")
 
 
-def _own_temporary() -> str:
-    """The user's own folder among the temporary files; empty if there can be none."""
+def _own_temporary(made: bool) -> str:
+    """The user's own folder among the temporary files; empty if there is none."""
     above = os.environ.get("TMPDIR", "")
     folder = os.path.join(above if os.path.isabs(above) else "/tmp", f"passpilot-{os.geteuid()}")
     try:
         with contextlib.suppress(FileExistsError):
-            os.mkdir(folder, 0o700)
+            if made:
+                os.mkdir(folder, 0o700)
         status = os.lstat(folder)
     except OSError:
         return ""
@@ -51,7 +56,7 @@ def _own_temporary() -> str:
 
 def find(name: str) -> str:
     """The path of a file of the cache; empty if there is none."""
-    for folder in folders():
+    for folder in folders(made=False):
         if os.path.isfile(path := os.path.join(folder, name)):
             return path
     return ""
@@ -63,7 +68,7 @@ def keep(name: str, data: bytes, who: str) -> str:
     It appears whole or not at all. If it is among the temporary files, that is a warning.
     """
     refused = ""
-    for folder in folders():
+    for folder in folders(made=True):
         path = os.path.join(folder, name)
         try:
             os.makedirs(folder, exist_ok=True)
@@ -81,7 +86,7 @@ def keep(name: str, data: bytes, who: str) -> str:
 def locked(name: str) -> Iterator[None]:
     """Let one process at a time run the block for a file; none waits longer than `PATIENCE`."""
     with contextlib.ExitStack() as stack:
-        for folder in folders():
+        for folder in folders(made=True):
             with contextlib.suppress(OSError):
                 os.makedirs(folder, exist_ok=True)
                 lock = stack.enter_context(open(os.path.join(folder, f"{name}.lock"), "ab"))

@@ -66,7 +66,9 @@ def prepare_policy(spec: str) -> str:
                 _check_features(bundle, point, row)
                 specs[point, row] = runner_of(bundle, point, row)
     files = [os.path.join(bundle.folder, FILE), *bundle.models, *_places(bundle)]
-    files += [text.partition("?")[0].removeprefix("aot:") for text in specs.values() if text.startswith("aot:")]
+    files += [
+        text.partition("?")[0].removeprefix("aot:") for text in specs.values() if text.startswith("aot:")
+    ]
     text = "".join(f"{line}\n" for line in (HEAD, *_sources(bundle, files), *_lines(bundle, specs)))
     for place in _core.PolicyRecord.places(spec, plugin_folder())[:1]:
         cache.keep(os.path.basename(place), text.encode("utf-8", "surrogateescape"), bundle.who)

@@ -12,7 +12,13 @@ from tests.docs.page import DOCS, run_page
 
 @pytest.mark.parametrize(
     ("page", "outputs"),
-    [("tutorial-llvm.md", 6), ("tutorial-mlir.md", 5), ("recipes.md", 10), ("vectorization.md", 4), ("policies.md", 1)],
+    [
+        ("tutorial-llvm.md", 6),
+        ("tutorial-mlir.md", 5),
+        ("recipes.md", 10),
+        ("vectorization.md", 4),
+        ("policies.md", 1),
+    ],
 )
 def test_a_page_prints_what_it_says(page: str, outputs: int, tmp_path: Path) -> None:
     assert run_page(DOCS / page, tmp_path) == outputs

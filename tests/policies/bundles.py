@@ -29,7 +29,9 @@ extern int limit;
 void out(int, int, int);
 int {name}(int a, int b) {{
   int s = small(a);
-  if (a < limit) {{ out(a, 17, 2); out(5, 23, 3); out(6, 99, 4); out(3, 8, 7); out(11, 12, 13); s += small(b); }}
+  if (a < limit) {{
+    out(a, 17, 2); out(5, 23, 3); out(6, 99, 4); out(3, 8, 7); out(11, 12, 13); s += small(b);
+  }}
   for (int i = 0; i < b; ++i) s += table[i & 63] * {factor};
   return s;
 }}
@@ -43,7 +45,7 @@ SOURCE: Final = stock.MANY_CALLS + "".join(
 
 
 def fit(folder: Path) -> Path:
-    """Fit a tree on the decisions of a program: yes to what costs less than `LIMIT`; the path of the model."""
+    """Fit a tree on logged decisions: yes to what costs less than `LIMIT`; the path of the model."""
     from skl2onnx import to_onnx
     from sklearn.tree import DecisionTreeClassifier
 

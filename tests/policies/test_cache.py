@@ -30,7 +30,7 @@ def names(folder: Path) -> list[str]:
 
 
 def test_two_processes_at_once(cache: Path, here: Path) -> None:
-    command = [PASSPILOT, "cc", "--policy=@tiny", "-Oz", "-c", "calls.c", "-o"]
+    command = [str(PASSPILOT), "cc", "--policy=@tiny", "-Oz", "-c", "calls.c", "-o"]
     pair = [subprocess.Popen([*command, f"{each}.o"], cwd=here, stderr=subprocess.PIPE) for each in "ab"]
     for process in pair:
         _, err = process.communicate(timeout=60)
@@ -107,7 +107,10 @@ def test_without_the_packages_that_compile(cache: Path, here: Path) -> None:
     command = ("opt", OZ, "--policy=@tiny", "-S", "calls.bc", "-o", "-")
     without = run(sys.executable, "-c", WITHOUT, "llvmlite", *command, cwd=here)
     assert without.code == 0
-    assert "inline.onnx runs in onnxruntime, which takes longer to load, because of: no llvmlite; " in without.err
+    assert (
+        "inline.onnx runs in onnxruntime, which takes longer to load, because of: no llvmlite; "
+        in without.err
+    )
     assert not list(cache.glob("*.so"))
     shutil.rmtree(cache)
     assert text_of(passpilot(*command, cwd=here)) == without.out

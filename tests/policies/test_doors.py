@@ -18,6 +18,8 @@ from tests.policies.bundles import PIPELINE
 
 OZ: Final = "-passes=default<Oz>"
 
+pytestmark = pytest.mark.usefixtures("tiny")
+
 
 def tool(name: str, *arguments: str | Path, cwd: Path, **variables: str) -> Done:
     """A stock tool with the plugin."""
@@ -52,12 +54,14 @@ def test_its_parts_are_those_of_the_single_options(tiny: Path, here: Path) -> No
     assert whole == text_of(passpilot("opt", OZ, *parts, "-S", "calls.bc", "-o", "-", cwd=here))
     alone = text_of(passpilot("opt", OZ, parts[0], "-S", "calls.bc", "-o", "-", cwd=here))
     model = text_of(
-        passpilot("opt", OZ, f"--inline=onnx:{tiny}/inline.onnx?as=logits", "-S", "calls.bc", "-o", "-", cwd=here)
+        passpilot(
+            "opt", OZ, f"--inline=onnx:{tiny}/inline.onnx?as=logits", "-S", "calls.bc", "-o", "-", cwd=here
+        )
     )
     assert alone == model != whole
 
 
-def test_objects_are_the_same(tiny: Path, here: Path) -> None:
+def test_objects_are_the_same(here: Path) -> None:
     text_of(passpilot("opt", OZ, "--policy=@tiny", "calls.bc", "-o", "ours.bc", cwd=here))
     flags = ("-filetype=obj", "-O2", "-relocation-model=pic", "ours.bc", "-o")
     text_of(passpilot("llc", "--policy=@tiny", *flags, "ours.o", cwd=here))
@@ -76,7 +80,7 @@ def test_objects_are_the_same(tiny: Path, here: Path) -> None:
     assert code_bytes(made.pop()) == code_bytes((here / "ours.o").read_bytes())
 
 
-def test_the_linker_compiles_with_it(tiny: Path, here: Path) -> None:
+def test_the_linker_compiles_with_it(here: Path) -> None:
     sizes = {}
     for policy in ("", "--policy=@tiny"):
         words = (policy,) if policy else ("-fuse-ld=lld",)
@@ -86,7 +90,7 @@ def test_the_linker_compiles_with_it(tiny: Path, here: Path) -> None:
     assert sizes[""] != sizes["--policy=@tiny"]
 
 
-def test_a_runner_of_its_own_wins(tiny: Path, here: Path) -> None:
+def test_a_runner_of_its_own_wins(here: Path) -> None:
     none = ("--inline=const:0", f"--at=optimizer-last={PIPELINE}")
     ours = text_of(passpilot("opt", OZ, *none, "-S", "calls.bc", "-o", "-", cwd=here))
     both = ("--policy=@tiny", "--inline=const:0")
@@ -95,7 +99,7 @@ def test_a_runner_of_its_own_wins(tiny: Path, here: Path) -> None:
     assert ours == text_of(tool("opt", OZ, *stock, "-S", "calls.bc", "-o", "-", cwd=here))
 
 
-def test_a_recipe_is_chosen(tiny: Path, here: Path) -> None:
+def test_a_recipe_is_chosen(here: Path) -> None:
     third = [
         text_of(passpilot("opt", OZ, "--policy=@tiny?recipe=3", "-S", "calls.bc", "-o", "-", cwd=here)),
         text_of(tool("opt", OZ, "-passpilot-policy=@tiny?recipe=3", "-S", "calls.bc", "-o", "-", cwd=here)),
@@ -104,7 +108,7 @@ def test_a_recipe_is_chosen(tiny: Path, here: Path) -> None:
     assert len(set(third)) == 1
 
 
-def test_in_python(tiny: Path, here: Path) -> None:
+def test_in_python(here: Path) -> None:
     script = (
         "import passpilot, sys\n"
         "m = passpilot.Module.read('calls.bc')\n"
@@ -118,7 +122,7 @@ def test_in_python(tiny: Path, here: Path) -> None:
     assert done.out == text_of(passpilot("opt", OZ, "--policy=@tiny", "-S", "calls.bc", "-o", "-", cwd=here))
 
 
-def test_the_second_process_needs_no_python(tiny: Path, here: Path) -> None:
+def test_the_second_process_needs_no_python(here: Path) -> None:
     """The record is enough: with a Python that cannot start, the plugin still finds the policy."""
     text_of(passpilot("cc", "--policy=@tiny", "-Oz", "-c", "calls.c", "-o", "first.o", cwd=here))
     command = ("-Oz", "-c", "calls.c", "-o", "second.o")
@@ -126,7 +130,7 @@ def test_the_second_process_needs_no_python(tiny: Path, here: Path) -> None:
     assert (here / "second.o").read_bytes() == (here / "first.o").read_bytes()
 
 
-def test_stats_name_the_policy(tiny: Path, here: Path) -> None:
+def test_stats_name_the_policy(here: Path) -> None:
     done = passpilot("cc", "--policy=@tiny", "--stats", "-Oz", "-c", "calls.c", cwd=here)
     assert done.code == 0
     assert "inline advisor @tiny on calls.c:" in done.err
@@ -134,7 +138,7 @@ def test_stats_name_the_policy(tiny: Path, here: Path) -> None:
     assert "inline advisor @tiny:" in done.err
 
 
-def test_unoptimized_code_is_clangs(tiny: Path, here: Path) -> None:
+def test_unoptimized_code_is_clangs(here: Path) -> None:
     text_of(passpilot("cc", "--policy=@tiny", "-O0", "-c", "calls.c", "-o", "ours.o", cwd=here))
     subprocess.run(["clang-22", "-O0", "-c", "calls.c", "-o", "theirs.o"], cwd=here, check=True)
     assert (here / "ours.o").read_bytes() == (here / "theirs.o").read_bytes()

@@ -5,9 +5,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from passpilot.training.rewards import code_bytes
 from tests.command import passpilot
 from tests.policies.test_doors import text_of
+
+pytestmark = pytest.mark.usefixtures("tiny")
 
 
 def size_of(policy: str, here: Path) -> int:
@@ -35,10 +39,9 @@ def test_the_object_is_the_recipes(tiny: Path, here: Path) -> None:
     assert (here / "out.o").read_bytes() == min(objects, key=code_bytes)
 
 
-def test_an_error_is_clangs_own(tiny: Path, here: Path) -> None:
+def test_an_error_is_clangs_own(here: Path) -> None:
     (here / "calls.c").write_text("int f(void) { return x; }\n")
     done = passpilot("cc", "--policy=@tiny?tries=3", "-Oz", "-c", "calls.c", "-o", "out.o", cwd=here)
     assert done.code == 1
     assert done.err.count("error: ") == 1
     assert not (here / "out.o").exists()
-    assert tiny.is_dir()
