@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot cc` with --best-of=N, or with tries of a policy: compiles in several ways, keeps the smallest."""
+"""`passpilot cc` with --best-of=N, or with tries of a policy: compiles several times, keeps the smallest."""
 
 from __future__ import annotations
 

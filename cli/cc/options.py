@@ -209,7 +209,7 @@ class Options:
 
     @property
     def tries(self) -> int:
-        """How many of the policy's recipes are compiled; the smallest object stays. 0: a plain compilation."""
+        """How many of the policy's recipes are compiled; the smallest object stays. 0 for a plain one."""
         parts = self.value("policy").partition("?")[2].split("&")
         return max((int(part[6:]) for part in parts if part.startswith("tries=")), default=0)
 
