@@ -65,7 +65,7 @@ class OptionRow:
         self.help: Final = help_
         self.doors: Final = doors
         self.kind: Final[Kind] = kind
-        """The kind of value; `seconds` are more than 0, a `count` is an integer, a `policy` a name or path."""
+        """The kind of value; `seconds` are more than 0, a `count` is an integer, a `policy` @NAME or path."""
         self.several: Final = several
         """Whether all given values count, not only the last one."""
         self.wording: Final[Mapping[Door, tuple[str, str]]] = wording or {}
