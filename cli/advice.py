@@ -11,6 +11,7 @@ from passpilot.plugin.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from passpilot.passes.policy import ChosenPolicy
     from passpilot.plugin.asking import AdvisorLike
 
 POINTS_OF: Final[Mapping[str, tuple[str, ...]]] = {
@@ -33,6 +34,10 @@ class Advice(NamedTuple):
     keywords: Mapping[str, object]
     """The given keywords of advisors: on_error, timeout and limits."""
     stats: bool
+    policy: str = ""
+    """The policy that decides where no flag names a runner; empty if there is none."""
+    decided: tuple[str, ...] = ()
+    """The points that a decision file decides, not the policy."""
 
     @classmethod
     def of(cls, command: str, values: Mapping[str, Any]) -> Advice:
@@ -47,6 +52,8 @@ class Advice(NamedTuple):
             values["log"],
             {name: values[name] for name in names if values[name] is not None},
             values["stats"],
+            values.get("policy") or "",
+            ("inline",) if values.get("decisions") else (),
         )
 
 
@@ -148,7 +155,23 @@ def runner_specs(advice: Advice) -> dict[str, str]:
     for point in asked:
         if (count := [each for each, _ in wanted].count(point)) > 1:
             raise UsageError(f"{command}: expected one runner for the point {point}, got {count}")
+    if chosen := chosen_policy(advice):
+        rest = chosen.runners.items()
+        asked = {**{point: runner for point, runner in rest if point not in advice.decided}, **asked}
     return {point: asked[point] for point in (*points, *asked) if point in asked}
+
+
+def chosen_policy(advice: Advice) -> ChosenPolicy | None:
+    """The policy that the flags name, if they name one.
+
+    Raises:
+        Error: there is no such policy or recipe, or it is for another LLVM.
+    """
+    if not advice.policy:
+        return None
+    from passpilot.passes.policy import ChosenPolicy
+
+    return ChosenPolicy.find(advice.policy, "emit" if advice.command == "llc" else "optimize")
 
 
 def _reached_point(command: str, name: str, *, searched: bool = False) -> str | None:

@@ -7,12 +7,14 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Final
 
+from passpilot.cli.cc.best_of import POLICY, variants_of
 from passpilot.cli.cc.options import Options
 from passpilot.cli.cc.variants import VARIANTS
 from passpilot.cli.options_table import TABLE
 from passpilot.features.catalogue import HOOKED
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.failures import for_terminal
+from passpilot.runners.policy.installed import find_bundle
 from passpilot.training.evaluation.competitors import Competitor, CompileWay, baseline
 from passpilot.training.evaluation.markdown import HEADS, decision_text, mean_texts
 
@@ -50,12 +52,12 @@ def competitor(text: str) -> Competitor:
         return Competitor(text, "policy", lambda _: best)
     flags = [flag for word in words for flag in _flags(word)]
     if PROGRAM not in text:
-        made = [_way(flags, ways[0])]
+        made = _ways(flags, ways[0])
         return Competitor(text, "policy", lambda _: made, _points(flags))
     return Competitor(
         text,
         "policy",
-        lambda program: [_way([flag.replace(PROGRAM, program) for flag in flags], ways[0])],
+        lambda program: _ways([flag.replace(PROGRAM, program) for flag in flags], ways[0]),
         _points(flags),
     )
 
@@ -64,6 +66,8 @@ def _flags(word: str) -> Iterator[str]:
     """The options of `passpilot cc` for a word of a policy."""
     if word.startswith("-"):
         yield word
+    elif word.startswith("@"):
+        yield f"--policy={word}"
     elif word.startswith("decisions:"):
         yield f"--decisions={word.removeprefix('decisions:')}"
     elif found := _POINT.fullmatch(word):
@@ -81,16 +85,21 @@ def _points(flags: Sequence[str]) -> tuple[str, ...]:
             found.append(name)
         elif name == "decisions":
             found.append("inline")
+        elif name == "policy":
+            found += [point for point in find_bundle(value).points if point in HOOKED]
         elif name == "advise":
             found.append(value.partition("=")[0])
     return tuple(dict.fromkeys(found))
 
 
-def _way(flags: Sequence[str], base: CompileWay) -> CompileWay:
+def _ways(flags: Sequence[str], base: CompileWay) -> list[CompileWay]:
+    """The way that options of `passpilot cc` stand for; several for a policy with tries."""
     options = Options("eval", flags)
     if options.rest:
         raise UsageError(f"eval: --policy: expected options of passpilot cc, got {options.rest[0]!r}")
-    return CompileWay(base.level, base.flags, options.environment(), plugin=True)
+    told = options.environment()
+    made = [{**told, POLICY: each.policy} for each in variants_of(options) if each.policy] or [told]
+    return [CompileWay(base.level, base.flags, each, plugin=True) for each in made]
 
 
 def _best_of(words: Sequence[str], base: CompileWay) -> list[CompileWay]:

@@ -10,7 +10,14 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from passpilot.cli.advice import Advice, close_advisors, log_paths, make_advisors, runner_specs
+from passpilot.cli.advice import (
+    Advice,
+    chosen_policy,
+    close_advisors,
+    log_paths,
+    make_advisors,
+    runner_specs,
+)
 from passpilot.cli.llvm_options import check_text, set_llvm_options, split_options
 from passpilot.cli.module_options import ModuleOptions, RemarkOptions
 from passpilot.cli.options_table import RUNNERS
@@ -203,6 +210,10 @@ def _run(options: LlcOptions, llvm: list[str]) -> int:
     )
     if options.decisions and _core.outlines(options.decisions, module.source_file):
         llvm = [*llvm, *(() if any("machine-outliner" in each for each in llvm) else (OUTLINE_ALWAYS,))]
+        set_llvm_options("llc", llvm)
+    if policy := chosen_policy(options.advice):
+        policy.check_target(options.module.mtriple or module.triple)
+        llvm = [*llvm, *policy.flags(llvm)]
         set_llvm_options("llc", llvm)
     options = options._replace(output=options.output or _default_output(options, module))
     _check(options)

@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "compare": ("passpilot.cli.compare:main", "compile modules with several runners and compare the results"),
     "log": ("passpilot.cli.log:main", "show decision logs, or compare two"),
     "report": ("passpilot.cli.report:main", "make an HTML page of logs and results"),
+    "policies": ("passpilot.cli.policies:main", "list the installed policies"),
     "features": ("passpilot.cli.features:main", "list what a model can see"),
     "plugin-path": ("passpilot.cli.plugin_path:main", "print the path of the plugin for stock compilers"),
     "doctor": ("passpilot.cli.doctor:main", "show which compilers are used, and test what they can do"),

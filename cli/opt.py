@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from passpilot.cli.advice import Advice, close_advisors, load_files, make_advisors
+from passpilot.cli.advice import Advice, chosen_policy, close_advisors, load_files, make_advisors
 from passpilot.cli.llvm_options import check_text, set_llvm_options, split_options
 from passpilot.cli.module_options import ModuleOptions, RemarkOptions
 from passpilot.cli.options_table import RUNNERS
@@ -126,7 +126,8 @@ def _run(options: OptOptions, llvm: list[str]) -> int:
     load_files(options.advice)
     output = None if options.disable_output else options.output or "-"
     check_outputs(options.advice, ("-o", output), remarks=options.remarks.pass_remarks_output)
-    set_llvm_options("opt", llvm)
+    policy = chosen_policy(options.advice)
+    set_llvm_options("opt", [*llvm, *(policy.flags(llvm) if policy else ())])
     advisors = make_advisors(options.advice)
     try:
         _compile(options, pipeline, at, advisors)
@@ -195,6 +196,7 @@ def _compile(
             ),
             remarks=options.remarks.remarks(),
             decisions=options.decisions or "",
+            policy=options.advice.policy,
         )
     close_advisors(advisors)  # an error here must come before anything is written
     _write(options, module)

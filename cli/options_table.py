@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Final, Literal
 
     Door = Literal["opt", "llc", "mlir-opt", "attach", "compare", "cc", "plugin", "mlir-plugin"]
-    Kind = Literal["text", "file", "choice", "seconds", "number", "count", "flag"]
+    Kind = Literal["text", "file", "policy", "choice", "seconds", "number", "count", "flag"]
 
 DOORS: Final[tuple[Door, ...]] = (
     "opt",
@@ -65,7 +65,7 @@ class OptionRow:
         self.help: Final = help_
         self.doors: Final = doors
         self.kind: Final[Kind] = kind
-        """The kind of value; `seconds` are more than 0, a `count` is an integer."""
+        """The kind of value; `seconds` are more than 0, a `count` is an integer, a `policy` @NAME or path."""
         self.several: Final = several
         """Whether all given values count, not only the last one."""
         self.wording: Final[Mapping[Door, tuple[str, str]]] = wording or {}
@@ -164,6 +164,14 @@ TABLE: Final = (
         ("opt", "llc", "cc", "plugin"),
         "file",
         wording={"llc": ("FILE", "outline if the decisions that `passpilot tune` has found say so")},
+    ),
+    OptionRow(
+        "policy",
+        "@NAME",
+        "compile with a policy: its models, its pipeline and its options of LLVM's",
+        ("opt", "llc", "cc", "plugin"),
+        "policy",
+        wording={"llc": ("@NAME", "generate code with a policy: its models and its options of LLVM's")},
     ),
     OptionRow(
         "best-of",

@@ -244,6 +244,16 @@ class Advisor(ABC):
         lines.append(f"{self.stats.microseconds_per_decision:10.2f} microseconds per decision")
         return "\n".join([f"{self._who} {self.name}:", *lines])
 
+    def check_target(self, triple: str) -> None:
+        """Make sure that the runner is for modules of a target; used by `optimize` and `emit`.
+
+        Raises:
+            RunnerSpecError: its policy is not.
+        """
+        policy = self.runner.named_by
+        if policy is not None and (told := policy.refusal(triple)):
+            raise RunnerSpecError(told)
+
     def start(self) -> _core.Advisor | None:
         """Get ready for one compilation; used by `optimize` and `emit`.
 

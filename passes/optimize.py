@@ -44,6 +44,7 @@ def optimize(
     options: PipelineOptions = PLAIN,
     remarks: Remarks = NO_REMARKS,
     decisions: str = "",
+    policy: str = "",
     isolated: bool = False,
     deadline: float | None = None,
 ) -> None:
@@ -66,6 +67,8 @@ def optimize(
         remarks: the file for the remarks of LLVM's passes.
         decisions: the path of a decision file of ``passpilot tune``. It decides about inlining if no advisor
             does, adds its pipeline behind the level's own, and marks functions for the machine outliner.
+        policy: a policy, as ``@oz``. It decides where no advisor and no decision file does, and adds its
+            pipeline behind the level's own unless `at` has one there.
         isolated: compile in a child process, so that a fatal error of LLVM is an exception here. The child is
             a copy of this process: it has your passes and policies, but what they change in memory is lost
             with it. After an error the module is unchanged; after success, handles of its values are stale.
@@ -79,19 +82,43 @@ def optimize(
     """
     checked_module("optimize", module)
     text = utf8("optimize: pipeline", _pipeline_text(pipeline))
-    for point, each in at.items():
-        utf8(f"optimize: pipeline at {point!r}", each)
-    passes = bind(text, at)
-    wanted = _core.PipelineOptions()
+    wanted = _wanted(options, at)
     wanted.cpu, wanted.features, wanted.verify = mcpu, mattr, verify
-    wanted.aa_pipeline, wanted.debug_pass_manager = options.aa_pipeline, options.debug_pass_manager
-    wanted.verify_each, wanted.pass_plugins = options.verify_each, list(options.pass_plugins)
-    wanted.remarks, wanted.at = remarks.core, list(at.items())
-    wanted.decisions = utf8("optimize: decisions", decisions)
+    wanted.remarks, wanted.decisions = remarks.core, utf8("optimize: decisions", decisions)
+    runners = _take_policy(policy, module, wanted)
+    passes = bind(text, at, wanted.behind)
     limit = deadline_of("optimize", isolated, deadline)
-    _run(module, text, wanted, advisors, passes, limit)
+    _run(module, text, wanted, advisors, runners, passes, limit)
     if passes is not None and passes.idle:
         warn_user(passes.idle)
+
+
+def _wanted(options: PipelineOptions, at: Mapping[str, str]) -> _core.PipelineOptions:
+    """The core's options for the rarer flags, and for pipelines at extension points."""
+    for point, each in at.items():
+        utf8(f"optimize: pipeline at {point!r}", each)
+    wanted = _core.PipelineOptions()
+    wanted.aa_pipeline, wanted.debug_pass_manager = options.aa_pipeline, options.debug_pass_manager
+    wanted.verify_each, wanted.pass_plugins = options.verify_each, list(options.pass_plugins)
+    wanted.at = list(at.items())
+    return wanted
+
+
+def _take_policy(policy: str, module: Module, wanted: _core.PipelineOptions) -> Mapping[str, str]:
+    """The policy's runners by decision point; its pipeline comes into the core's options.
+
+    Raises:
+        Error: there is no such policy, or it is not for the module.
+    """
+    if not policy:
+        return {}
+    from passpilot.passes.policy import BEHIND, ChosenPolicy
+
+    chosen = ChosenPolicy.find(utf8("optimize: policy", policy), "optimize")
+    chosen.check_target(module.triple)
+    if not wanted.decisions and BEHIND not in dict(wanted.at):
+        wanted.behind = chosen.pipeline
+    return chosen.runners
 
 
 def _run(
@@ -99,6 +126,7 @@ def _run(
     text: str,
     wanted: _core.PipelineOptions,
     advisors: Advisors,
+    runners: Mapping[str, str],
     passes: _core.Passes | None,
     limit: float | None,
 ) -> None:
@@ -108,6 +136,8 @@ def _run(
         asked = [_advisor(each, stack) for each in listed(advisors)]
         if wanted.decisions and not any(each.point == "inline" for each in asked):
             asked.append(_advisor(f"decisions:{wanted.decisions}", stack))
+        points = {each.point for each in asked}
+        asked += [_made(point, runner, stack) for point, runner in runners.items() if point not in points]
         try:
             run_pipeline(module, text, wanted, asked, passes, check, limit)
         except InputError as error:
@@ -142,6 +172,12 @@ def _advisor(given: object, stack: ExitStack) -> AdvisorLike:
     if not (isinstance(given, (str, Runner)) or callable(given) or hasattr(given, "decide")):
         return cast("AdvisorLike", given)  # which is refused with the points of the others
     return stack.enter_context(InlineAdvisor(cast("RunnerLike", given)))
+
+
+def _made(point: str, runner: str, stack: ExitStack) -> AdvisorLike:
+    from passpilot.passes.advisor import make_advisor  # as above
+
+    return stack.enter_context(make_advisor(point, runner))
 
 
 def _nothing() -> None:

@@ -313,6 +313,12 @@ class PipelineOptions:
     @decisions.setter
     def decisions(self, arg: str, /) -> None: ...
 
+    @property
+    def behind(self) -> str: ...
+
+    @behind.setter
+    def behind(self, arg: str, /) -> None: ...
+
 class FileType(enum.Enum):
     ASM = 0
 
@@ -622,6 +628,40 @@ def outlines(path: str, source: str) -> bool:
     """
     Whether a decision file wants the machine outliner for the module that was made of `source`.
     """
+
+class PolicyRecipe:
+    @property
+    def runners(self) -> dict[str, str]: ...
+
+    @property
+    def pipeline(self) -> str: ...
+
+    @property
+    def options(self) -> list[str]: ...
+
+class PolicyRecord:
+    @staticmethod
+    def parse(text: bytes) -> PolicyRecord | None: ...
+
+    @staticmethod
+    def find(spec: str, plugin: str) -> PolicyRecord | None: ...
+
+    @staticmethod
+    def places(spec: str, plugin: str) -> list[str]: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def recipe_count(self) -> int: ...
+
+    def who(self) -> str: ...
+
+    def recipe(self, spec: str) -> PolicyRecipe: ...
+
+    def runner(self, spec: str, point: str) -> str: ...
+
+    def refusal(self, triple: str) -> str: ...
 
 class SourceLocation:
     """A place in the source, from debug information."""

@@ -124,6 +124,29 @@ def advised_llvm(
     return made
 
 
+@runtime_checkable
+class TargetedAdvisor(Protocol):
+    """An advisor whose runner may be made for some targets only, as all of ours."""
+
+    def check_target(self, triple: str) -> None:
+        """Make sure that the runner is for modules of a target.
+
+        Raises:
+            Error: it is not.
+        """
+
+
+def check_targets(advisors: object, triple: str) -> None:
+    """Make sure that the runners of all advisors are for modules of a target.
+
+    Raises:
+        Error: one is not.
+    """
+    for advisor in listed(advisors):
+        if isinstance(advisor, TargetedAdvisor) and not isinstance(advisor, type):
+            advisor.check_target(triple)
+
+
 def isolated_llvm(
     function: str,
     module: _core.Module,

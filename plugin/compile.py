@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from passpilot.plugin import _core
-from passpilot.plugin.asking import PreparingAdvisor, advised_llvm, as_advisors, isolated_llvm
+from passpilot.plugin.asking import (
+    PreparingAdvisor,
+    advised_llvm,
+    as_advisors,
+    check_targets,
+    isolated_llvm,
+)
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import OutputFile, check_output
 from passpilot.plugin.module import checked_module, utf8
@@ -108,6 +114,7 @@ def run_pipeline(
             warn_user(text)
 
     core = module._core
+    check_targets(advisors, module.triple)
     if deadline is None:
         compiled()
         return
@@ -227,6 +234,7 @@ def generate(
         Error: as `emit`.
     """
     core = module._core
+    check_targets(advisors, module.triple)
     preparing = {
         each.point: each for each in as_advisors("emit", advisors) if isinstance(each, PreparingAdvisor)
     }

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from passpilot.plugin import _core
+
     Tensor: TypeAlias = NDArray[np.integer | np.floating]
 
 __all__ = ["Choice", "Flag", "Host", "Number", "Point", "Runner", "TensorSpec", "allocate", "tensor_views"]
@@ -72,6 +74,9 @@ class Runner(ABC):
 
     host: Host | None = None
     """The compiler; None if it is another process."""
+
+    named_by: _core.PolicyRecord | None = None
+    """The policy that the runner belongs to, if it was named by one."""
 
     budgeted: ClassVar[bool] = True
     """Whether an advisor may override answers to keep a budget; a replayed log already keeps it."""

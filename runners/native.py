@@ -192,7 +192,7 @@ def onnx_runner(target: str, options: dict[str, str], point: Point, timeout: flo
         ModelError: the model or onnxruntime cannot be loaded.
         SpecMismatchError: the model's inputs or outputs do not fit the decision point.
     """
-    make = partial(_core.NativeRunner.onnx, target, _read(target), _library())
+    make = partial(_core.NativeRunner.onnx, target, _read(target), onnx_library())
     return _model_runner(f"onnx:{target}", options, point, make)
 
 
@@ -272,8 +272,12 @@ def _map(runner: str, options: dict[str, str], point: Point) -> list[tuple[str, 
     return maps
 
 
-def _library() -> str:
-    """The shared library in onnxruntime's wheel, found without importing the package."""
+def onnx_library() -> str:
+    """The shared library in onnxruntime's wheel, found without importing the package.
+
+    Raises:
+        ModelError: the package is not installed.
+    """
     from importlib.util import find_spec
 
     spec = find_spec("onnxruntime")

@@ -4,12 +4,16 @@
     scheme:target?key=value&key=value        python:policy.py:decide?features=callee_users,cost_estimate
     scheme:target                            random:7
     scheme                                   default
+    @policy?key=value                        @oz
 
 The target is taken literally and ends at the first '?'. Only values are percent-decoded, so that a value can
 hold '&'. Each scheme declares its keys; any other key is an error.
 
 A built-in scheme's module is imported when the scheme is used. Other schemes come from `@runner_scheme` or
 from the entry-point group `passpilot.runners`, which is searched only for schemes that are not built in.
+
+`@NAME` stands for the runner that the policy NAME has for the decision point (`passpilot.runners.policy`).
+Its key `recipe=N` chooses the N-th of the policy's recipes.
 """
 
 from __future__ import annotations
@@ -56,6 +60,7 @@ _OF_SUFFIX: Final = {".py": "python:{}", ".onnx": "onnx:{}", ".so": "aot:{}", ".
 
 _SECRET: Final = re.compile(r"(?<=[?&]token=)(?!@)[^&]+")
 _NAME: Final = re.compile(r"[a-z][a-z0-9+_-]*", re.ASCII)
+_POLICY: Final = re.compile(r"@[a-z][a-z0-9_-]*", re.ASCII)
 
 
 class Decider(Protocol):
@@ -95,6 +100,7 @@ class RunnerSpec:
     """A parsed runner spec; its `str` parses to the same spec."""
 
     scheme: str
+    """The scheme; for a policy ``@NAME``."""
     target: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
 
@@ -112,6 +118,8 @@ def parse_runner_spec(text: str) -> RunnerSpec:
     """
     head, _, query = text.partition("?")
     scheme, _, target = head.partition(":")
+    if _POLICY.fullmatch(head):
+        return RunnerSpec(head, "", _parse_options(text, query))
     if not _NAME.fullmatch(scheme):
         raise _refused(text, "scheme:target or scheme", f"{scheme!r} as the scheme{_meant(text, scheme)}")
     return RunnerSpec(scheme, target, _parse_options(text, query))
@@ -171,6 +179,8 @@ def make_runner(spec: RunnerLike, point: Point, *, timeout: float = 10.0) -> Run
 
 def _from_text(text: str, point: Point, timeout: float) -> Runner:
     spec = parse_runner_spec(text)
+    if spec.scheme.startswith("@"):
+        return _of_policy(text, point, timeout)
     scheme = find_scheme(spec.scheme)
     known = tuple(getattr(scheme.factory, "runner_keys", ()))
     if unknown := [key for key in spec.options if key not in known]:
@@ -182,6 +192,16 @@ def _from_text(text: str, point: Point, timeout: float) -> Runner:
     except BaseException:
         runner.close()
         raise
+    return runner
+
+
+def _of_policy(text: str, point: Point, timeout: float) -> Runner:
+    """The runner that a policy has for the point."""
+    from passpilot.runners.policy.prepare import policy_runner
+
+    spec, record = policy_runner(text, point)
+    runner = _from_text(spec, point, timeout)
+    runner.named_by = record
     return runner
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 STRUCTURE: Final = """\
-enum class Kind { runner, file, choice, seconds, number, folder, other };
+enum class Kind { runner, file, policy, choice, seconds, number, folder, other };
 struct OptionRow {
   const char *name, *variable;
   Kind kind;
@@ -28,6 +28,7 @@ struct OptionRow {
 
 KINDS: Final = {
     "file": "file",
+    "policy": "policy",
     "choice": "choice",
     "seconds": "seconds",
     "number": "number",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot cc --best-of=N`: compiles an object in several ways and keeps the smallest."""
+"""`passpilot cc` with --best-of=N, or with tries of a policy: compiles several times, keeps the smallest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from passpilot.cli.cc.variants import VARIANTS
+from passpilot.cli.cc.variants import VARIANTS, Variant
 from passpilot.cli.options_table import TABLE
 from passpilot.plugin.errors import InputError
 from passpilot.training.rewards import code_bytes
@@ -17,13 +17,36 @@ from passpilot.training.rewards import code_bytes
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-AT, LOG = (next(row.variable for row in TABLE if row.name == name) for name in ("at", "log"))
+    from passpilot.cli.cc.options import Options
+
+AT, LOG, POLICY = (
+    next(row.variable for row in TABLE if row.name == name) for name in ("at", "log", "policy")
+)
+
+
+def variants_of(options: Options) -> Sequence[Variant]:
+    """The ways to compile that the options ask for; none for a plain compilation.
+
+    Raises:
+        Error: there is no such policy.
+    """
+    if options.tries < 2:
+        return VARIANTS[: options.best_of] if options.best_of > 1 else ()
+    from passpilot.runners.policy.installed import find_bundle
+
+    policy = options.policy.partition("?")[0]
+    count = min(options.tries, len(find_bundle(policy).recipes))
+    return [Variant(policy=f"{policy}?recipe={number}") for number in range(1, count + 1)]
 
 
 def compile_best(
-    compiler: str, command: Sequence[str], environment: Mapping[str, str], output: str, count: int
+    compiler: str,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    output: str,
+    variants: Sequence[Variant],
 ) -> int:
-    """Compile in up to `count` ways; returns the exit code of the first, which alone may fail.
+    """Compile in all ways; returns the exit code of the first, which alone may fail.
 
     The first variant is the user's own command; the first of several smallest objects wins. All variants
     write `output`, so that dependency files name it; the best object waits beside it under another name.
@@ -34,8 +57,10 @@ def compile_best(
     kept = f"{output}.best-{os.getpid()}"
     best = -1
     try:
-        for number, variant in enumerate(VARIANTS[:count]):
+        for number, variant in enumerate(variants):
             chosen = dict(environment)
+            if variant.policy:
+                chosen[POLICY] = variant.policy
             if variant.pipeline:
                 chosen[AT] = ";".join(filter(None, (chosen.get(AT), f"optimizer-last={variant.pipeline}")))
             if number:
@@ -50,7 +75,7 @@ def compile_best(
         if best >= 0:
             os.replace(kept, output)
     except OSError as error:
-        raise InputError(f"--best-of: expected to keep the best {output}, got: {error.strerror}") from error
+        raise InputError(f"{output}: expected to keep the smallest object, got: {error.strerror}") from error
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(kept)

@@ -60,11 +60,13 @@ def _run(name: str, clang: str, argv: Sequence[str]) -> int:
         options.make_folder()
         environment["PASSPILOT_UNIT"] = _unit(arguments)
     compile_: Callable[[], int] | None = None
-    if options.best_of > 1 and command.object and not command.is_unoptimized:
-        from passpilot.cli.cc.best_of import compile_best
+    several = options.best_of > 1 or options.tries > 1
+    if several and command.object and not command.is_unoptimized:
+        from passpilot.cli.cc.best_of import compile_best, variants_of
 
         words = [clang, *(added or _loading(installed("libpasspilot.so"))), *arguments]
-        compile_ = partial(compile_best, compiler, words, environment, command.object, options.best_of)
+        ways = variants_of(options)
+        compile_ = partial(compile_best, compiler, words, environment, command.object, ways)
     if folder := options.value("record"):
         from passpilot.cli.cc.record import RecordedRun, run_clang, run_recorded
 

@@ -134,6 +134,8 @@ class Options:
             raise self._wrong(where, " or ".join(option.choices), text)
         elif name == "record":
             self._check_recording(where, text)
+        elif option.kind == "policy":
+            self._check_policy(where, text)
         elif name == "best-of" and not (text.isascii() and text.isdigit()):
             raise self._wrong(where, "a number of variants", text)
         elif name == "at" and "=" not in text:
@@ -151,6 +153,22 @@ class Options:
     def _check_file(self, where: str, path: str) -> None:
         if not os.path.isfile(path):
             raise InputError(f"{self._command}: {where}: expected a file, got {path!r}, which is none")
+
+    def _check_policy(self, where: str, text: str) -> None:
+        policy, _, query = text.partition("?")
+        name = policy[1:].replace("-", "a").replace("_", "a")
+        named = name.isascii() and name.isalnum() and name.islower() and name[:1].isalpha()
+        if policy[:1] == "@" and not named:
+            raise self._wrong(where, "a policy such as @oz, or a folder with policy.toml", text)
+        if policy[:1] != "@":
+            self._check_file(where, os.path.join(policy, "policy.toml"))
+        for part in query.split("&") if query else ():
+            key, _, value = part.partition("=")
+            if key not in ("tries", "recipe") or not (value.isascii() and value.isdigit() and int(value)):
+                raise self._wrong(where, "tries=N or recipe=N with N of 1 or more", part)
+        if self.tries and (self.best_of or "recipe=" in query):
+            other = "--best-of" if self.best_of else "recipe=N"
+            raise self._wrong(where, f"tries=N or {other}", "both")
 
     def _check_recording(self, where: str, path: str) -> None:
         if not os.path.isabs(path):  # the commands of a build run in many folders
@@ -182,13 +200,27 @@ class Options:
         """How many variants of an object are compiled; the smallest stays. 0 for a plain compilation."""
         return int(self.value("best-of") or 0)
 
+    @property
+    def policy(self) -> str:
+        """The policy without the number of tries; empty if there is none."""
+        policy, _, query = self.value("policy").partition("?")
+        kept = "&".join(part for part in query.split("&") if part and not part.startswith("tries="))
+        return f"{policy}?{kept}" if kept else policy
+
+    @property
+    def tries(self) -> int:
+        """How many of the policy's recipes are compiled; the smallest object stays. 0 for a plain one."""
+        parts = self.value("policy").partition("?")[2].split("&")
+        return max((int(part[6:]) for part in parts if part.startswith("tries=")), default=0)
+
     def asks(self, unoptimized: bool) -> bool:
         """Whether a compilation needs the plugin; with `default` and no log it does not."""
         if not {"load", "at", "advise"}.isdisjoint(self._given):
             return True
         points = [self.value(point) for point in HOOKED if point in self._given]
         logged = bool(points) and "log" in self._given
-        advised = logged or "decisions" in self._given or any(each != "default" for each in points)
+        whole = not {"decisions", "policy"}.isdisjoint(self._given)
+        advised = logged or whole or any(each != "default" for each in points)
         return advised and (self.stats or not unoptimized)
 
     def environment(self) -> dict[str, str]:
@@ -196,6 +228,8 @@ class Options:
         told: dict[str, str] = {}
         for name, texts in self._given.items():
             told[OPTIONS[name].variable] = ";".join(texts if OPTIONS[name].several else texts[-1:])
+        if self.policy:
+            told[OPTIONS["policy"].variable] = self.policy
         advise = OPTIONS["advise"].variable
         if advise in os.environ:
             told.setdefault(advise, "")

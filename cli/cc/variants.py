@@ -11,13 +11,15 @@ OUTLINE: Final = ("-mllvm", "-enable-machine-outliner=always")
 
 
 class Variant:
-    """One way to compile: clang's command with more flags, and a pipeline at its end."""
+    """One way to compile: clang's command with more flags, and a pipeline at its end or a policy's recipe."""
 
-    __slots__ = ("flags", "pipeline")
+    __slots__ = ("flags", "pipeline", "policy")
 
-    def __init__(self, pipeline: str = "", flags: tuple[str, ...] = ()) -> None:
+    def __init__(self, pipeline: str = "", flags: tuple[str, ...] = (), policy: str = "") -> None:
         self.pipeline: Final = pipeline
         self.flags: Final = flags
+        self.policy: Final = policy
+        """The policy in place of the user's, as ``@oz?recipe=2``; empty for the user's own."""
 
 
 VARIANTS: Final = (

@@ -27,12 +27,13 @@ _ELEMENT: Final = re.compile(r"[^,()]+")
 _UNKNOWN: Final = re.compile(r"unknown (?:\w+ )+'([^'<{]+)[^']*'")
 
 
-def bind(pipeline: str, at: Mapping[str, str]) -> _core.Passes | None:
+def bind(pipeline: str, at: Mapping[str, str], behind: str = "") -> _core.Passes | None:
     """The Python passes that the texts name, for the core; None if there are none.
 
     Args:
         pipeline: the pipeline text.
         at: pipeline texts by LLVM extension point.
+        behind: the text of a policy's pipeline behind the level's own.
 
     Raises:
         PipelineError: an option of a pass is wrong.
@@ -40,7 +41,7 @@ def bind(pipeline: str, at: Mapping[str, str]) -> _core.Passes | None:
         Error: a pass of another distribution cannot be used.
     """
     _check_points(at)
-    texts = {"-passes": pipeline, **{f"--at {point}": text for point, text in at.items()}}
+    texts = {"-passes": pipeline, **{f"--at {point}": text for point, text in at.items()}, "--policy": behind}
     runs = {}
     for who, text in texts.items():
         for match in _ELEMENT.finditer(text):

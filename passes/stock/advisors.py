@@ -66,6 +66,13 @@ def _drop(tell: Teller, address: int) -> None:  # noqa: ARG001
     del _STARTED[address]
 
 
+def _prepare(tell: Teller, policy: bytes) -> None:
+    from passpilot.runners.policy.prepare import prepare_policy  # few compilations need it
+
+    with told_warnings(tell):
+        tell("policy", prepare_policy(os.fsdecode(policy)))
+
+
 def connect(
     address: int,
     tell: Tell,
@@ -94,6 +101,7 @@ def connect(
         (_start, c_size_t, (TEXT, TEXT, TEXT, TEXT, c_double, c_double)),
         (_finish, None, (c_size_t, c_bool)),
         (_drop, None, (c_size_t,)),
+        (_prepare, None, (TEXT,)),
         *more,
     )
     fill(address, tell, functions)

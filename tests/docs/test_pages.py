@@ -20,6 +20,7 @@ from tests.docs.page import DOCS, run_page
         ("distribution.md", 3),
         ("outlining.md", 4),
         ("mlir-fusion.md", 2),
+        ("policies.md", 1),
     ],
 )
 def test_a_page_prints_what_it_says(page: str, outputs: int, tmp_path: Path) -> None:

@@ -46,7 +46,8 @@ void bindPipelineOptions(nb::module_ &M) {
       .def_rw("debug_pass_manager", &PipelineOptions::DebugPassManager)
       .def_rw("pass_plugins", &PipelineOptions::PassPlugins)
       .def_rw("at", &PipelineOptions::At)
-      .def_rw("decisions", &PipelineOptions::Decisions);
+      .def_rw("decisions", &PipelineOptions::Decisions)
+      .def_rw("behind", &PipelineOptions::Behind);
 }
 
 void bindEmitOptions(nb::module_ &M) {

@@ -32,6 +32,7 @@ NB_MODULE(_core, M) {
   bindModule(M);
   bindLLVM(M);
   bindRunner(M);
+  bindPolicy(M);
   bindCallSite(M);
   bindLiveRange(M);
   bindMlirContents(M);

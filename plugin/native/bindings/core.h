@@ -15,6 +15,7 @@ void bindPoint(nb::module_ &M);
 void bindPasses(nb::module_ &M);
 void bindModule(nb::module_ &M);
 void bindRunner(nb::module_ &M);
+void bindPolicy(nb::module_ &M);
 void bindCallSite(nb::module_ &M);
 void bindLiveRange(nb::module_ &M);
 void bindMlirContents(nb::module_ &M);

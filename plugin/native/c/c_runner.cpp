@@ -111,7 +111,7 @@ passpilot_runner::passpilot_runner(const char *S, const passpilot_point &P,
 std::shared_ptr<Runner> passpilot_runner::make() {
   std::string Error;
   std::shared_ptr<Runner> R = makeNativeRunner(
-      Spec, Point, {onnxLibrary(), processorFeatures()}, Error);
+      Spec, Point, {onnxLibrary(), processorFeatures(), pluginFolder()}, Error);
   if (!Error.empty())
     throw std::runtime_error(Error);
   if (R) {

@@ -76,6 +76,12 @@ public:
     for (const auto &[Point, Added] : O.At)
       if (Error E = Passes.at(PB, Point, Added))
         throwInput("--at " + Point, std::move(E));
+    if (!O.Behind.empty()) {
+      ModulePassManager Trial;
+      if (Error E = Passes.parse(PB, Trial, O.Behind))
+        throwInput("--policy", std::move(E));
+      registerPipelineBehind(PB, O.Behind);
+    }
     if (Text.empty())
       return;
     if (Error E = Passes.parse(PB, MPM, Text))

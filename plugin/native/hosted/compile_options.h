@@ -41,6 +41,7 @@ struct PipelineOptions {
   /// Pairs of extension point and pipeline text.
   std::vector<std::pair<std::string, std::string>> At;
   std::string Decisions; ///< path of a decision file; may be empty
+  std::string Behind;    ///< a pipeline behind the level's own; may be empty
 };
 
 /// llc's options beyond those that LLVM itself parses.

@@ -105,7 +105,8 @@ public:
           row.kind == Kind::runner && found != given_.end()) {
         points = true;
         advised |= found->second != "default";
-      } else if (row.kind == Kind::file && found != given_.end()) {
+      } else if ((row.kind == Kind::file || row.kind == Kind::policy) &&
+                 found != given_.end()) {
         advised = true;
       }
     return !unoptimized && (advised || (points && given_.count("log")));
@@ -145,6 +146,10 @@ private:
       return isSimpleRunner(text);
     case Kind::file:
       return isKind(text, S_IFREG);
+    case Kind::policy: // Python reads keys such as ?tries=2
+      return text.find('?') == string::npos &&
+             (text[0] == '@' ? isPolicyName(text)
+                             : isKind(text + "/policy.toml", S_IFREG));
     case Kind::choice: {
       string among = string("|") + row.choices + "|";
       return text.find('|') == string::npos &&
@@ -164,6 +169,12 @@ private:
       break;
     }
     return false;
+  }
+
+  static bool isPolicyName(const string &text) {
+    return text.size() > 1 && text[1] >= 'a' && text[1] <= 'z' &&
+           text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_",
+                                  1) == string::npos;
   }
 
   static bool isSimpleRunner(const string &text) {

@@ -6,20 +6,24 @@
 
 #include "llvm/IR/LLVMContext.h"
 
+#include <functional>
+
 using namespace llvm;
 
 namespace passpilot {
 
 namespace {
 
+/// Finds the decisions for a module; null if there are none.
+using FindUnit = std::function<const UnitDecisions *(const Module &)>;
+
 class DecidedPass : public PassInfoMixin<DecidedPass> {
 public:
-  DecidedPass(PassBuilder &PB, std::shared_ptr<const DecisionFile> File,
-              bool GeneratesCode)
-      : PB(&PB), File(std::move(File)), GeneratesCode(GeneratesCode) {}
+  DecidedPass(PassBuilder &PB, FindUnit Find, bool GeneratesCode)
+      : PB(&PB), Find(std::move(Find)), GeneratesCode(GeneratesCode) {}
 
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
-    const UnitDecisions *Unit = File->find(M.getSourceFileName());
+    const UnitDecisions *Unit = Find(M);
     if (!Unit)
       return PreservedAnalyses::all();
     for (const std::string &Name : Unit->NoOutline)
@@ -42,27 +46,41 @@ public:
 
 private:
   PassBuilder *PB;
-  std::shared_ptr<const DecisionFile> File;
+  FindUnit Find;
   bool GeneratesCode;
 };
+
+/// Lets the pipelines of \p PB end with what \p Find finds.
+void registerUnits(PassBuilder &PB, const FindUnit &Find, bool GeneratesCode) {
+  PB.registerOptimizerLastEPCallback(
+      [&PB, Find, GeneratesCode](ModulePassManager &PM, OptimizationLevel,
+                                 ThinOrFullLTOPhase Phase) {
+        // The linker optimizes what is compiled for it, and decides then.
+        if (Phase == ThinOrFullLTOPhase::None ||
+            Phase == ThinOrFullLTOPhase::ThinLTOPostLink)
+          PM.addPass(DecidedPass(PB, Find, GeneratesCode));
+      });
+  PB.registerFullLinkTimeOptimizationLastEPCallback(
+      [&PB, Find, GeneratesCode](ModulePassManager &PM, OptimizationLevel) {
+        PM.addPass(DecidedPass(PB, Find, GeneratesCode));
+      });
+}
 
 } // namespace
 
 void registerDecisions(PassBuilder &PB,
                        const std::shared_ptr<const DecisionFile> &File,
                        bool GeneratesCode) {
-  PB.registerOptimizerLastEPCallback(
-      [&PB, File, GeneratesCode](ModulePassManager &PM, OptimizationLevel,
-                                 ThinOrFullLTOPhase Phase) {
-        // The linker optimizes what is compiled for it, and decides then.
-        if (Phase == ThinOrFullLTOPhase::None ||
-            Phase == ThinOrFullLTOPhase::ThinLTOPostLink)
-          PM.addPass(DecidedPass(PB, File, GeneratesCode));
-      });
-  PB.registerFullLinkTimeOptimizationLastEPCallback(
-      [&PB, File, GeneratesCode](ModulePassManager &PM, OptimizationLevel) {
-        PM.addPass(DecidedPass(PB, File, GeneratesCode));
-      });
+  registerUnits(
+      PB, [File](const Module &M) { return File->find(M.getSourceFileName()); },
+      GeneratesCode);
+}
+
+void registerPipelineBehind(PassBuilder &PB, const std::string &Text) {
+  auto All = std::make_shared<UnitDecisions>();
+  All->Pipeline = Text;
+  registerUnits(
+      PB, [All](const Module &) { return All.get(); }, /*GeneratesCode=*/false);
 }
 
 } // namespace passpilot

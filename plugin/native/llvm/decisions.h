@@ -21,6 +21,9 @@ void registerDecisions(llvm::PassBuilder &PB,
                        const std::shared_ptr<const DecisionFile> &File,
                        bool GeneratesCode);
 
+/// Lets them end with \p Text, which \p PB can parse, for every module.
+void registerPipelineBehind(llvm::PassBuilder &PB, const std::string &Text);
+
 } // namespace passpilot
 
 #endif

@@ -63,6 +63,14 @@ void liftGrowthLimit() { lift<float>("ml-advisor-size-increase-threshold"); }
 
 void liftEvictionLimit() { lift<unsigned>("mlregalloc-max-eviction-count"); }
 
+bool setUnlessGiven(StringRef Text) {
+  static std::mutex Mutex;
+  std::lock_guard<std::mutex> Lock(Mutex);
+  const auto [Name, Value] = Text.split('=');
+  cl::Option *O = findOption(Name);
+  return O && (O->getNumOccurrences() || !O->addOccurrence(0, Name, Value));
+}
+
 void forgetTargets() {
   for (const char *Name : {"min-jump-table-entries", "max-jump-table-size"})
     if (cl::Option *O = findOption(Name); O && O->getNumOccurrences() == 0)

@@ -41,6 +41,10 @@ private:
   bool Changed = false;
 };
 
+/// Sets LLVM's process-wide option that \p Text names, as NAME or NAME=VALUE,
+/// unless it is set. Returns false if LLVM refuses it.
+bool setUnlessGiven(llvm::StringRef Text);
+
 /// Resets process-wide options that back ends overwrite (PowerPC enlarges jump
 /// tables), so that one compilation does not affect the next. Call this before
 /// making a target machine, unless another compilation is going on.

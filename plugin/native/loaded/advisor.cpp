@@ -7,6 +7,7 @@
 #include "../runtime/runner_spec.h"
 
 #include "firewall.h"
+#include "policy.h"
 #include "python.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -203,9 +204,29 @@ std::string report(const Session &S, const std::string &Who) {
   return Text + Time;
 }
 
-static std::unique_ptr<Advisor> made(const AdvisorOptions &O, const Point &P,
+/// The spec of the runner, also if the options name a policy; empty after an
+/// error, added to \p Told.
+static std::string runnerSpec(const AdvisorOptions &O, const Point &P,
+                              Messages &Told) {
+  if (!namesPolicy(O.Runner))
+    return O.Runner;
+  const PolicyRecord *Policy = policyOf(O.Runner, Told);
+  if (!Policy)
+    return "";
+  std::string Wrong = Policy->refusal(O.Triple);
+  std::string Spec =
+      Wrong.empty() ? Policy->runner(O.Runner, P.Name, Wrong) : "";
+  if (!Wrong.empty())
+    Told.push_back({"error", Wrong});
+  return Spec;
+}
+
+static std::unique_ptr<Advisor> made(AdvisorOptions O, const Point &P,
                                      Messages &Told) {
   if (!isFirst(O.Log, Told))
+    return nullptr;
+  O.Runner = runnerSpec(O, P, Told);
+  if (O.Runner.empty())
     return nullptr;
   if (!pythonRuns()) { // a running Python may have custom features
     auto Native = nativeAdvisor(O, P, Told);

@@ -15,7 +15,8 @@ namespace passpilot {
 struct AdvisorOptions {
   std::string Runner, Log, OnError = "fail";
   double Timeout = 10, Limit = 0;
-  std::string Unasked; ///< why the runner may never be asked
+  std::string Unasked;     ///< why the runner may never be asked
+  std::string Triple = {}; ///< of the module; may be empty
 };
 
 class Advisor {

@@ -11,7 +11,8 @@
 namespace passpilot {
 
 struct Message {
-  /// "error", "warning", "remark" or "note"; "pass" and "result" carry answers.
+  /// "error", "warning", "remark" or "note"; "pass", "policy" and "result"
+  /// carry answers.
   std::string Kind, Text;
   std::string File = {}; ///< empty: whoever reports the message knows the place
   int Line = 0, Column = 0;

@@ -32,6 +32,8 @@ struct AdvisorCalls : PythonCalls {
   void (*Finish)(Messages *Teller, size_t Session, bool Good);
   /// Call this when nothing refers to the session any more.
   void (*Drop)(Messages *Teller, size_t Session);
+  /// Reports the record of a policy as a message of the kind "policy".
+  void (*Prepare)(Messages *Teller, const char *Policy);
 };
 
 /// A library's Python module, and the functions that the module fills in.

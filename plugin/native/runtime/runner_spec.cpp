@@ -4,6 +4,7 @@
 
 #include "decision_file.h"
 #include "input_file.h"
+#include "policy_record.h"
 
 #include <charconv>
 #include <cmath>
@@ -183,6 +184,11 @@ std::unique_ptr<Runner> plainRunner(std::string_view Scheme,
 std::unique_ptr<Runner> makeNativeRunner(std::string_view Spec, const Point &P,
                                          const ModelHost &Host,
                                          std::string &Error) {
+  if (namesPolicy(Spec)) {
+    const auto Policy = PolicyRecord::find(Spec, Host.Plugin);
+    const std::string Inner = Policy ? Policy->runner(Spec, P.Name, Error) : "";
+    return Inner.empty() ? nullptr : makeNativeRunner(Inner, P, Host, Error);
+  }
   const bool Asks = Spec.find('?') != std::string_view::npos;
   std::string_view Query = Spec;
   std::string_view Target = take(Query, '?');

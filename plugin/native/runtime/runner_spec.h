@@ -15,6 +15,7 @@ namespace passpilot {
 struct ModelHost {
   std::string OnnxLibrary;           ///< path; empty: not installed
   std::vector<std::string> Features; ///< of the processor, by LLVM's names
+  std::string Plugin = {}; ///< the plugin's folder, to find records of policies
 };
 
 /// Makes the runner for \p P that \p Spec names. Returns null with \p Error set

@@ -180,13 +180,23 @@ void replaceConstructor() {
 /// Python that belong there, and warns about advisors that were never asked.
 class EveryCodeGeneration final : public GCModuleInfo {
 public:
-  EveryCodeGeneration() { prepareCodePasses(); }
+  // LLVM reads options such as those of the outliner after it has made us;
+  // prepared() reports errors.
+  EveryCodeGeneration() {
+    prepareCodePasses();
+    consumeError(policy().check());
+  }
 
 private:
   bool doInitialization(Module &M) override {
     noteCodeGeneration();
     if (!prepared(M).Failed)
       runCodePasses(M);
+    if (!optimizes())
+      contained(M.getContext(), [&M](Messages &Told) {
+        if (const std::string Why = policy().refusal(M); !Why.empty())
+          Told.push_back({"error", Why});
+      });
     return GCModuleInfo::doInitialization(M);
   }
 
@@ -204,7 +214,8 @@ private:
 
   static void warn(Module &M, StringRef Function, Messages &Told) {
     for (const HookedPoint *P : pointsOf(Function))
-      if (advised(P->Name) && !prepared(M).Failed)
+      if ((Function == "emit" ? advised(P->Name) : advisedByChoice(P->Name)) &&
+          !prepared(M).Failed)
         Told.push_back(unaskedWarning(P->Name, advisorOptions(P->Name, M)));
   }
 };

@@ -66,6 +66,9 @@ Option At("at", "POINT=PIPELINE",
           "Run a pipeline at one of LLVM's extension points");
 Option Decisions("decisions", "FILE",
                  "Apply the decisions that `passpilot tune` has found");
+Option Policy("policy", "@NAME",
+              "Compile with a policy: its models, its pipeline and its options "
+              "of LLVM's");
 Option Log("log", "FILE",
            "Write every decision to a log; POINT=FILE for each of two "
            "advisors, a folder for a log per module");
@@ -80,8 +83,9 @@ std::pair<std::string, std::string> halves(StringRef Text) {
   return {Name.str(), Value.str()};
 }
 
-/// The runner at \p Point. Flags win over variables, for both options.
-std::string runnerOf(StringRef Point) {
+/// The runner that is chosen for \p Point. Flags win over variables, for both
+/// options.
+std::string chosenRunner(StringRef Point) {
   const PointFlags *Own = flagsOf(Point);
   if (Own && Own->Runner.given() && !Advise.given())
     return Own->Runner.last();
@@ -92,6 +96,12 @@ std::string runnerOf(StringRef Point) {
   if (Runner.empty() && Point == "inline" && !Decisions.last().empty())
     return "decisions:" + Decisions.last();
   return Runner;
+}
+
+/// The runner at \p Point: the chosen one, or that of the policy.
+std::string runnerOf(StringRef Point) {
+  const std::string Chosen = chosenRunner(Point);
+  return Chosen.empty() ? policy().runner(Point) : Chosen;
 }
 
 /// Distinguishes compilations of the same source: PASSPILOT_UNIT, or else the
@@ -146,6 +156,12 @@ bool logged(StringRef Point) {
     const std::string Name = halves(Text).first;
     return Name == Point || !isPoint(Name);
   });
+}
+
+/// Whether LLVM needs an advisor at \p Point: it does not if the default
+/// decides without a log.
+bool asks(const std::string &Runner, StringRef Point) {
+  return !Runner.empty() && (Runner != "default" || logged(Point));
 }
 
 /// The log of \p Point; empty if there is none.
@@ -255,15 +271,16 @@ Error setOptions(const std::vector<std::string> &Options) {
   return Error::success();
 }
 
-bool advised(const std::string &Point) {
-  const std::string Runner = runnerOf(Point);
-  // LLVM needs no advisor if the default decides without a log.
-  return !Runner.empty() && (Runner != "default" || logged(Point));
+bool advised(const std::string &Point) { return asks(runnerOf(Point), Point); }
+
+bool advisedByChoice(const std::string &Point) {
+  return asks(chosenRunner(Point), Point);
 }
 
 bool advisedByFlag(const std::string &Point) {
-  return advised(Point) && (Advise.given() || flagsOf(Point)->Runner.given() ||
-                            (Point == "inline" && Decisions.given()));
+  return advisedByChoice(Point) &&
+         (Advise.given() || flagsOf(Point)->Runner.given() ||
+          (Point == "inline" && Decisions.given()));
 }
 
 /// checkOptions() has reported \p E, if there is one.
@@ -273,6 +290,7 @@ AdvisorOptions advisorOptions(const std::string &Point, const Module &M) {
   AdvisorOptions O;
   O.Runner = runnerOf(Point);
   O.Log = logOf(Point, M);
+  O.Triple = M.getTargetTriple().str();
   checked(readCommon(O));
   if (const PointFlags *Own = flagsOf(Point)) {
     O.Unasked = Own->Point.Unasked;
@@ -290,9 +308,11 @@ static Error checkTogether() {
     return createStringError(
         "passpilot: expected llc's own choice of a pass manager, got " + Flag +
         ": its register allocator asks nobody; remove it");
+  // Nothing here may need Python, which cannot start while we are loaded.
   const bool Changes =
-      !passPoints().empty() || !textsAt().empty() ||
-      any_of(Points, [](auto &F) { return advised(F.Point.Name); });
+      !Policy.last().empty() || !advisedPassPoints().empty() ||
+      !textsAt().empty() ||
+      any_of(Points, [](auto &F) { return advisedByChoice(F.Point.Name); });
   if (Changes && hasLinkerCache())
     return createStringError("passpilot: expected an advised link without "
                              "--thinlto-cache-dir, got one; remove it");
@@ -320,8 +340,12 @@ Error checkOptions() {
     return E;
   if (Error E = checkValues())
     return E;
+  if (Error E = policy().check())
+    return E;
   return checkReaders();
 }
+
+StockPolicy policy() { return StockPolicy(Policy.last()); }
 
 std::string decisionFile() { return Decisions.last(); }
 
@@ -334,11 +358,28 @@ std::vector<std::pair<std::string, std::string>> textsAt() {
   return Texts;
 }
 
-std::vector<std::pair<std::string, std::string>> passPoints() {
-  std::vector<std::pair<std::string, std::string>> Pairs;
+std::string pipelineBehind() {
+  const auto At = textsAt();
+  const bool Chosen = !Decisions.last().empty() || any_of(At, [](auto &Each) {
+    return Each.first == "optimizer-last";
+  });
+  return Chosen ? "" : policy().pipeline();
+}
+
+PointRunners advisedPassPoints() {
+  PointRunners Pairs;
   for (const std::string &Text : Advise.values())
     if (auto Pair = halves(Text); !flagsOf(Pair.first))
       Pairs.push_back(std::move(Pair));
+  return Pairs;
+}
+
+PointRunners passPoints() {
+  auto Pairs = advisedPassPoints();
+  for (const std::string &Point : policy().points())
+    if (!flagsOf(Point) &&
+        none_of(Pairs, [&](auto &Each) { return Each.first == Point; }))
+      Pairs.emplace_back(Point, policy().runner(Point));
   return Pairs;
 }
 

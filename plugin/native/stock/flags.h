@@ -7,6 +7,7 @@
 #define PASSPILOT_STOCK_FLAGS_H
 
 #include "../loaded/advisor.h"
+#include "stock_policy.h"
 #include "llvm/IR/Module.h"
 
 namespace passpilot {
@@ -23,21 +24,31 @@ void watchFlags();
 
 /// Whether the options ask for an advisor at LLVM's point \p Point.
 bool advised(const std::string &Point);
-/// Whether a flag does; a variable may be there for another tool.
+/// Whether an option for the point does, not only a policy.
+bool advisedByChoice(const std::string &Point);
+/// Whether a flag for the point does; a variable may be there for another tool.
 bool advisedByFlag(const std::string &Point);
 
 /// Reads how \p Point is advised in the compilation of \p M, after
 /// checkOptions().
 AdvisorOptions advisorOptions(const std::string &Point, const llvm::Module &M);
 
+/// The policy; it may be none.
+StockPolicy policy();
 /// The decision file; empty if there is none.
 std::string decisionFile();
 /// The files to load, separated by colons.
 std::string filesToLoad();
 /// Pairs of extension point and pipeline text.
 std::vector<std::pair<std::string, std::string>> textsAt();
+/// The policy's pipeline behind the level's own, unless another option decides
+/// what runs there; empty if there is none.
+std::string pipelineBehind();
 /// Pairs of a Python pass's decision point and its runner.
-std::vector<std::pair<std::string, std::string>> passPoints();
+using PointRunners = std::vector<std::pair<std::string, std::string>>;
+PointRunners passPoints();
+/// Those that options for the points name, without those of the policy.
+PointRunners advisedPassPoints();
 /// Whether to print the advisors' counts.
 bool statsWanted();
 

@@ -59,6 +59,11 @@ public:
     Context = &M.getContext();
     Failed |= !contained(*Context, [&](Messages &Told) {
       Name = M.getModuleIdentifier();
+      if (const std::string Why = policy().refusal(M); !Why.empty()) {
+        Told.push_back({"error", Why});
+        Failed = true;
+        return;
+      }
       Passes.begin(M);
       if (advised("inline"))
         beginAdvice(M, Told);

@@ -37,7 +37,7 @@ static void warnAtExit() {
   if (GeneratesCode || hasFailed())
     return;
   for (const HookedPoint *P : pointsOf("emit"))
-    if (isClang() ? advisedByFlag(P->Name) : advised(P->Name))
+    if (isClang() ? advisedByFlag(P->Name) : advisedByChoice(P->Name))
       WithColor::warning() << P->Name
                            << " advisor: the runner was never asked: this "
                               "process has generated no code\n";

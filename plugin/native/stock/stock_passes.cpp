@@ -127,6 +127,13 @@ Expected<StockPasses *> StockPasses::registerWith(PassBuilder &PB,
                       std::make_shared<const DecisionFile>(std::move(*File)),
                       /*GeneratesCode=*/true);
   }
+  if (const std::string Text = pipelineBehind(); !Text.empty()) {
+    ModulePassManager Trial;
+    if (Error E = S->Passes.parse(PB, Trial, Text))
+      return createStringError(policy().who() + ": expected a pipeline, got '" +
+                               Text + "': " + toString(std::move(E)));
+    registerPipelineBehind(PB, Text);
+  }
   return S;
 }
 
@@ -161,8 +168,7 @@ Error StockPasses::parse(PassBuilder &PB, ModulePassManager &PM,
   return Passes.parse(PB, PM, Text);
 }
 
-std::vector<std::pair<std::string, std::string>> StockPasses::points() const {
-  auto Pairs = passPoints();
+PointRunners StockPasses::atStage(PointRunners Pairs) const {
   if (Stage == PassStage::CodeGeneration || generatesCode())
     erase_if(Pairs, [this](const auto &Pair) {
       const bool Late = any_of(emitPasses(), [&](const EmitPass &P) {
@@ -181,7 +187,7 @@ void StockPasses::begin(Module &Begun) {
 }
 
 void StockPasses::advise() {
-  for (const auto &[Point, Runner] : points()) {
+  for (const auto &[Point, Runner] : atStage(passPoints())) {
     Messages Told;
     const AdvisorOptions O = advisorOptions(Point, *M);
     calls().Advise(&Told, address(), Point.c_str(), Runner.c_str(),
@@ -200,7 +206,7 @@ void StockPasses::end(bool Good, Messages &Told) {
     Told.push_back({"warning", "-passpilot-at=" + Point +
                                    ": the pipeline has no such point"});
   if (!Used)
-    for (const auto &[Point, Runner] : points())
+    for (const auto &[Point, Runner] : atStage(advisedPassPoints()))
       Told.push_back({"warning", "-passpilot-advise=" + Point +
                                      ": the pipeline has no pass in Python "
                                      "that could ask " +

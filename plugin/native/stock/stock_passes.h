@@ -43,9 +43,8 @@ private:
 
   void find(llvm::StringRef Element);
   llvm::Error place(llvm::PassBuilder &PB);
-  /// The points of passes in Python that are advised at this stage, with their
-  /// runners.
-  std::vector<std::pair<std::string, std::string>> points() const;
+  /// Those of the points of passes in Python that are advised at this stage.
+  PointRunners atStage(PointRunners Pairs) const;
   void advise();
   void fail();
   size_t address() { return reinterpret_cast<size_t>(&Passes); }

@@ -33,12 +33,15 @@ WORDS: Final = """
     --size-budget=1.5 --size-budget=-1 --eviction-limit=3 --advise=inline=const:0 --load=policy.py
     --at=vectorizer-start=dce
     --decisions=policy.py --decisions=none
+    --policy=@oz --policy=@oz-2 --policy=@Oz --policy=@ --policy=@oz?recipe=2 --policy=@oz?recipe=x
+    --policy=mine --policy=logs --policy=none --policy= --policy
 """
 VARIABLES: Final = """
     PASSPILOT_INLINE=const:1 PASSPILOT_INLINE=default PASSPILOT_EVICT=random:2 PASSPILOT_INLINE=
     PASSPILOT_LOG=logs PASSPILOT_LOG=a;b PASSPILOT_ON_ERROR=default PASSPILOT_ON_ERROR=no
     PASSPILOT_STATS=1 PASSPILOT_STATS=0 PASSPILOT_ADVISE= PASSPILOT_ADVISE=inline=const:0
     PASSPILOT_LOAD=policy.py PASSPILOT_TIMEOUT=3 PASSPILOT_TRACEBACK=1
+    PASSPILOT_POLICY=@oz PASSPILOT_POLICY=mine PASSPILOT_POLICY=none
 """
 ADVICE: Final = ("--inline=random:7", "--inline=python:policy.py:decide", "--evict=const:0", "--log=logs")
 
@@ -70,6 +73,8 @@ def here(tmp_path: Path, prefix: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).touch()
     (tmp_path / "args").write_text("-O2 -c")
     (tmp_path / "logs").mkdir()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/policy.toml").touch()
     (tmp_path / "link").mkdir()
     (tmp_path / "link/clang++-22").symlink_to(prefix / "bin/clang-22")
     (tmp_path / "clang-22").symlink_to(prefix / "bin/clang-22")
@@ -150,6 +155,8 @@ def test_random_command_lines(here: Path, prefix: Path, monkeypatch: pytest.Monk
         ("--inline=python:policy.py:decide", "--timeout=5"),
         ("--evict=random:7", "--eviction-limit=3"),
         ("--decisions=model.onnx",),
+        ("--policy=@oz",),
+        ("--policy=mine", "--evict=default"),
         ("clang-22", "--inline=grpc:127.0.0.1:4000"),
     ],
     ids=" ".join,

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot policies`: lists the installed policies, and prepares them for this machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from passpilot.cli.outputs import prepare, quiet_pipe
+from passpilot.cli.parser import Parser, record
+from passpilot.plugin.errors import Error
+from passpilot.plugin.failures import for_terminal
+from passpilot.plugin.version import MAJOR
+from passpilot.runners.policy.bundle import PolicyBundle
+from passpilot.runners.policy.installed import find_bundle, installed_bundles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+EPILOG: Final = """\
+examples:
+  passpilot policies
+  passpilot policies @oz --prepare
+  passpilot cc -Oz -c prog.c --policy=@oz -o prog.o
+
+Without names, all policies of passpilot and of other installed packages are listed."""
+
+
+class PoliciesOptions(NamedTuple):
+    """The command line of `passpilot policies`."""
+
+    policies: tuple[str, ...]
+    prepare: bool
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command; returns its exit code, which is 1 if a policy cannot be used."""
+    prepare()
+    options = record(PoliciesOptions, make_parser().values(argv))
+    bundles = list(map(find_bundle, options.policies) if options.policies else installed_bundles())
+    good = True
+    with quiet_pipe():
+        if not bundles:
+            print("no policy is installed")
+        for bundle in bundles:
+            good &= _show(bundle, prepared=options.prepare)
+    return 0 if good else 1
+
+
+def make_parser() -> Parser:
+    """The parser of the command line."""
+    parser = Parser(
+        "passpilot policies",
+        description="List policies: their folders, what they are for, and the start of their model cards.",
+        epilog=EPILOG,
+    )
+    parser.add_argument("policies", nargs="*", metavar="POLICY", help="@NAME, or a policy's folder")
+    parser.option("prepare", action="store_true", help="compile the models now, not at the first use")
+    parser.traceback_option()
+    return parser
+
+
+def _show(bundle: PolicyBundle | Error, *, prepared: bool) -> bool:
+    """Print a policy; returns whether it can be used."""
+    if isinstance(bundle, Error):
+        print(f"passpilot: error: {for_terminal(str(bundle))}", file=sys.stderr)
+        return False
+    print(*map(for_terminal, lines_of(bundle)), sep="\n")
+    if prepared:
+        from passpilot.runners.policy.prepare import policy_record
+
+        made = policy_record(bundle.spec)
+        recipes = (made.recipe(f"?recipe={number}") for number in range(1, made.recipe_count + 1))
+        for runner in sorted({runner for recipe in recipes for runner in recipe.runners.values()}):
+            print(f"  prepared: {for_terminal(runner)}")
+    return True
+
+
+def lines_of(bundle: PolicyBundle) -> Iterator[str]:
+    """The description of a policy."""
+    name = bundle.spec if bundle.spec.startswith("@") else bundle.name
+    refused = "" if bundle.llvm == MAJOR else f", which is not this LLVM {MAJOR}"
+    yield f"{name}: {bundle.description}"
+    yield f"  folder: {bundle.folder}"
+    targets = " and ".join(bundle.targets) or "any target"
+    yield f"  for -{bundle.level}, {targets}, LLVM {bundle.llvm}{refused}"
+    size = sum(map(os.path.getsize, bundle.models))
+    count = len(bundle.recipes)
+    models = f"{size / 1024:.0f} KiB of models"
+    yield f"  decides {', '.join(bundle.points) or 'nothing'}; {count} recipe{'s' * (count != 1)}; {models}"
+    yield f"  license: {bundle.license}"
+    if summary := _summary(bundle.card):
+        yield f"  {summary}"
+
+
+def _summary(card: str) -> str:
+    """The first paragraph of a model card, on one line."""
+    if not card:
+        return ""
+    with open(card, encoding="utf-8", errors="replace") as file:
+        parts = file.read(1 << 16).split("\n\n")
+    first = next((part for part in parts if part.strip() and not part.lstrip().startswith("#")), "")
+    return " ".join(first.split())

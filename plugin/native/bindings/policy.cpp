@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "core.h"
+#include "python_error.h"
+
+#include "../runtime/policy_record.h"
+
+namespace passpilot {
+
+void bindPolicy(nb::module_ &M) {
+  nb::class_<PolicyRecipe>(M, "PolicyRecipe")
+      .def_ro("runners", &PolicyRecipe::Runners)
+      .def_ro("pipeline", &PolicyRecipe::Pipeline)
+      .def_ro("options", &PolicyRecipe::Options);
+  nb::class_<PolicyRecord>(M, "PolicyRecord")
+      .def_static(
+          "parse",
+          [](nb::bytes Text) {
+            return PolicyRecord::parse({Text.c_str(), Text.size()});
+          },
+          nb::arg("text"))
+      .def_static(
+          "find",
+          [](const std::string &Spec, const std::string &Plugin) {
+            return PolicyRecord::find(Spec, Plugin);
+          },
+          nb::arg("spec"), nb::arg("plugin"))
+      .def_static(
+          "places",
+          [](const std::string &Spec, const std::string &Plugin) {
+            return PolicyRecord::places(Spec, Plugin);
+          },
+          nb::arg("spec"), nb::arg("plugin"))
+      .def_ro("name", &PolicyRecord::Name)
+      .def_prop_ro("recipe_count",
+                   [](const PolicyRecord &P) { return P.Recipes.size(); })
+      .def("who", &PolicyRecord::who)
+      .def(
+          "recipe",
+          [](const PolicyRecord &P, const std::string &Spec) {
+            std::string Error;
+            const PolicyRecipe *R = P.recipe(Spec, Error);
+            if (!R)
+              raiseError("RunnerSpecError", Error);
+            return *R;
+          },
+          nb::arg("spec"))
+      .def(
+          "runner",
+          [](const PolicyRecord &P, const std::string &Spec,
+             const std::string &Point) {
+            std::string Error;
+            std::string Runner = P.runner(Spec, Point, Error);
+            if (!Error.empty())
+              raiseError("RunnerSpecError", Error);
+            return Runner;
+          },
+          nb::arg("spec"), nb::arg("point"))
+      .def(
+          "refusal",
+          [](const PolicyRecord &P, const std::string &Triple) {
+            return P.refusal(Triple);
+          },
+          nb::arg("triple"));
+}
+
+} // namespace passpilot

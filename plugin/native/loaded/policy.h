@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The policies of a foreign compiler's process: from their records, or from
+// Python, which prepares a policy once per machine.
+
+#ifndef PASSPILOT_LOADED_POLICY_H
+#define PASSPILOT_LOADED_POLICY_H
+
+#include "../runtime/policy_record.h"
+
+#include "message.h"
+
+namespace passpilot {
+
+/// The policy that \p Spec names, whatever its query is; the process keeps it.
+/// Returns null after an error, which it adds to \p Told.
+const PolicyRecord *policyOf(const std::string &Spec, Messages &Told);
+
+} // namespace passpilot
+
+#endif

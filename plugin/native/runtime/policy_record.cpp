@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "policy_record.h"
+
+#include "input_file.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace passpilot {
+
+namespace {
+
+constexpr std::string_view Head = "passpilot policy 1";
+
+/// Returns \p Text up to \p Mark and removes it, and the mark, from \p Text.
+std::string_view take(std::string_view &Text, char Mark) {
+  const std::string_view Part = Text.substr(0, Text.find(Mark));
+  Text.remove_prefix(std::min(Text.size(), Part.size() + 1));
+  return Part;
+}
+
+template <typename T> std::optional<T> number(std::string_view Text) {
+  T Value{};
+  const char *Begin = Text.data(), *End = Begin + Text.size();
+  const auto [Stop, Code] = std::from_chars(Begin, End, Value);
+  if (Text.empty() || Stop != End || Code != std::errc())
+    return std::nullopt;
+  return Value;
+}
+
+/// The name or the folder that a spec has before its query.
+std::string_view headOf(std::string_view Spec) {
+  return Spec.substr(0, Spec.find('?'));
+}
+
+/// Reads a line of a recipe; returns false if it is none.
+bool readRecipe(std::string_view Kind, std::string_view Rest, PolicyRecipe &R) {
+  if (Kind == "runner") {
+    const std::string Point(take(Rest, ' '));
+    return !Rest.empty() && R.Runners.emplace(Point, Rest).second;
+  }
+  if (Kind == "pipeline") {
+    const bool Good = R.Pipeline.empty() && !Rest.empty();
+    R.Pipeline = Rest;
+    return Good;
+  }
+  if (Kind == "option")
+    R.Options.emplace_back(Rest);
+  return Kind == "option" && !Rest.empty();
+}
+
+/// Reads a line; returns false if it is none.
+bool readLine(std::string_view Line, PolicyRecord &P) {
+  const std::string_view Kind = take(Line, ' ');
+  if (Kind == "source")
+    return true;
+  if (Kind == "policy")
+    P.Name = Line;
+  else if (Kind == "folder")
+    P.Folder = Line;
+  else if (Kind == "level")
+    P.Level = Line;
+  else if (Kind == "target")
+    P.Targets.emplace_back(Line);
+  else if (Kind == "recipe")
+    P.Recipes.emplace_back();
+  else
+    return !P.Recipes.empty() && readRecipe(Kind, Line, P.Recipes.back());
+  return true;
+}
+
+/// Whether a file still has the size and the time in a line "source ...".
+bool isUnchanged(std::string_view Line) {
+  const auto Size = number<int64_t>(take(Line, ' '));
+  const auto Time = number<int64_t>(take(Line, ' '));
+  struct stat Now{};
+  return Size && Time && stat(std::string(Line).c_str(), &Now) == 0 &&
+         Now.st_size == *Size &&
+         Now.st_mtim.tv_sec * 1000000000 + Now.st_mtim.tv_nsec == *Time;
+}
+
+bool isFresh(std::string_view Text) {
+  while (!Text.empty()) {
+    std::string_view Line = take(Text, '\n');
+    if (take(Line, ' ') == "source" && !isUnchanged(Line))
+      return false;
+  }
+  return true;
+}
+
+std::string variable(const char *Name) {
+  const char *Text = std::getenv(Name);
+  return Text ? Text : "";
+}
+
+/// The policy that \p Spec names, as its record's key has it.
+std::string identity(std::string_view Spec) {
+  std::string Policy(headOf(Spec));
+  if (namesPolicy(Policy))
+    return Policy;
+  char *Real = realpath(Policy.c_str(), nullptr);
+  if (!Real)
+    return "";
+  Policy = Real;
+  std::free(Real);
+  return Policy;
+}
+
+/// The FNV-1a hash, which Python computes, too.
+std::string hashed(std::string_view Text) {
+  uint64_t Hash = 14695981039346656037ULL;
+  for (const char C : Text)
+    Hash = (Hash ^ static_cast<unsigned char>(C)) * 1099511628211ULL;
+  char Digits[17];
+  std::snprintf(Digits, sizeof Digits, "%016llx",
+                static_cast<unsigned long long>(Hash));
+  return Digits;
+}
+
+/// The user's own folder among the temporary files; empty if it is somebody
+/// else's, or open to others.
+std::string ownTemporary() {
+  std::string Folder = variable("TMPDIR");
+  if (Folder.empty() || Folder[0] != '/')
+    Folder = "/tmp";
+  Folder += "/passpilot-" + std::to_string(geteuid());
+  struct stat Status{};
+  const bool Own = lstat(Folder.c_str(), &Status) == 0 &&
+                   S_ISDIR(Status.st_mode) && Status.st_uid == geteuid() &&
+                   !(Status.st_mode & 077);
+  return Own ? Folder : "";
+}
+
+std::vector<std::string> cacheFolders() {
+  std::vector<std::string> Folders;
+  const std::string Cache = variable("XDG_CACHE_HOME"), Home = variable("HOME");
+  if (!Cache.empty() && Cache[0] == '/')
+    Folders.push_back(Cache + "/passpilot/policies");
+  else if (!Home.empty())
+    Folders.push_back(Home + "/.cache/passpilot/policies");
+  if (const std::string Own = ownTemporary(); !Own.empty())
+    Folders.push_back(Own + "/policies");
+  return Folders;
+}
+
+std::string listed(const std::map<std::string, std::string> &Runners) {
+  std::string Text;
+  for (const auto &[Point, Runner] : Runners)
+    Text += (Text.empty() ? "" : ", ") + Point;
+  return Text.empty() ? "none" : Text;
+}
+
+std::string listed(const std::vector<std::string> &Targets) {
+  std::string Text;
+  for (const std::string &Target : Targets)
+    Text += (Text.empty() ? "" : " or ") + Target;
+  return Text;
+}
+
+} // namespace
+
+bool namesPolicy(std::string_view Spec) { return Spec.substr(0, 1) == "@"; }
+
+std::optional<PolicyRecord> PolicyRecord::parse(std::string_view Text) {
+  PolicyRecord P;
+  if (take(Text, '\n') != Head)
+    return std::nullopt;
+  while (!Text.empty())
+    if (!readLine(take(Text, '\n'), P))
+      return std::nullopt;
+  return P.Name.empty() || P.Recipes.empty() ? std::nullopt : std::optional(P);
+}
+
+std::vector<std::string> PolicyRecord::places(std::string_view Spec,
+                                              const std::string &Plugin) {
+  const std::string Policy = identity(Spec);
+  if (Policy.empty())
+    return {};
+  // Python searches the folders of PYTHONPATH for policies.
+  const std::string Key =
+      hashed(Plugin + "\n" + variable("PYTHONPATH") + "\n" + Policy);
+  std::vector<std::string> Paths;
+  for (const std::string &Folder : cacheFolders())
+    Paths.push_back(Folder + "/" + Key + ".policy");
+  return Paths;
+}
+
+std::optional<PolicyRecord> PolicyRecord::find(std::string_view Spec,
+                                               const std::string &Plugin) {
+  for (const std::string &Path : places(Spec, Plugin)) {
+    std::string Why;
+    const auto Text = readInput(Path, Why);
+    if (Text && isFresh(*Text))
+      if (auto P = parse(*Text))
+        return P;
+  }
+  return std::nullopt;
+}
+
+std::string PolicyRecord::who() const {
+  return "policy " + Name + " at " + Folder;
+}
+
+const PolicyRecipe *PolicyRecord::recipe(std::string_view Spec,
+                                         std::string &Error) const {
+  std::string_view Query = Spec;
+  take(Query, '?');
+  size_t Number = 1;
+  std::set<std::string_view> Seen;
+  while (!Query.empty()) {
+    const std::string_view Part = take(Query, '&');
+    std::string_view Value = Part;
+    const std::string_view Key = take(Value, '=');
+    const auto Given = number<size_t>(Value);
+    const size_t Count = Recipes.size();
+    if (Key == "tries") {
+      Error = who() + ": expected `passpilot cc` for tries, got " +
+              std::string(Part) + " elsewhere; choose one recipe by recipe=N";
+      return nullptr;
+    }
+    if (Key != "recipe" || !Given || !*Given || *Given > Count ||
+        !Seen.insert(Key).second) {
+      Error = who() + ": expected recipe=N with N of 1 to " +
+              std::to_string(Count) + ", got '" + std::string(Part) + "'";
+      return nullptr;
+    }
+    Number = *Given;
+  }
+  return &Recipes[Number - 1];
+}
+
+std::string PolicyRecord::runner(std::string_view Spec,
+                                 const std::string &Point,
+                                 std::string &Error) const {
+  const PolicyRecipe *R = recipe(Spec, Error);
+  if (!R)
+    return "";
+  const auto Found = R->Runners.find(Point);
+  if (Found != R->Runners.end())
+    return Found->second;
+  Error = who() + ": expected a policy for the decision point " + Point +
+          ", got one for " + listed(R->Runners) +
+          "; leave the point out, or use another policy for it";
+  return "";
+}
+
+std::string PolicyRecord::refusal(std::string_view Triple) const {
+  const bool Fits =
+      Targets.empty() || Triple.empty() ||
+      std::any_of(Targets.begin(), Targets.end(), [&](const std::string &T) {
+        return Triple.substr(0, T.size()) == T &&
+               (Triple.size() == T.size() || Triple[T.size()] == '-');
+      });
+  if (Fits)
+    return "";
+  return who() + ": expected a module for " + listed(Targets) +
+         ", got one for " + std::string(Triple) +
+         "; compile it without the policy, or with one for its target";
+}
+
+} // namespace passpilot

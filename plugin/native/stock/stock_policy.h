@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A policy in a stock tool, which its options name.
+
+#ifndef PASSPILOT_STOCK_STOCK_POLICY_H
+#define PASSPILOT_STOCK_STOCK_POLICY_H
+
+#include "../loaded/policy.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+#include <vector>
+
+namespace passpilot {
+
+class StockPolicy {
+public:
+  /// \p Spec is a name or a folder, with a query; empty for no policy. It may
+  /// be wrong: only check() says so.
+  explicit StockPolicy(std::string Spec) : Spec(std::move(Spec)) {}
+
+  /// Reads the policy and sets the options of LLVM's that its recipe has,
+  /// unless the user has set them.
+  llvm::Error check() const;
+  /// The runner for \p Point; empty if there is none.
+  std::string runner(llvm::StringRef Point) const;
+  /// The points for which there are runners.
+  std::vector<std::string> points() const;
+  /// The pipeline behind the level's own; empty if there is none.
+  std::string pipeline() const;
+  /// The policy and its folder, for messages.
+  std::string who() const;
+  /// Why the policy is not for \p M; empty if it is.
+  std::string refusal(const llvm::Module &M) const;
+
+private:
+  const std::string Spec;
+
+  const PolicyRecord *record(Messages &Told) const;
+  const PolicyRecipe *recipe(Messages &Told) const;
+  const PolicyRecipe *recipe() const;
+};
+
+} // namespace passpilot
+
+#endif

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`PolicyBundle`: a policy's folder, as its `policy.toml` describes it.
+
+    name = "oz"
+    description = "Makes programs smaller than -Oz"
+    llvm = 22                               # the major version
+    level = "Oz"                            # what it is made for
+    targets = ["x86_64"]                    # triples, or starts of triples; or "any"
+    license = "Apache-2.0 WITH LLVM-exception"
+    card = "card.md"                        # how it was made and measured
+
+    [points.inline]                         # one for each decision point
+    model = "inline.onnx"
+    options = "as=probability&threshold=0.4"    # the keys of onnx: and aot:
+    features = "2f9a60c1b7d8e345"           # `features_digest` of the point that it was made for
+    sha256 = "9c56..."                      # of the model
+
+    [[recipes]]                             # ways to compile, the most promising first
+    pipeline = "function(gvn),mergefunc"    # behind the level's own
+    options = ["enable-machine-outliner=always"]    # LLVM's
+
+    [[recipes]]
+    [recipes.points.inline]                 # in place of the policy's own for this point
+    runner = "default"
+
+All keys but `name`, `description`, `llvm`, `level` and `license` may be left out; without recipes there is
+one that has neither a pipeline nor options. `runner` is `default` or `const:N`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tomllib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.errors import InputError
+from passpilot.plugin.files import read_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TypeAlias
+
+    from passpilot.features.point import Point
+
+    Table: TypeAlias = Mapping[str, object]
+
+FILE: Final = "policy.toml"
+LEVELS: Final = ("O1", "O2", "O3", "Os", "Oz")
+LARGEST: Final = 64 << 20
+"""The most bytes of a model."""
+
+_KEYS: Final = ("name", "description", "llvm", "level", "targets", "license", "card", "points", "recipes")
+_NEEDED: Final = ("name", "description", "llvm", "level", "license")
+_POINT_KEYS: Final = ("model", "runner", "options", "features", "sha256")
+_RECIPE_KEYS: Final = ("pipeline", "options", "points")
+_NAME: Final = re.compile(r"[a-z][a-z0-9_-]*", re.ASCII)
+_RUNNER: Final = re.compile(r"default|const:[0-9.]+", re.ASCII)
+_OPTION: Final = re.compile(r"[A-Za-z][\w-]*(=\S+)?", re.ASCII)
+_LEVEL: Final = re.compile(r"(?<![\w-])(default|lto|lto-pre-link|thinlto|thinlto-pre-link|fatlto-pre-link)<")
+
+
+@dataclass(frozen=True, slots=True)
+class PointPolicy:
+    """Who decides at one decision point: a model, or a runner that needs no file."""
+
+    model: str = ""
+    """The path of the ONNX file; empty if there is none."""
+    runner: str = ""
+    """``default`` or ``const:N``; empty if there is a model."""
+    options: str = ""
+    """The keys of onnx: and aot:, as text behind the ``?`` of a runner spec."""
+    features: str = ""
+    """`features_digest` of the point; empty if the policy does not say."""
+    sha256: str = ""
+    """Of the model's file; empty if the policy does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class BundleRecipe:
+    """One way to compile."""
+
+    points: Mapping[str, PointPolicy] = field(default_factory=dict)
+    pipeline: str = ""
+    """It runs behind the level's own."""
+    options: tuple[str, ...] = ()
+    """Options of LLVM, without dashes."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyBundle:
+    """A policy's folder."""
+
+    spec: str
+    """How the user names it: ``@oz``, or the folder."""
+    folder: str
+    name: str
+    description: str
+    llvm: int
+    level: str
+    license: str
+    targets: tuple[str, ...]
+    """Empty for any."""
+    card: str
+    """The path of the model card; empty if there is none."""
+    recipes: tuple[BundleRecipe, ...]
+
+    @property
+    def who(self) -> str:
+        """The policy and its folder, for messages."""
+        return f"policy {self.spec if self.spec.startswith('@') else self.name} at {self.folder}"
+
+    @property
+    def points(self) -> list[str]:
+        """The decision points that any of its recipes advises."""
+        return list(dict.fromkeys(point for recipe in self.recipes for point in recipe.points))
+
+    @property
+    def models(self) -> list[str]:
+        """The paths of its models."""
+        rows = (row for recipe in self.recipes for row in recipe.points.values())
+        return list(dict.fromkeys(row.model for row in rows if row.model))
+
+
+def read_bundle(folder: str, spec: str) -> PolicyBundle:
+    """Read and check a policy's folder; `spec` is how the user names it.
+
+    Raises:
+        InputError: it has no `policy.toml`, or one with a wrong key or value.
+    """
+    who = f"policy {spec} at {folder}" if spec.startswith("@") else f"policy {folder}"
+    reader = _BundleReader(folder, who)
+    table = reader.table()
+    name = reader.text(table, "name")
+    if not _NAME.fullmatch(name) or (name != spec.removeprefix("@") and spec.startswith("@")):
+        expected = f"the name {spec[1:]}" if spec.startswith("@") else "a name of a-z, 0-9 and '-'"
+        raise reader.wrong(f"{expected} in {FILE}", repr(name))
+    llvm = table["llvm"]
+    if type(llvm) is not int:
+        raise reader.wrong("LLVM's major version, such as llvm = 22", repr(llvm))
+    level = reader.text(table, "level")
+    if level not in LEVELS:
+        raise reader.wrong(f"a level among {', '.join(LEVELS)}", repr(level))
+    shared = reader.points(table.get("points", {}))
+    return PolicyBundle(
+        spec,
+        folder,
+        name,
+        reader.text(table, "description"),
+        llvm,
+        level,
+        reader.text(table, "license"),
+        reader.targets(table.get("targets", "any")),
+        reader.file(reader.text(table, "card")) if "card" in table else "",
+        reader.recipes(table.get("recipes", [{}]), shared),
+    )
+
+
+def features_digest(point: Point) -> str:
+    """A hash of the features and the advice of a decision point, without custom features."""
+    from passpilot.runners.base import own_features
+
+    rows = [f"{spec.name} {spec}" for spec in (*own_features(point), point.default, point.advice)]
+    return hashlib.sha256("\n".join(rows).encode()).hexdigest()[:16]
+
+
+class _BundleReader:
+    """Reads the values of a `policy.toml`; errors name the policy."""
+
+    def __init__(self, folder: str, who: str) -> None:
+        self._folder = folder
+        self._who = who
+
+    def wrong(self, expected: str, got: str) -> InputError:
+        hint = "docs/policies.md describes the file"
+        return InputError(f"{self._who}: expected {expected}, got {got}; {hint}")
+
+    def table(self) -> Table:
+        path = os.path.join(self._folder, FILE)
+        try:
+            table = tomllib.loads(read_regular(path).decode())
+        except OSError as error:
+            raise self.wrong(f"a folder with {FILE}", f"{error.strerror}") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise self.wrong(f"TOML in {FILE}", str(error)) from error
+        self._check_keys(table, _KEYS, FILE)
+        if missing := [key for key in _NEEDED if key not in table]:
+            raise self.wrong(f"the keys {', '.join(_NEEDED)} in {FILE}", f"none of {', '.join(missing)}")
+        return table
+
+    def _check_keys(self, table: object, known: tuple[str, ...], where: str) -> Table:
+        if not isinstance(table, dict):
+            raise self.wrong(f"a table as {where}", repr(table))
+        if unknown := [key for key in table if key not in known]:
+            raise self.wrong(f"keys among {', '.join(known)} in {where}", ", ".join(unknown))
+        return table
+
+    def text(self, table: Table, key: str) -> str:
+        """The text of a key; empty without the key."""
+        value = table.get(key, "")
+        if not isinstance(value, str) or not value.isprintable():
+            raise self.wrong(f"a text of one line as {key}", repr(value))
+        return value
+
+    def file(self, name: str) -> str:
+        """The path of a file in the folder."""
+        path = os.path.join(self._folder, name)
+        if not name or os.path.isabs(name) or ".." in name.split("/") or not os.path.isfile(path):
+            raise self.wrong("the name of a file in the folder", repr(name))
+        return path
+
+    def targets(self, value: object) -> tuple[str, ...]:
+        if value == "any":
+            return ()
+        if not isinstance(value, list) or not value or not all(_is_word(each) for each in value):
+            raise self.wrong('targets = "any", or a list such as ["x86_64"]', repr(value))
+        return tuple(value)
+
+    def points(self, value: object) -> dict[str, PointPolicy]:
+        if not isinstance(value, dict):
+            raise self.wrong("tables such as [points.inline]", repr(value))
+        return {point: self._point(point, row) for point, row in value.items()}
+
+    def _point(self, point: str, value: object) -> PointPolicy:
+        row = self._check_keys(value, _POINT_KEYS, f"[points.{point}]")
+        texts = {key: self.text(row, key) for key in _POINT_KEYS}
+        if bool(texts["model"]) == bool(texts["runner"]) or not _NAME.fullmatch(point):
+            raise self.wrong(f"a model or a runner in [points.{point}]", repr(dict(row)))
+        if texts["runner"] and not _RUNNER.fullmatch(texts["runner"]):
+            raise self.wrong(f"runner = default or const:N in [points.{point}]", repr(texts["runner"]))
+        if texts["model"]:
+            texts["model"] = self.file(texts["model"])
+            if os.path.getsize(texts["model"]) > LARGEST:
+                raise self.wrong(f"models of at most {LARGEST >> 20} MiB", texts["model"])
+        return PointPolicy(**texts)
+
+    def recipes(self, value: object, shared: Mapping[str, PointPolicy]) -> tuple[BundleRecipe, ...]:
+        if not isinstance(value, list) or not value:
+            raise self.wrong("tables [[recipes]]", repr(value))
+        return tuple(self._recipe(row, shared) for row in value)
+
+    def _recipe(self, value: object, shared: Mapping[str, PointPolicy]) -> BundleRecipe:
+        row = self._check_keys(value, _RECIPE_KEYS, "[[recipes]]")
+        pipeline, options = self.text(row, "pipeline"), row.get("options", [])
+        if _LEVEL.search(pipeline):
+            raise self.wrong("passes to run behind the level's own as pipeline", repr(pipeline))
+        if not isinstance(options, list) or not all(_is_word(each, _OPTION) for each in options):
+            raise self.wrong('options such as ["enable-machine-outliner=always"]', repr(options))
+        return BundleRecipe({**shared, **self.points(row.get("points", {}))}, pipeline, tuple(options))
+
+
+def _is_word(value: object, pattern: re.Pattern[str] = re.compile(r"[\w.-]+")) -> bool:
+    return isinstance(value, str) and pattern.fullmatch(value) is not None

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Makes runner specs of a policy's models: native code from the user's cache, or else `onnx:`.
+
+A model is compiled when it is used for the first time, in a process of its own: the options and hooks of the
+compiler around us must not change the code, and a crash is no crash of the compiler.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qs
+
+from passpilot.plugin.errors import Error, ModelError
+from passpilot.plugin.extras import EXTRAS, install
+from passpilot.plugin.files import read_regular
+from passpilot.plugin.origin import warn_user
+from passpilot.runners.policy import cache
+
+if TYPE_CHECKING:
+    from passpilot.runners.policy.bundle import PointPolicy, PolicyBundle
+
+DEADLINE: Final = 300.0
+"""Seconds for the compilation of a model."""
+
+COMPILER: Final = "passpilot.runners.policy.model_compiler"
+
+
+def runner_of(bundle: PolicyBundle, point: str, row: PointPolicy) -> str:
+    """The spec of the runner for one decision point.
+
+    Raises:
+        InputError: the model is not the one that the policy was made with.
+        ModelError: the model can neither be compiled nor run.
+    """
+    if row.runner:
+        return row.runner
+    data = _read(bundle, row)
+    library, why = _library(bundle.who, point, row, data)
+    query = f"?{row.options}" if row.options else ""
+    if library:
+        return f"aot:{library}{query}"
+    from passpilot.runners.native import onnx_library
+
+    model = os.path.basename(row.model)
+    try:
+        onnx_library()
+    except Error as error:
+        msg = f"{bundle.who}: expected to compile {model} or to run it in onnxruntime, got: {why}"
+        raise ModelError(f"{msg}, and no onnxruntime; run: {install('aot')}") from error
+    warn_user(f"{bundle.who}: {model} runs in onnxruntime, which takes longer to load, because of: {why}")
+    return f"onnx:{row.model}{query}"
+
+
+def _read(bundle: PolicyBundle, row: PointPolicy) -> bytes:
+    who, name = bundle.who, os.path.basename(row.model)
+    try:
+        data = read_regular(row.model)
+    except OSError as error:
+        raise ModelError(f"{who}: expected the model {name}, got: {error.strerror}") from error
+    digest = hashlib.sha256(data).hexdigest()
+    if row.sha256 and digest != row.sha256.lower():
+        raise ModelError(f"{who}: expected {name} with SHA-256 {row.sha256}, got {digest}; install it again")
+    return data
+
+
+def _library(who: str, point: str, row: PointPolicy, data: bytes) -> tuple[str, str]:
+    """The path of the compiled model; or nothing, and why there is none."""
+    name = f"{point}-{_key(point, row, data)}.so"
+    if path := cache.find(name):
+        return path, ""
+    if missing := [each for each in EXTRAS["aot"] if not _is_installed(each)]:
+        return "", f"no {missing[0]}; run: {install('aot')}"
+    with cache.locked(name):
+        if path := cache.find(name):
+            return path, ""
+        code, why = _compiled(point, row)
+        if code and not (path := cache.keep(name, code, who)):
+            why = "no folder that can be written for its compiled form; set XDG_CACHE_HOME"
+    return path, why
+
+
+def _key(point: str, row: PointPolicy, data: bytes) -> str:
+    """A hash of the model, of what else decides on its code, and of passpilot's version."""
+    import passpilot
+    from passpilot.plugin import _core
+
+    triple = _core.processor("generic")[0]
+    parts = (passpilot.__version__, _core.version_text(), triple, point, row.options)
+    digest = hashlib.sha256("\0".join(parts).encode())
+    digest.update(data)
+    return digest.hexdigest()[:32]
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _compiled(point: str, row: PointPolicy) -> tuple[bytes, str]:
+    """The library that a child process makes of a model; or nothing, and why there is none."""
+    options = parse_qs(row.options)
+    scores = "score" in options.get("as", ())
+    try:
+        with tempfile.TemporaryDirectory(prefix="passpilot-") as folder:
+            made = os.path.join(folder, "model.so")
+            command = [sys.executable, "-P", "-m", COMPILER, row.model, made, point, "1" if scores else "0"]
+            done = subprocess.run(
+                [*command, *options.get("output", ())],
+                env={name: text for name, text in os.environ.items() if not name.startswith("PASSPILOT_")},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=DEADLINE,
+                check=False,
+            )
+            if done.returncode:
+                lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+                return b"", lines[-1][:500]
+            return read_regular(made), ""
+    except subprocess.TimeoutExpired:
+        return b"", f"its compilation took more than {DEADLINE:g} seconds"
+    except OSError as error:
+        return b"", f"{error.strerror}: {error.filename}; set TMPDIR"

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The cache: made once by many processes, made again when something changes, and done without."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.command import PASSPILOT, passpilot, run
+from tests.policies.test_doors import OZ, text_of, tool
+
+
+@pytest.fixture
+def cache(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache; `tiny` is the policy."""
+    assert tiny.is_dir()
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    return folder / "passpilot/policies"
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.suffix for path in folder.iterdir())
+
+
+def test_two_processes_at_once(cache: Path, here: Path) -> None:
+    command = [str(PASSPILOT), "cc", "--policy=@tiny", "-Oz", "-c", "calls.c", "-o"]
+    pair = [subprocess.Popen([*command, f"{each}.o"], cwd=here, stderr=subprocess.PIPE) for each in "ab"]
+    for process in pair:
+        _, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (0, b"")
+    assert (here / "a.o").read_bytes() == (here / "b.o").read_bytes()
+    assert names(cache) == [".lock", ".policy", ".so"]
+    before = {path: path.stat().st_mtime_ns for path in cache.iterdir()}
+    text_of(passpilot("cc", "--policy=@tiny", "-Oz", "-c", "calls.c", cwd=here))
+    assert {path: path.stat().st_mtime_ns for path in cache.iterdir()} == before
+
+
+def test_a_changed_policy_is_prepared_again(cache: Path, tiny: Path, here: Path) -> None:
+    folder = here / "mine"
+    shutil.copytree(tiny, folder)
+    command = (OZ, "-S", "calls.bc", "-o", "-")
+    first = text_of(tool("opt", *command, cwd=here, PASSPILOT_POLICY=str(folder)))
+    text = (folder / "policy.toml").read_text()
+    (folder / "policy.toml").write_text(text.replace("as=logits", "as=logits&output=probabilities"))
+    assert text_of(tool("opt", *command, cwd=here, PASSPILOT_POLICY=str(folder))) == first
+    (folder / "policy.toml").write_text(text.replace("llvm = 22", "llvm = 23"))
+    assert "got LLVM 23" in tool("opt", *command, cwd=here, PASSPILOT_POLICY=str(folder)).err
+    (folder / "policy.toml").write_text(text)
+    for library in cache.glob("*.so"):
+        library.unlink()
+    assert text_of(tool("opt", *command, cwd=here, PASSPILOT_POLICY=str(folder))) == first
+    assert list(cache.glob("*.so"))
+
+
+def test_a_home_that_cannot_be_written(
+    cache: Path, tmp_path: Path, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cache").write_text("a file where the folder should be\n")
+    own = tmp_path / f"passpilot-{os.geteuid()}/policies"
+    command = ("cc", "--policy=@tiny", "-Oz", "-c", "calls.c")
+    done = passpilot(*command, cwd=here)
+    assert done.code == 0
+    assert "expected a cache that can be written, got: Not a directory; " in done.err
+    assert f"{own}/inline-" in done.err
+    assert not cache.exists()
+    text_of(passpilot(*command, cwd=here))  # says it once
+
+    shutil.rmtree(own.parent)
+    own.parent.write_text("a file, too\n")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    done = passpilot(*command, cwd=here)
+    assert done.code == 0
+    assert "inline.onnx runs in onnxruntime, " in done.err
+    assert "set XDG_CACHE_HOME" in done.err
+
+
+def test_somebody_elses_folder_is_not_used(cache: Path, tmp_path: Path, here: Path) -> None:
+    (tmp_path / "cache").write_text("a file where the folder should be\n")
+    assert not cache.exists()
+    own = tmp_path / f"passpilot-{os.geteuid()}"
+    own.mkdir(mode=0o777)
+    own.chmod(0o777)
+    done = passpilot("cc", "--policy=@tiny", "-Oz", "-c", "calls.c", cwd=here)
+    assert done.code == 0
+    assert "inline.onnx runs in onnxruntime, " in done.err
+    assert list(own.iterdir()) == []
+
+
+WITHOUT = """\
+import importlib.util, sys
+real = importlib.util.find_spec
+gone = sys.argv.pop(1).split(',')
+importlib.util.find_spec = lambda name, *more: None if name in gone else real(name, *more)
+from passpilot.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_without_the_packages_that_compile(cache: Path, here: Path) -> None:
+    command = ("opt", OZ, "--policy=@tiny", "-S", "calls.bc", "-o", "-")
+    without = run(sys.executable, "-c", WITHOUT, "llvmlite", *command, cwd=here)
+    assert without.code == 0
+    assert (
+        "inline.onnx runs in onnxruntime, which takes longer to load, because of: no llvmlite; "
+        in without.err
+    )
+    assert not list(cache.glob("*.so"))
+    shutil.rmtree(cache)
+    assert text_of(passpilot(*command, cwd=here)) == without.out
+    shutil.rmtree(cache)
+    neither = run(sys.executable, "-c", WITHOUT, "llvmlite,onnxruntime", *command, cwd=here)
+    assert (neither.code, neither.out) == (1, b"")
+    assert neither.err.count("passpilot: error: ") == 1
+    assert "expected to compile inline.onnx or to run it in onnxruntime, got: no llvmlite; " in neither.err
+    assert 'run: pip install "passpilot[aot]"' in neither.err
+
+
+def test_without_a_linker(cache: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/none")
+    done = passpilot("opt", OZ, "--policy=@tiny", "calls.bc", "-o", "out.bc", cwd=here)
+    assert done.code == 0
+    assert "runs in onnxruntime, which takes longer to load, because of: aot: expected a linker, " in done.err
+    assert not list(cache.glob("*.so"))
