@@ -69,7 +69,7 @@ def compile_models(bundle: PolicyBundle) -> list[str]:
         ModelError: a model cannot be compiled.
         InputError: the folder cannot be written.
     """
-    made = {}
+    made: dict[str, tuple[bytes, str]] = {}
     for point, row in ((point, row) for recipe in bundle.recipes for point, row in recipe.points.items()):
         if not row.model:
             continue
