@@ -32,6 +32,7 @@ class PoliciesOptions(NamedTuple):
 
     policies: tuple[str, ...]
     prepare: bool
+    compile: bool
 
 
 def main(argv: Sequence[str]) -> int:
@@ -44,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
         if not bundles:
             print("no policy is installed")
         for bundle in bundles:
-            good &= _show(bundle, prepared=options.prepare)
+            good &= _show(bundle, options)
     return 0 if good else 1
 
 
@@ -57,17 +58,24 @@ def make_parser() -> Parser:
     )
     parser.add_argument("policies", nargs="*", metavar="POLICY", help="@NAME, or a policy's folder")
     parser.option("prepare", action="store_true", help="compile the models now, not at the first use")
+    text = "compile the models into the policy's folder, for a package of it"
+    parser.option("compile", action="store_true", help=text)
     parser.traceback_option()
     return parser
 
 
-def _show(bundle: PolicyBundle | Error, *, prepared: bool) -> bool:
+def _show(bundle: PolicyBundle | Error, options: PoliciesOptions) -> bool:
     """Print a policy; returns whether it can be used."""
     if isinstance(bundle, Error):
         print(f"passpilot: error: {for_terminal(str(bundle))}", file=sys.stderr)
         return False
     print(*map(for_terminal, lines_of(bundle)), sep="\n")
-    if prepared:
+    if options.compile:
+        from passpilot.runners.policy.models import compile_models
+
+        for path in compile_models(bundle):
+            print(f"  compiled: {for_terminal(path)}")
+    if options.prepare:
         from passpilot.runners.policy.prepare import policy_record
 
         made = policy_record(bundle.spec)

@@ -101,13 +101,17 @@ def needed(library: Path) -> dict[str, Path]:
 
 
 def require(folder: Path, requirement: str) -> None:
-    """Let passpilot's wheel in a folder depend on a requirement, which a checkout does not have."""
+    """Complete passpilot's wheel in a folder: a requirement and compiled models, which a checkout lacks."""
     [wheel] = folder.glob("passpilot-*.whl")
     python("wheel", "unpack", "-d", str(folder), str(wheel))
     [unpacked] = (path for path in folder.iterdir() if path.is_dir())
     [metadata] = unpacked.glob("*.dist-info/METADATA")
     head, _, body = metadata.read_text().partition("\n\n")
     metadata.write_text(f"{head}\nRequires-Dist: {requirement}\n\n{body}")
+    for policy in unpacked.glob(
+        "passpilot/policies/*/policy.toml"
+    ):  # so that nobody has to compile its models
+        run(str(Path(sys.executable).with_name("passpilot")), "policies", str(policy.parent), "--compile")
     python("wheel", "pack", "-d", str(folder), str(unpacked))
     shutil.rmtree(unpacked)
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes runner specs of a policy's models: native code from the user's cache, or else `onnx:`.
+"""Makes runner specs of a policy's models: native code, or else `onnx:`.
 
-A model is compiled when it is used for the first time, in a process of its own: the options and hooks of the
-compiler around us must not change the code, and a crash is no crash of the compiler.
+The native code is in the policy's folder `compiled`, as in wheels, or in the user's cache. If it is in
+neither, the model is compiled, in a process of its own: the options and hooks of the compiler around us must
+not change the code, and a crash is no crash of the compiler.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs
 
-from passpilot.plugin.errors import Error, ModelError
+from passpilot.plugin.errors import Error, InputError, ModelError
 from passpilot.plugin.extras import EXTRAS, install
-from passpilot.plugin.files import read_regular
+from passpilot.plugin.files import read_regular, write_files
 from passpilot.plugin.origin import warn_user
+from passpilot.plugin.version import MAJOR
 from passpilot.runners.policy import cache
 
 if TYPE_CHECKING:
@@ -29,6 +31,9 @@ DEADLINE: Final = 300.0
 """Seconds for the compilation of a model."""
 
 COMPILER: Final = "passpilot.runners.policy.model_compiler"
+
+COMPILED: Final = "compiled"
+"""The folder of a policy with its compiled models."""
 
 
 def runner_of(bundle: PolicyBundle, point: str, row: PointPolicy) -> str:
@@ -41,7 +46,7 @@ def runner_of(bundle: PolicyBundle, point: str, row: PointPolicy) -> str:
     if row.runner:
         return row.runner
     data = _read(bundle, row)
-    library, why = _library(bundle.who, point, row, data)
+    library, why = _library(bundle, point, row, data)
     query = f"?{row.options}" if row.options else ""
     if library:
         return f"aot:{library}{query}"
@@ -57,6 +62,36 @@ def runner_of(bundle: PolicyBundle, point: str, row: PointPolicy) -> str:
     return f"onnx:{row.model}{query}"
 
 
+def compile_models(bundle: PolicyBundle) -> list[str]:
+    """Compile a policy's models into its own folder, for a package of it; returns the paths.
+
+    Raises:
+        ModelError: a model cannot be compiled.
+        InputError: the folder cannot be written.
+    """
+    made: dict[str, tuple[bytes, str]] = {}
+    for point, row in ((point, row) for recipe in bundle.recipes for point, row in recipe.points.items()):
+        if not row.model:
+            continue
+        path = os.path.join(bundle.folder, COMPILED, _file(point, row, _read(bundle, row)))
+        code, why = made.get(path) or _compiled(point, row)
+        if not code:
+            model = os.path.basename(row.model)
+            raise ModelError(f"{bundle.who}: expected a model that can be compiled, got {model}: {why}")
+        made[path] = code, why
+    if made:
+        _make_folder(os.path.join(bundle.folder, COMPILED))
+    write_files({path: code for path, (code, _) in made.items()})
+    return sorted(made)
+
+
+def _make_folder(path: str) -> None:
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: expected a folder to write, got: {error.strerror}") from error
+
+
 def _read(bundle: PolicyBundle, row: PointPolicy) -> bytes:
     who, name = bundle.who, os.path.basename(row.model)
     try:
@@ -69,10 +104,10 @@ def _read(bundle: PolicyBundle, row: PointPolicy) -> bytes:
     return data
 
 
-def _library(who: str, point: str, row: PointPolicy, data: bytes) -> tuple[str, str]:
+def _library(bundle: PolicyBundle, point: str, row: PointPolicy, data: bytes) -> tuple[str, str]:
     """The path of the compiled model; or nothing, and why there is none."""
-    name = f"{point}-{_key(point, row, data)}.so"
-    if path := cache.find(name):
+    name = _file(point, row, data)
+    if os.path.isfile(path := os.path.join(bundle.folder, COMPILED, name)) or (path := cache.find(name)):
         return path, ""
     if missing := [each for each in EXTRAS["aot"] if not _is_installed(each)]:
         return "", f"no {missing[0]}; run: {install('aot')}"
@@ -80,21 +115,21 @@ def _library(who: str, point: str, row: PointPolicy, data: bytes) -> tuple[str, 
         if path := cache.find(name):
             return path, ""
         code, why = _compiled(point, row)
-        if code and not (path := cache.keep(name, code, who)):
+        if code and not (path := cache.keep(name, code, bundle.who)):
             why = "no folder that can be written for its compiled form; set XDG_CACHE_HOME"
     return path, why
 
 
-def _key(point: str, row: PointPolicy, data: bytes) -> str:
-    """A hash of the model, of what else decides on its code, and of passpilot's version."""
+def _file(point: str, row: PointPolicy, data: bytes) -> str:
+    """A name with a hash of the model, of what else decides on its code, and of passpilot's version."""
     import passpilot
     from passpilot.plugin import _core
 
-    triple = _core.processor("generic")[0]
-    parts = (passpilot.__version__, _core.version_text(), triple, point, row.options)
+    architecture = _core.processor("generic")[0].partition("-")[0]
+    parts = (passpilot.__version__, str(MAJOR), architecture, point, row.options)
     digest = hashlib.sha256("\0".join(parts).encode())
     digest.update(data)
-    return digest.hexdigest()[:32]
+    return f"{point}-{digest.hexdigest()[:32]}.so"
 
 
 def _is_installed(module: str) -> bool:

@@ -81,6 +81,7 @@ def test_a_home_that_cannot_be_written(
     assert "set XDG_CACHE_HOME" in done.err
 
 
+@pytest.mark.soak
 def test_somebody_elses_folder_is_not_used(cache: Path, tmp_path: Path, here: Path) -> None:
     (tmp_path / "cache").write_text("a file where the folder should be\n")
     assert not cache.exists()
@@ -122,6 +123,7 @@ def test_without_the_packages_that_compile(cache: Path, here: Path) -> None:
     assert 'run: pip install "passpilot[aot]"' in neither.err
 
 
+@pytest.mark.soak
 def test_without_a_linker(cache: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/none")
     done = passpilot("opt", OZ, "--policy=@tiny", "calls.bc", "-o", "out.bc", cwd=here)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 from typing import Final
@@ -33,6 +34,18 @@ def test_one_is_prepared(tiny: Path, here: Path) -> None:
     assert text.startswith("tiny: Inlines cheap calls\n")
     assert "\n  prepared: aot:" in text
     assert "\n  prepared: default\n" in text
+
+
+def test_one_is_compiled_into_its_folder(tiny: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = here / "mine"
+    shutil.copytree(tiny, folder)
+    text = text_of(passpilot("policies", folder, "--compile", cwd=here)).decode()
+    [library] = (folder / "compiled").iterdir()
+    assert f"\n  compiled: {library}\n" in text
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
+    text = text_of(passpilot("policies", folder, "--prepare", cwd=here)).decode()
+    assert f"\n  prepared: aot:{library}?as=logits\n" in text
+    assert [path.suffix for path in (here / "cache/passpilot/policies").iterdir()] == [".policy"]
 
 
 def test_help_has_an_example(tmp_path: Path) -> None:

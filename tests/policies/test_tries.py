@@ -30,6 +30,7 @@ def test_more_tries_are_never_larger(tiny: Path, here: Path) -> None:
     assert size_of(str(tiny), here) == single[0]
 
 
+@pytest.mark.soak
 def test_the_object_is_the_recipes(tiny: Path, here: Path) -> None:
     objects = []
     for number in (1, 2):

@@ -359,10 +359,10 @@ std::vector<std::pair<std::string, std::string>> textsAt() {
 }
 
 std::string pipelineBehind() {
-  const auto At = textsAt();
-  const bool Chosen = !Decisions.last().empty() || any_of(At, [](auto &Each) {
-    return Each.first == "optimizer-last";
-  });
+  const auto Texts = textsAt();
+  const bool Chosen =
+      !Decisions.last().empty() ||
+      any_of(Texts, [](auto &Each) { return Each.first == "optimizer-last"; });
   return Chosen ? "" : policy().pipeline();
 }
 

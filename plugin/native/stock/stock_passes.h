@@ -8,6 +8,7 @@
 
 #include "../llvm/user_pass.h"
 #include "../loaded/message.h"
+#include "flags.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace passpilot {
