@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The card of a trained policy: what it is, what it was made of, how good it is, and where it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Final, cast
+
+from passpilot.features.catalogue import HOOKED
+from passpilot.plugin.version import MAJOR
+from passpilot.training.learning.toml_settings import toml_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from passpilot.training.learning.imitate import Imitated
+    from passpilot.training.learning.settings import ImitateSettings
+
+DATA: Final = "data.json"
+"""What `passpilot train data` writes beside the parts."""
+
+_PACKAGES: Final = ("passpilot", "numpy", "lightgbm", "onnx", "onnxruntime")
+_FEATURES: Final = 12
+
+
+def card(made: Imitated, settings: ImitateSettings, command: str) -> str:
+    """The card as Markdown."""
+    lines = [
+        f"# A policy for the decision point `{made.point}`",
+        "",
+        f"A {made.description}; it was trained to take the decisions of "
+        + ("LLVM itself." if settings.label == "default" else "its teachers."),
+        "",
+        *_use(made),
+        "## Figures",
+        "",
+        "| part | programs | decisions | as labelled | as LLVM | not LLVM's | of these found | deviations right |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for part, each in made.parts.items():
+        cells = (
+            part,
+            len(made.programs[part]),
+            f"{each.decisions:,}",
+            f"{each.agreement:.2%}",
+            f"{each.default:.2%}",
+            f"{each.changed:,}",
+            f"{each.found:.1%}" if each.changed else "",
+            f"{each.right:.1%}" if each.changed else "",
+        )
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    check = made.check
+    lines += [
+        "",
+        "`as LLVM` is the share of decisions that are LLVM's own; `deviations right` is the share of the policy's",
+        "deviations from LLVM that are as labelled. Figures of `validation` are those by which the round was",
+        "chosen. None of them is a size or a time: `passpilot eval` measures programs.",
+        "",
+        f"The exported model decides as the trained one on {check.observations:,} observations: {check.differing}",
+        f"decisions differ, and scores by {check.distance:.1e} at most.",
+        "",
+        *_data(made, settings),
+        "## Training",
+        "",
+        f"    {command}",
+        "",
+        f"{made.rounds} rounds in {made.seconds:.0f} s; seed {settings.seed}; the curve is in `curve.csv` and",
+        "`curve.svg`. All settings:",
+        "",
+        "```toml",
+        toml_text(settings).rstrip(),
+        "```",
+        "",
+        *_importance(made.importance),
+        *_limits(),
+        "## Versions",
+        "",
+        f"LLVM {MAJOR}, Python {platform.python_version()}, {', '.join(_versions())}, {platform.machine()}.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _use(made: Imitated) -> Iterator[str]:
+    row = HOOKED.get(made.point)
+    flag = f"--{made.point}=" if row else f"--advise {made.point}="
+    yield from (
+        "## Use",
+        "",
+        f"    {flag}onnx:model.onnx",
+        "    passpilot aot model.onnx -o policy.so",
+        f"    {flag}aot:policy.so",
+        "",
+    )
+
+
+def _data(made: Imitated, settings: ImitateSettings) -> Iterator[str]:
+    yield from ("## Data", "")
+    for part, names in made.programs.items():
+        yield f"- {part}: {', '.join(names)}"
+    yield ""
+    roots = dict.fromkeys(
+        os.path.dirname(os.path.abspath(path))
+        for paths in (settings.data.train, settings.data.validation, settings.data.test)
+        for path in paths
+    )
+    for root in roots:
+        try:
+            with open(os.path.join(root, DATA), encoding="utf-8") as file:
+                told = cast("Mapping[str, object]", json.load(file))
+            yield f"`{told['command']}`; teachers: {', '.join(cast('Sequence[str]', told['teachers']))}"
+            yield ""
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # shards from elsewhere have no description
+
+
+def _importance(importance: Sequence[tuple[str, float]]) -> Iterator[str]:
+    yield from (
+        "## What it looks at",
+        "",
+        "The agreement that is lost when the values of a feature are shuffled among decisions:",
+        "",
+        "| feature | lost |",
+        "|---|---|",
+    )
+    for name, lost in importance[:_FEATURES]:
+        yield f"| {name} | {lost:.2%} |"
+    yield ""
+
+
+def _limits() -> Iterator[str]:
+    yield from (
+        "## Limits",
+        "",
+        "- It has seen the programs above, for one target, at one level, with one version of LLVM. On others it",
+        "  can make code larger: measure with `passpilot eval` on what you ship.",
+        "- It can make code larger or slower, never wrong: the compiler decides what is legal.",
+        "",
+    )
+
+
+def _versions() -> Iterator[str]:
+    for name in _PACKAGES:
+        try:
+            yield f"{name} {version(name)}"
+        except PackageNotFoundError:
+            continue
