@@ -52,7 +52,9 @@ class StepCounter:
         self.count = count
 
 
-def _show(what: str | Callable[[], str], total: int | None, steps: StepCounter, done: threading.Event) -> None:
+def _show(
+    what: str | Callable[[], str], total: int | None, steps: StepCounter, done: threading.Event
+) -> None:
     if done.wait(DELAY):
         return
     from rich.console import Console

@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 
 EXAMPLES: Final = """\
 examples:
-  passpilot train data --corpus=corpus --split=split.toml --teacher='decisions:tuned/{program}.decisions' -o data
+  passpilot train data --corpus=corpus --split=split.toml --teacher='decisions:{program}.decisions' -o data
   passpilot train imitate imitate.toml -o model
   passpilot opt in.bc -passes='default<Oz>' --inline=onnx:model/model.onnx -o out.bc
 """
+
+MOST_PROBLEMS: Final = 10
+"""Modules that are left out with a line of their own."""
 
 
 class DataOptions(NamedTuple):
@@ -93,16 +96,16 @@ def make_parser() -> Parser:
         command(
             "data",
             "gather decisions in shards",
-            "Compile modules with teachers and keep all decisions in Parquet files, one for each program. With\n"
-            "several teachers, a module teaches the decisions of the one that makes it smallest.",
+            "Compile modules with teachers and keep all decisions in Parquet files, one for each program.\n"
+            "With several teachers, a module teaches the decisions of the one that makes it smallest.",
         )
     )
     _add_trainer(
         command(
             "imitate",
             "learn the decisions in shards",
-            "Learn the decisions in shards, and write the policy as an ONNX model, with its card, its curve, and\n"
-            "checkpoints. The settings say where the shards are and what is learned.",
+            "Learn the decisions in shards, and write the policy as an ONNX model, with its card, its\n"
+            "curve and checkpoints. The settings say where the shards are and what is learned.",
         )
     )
     return parser
@@ -123,7 +126,12 @@ def _add_data(parser: Parser) -> None:
     add("teacher", action="append", default=[], metavar="SPEC", help=teacher)
     reward = "what the best teacher makes smallest: native-size, allocation-cost (native-size)"
     add("reward", default="native-size", metavar="REWARD", help=reward)
-    add("passes", default="", metavar="PIPELINE", help="textual pipeline (the module's level, else default<Oz>)")
+    add(
+        "passes",
+        default="",
+        metavar="PIPELINE",
+        help="textual pipeline (the module's level, else default<Oz>)",
+    )
     at = "another pipeline, such as vectorizer-start=advised-unroll; may be repeated"
     add("at", action="append", default=[], metavar="PLACE=PIPELINE", help=at)
     add("deadline", type=_seconds, default=600.0, metavar="SECONDS", help="for one module (600)")
@@ -162,12 +170,17 @@ def _jobs(given: int) -> int:
     return given or len(os.sched_getaffinity(0))
 
 
-# --- data ------------------------------------------------------------------------------------------------------
+# --- data --------------------------------------------------------------------------------
 
 
 def _gather(options: DataOptions, command: str) -> None:
     with needs("train", "train data"):
-        from passpilot.training.data.collection import collect_logs, part_named, write_description
+        from passpilot.training.data.collection import (
+            DESCRIPTION,
+            collect_logs,
+            part_named,
+            write_description,
+        )
     part_named(options.part)
     if bool(options.inputs) == bool(options.corpus):
         raise UsageError("train data: expected modules, logs or --corpus=DIR, got none of them, or two")
@@ -183,8 +196,10 @@ def _gather(options: DataOptions, command: str) -> None:
         else _compiled(options, teachers)
     )
     write_description(options.output, collected, command, () if logs else teachers)
-    for problem in collected.problems:
+    for problem in collected.problems[:MOST_PROBLEMS]:
         _say(f"warning: left out: {problem}")
+    if (more := len(collected.problems) - MOST_PROBLEMS) > 0:
+        _say(f"warning: left out: {more} more modules; {options.output}/{DESCRIPTION} names them all")
     for part, total in collected.sums().items():
         programs = sum(each.part == part for each in collected.programs.values())
         print(
@@ -228,7 +243,7 @@ def _places(texts: Sequence[str]) -> dict[str, str]:
     return made
 
 
-# --- imitate ---------------------------------------------------------------------------------------------------
+# --- imitate --------------------------------------------------------------------------------
 
 
 def _imitate(options: TrainOptions, command: str) -> None:

@@ -86,7 +86,7 @@ class LaunchedProcess(NamedTuple):
 
 
 def launch(options: WorkerOptions, stack: contextlib.ExitStack) -> LaunchedProcess:
-    """Start a compiler process with its own temporary folder; `stack` closes the files, and removes the folder.
+    """Start a compiler process with its own temporary folder; `stack` removes the folder.
 
     Raises:
         OSError: it cannot be started.

@@ -50,7 +50,7 @@ def register_when_imported() -> None:
 
 
 class _GymnasiumFinder:
-    """Finds Gymnasium once, by means of the other finders, and registers the environments behind its import."""
+    """Finds Gymnasium once, by the other finders, and registers the environments behind its import."""
 
     def find_spec(
         self,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`collect`: gathers the decisions of modules or logs into a folder of shards, by parts and programs.
 
-    FOLDER/train/lua.parquet  FOLDER/validation/expat.parquet  FOLDER/data.json
+FOLDER/train/lua.parquet  FOLDER/validation/expat.parquet  FOLDER/data.json
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import write_file
 from passpilot.training.corpus.partition import PARTS, SplitFile, programs_of
-from passpilot.training.data.gather import TaughtModule, Taught, gather, logged_decisions
+from passpilot.training.data.gather import Taught, TaughtModule, gather, logged_decisions
 from passpilot.training.data.shards import SUFFIX, ShardWriter
 
 if TYPE_CHECKING:

@@ -90,7 +90,9 @@ class Taught:
     """What the teachers made of the module, if there are several; less is better."""
 
 
-def gather(modules: Sequence[TaughtModule], teaching: Teaching, step: object = None) -> Iterator[Taught | Error]:
+def gather(
+    modules: Sequence[TaughtModule], teaching: Teaching, step: object = None
+) -> Iterator[Taught | Error]:
     """Compile modules; yields what each teaches, or why it teaches nothing, in the modules' order.
 
     The modules of a program are compiled together, so that memory holds one program.
@@ -170,9 +172,7 @@ def logged_decisions(path: str, point: str, program: str, module: str) -> Decisi
     }
     columns = {name: TextColumn.of(each) for name, each in texts.items()}
     columns |= {"program": TextColumn.same(program, rows), "module": TextColumn.same(module, rows)}
-    return DecisionRows(
-        schema, tensors, {name: columns[name] for name in TEXTS}, np.zeros(rows, np.float32)
-    )
+    return DecisionRows(schema, tensors, {name: columns[name] for name in TEXTS}, np.zeros(rows, np.float32))
 
 
 def _gains(teacher: str, code: bytes, rows: DecisionRows) -> np.ndarray:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
+LARGEST: Final = 1e30
+"""What infinity counts as, which some features of `evict` have."""
+
 Label = Literal["advice", "default"]
 ALL: Final = "*"
 """Stands for a point's own features in a list of names."""
@@ -67,7 +70,9 @@ class Arrangement:
             wrong = [spec for spec in made.features if spec.size not in (1, made.columns)]
             if wrong:
                 expected = f"features of 1 or {made.columns} elements"
-                raise InputError(f"features: expected {expected} at {point.name}, got {wrong[0].name} of {wrong[0]}")
+                raise InputError(
+                    f"features: expected {expected} at {point.name}, got {wrong[0].name} of {wrong[0]}"
+                )
         return made
 
     @property
@@ -99,21 +104,30 @@ class Arrangement:
         """The elements of all tensors of a decision."""
         return sum(spec.size for spec in self.features)
 
+    @property
+    def has_floats(self) -> bool:
+        """Whether a feature may be infinite, or no number, which counts as 0."""
+        return any(spec.dtype.startswith("float") for spec in self.features)
+
     def places(self) -> NDArray[np.int64]:
         """Where the numbers of the rows are among the elements: [columns, numbers], or [1, numbers]."""
         starts = np.cumsum([0, *(spec.size for spec in self.features)])[:-1]
         if not self.by_column:
             return np.arange(self.elements, dtype=np.int64)[None]
         rows = [
-            [start + (column if spec.size > 1 else 0) for start, spec in zip(starts, self.features, strict=True)]
+            [
+                start + (column if spec.size > 1 else 0)
+                for start, spec in zip(starts, self.features, strict=True)
+            ]
             for column in range(self.columns)
         ]
         return np.array(rows, np.int64)
 
     def flat(self, tensors: Mapping[str, NDArray[np.generic]]) -> Floats:
-        """The elements of N decisions: [N, elements]."""
+        """The elements of N decisions, all of them finite: [N, elements]."""
         parts = [tensors[spec.name].reshape(-1, spec.size).astype(np.float32) for spec in self.features]
-        return np.concatenate(parts, axis=1)
+        whole = np.concatenate(parts, axis=1)
+        return np.nan_to_num(whole, nan=0, posinf=LARGEST, neginf=-LARGEST) if self.has_floats else whole
 
     def rows(self, flat: Floats) -> Floats:
         """The rows of decisions: [N, numbers], or [N, columns, numbers]."""
@@ -227,7 +241,7 @@ class Examples:
     @property
     def changed(self) -> NDArray[np.bool_]:
         """Which decisions are not the compiler's own."""
-        return self.labels != self.default
+        return np.asarray(self.labels != self.default)
 
     def decide(self, scores: Floats) -> NDArray[np.float64]:
         """The decisions that scores [N, columns] make."""
@@ -237,10 +251,10 @@ class Examples:
 def decide(domain: Domain, scores: Floats, mask: NDArray[np.bool_] | None) -> NDArray[np.float64]:
     """The decisions that scores [N, columns] make: yes from 0 on, the first best legal column, the number."""
     if isinstance(domain, Flag):
-        return (scores[:, 0] >= 0).astype(np.float64)
+        return np.asarray(scores[:, 0] >= 0, np.float64)
     if isinstance(domain, Choice):
         legal = scores if mask is None else np.where(mask, scores, -np.inf)
-        return legal.argmax(axis=1).astype(np.float64)
+        return np.asarray(legal.argmax(axis=1), np.float64)
     return np.clip(scores[:, 0].astype(np.float64), domain.low, domain.high)
 
 

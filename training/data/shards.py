@@ -243,7 +243,9 @@ def _schema_of(file: Path) -> DecisionSchema:
         return DecisionSchema.from_json(metadata[_KEY])
     except KeyError as error:
         hint = "make it with passpilot train data"
-        raise InputError(f"{file}: expected a shard of decisions, got another Parquet file; {hint}") from error
+        raise InputError(
+            f"{file}: expected a shard of decisions, got another Parquet file; {hint}"
+        ) from error
     except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
         raise InputError(f"{file}: expected a shard of decisions, got: {_line(error)}") from error
 

@@ -10,7 +10,6 @@ import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator, Sequence
 
     from passpilot.training.data.shards import DecisionShards
@@ -38,7 +37,7 @@ class TorchDecisions(IterableDataset[tuple[torch.Tensor, torch.Tensor]]):
     def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         worker = get_worker_info()
         place, count = (worker.id, worker.num_workers) if worker else (0, 1)
-        files: list[os.PathLike[str]] = list(self._shards.files)
+        files = list(self._shards.files)
         random = None if self._seed is None else np.random.default_rng((self._seed, self._epoch, place))
         if self._seed is not None:
             np.random.default_rng((self._seed, self._epoch)).shuffle(files)  # the same in all workers

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compilations as environments of Gymnasium and PettingZoo; `passpilot.training.registration` registers them."""
+"""Compilations as environments of Gymnasium; `passpilot.training.registration` registers them."""

@@ -101,7 +101,9 @@ class CompilerEnv(gymnasium.Env["Decision", object]):
             "opt_level": opt_level,
         }
         self._tensors = self._observed(features)
-        self.observation_space = spaces.Dict({spec.name: _box(spec) for spec in self._tensors})
+        self.observation_space = cast(
+            "spaces.Space[Decision]", spaces.Dict({spec.name: _box(spec) for spec in self._tensors})
+        )
         self.action_space = _actions(self._point.domain)
         self.render_mode = render_mode
         self._shuffle, self._failure_reward, self._next = shuffle, failure_reward, 0
@@ -112,7 +114,9 @@ class CompilerEnv(gymnasium.Env["Decision", object]):
     def _observed(self, features: Sequence[str]) -> tuple[TensorSpec, ...]:
         domain = self._point.domain
         mask = [domain.mask] if isinstance(domain, Choice) else []
-        return self._point.select(dict.fromkeys([*features, *mask])) if features else own_features(self._point)
+        return (
+            self._point.select(dict.fromkeys([*features, *mask])) if features else own_features(self._point)
+        )
 
     def _nothing(self) -> Decision:
         """The observation where there is no decision."""
@@ -200,7 +204,7 @@ class CompilerEnv(gymnasium.Env["Decision", object]):
             return mask if mask.any() else np.ones(domain.count, bool)
         return np.ones(2 if isinstance(domain, Flag) else 1, bool)
 
-    def render(self) -> str | None:  # type: ignore[override]
+    def render(self) -> str | None:
         """The last observation as text, with ``render_mode="ansi"``."""
         if self.render_mode != "ansi":
             return None

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 DATA: Final = "data.json"
 """What `passpilot train data` writes beside the parts."""
 
+HEAD: Final = "| part | programs | decisions | agreement | as LLVM | changed | found | right |"
+RULE: Final = "|---|---|---|---|---|---|---|---|"
+
 _PACKAGES: Final = ("passpilot", "numpy", "lightgbm", "onnx", "onnxruntime")
 _FEATURES: Final = 12
 
@@ -31,14 +34,14 @@ def card(made: Imitated, settings: ImitateSettings, command: str) -> str:
     lines = [
         f"# A policy for the decision point `{made.point}`",
         "",
-        f"A {made.description}; it was trained to take the decisions of "
+        f"The model: {made.description}. It was trained to take the decisions of "
         + ("LLVM itself." if settings.label == "default" else "its teachers."),
         "",
         *_use(made),
         "## Figures",
         "",
-        "| part | programs | decisions | as labelled | as LLVM | not LLVM's | of these found | deviations right |",
-        "|---|---|---|---|---|---|---|---|",
+        HEAD,
+        RULE,
     ]
     for part, each in made.parts.items():
         cells = (
@@ -55,20 +58,22 @@ def card(made: Imitated, settings: ImitateSettings, command: str) -> str:
     check = made.check
     lines += [
         "",
-        "`as LLVM` is the share of decisions that are LLVM's own; `deviations right` is the share of the policy's",
-        "deviations from LLVM that are as labelled. Figures of `validation` are those by which the round was",
-        "chosen. None of them is a size or a time: `passpilot eval` measures programs.",
+        "`agreement` is the share of decisions as labelled, `as LLVM` that of LLVM's own. `changed` counts",
+        "the labels that are not LLVM's own; `found` is the share of them that the policy takes, too, and",
+        "`right` the share of the policy's deviations from LLVM that are as labelled. The figures of",
+        "`validation` are those by which the round was chosen. None of them is a size or a time: `passpilot",
+        "eval` measures programs.",
         "",
-        f"The exported model decides as the trained one on {check.observations:,} observations: {check.differing}",
-        f"decisions differ, and scores by {check.distance:.1e} at most.",
+        f"The exported model decides as the trained one on {check.observations:,} observations:",
+        f"{check.differing} decisions differ, and scores by {check.distance:.1e} at most.",
         "",
         *_data(made, settings),
         "## Training",
         "",
         f"    {command}",
         "",
-        f"{made.rounds} rounds in {made.seconds:.0f} s; seed {settings.seed}; the curve is in `curve.csv` and",
-        "`curve.svg`. All settings:",
+        f"{made.rounds} rounds in {made.seconds:.0f} s; seed {settings.seed}; the curve is in `curve.csv`",
+        "and `curve.svg`. All settings:",
         "",
         "```toml",
         toml_text(settings).rstrip(),
@@ -110,8 +115,8 @@ def _data(made: Imitated, settings: ImitateSettings) -> Iterator[str]:
         try:
             with open(os.path.join(root, DATA), encoding="utf-8") as file:
                 told = cast("Mapping[str, object]", json.load(file))
-            yield f"`{told['command']}`; teachers: {', '.join(cast('Sequence[str]', told['teachers']))}"
-            yield ""
+            teachers = ", ".join(cast("Sequence[str]", told["teachers"]))
+            yield from (f"`{told['command']}`; teachers: {teachers}", "")
         except (OSError, ValueError, KeyError, TypeError):
             continue  # shards from elsewhere have no description
 
@@ -134,8 +139,8 @@ def _limits() -> Iterator[str]:
     yield from (
         "## Limits",
         "",
-        "- It has seen the programs above, for one target, at one level, with one version of LLVM. On others it",
-        "  can make code larger: measure with `passpilot eval` on what you ship.",
+        "- It has seen the programs above, for one target, at one level, with one version of LLVM. On others",
+        "  it can make code larger: measure with `passpilot eval` on what you ship.",
         "- It can make code larger or slower, never wrong: the compiler decides what is legal.",
         "",
     )

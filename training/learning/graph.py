@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`GraphBuilder`: writes a policy as an ONNX graph; `policy_model` makes the whole model.
 
-The model has one input, ``features`` of float32[N, elements], whose columns are named in the metadata, so that
-``onnx:model.onnx`` binds it without ``map=``. What it answers fits the domain: a probability for `inline`, the
-decision for other flags, a score for every choice, the number itself. Everything between is in operators
-that `passpilot aot` compiles.
+The model has one input, ``features`` of float32[N, elements], whose columns are named in the metadata, so
+that ``onnx:model.onnx`` binds it without ``map=``. What it answers fits the domain: a probability for
+`inline`, the decision for other flags, a score for every choice, the number itself. Everything between is in
+operators that `passpilot aot` compiles.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from passpilot.features.columns import name_columns
 from passpilot.features.domain import Choice, Flag, Number
 from passpilot.plugin.extras import needs
+from passpilot.training.data.matrix import LARGEST
+from passpilot.training.data.normalization import LIMIT
 
 with needs("train", "export to ONNX"):
     import onnx
@@ -52,16 +54,14 @@ class GraphBuilder:
         self.constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
         return name
 
-    def add(self, operator: str, *inputs: str, **attributes: object) -> str:
+    def add(self, operator: str, *inputs: str, output: str = "", **attributes: Any) -> str:
         """A node of one output; the attribute ``domain`` is that of the operator."""
-        output = str(attributes.pop("output", "") or f"{operator.lower()}_{len(self.nodes)}")
+        output = output or f"{operator.lower()}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, list(inputs), [output], **attributes))
         return output
 
     def normalized(self, rows: str, statistics: FeatureStatistics) -> str:
         """`FeatureStatistics.normalize`."""
-        from passpilot.training.data.normalization import LIMIT
-
         one, limit = np.float32(1), np.float32(LIMIT)
         size = self.add("Log", self.add("Add", self.add("Abs", rows), self.constant(np.array(one), "one")))
         compressed = self.add("Mul", self.add("Sign", rows), size)
@@ -70,13 +70,19 @@ class GraphBuilder:
         low, high = self.constant(np.array(-limit), "low"), self.constant(np.array(limit), "high")
         return self.add("Clip", scaled, low, high)
 
+    def finite(self, rows: str) -> str:
+        """`Arrangement.flat` for features that may be infinite, or no numbers."""
+        zero, largest = np.array(0, np.float32), np.array(LARGEST, np.float32)
+        known = self.add("Where", self.add("IsNaN", rows), self.constant(zero, "zero"), rows)
+        return self.add("Clip", known, self.constant(-largest, "low"), self.constant(largest, "high"))
+
 
 def policy_model(
     learner: Learner, arrangement: Arrangement, scaling: Scaling, facts: Mapping[str, str]
 ) -> onnx.ModelProto:
     """The policy as a model; `facts` come into its metadata."""
     graph = GraphBuilder()
-    rows = INPUT
+    rows = graph.finite(INPUT) if arrangement.has_floats else INPUT
     if arrangement.by_column:
         places = graph.constant(arrangement.places().reshape(-1), "places")
         shape = graph.constant(np.array([-1, len(arrangement.names)], np.int64), "shape")
@@ -116,9 +122,7 @@ def _answer(
     factor = graph.constant(np.array(scaling.factor, np.float32), "factor")
     offset = graph.constant(np.array(scaling.offset, np.float32), "offset")
     number = graph.add("Add", graph.add("Mul", scores, factor), offset)
-    low, high = (
-        graph.constant(np.array(each, np.float32), "limit") for each in _float_limits(domain)
-    )
+    low, high = (graph.constant(np.array(each, np.float32), "limit") for each in _float_limits(domain))
     return graph.add("Clip", number, low, high, output="decision"), TensorProto.FLOAT, 1
 
 
@@ -133,7 +137,7 @@ def _float_limits(domain: Number) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def tree_attributes(trees: Sequence[Mapping[str, object]], targets: Sequence[int]) -> dict[str, object]:
+def tree_attributes(trees: Sequence[Mapping[str, object]], targets: Sequence[int]) -> dict[str, Any]:
     """The attributes of a TreeEnsembleRegressor for trees of LightGBM, each with its target."""
     nodes = _TreeNodes()
     for number, (tree, target) in enumerate(zip(trees, targets, strict=True)):
@@ -198,7 +202,8 @@ def _number(value: object) -> float:
 
 def _below(value: float) -> float:
     """The largest float32 that is not above `value`: float32 features are on the same side of it."""
-    rounded = np.float32(value)
+    with np.errstate(over="ignore"):
+        rounded = np.float32(value)
     if float(rounded) > value:
         rounded = np.nextafter(rounded, np.float32(-np.inf))
     return float(rounded)

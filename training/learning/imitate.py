@@ -95,7 +95,9 @@ class Imitation:
         InputError: the data cannot be used.
     """
 
-    def __init__(self, settings: ImitateSettings, folder: str, *, jobs: int = 1, resume: bool = False) -> None:
+    def __init__(
+        self, settings: ImitateSettings, folder: str, *, jobs: int = 1, resume: bool = False
+    ) -> None:
         self._settings, self._folder, self._jobs = settings, folder, jobs
         data = settings.data
         shards = {"train": DecisionShards(*data.train)}
@@ -212,7 +214,9 @@ class Imitation:
             "passpilot/trained": f"imitation, {self._learner.describe()}, seed {self._settings.seed}",
         }
         model = policy_model(self._learner, train.arrangement, self._scaling, facts).SerializeToString()
-        check = check_export(model, self._learner, self._scaling, list(self._parts.values()), self._settings.seed)
+        check = check_export(
+            model, self._learner, self._scaling, list(self._parts.values()), self._settings.seed
+        )
         write_file(os.path.join(self._folder, MODEL), model)
         write_file(os.path.join(self._folder, SETTINGS), toml_text(self._settings).encode())
         if isinstance(self._learner, NetworkLearner):
@@ -271,7 +275,9 @@ def _check_parts(parts: Mapping[str, Examples]) -> None:
     for part, examples in parts.items():
         if part != "train" and (both := sorted(train & set(examples.names))):
             text = f"programs of train and {part}: expected different ones, got {', '.join(both)} in both"
-            warnings.warn(f"{text}; its figures say nothing about unseen programs", PasspilotWarning, stacklevel=2)
+            warnings.warn(
+                f"{text}; its figures say nothing about unseen programs", PasspilotWarning, stacklevel=2
+            )
 
 
 def _scaling(train: Examples) -> Scaling:

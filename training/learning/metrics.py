@@ -49,7 +49,7 @@ class Agreement:
         near = CLOSE * (float(examples.labels.std()) or 1.0) if numbers else 0.5
 
         def same(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-            return np.abs(first - second) < near
+            return np.asarray(np.abs(first - second) < near)
 
         hit, own = same(made, examples.labels), same(made, examples.default)
         changed = ~same(examples.labels, examples.default)

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`Network`: a multilayer perceptron in numpy; `NetworkLearner` trains one by Adam.
 
-Policies have some thousand weights, and their training is over in minutes on one processor, so that this needs
-no framework. Without hidden layers the network is a linear model.
+Policies have some thousand weights, and their training is over in minutes on one processor, so that this
+needs no framework. Without hidden layers the network is a linear model.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -48,7 +49,7 @@ class Network:
     def random(cls, widths: Sequence[int], random: np.random.Generator) -> Network:
         """A network of layers with these widths; the last layer begins at nearly zero."""
         weights, biases = [], []
-        for place, (before, after) in enumerate(zip(widths, widths[1:], strict=False)):
+        for place, (before, after) in enumerate(pairwise(widths)):
             scale = math.sqrt(2 / before) * (0.01 if place == len(widths) - 2 else 1)
             weights.append((random.standard_normal((before, after)) * scale).astype(np.float32))
             biases.append(np.zeros(after, np.float32))
@@ -91,7 +92,7 @@ class Network:
         return values
 
     def gradients(self, values: Sequence[Floats], slope: Floats) -> list[Floats]:
-        """The slopes of the loss by `parameters`, from that by the outputs; `values` are those of `layers`."""
+        """The slopes of the loss by `parameters`, from that by the outputs; `values` is from `layers`."""
         made: list[Floats] = []
         for place in range(len(self.weights) - 1, -1, -1):
             made += [slope.sum(axis=0), values[place].T @ slope]

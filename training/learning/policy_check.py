@@ -10,7 +10,7 @@ import numpy as np
 
 from passpilot.features.domain import Choice, Flag
 from passpilot.plugin.errors import ModelError
-from passpilot.training.data.matrix import decide
+from passpilot.training.data.matrix import LARGEST, decide
 from passpilot.training.learning.graph import INPUT
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from passpilot.training.data.matrix import Examples, Floats
     from passpilot.training.learning.learner import Learner, Scaling
+
+    Bools = NDArray[np.bool_]
 
 OBSERVATIONS: Final = 10_000
 NEAR: Final = 1e-3
@@ -57,25 +59,12 @@ def check_export(
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     given = np.concatenate([session.run(None, {INPUT: part})[0] for part in np.array_split(flat, 20)])
     scores = learner.scores(flat)
-    largest = float(np.abs(scores).max()) or 1.0
     if isinstance(domain, Flag):
-        wanted = scores[:, 0] >= 0
-        near = np.abs(scores[:, 0]) < NEAR * largest
-        if given.dtype.kind == "f":
-            distance = float(np.abs(given[:, 0] - 1 / (1 + np.exp(-scores[:, 0].astype(np.float64)))).max())
-            differing = (given[:, 0] >= 0.5) != wanted
-        else:
-            distance, differing = 0.0, (given[:, 0] != 0) != wanted
+        differing, near, distance = _compared_flags(given, scores)
     elif isinstance(domain, Choice):
-        distance = float(np.abs(given - scores).max()) / largest
-        chosen, wanted = decide(domain, given, mask), decide(domain, scores, mask)
-        differing = chosen != wanted
-        rows = np.arange(len(scores))
-        gap = scores[rows, wanted.astype(np.int64)] - scores[rows, chosen.astype(np.int64)]
-        near = gap < NEAR * largest
+        differing, near, distance = _compared_choices(given, scores, domain, mask)
     else:
-        scaled = scores * np.float32(scaling.factor) + np.float32(scaling.offset)
-        wanted = decide(domain, scaled, None)
+        wanted = decide(domain, scores * np.float32(scaling.factor) + np.float32(scaling.offset), None)
         distance = float(np.abs(given[:, 0] - wanted).max() / (np.abs(wanted).max() or 1.0))
         differing = near = np.zeros(len(flat), bool)
     if (differing & ~near).any() or not distance < NEAR:
@@ -85,13 +74,39 @@ def check_export(
     return ExportCheck(len(flat), int(differing.sum()), distance)
 
 
+def _compared_flags(given: NDArray[np.generic], scores: Floats) -> tuple[Bools, Bools, float]:
+    """Which decisions differ, which are nearly undecided, and how far scores differ."""
+    wanted, near = scores[:, 0] >= 0, np.abs(scores[:, 0]) < NEAR * (np.abs(scores).max() or 1)
+    if given.dtype.kind != "f":
+        return (given[:, 0] != 0) != wanted, near, 0.0
+    probability = 1 / (1 + np.exp(-scores[:, 0].astype(np.float64)))
+    answer = given[:, 0].astype(np.float64)
+    return (answer >= 0.5) != wanted, near, float(np.abs(answer - probability).max())
+
+
+def _compared_choices(
+    given: Floats, scores: Floats, domain: Choice, mask: Bools | None
+) -> tuple[Bools, Bools, float]:
+    """Which decisions differ, which are nearly undecided, and how far scores differ."""
+    chosen, wanted = decide(domain, given, mask), decide(domain, scores, mask)
+    largest, rows = float(np.abs(scores).max()) or 1.0, np.arange(len(scores))
+    gap = scores[rows, wanted.astype(np.int64)] - scores[rows, chosen.astype(np.int64)]
+    return chosen != wanted, gap < NEAR * largest, float(np.abs(given - scores).max()) / largest
+
+
 def _observations(
     parts: Sequence[Examples], random: np.random.Generator
 ) -> tuple[Floats, NDArray[np.bool_] | None]:
     """The elements and the masks of `OBSERVATIONS` decisions."""
     flat = np.concatenate([part.flat for part in parts])
-    masks = [np.ones((len(part), part.arrangement.columns), bool) if part.mask is None else part.mask for part in parts]
+    masks = [
+        np.ones((len(part), part.arrangement.columns), bool) if part.mask is None else part.mask
+        for part in parts
+    ]
     chosen = random.permutation(len(flat))[:OBSERVATIONS]
     rest = random.integers(0, len(flat), OBSERVATIONS - len(chosen))
-    distorted = np.round(flat[rest] * random.uniform(0.5, 1.5, flat[rest].shape)).astype(np.float32)
+    known = flat[rest]
+    moved = known * random.uniform(0.5, 1.5, known.shape)
+    moved = np.where(known == np.round(known), np.round(moved), moved)
+    distorted = np.clip(moved, -LARGEST, LARGEST).astype(np.float32)
     return np.concatenate([flat[chosen], distorted]), np.concatenate(masks)[np.concatenate([chosen, rest])]

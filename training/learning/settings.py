@@ -80,6 +80,6 @@ class ImitateSettings:
     """Lines of the curve without a better one after which training ends; 0: never."""
     keep: str = field(default="best", metadata={"choices": ("best", "last")})
     """Which model is exported: the one with the least loss on validation programs, or the last."""
-    weights: ExampleWeights = ExampleWeights()
-    trees: TreeSettings = TreeSettings()
-    network: NetworkSettings = NetworkSettings()
+    weights: ExampleWeights = field(default_factory=ExampleWeights)
+    trees: TreeSettings = field(default_factory=TreeSettings)
+    network: NetworkSettings = field(default_factory=NetworkSettings)

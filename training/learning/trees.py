@@ -215,7 +215,7 @@ def _base(domain: object, outputs: int, labels: Doubles, weights: Doubles) -> Do
     """The scores that fit best without any feature."""
     if outputs > 1:
         shares = np.bincount(labels.astype(np.int64), weights, outputs) + 1e-3
-        return np.log(shares / shares.sum())
+        return np.asarray(np.log(shares / shares.sum()), np.float64)
     mean = float(np.average(labels, weights=weights))
     if not isinstance(domain, (Flag, Choice)):
         return np.array([mean])
