@@ -162,7 +162,7 @@ def test_evictions_are_learned_by_columns(pressed: Path, tmp_path: Path) -> None
             data, policy, network=NetworkSettings((16,), 150, 32), trees=TreeSettings(30, 7, least_rows=3)
         )
         made = Imitation(settings, str(tmp_path / policy)).run()
-        assert made.parts["train"].agreement > 0.85
+        assert made.parts["train"].agreement > 0.8
         model = tmp_path / policy / "model.onnx"
         assert passpilot("aot", model, "--point=evict", "-o", "a.so", cwd=tmp_path).code == 0
         objects = []
