@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from passpilot.training.data.torch_dataset import TorchDecisions
+
     Arrays = dict[str, NDArray[np.generic]]
 
 TEXTS: Final = ("program", "module", "context", "caller", "callee")
@@ -217,6 +219,22 @@ class DecisionShards:
         if not batches:
             batches = [self._empty(names)]
         return {name: np.concatenate([each[name] for each in batches]) for name in batches[0]}
+
+    def torch_dataset(self, names: Sequence[str], *, seed: int | None = 0) -> TorchDecisions:
+        """The decisions as an iterable dataset of PyTorch: ``(features, advice)``, in a shuffled order.
+
+        Args:
+            names: the features, in order.
+            seed: of the order; None for that of the files.
+
+        Raises:
+            InputError: PyTorch is not installed.
+        """
+        try:
+            from passpilot.training.data.torch_dataset import TorchDecisions
+        except ImportError as error:
+            raise InputError("training data: expected PyTorch, got none; run: pip install torch") from error
+        return TorchDecisions(self, names, seed=seed)
 
     def _empty(self, names: Iterable[str] | None) -> Arrays:
         made: Arrays = {}

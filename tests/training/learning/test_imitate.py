@@ -159,7 +159,10 @@ def test_evictions_are_learned_by_columns(pressed: Path, tmp_path: Path) -> None
     for policy in ("trees", "network"):
         data = DataSettings((str(tmp_path / "data" / "train"),))
         settings = ImitateSettings(
-            data, policy, network=NetworkSettings((16,), 150, 32), trees=TreeSettings(30, 7, least_rows=3)
+            data,
+            policy,
+            network=NetworkSettings((32,), 400, 16, 5e-3),
+            trees=TreeSettings(30, 7, least_rows=3),
         )
         made = Imitation(settings, str(tmp_path / policy)).run()
         assert made.parts["train"].agreement > 0.8
