@@ -42,7 +42,8 @@ class AgentChannel:
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
-        self._read = end.makefile("rb").read
+        self._file = end.makefile("rb")
+        self._read = self._file.read
 
     def receive(self) -> compiler_pb2.AgentMessage:
         """The next message; when the service has gone, end the process."""
@@ -50,6 +51,11 @@ class AgentChannel:
         if len(head) < LENGTH.size:
             self._gone()
         return compiler_pb2.AgentMessage.FromString(self._read(*LENGTH.unpack(head)))
+
+    def close(self) -> None:
+        """Close the socket, where the process lives on."""
+        self._file.close()
+        self._end.close()
 
     def _gone(self) -> NoReturn:
         os._exit(0)  # there is nothing to clean up

@@ -6,7 +6,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
@@ -14,16 +14,17 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from numpy.typing import NDArray
 
 import passpilot.training  # noqa: F401  (registers the environments)
-from passpilot.plugin.errors import AdviceError, InputError
+from passpilot.plugin.errors import AdviceError, InputError, UsageError
 from passpilot.training.environments.compiler_env import CompilerEnv
 from passpilot.training.registration import NAMED
 from passpilot.training.rewards import MEASURES
 from passpilot.training.task import Task
 from tests.training.serving import served
 
-Env = gymnasium.Env[Mapping[str, np.ndarray], object]
+Env = gymnasium.Env[dict[str, NDArray[np.generic]], object]
 
 
 def played(env: Env, seed: int = 0, **options: object) -> tuple[float, int, dict[str, object]]:
@@ -67,10 +68,12 @@ def test_the_checker_is_content(made: Env) -> None:
 @pytest.mark.parametrize("made", [*KINDS[1:], ("passpilot/Priority-v0", "thread")], indirect=True, ids=str)
 def test_an_episode_is_a_compilation(made: Env) -> None:
     reward, steps, info = played(made)
-    assert steps == info["decisions"] > 1
+    assert steps == info["decisions"]
+    assert steps > 1
     value, baseline = cast("float", info["value"]), cast("float", info["baseline"])
     assert reward == pytest.approx((baseline - value) / baseline)
-    assert played(made) == (reward, steps, info)
+    again, count, told = played(made)
+    assert (again, count, told["value"]) == (reward, steps, value)
     assert any(played(made, seed)[2]["value"] != value for seed in range(1, 4))
 
 
@@ -97,9 +100,11 @@ def test_modules_come_in_turn_and_those_without_decisions_never(program: Path, t
         assert env.reset(options={"module": str(other)})[1]["module"] == str(other)
         with pytest.raises(InputError, match="expected one of its modules"):
             env.reset(options={"module": "c.bc"})
-    with CompilerEnv("inline", modules[1:2], pipeline="default<Oz>", compiler="thread") as env:
-        with pytest.raises(InputError, match="expected a module with decisions, got none"):
-            env.reset()
+    with (
+        CompilerEnv("inline", modules[1:2], pipeline="default<Oz>", compiler="thread") as env,
+        pytest.raises(InputError, match="expected a module with decisions, got none"),
+    ):
+        env.reset()
 
 
 CRASHES = """\
@@ -113,7 +118,8 @@ def fatal(site):
 """
 
 
-def test_a_crash_ends_an_episode_only(program: Path, tmp_path: Path, restored_registries: None) -> None:
+@pytest.mark.usefixtures("restored_registries")
+def test_a_crash_ends_an_episode_only(program: Path, tmp_path: Path) -> None:
     (tmp_path / "crashes.py").write_text(CRASHES)
     features = ["callee_users", "fatal"]
     with CompilerEnv(
@@ -125,8 +131,19 @@ def test_a_crash_ends_an_episode_only(program: Path, tmp_path: Path, restored_re
             assert steps > 1
 
 
-def test_an_illegal_action_leaves_the_question(pressed: Path) -> None:
-    with CompilerEnv("evict", [pressed], reward="none", compiler="thread") as env:
+def test_an_illegal_action_leaves_the_decision_to_llvm(pressed: Path) -> None:
+    with CompilerEnv("evict", [pressed], reward="allocation-cost", compiler="thread") as env:
+        _, info = env.reset()
+        over, reward = False, 1.0
+        while not over:
+            mask = cast("np.ndarray", info["action_mask"])
+            _, reward, over, _, info = env.step(np.int64(np.flatnonzero(mask == 0)[0]))
+            assert info["illegal"]
+        assert reward == 0  # as LLVM
+
+
+def test_a_strict_environment_refuses_illegal_actions(pressed: Path) -> None:
+    with CompilerEnv("evict", [pressed], reward="none", compiler="thread", strict=True) as env:
         _, info = env.reset()
         mask = cast("np.ndarray", info["action_mask"])
         assert mask.dtype == np.int8
@@ -176,8 +193,10 @@ def test_importing_registers(first: str) -> None:
 def test_wrong_arguments_are_refused(program: Path) -> None:
     with pytest.raises(InputError, match="expected a list of modules"):
         CompilerEnv("inline", str(program))
-    with pytest.raises(InputError, match="nowhere"):
+    with pytest.raises(UsageError, match="nowhere"):
         CompilerEnv("inline", [program], compiler="nowhere")
-    with CompilerEnv("inline", [program], pipeline="default<Ox>", compiler="thread") as env:
-        with pytest.raises(InputError, match="Ox"):
-            env.reset()
+    with (
+        CompilerEnv("inline", [program], pipeline="default<Ox>", compiler="thread") as env,
+        pytest.raises(InputError, match="Ox"),
+    ):
+        env.reset()

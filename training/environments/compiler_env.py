@@ -4,6 +4,9 @@
 An agent learns nothing of the reward before the end of the episode, where it is the improvement over the
 compiler's default. A compilation that fails, also by a crash of LLVM, ends its episode: `truncated` is true,
 and `info["error"]` says why.
+
+`info["action_mask"]` and `action_masks` have the legal actions. For an illegal one the compiler's own
+decision is taken, as `info["illegal"]` says, so that agents without masks learn, too.
 """
 
 from __future__ import annotations
@@ -58,13 +61,14 @@ class CompilerEnv(gymnasium.Env["Decision", object]):
         timeout: seconds that one step of the compiler may take.
         shuffle: whether an episode's module is drawn at random; else they come one after the other.
         failure_reward: the reward of a compilation that fails.
+        strict: whether an illegal action is an `AdviceError`.
         render_mode: None or ``ansi``.
 
     Raises:
         Error: an argument is wrong.
     """
 
-    metadata: dict[str, object] = {"render_modes": ["ansi"]}  # noqa: RUF012  (gymnasium's own)
+    metadata: dict[str, object] = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012  (gymnasium's own)
 
     def __init__(
         self,
@@ -83,6 +87,7 @@ class CompilerEnv(gymnasium.Env["Decision", object]):
         timeout: float = 300.0,
         shuffle: bool = True,
         failure_reward: float = 0.0,
+        strict: bool = False,
         render_mode: str | None = None,
     ) -> None:
         if isinstance(modules, (str, bytes, os.PathLike)) or not modules:
@@ -96,7 +101,7 @@ class CompilerEnv(gymnasium.Env["Decision", object]):
             "pipeline": pipeline,
             "at": dict(at or {}),
             "reward": reward,
-            "features": tuple(features),
+            "features": self._asked(features),
             "function": function,
             "opt_level": opt_level,
         }
@@ -106,7 +111,9 @@ class CompilerEnv(gymnasium.Env["Decision", object]):
         )
         self.action_space = _actions(self._point.domain)
         self.render_mode = render_mode
-        self._shuffle, self._failure_reward, self._next = shuffle, failure_reward, 0
+        self._shuffle, self._failure_reward, self._strict = shuffle, failure_reward, strict
+        self._next = 0
+        self._default: object = None
         self._compiler = _connect(compiler, load, timeout, token)
         self._last: Decision = self._nothing()
         self._module = ""
@@ -117,6 +124,13 @@ class CompilerEnv(gymnasium.Env["Decision", object]):
         return (
             self._point.select(dict.fromkeys([*features, *mask])) if features else own_features(self._point)
         )
+
+    def _asked(self, features: Sequence[str]) -> tuple[str, ...]:
+        """The tensors to ask for: at a choice, the compiler's own decision, too."""
+        if not isinstance(self._point.domain, Choice):
+            return tuple(features)
+        names = (spec.name for spec in self._observed(features))
+        return tuple(dict.fromkeys([*names, self._point.default.name]))
 
     def _nothing(self) -> Decision:
         """The observation where there is no decision."""
@@ -170,24 +184,42 @@ class CompilerEnv(gymnasium.Env["Decision", object]):
         """Take the decision.
 
         Raises:
-            AdviceError: the action is illegal; the question stands.
+            AdviceError: the action is none, or with ``strict`` illegal; the question stands.
             PeerError: the compiler service is gone.
         """
+        illegal = self._is_illegal(action)
         try:
-            observation, reward, done, told = self._compiler.step(action)
+            taken = self._default if illegal else action
+            observation, reward, done, told = self._compiler.step(taken)
         except (AdviceError, PeerError):
             raise
         except Error as error:
             self._last = self._nothing()
             info: dict[str, object] = {**self._info(), "error": str(error)}
             return self._last, self._failure_reward, False, True, info
+        more: dict[str, object] = {"illegal": True} if illegal else {}
         if observation is None:
             self._last = self._nothing()
-            return self._last, reward, done, False, {**self._info(), **told}
-        return self._seen(observation), 0.0, False, False, self._info()
+            return self._last, reward, done, False, {**self._info(), **more, **told}
+        return self._seen(observation), 0.0, False, False, {**self._info(), **more}
+
+    def _is_illegal(self, action: object) -> bool:
+        """Whether an action of the space is masked, and that is no error."""
+        if self._strict or not isinstance(self._point.domain, Choice):
+            return False
+        mask = self.action_masks()
+        return isinstance(action, (int, np.integer)) and 0 <= action < len(mask) and not bool(mask[action])
 
     def _seen(self, observation: Mapping[str, NDArray[np.generic]]) -> Decision:
-        self._last = {name: np.array(value) for name, value in observation.items()}
+        """The observation as a member of the space: copies, in which no number is infinite."""
+        if isinstance(self._point.domain, Choice):
+            self._default = int(observation[self._point.default.name].item())
+        self._last = {
+            spec.name: np.nan_to_num(observation[spec.name])
+            if spec.dtype.startswith("float")
+            else np.array(observation[spec.name])
+            for spec in self._tensors
+        }
         return self._last
 
     def _info(self) -> dict[str, object]:

@@ -13,6 +13,7 @@ import socket
 import subprocess
 import threading
 import time
+import weakref
 from collections import OrderedDict
 from typing import IO, TYPE_CHECKING, Final, Literal, NoReturn
 
@@ -26,7 +27,7 @@ from passpilot.training.rewards import improvement
 from passpilot.training.worker import AgentChannel, serve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 Where = Literal["process", "thread"]
 
@@ -222,21 +223,25 @@ class _ProcessWorker(_Worker):
         try:
             with contextlib.ExitStack() as stack:
                 self._process, end, self._output = launch(options, stack)
-                self._held = stack.pop_all()
+                held = stack.pop_all()
         except OSError as error:
             raise CompilationError(f"compiler: expected to start it, got: {error}") from error
         super().__init__(end)
-        self._owner = os.getpid()
+        self._finish = weakref.finalize(self, _finish, self._process, held, os.getpid())
 
     def _death(self) -> str:
         return obituary(self._process, self._output)
 
     def end(self) -> None:
-        """Kill and reap the process, and remove its files; not in a copy of the process that started it."""
-        if os.getpid() == self._owner:
-            self._process.kill()
-            self._process.wait()
-        self._held.close()
+        """Kill and reap the process, and remove its files; at the latest when nobody has this any more."""
+        self._finish()
+
+
+def _finish(process: subprocess.Popen[bytes], held: contextlib.ExitStack, owner: int) -> None:
+    if os.getpid() == owner:  # and not in a copy of the process
+        process.kill()
+        process.wait()
+        held.close()
 
 
 class _ThreadChannel(AgentChannel):
@@ -258,8 +263,9 @@ class _ThreadWorker(_Worker):
         end, other = socket.socketpair()
         super().__init__(end)
         channel = _ThreadChannel(other)
-        run: Callable[[], object] = lambda: _run_thread(channel, other, options)  # noqa: E731
-        self._thread = threading.Thread(target=run, name="passpilot compiler", daemon=True)
+        self._thread = threading.Thread(
+            target=_run_thread, args=(channel, options), name="passpilot compiler", daemon=True
+        )
         self._thread.start()
 
     def end(self) -> None:
@@ -268,6 +274,6 @@ class _ThreadWorker(_Worker):
         self._thread.join(GRACE)
 
 
-def _run_thread(channel: AgentChannel, end: socket.socket, options: WorkerOptions) -> None:
-    with end:
+def _run_thread(channel: AgentChannel, options: WorkerOptions) -> None:
+    with contextlib.closing(channel), contextlib.suppress(SystemExit):
         serve(channel, options.load, allow_files=True)
