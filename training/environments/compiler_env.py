@@ -208,7 +208,9 @@ class CompilerEnv(gymnasium.Env["Decision", object]):
         if self._strict or not isinstance(self._point.domain, Choice):
             return False
         mask = self.action_masks()
-        return isinstance(action, (int, np.integer)) and 0 <= action < len(mask) and not bool(mask[action])
+        if not isinstance(action, (int, np.integer)) or not 0 <= action < len(mask):
+            return False
+        return not bool(mask[action])
 
     def _seen(self, observation: Mapping[str, NDArray[np.generic]]) -> Decision:
         """The observation as a member of the space: copies, in which no number is infinite."""
