@@ -52,7 +52,7 @@ class DataOptions(NamedTuple):
 
 
 class TrainOptions(NamedTuple):
-    """The command line of `passpilot train imitate`."""
+    """The command line of a trainer."""
 
     settings: str
     output: str
@@ -76,8 +76,10 @@ def main(argv: Sequence[str]) -> int:
             load_file(file)
         if values["command"] == "data":
             _gather(record(DataOptions, values), command)
-        else:
+        elif values["command"] == "imitate":
             _imitate(record(TrainOptions, values), command)
+        else:
+            _evolve(record(TrainOptions, values), command)
     return 0
 
 
@@ -106,6 +108,14 @@ def make_parser() -> Parser:
             "learn the decisions in shards",
             "Learn the decisions in shards, and write the policy as an ONNX model, with its card, its\n"
             "curve and checkpoints. The settings say where the shards are and what is learned.",
+        )
+    )
+    _add_trainer(
+        command(
+            "evolve",
+            "improve a network on the reward itself",
+            "Evolve a network by trying it in compilations: its reward is what it gains over the\n"
+            "compiler's own decisions. It begins with these decisions, or with a network that was trained.",
         )
     )
     return parser
@@ -243,14 +253,14 @@ def _places(texts: Sequence[str]) -> dict[str, str]:
     return made
 
 
-# --- imitate --------------------------------------------------------------------------------
+# --- trainers --------------------------------------------------------------------------------
 
 
 def _imitate(options: TrainOptions, command: str) -> None:
     with needs("train", "train imitate"):
-        from passpilot.training.learning.imitate import CARD, Imitation, rebased
+        from passpilot.training.learning.imitate import Imitation, rebased
     from passpilot.plugin.files import write_file
-    from passpilot.training.learning.card import card
+    from passpilot.training.learning.card import CARD, card
     from passpilot.training.learning.settings import ImitateSettings
     from passpilot.training.learning.toml_settings import read_settings
 
@@ -270,6 +280,31 @@ def _imitate(options: TrainOptions, command: str) -> None:
     print(f"{options.output}/model.onnx: {made.description}")
     for part, each in made.parts.items():
         print(f"{part:10} {each.text()}")
+
+
+def _evolve(options: TrainOptions, command: str) -> None:
+    with needs("train", "train evolve"):
+        from passpilot.training.learning.evolve import EvolutionRun, EvolveSettings
+    from passpilot.plugin.files import write_file
+    from passpilot.training.learning.card import CARD, evolved_card
+    from passpilot.training.learning.toml_settings import read_settings
+
+    settings = read_settings(options.settings, EvolveSettings)
+    base = os.path.dirname(os.path.abspath(options.settings))
+    text = "gathering decisions"
+    with progress(lambda: text, settings.iterations) as steps:
+
+        def step(iterations: int, line: str) -> None:
+            nonlocal text
+            text = line
+            steps.reach(iterations)
+
+        jobs = _jobs(options.jobs)
+        made = EvolutionRun(settings, base, options.output, jobs=jobs, resume=options.resume).run(step)
+    write_file(os.path.join(options.output, CARD), evolved_card(made, settings, command).encode())
+    print(f"{options.output}/model.onnx: {made.description}")
+    for part, value in made.rewards.items():
+        print(f"{part:10} {settings.reward} {value:+.3%} against LLVM, {made.start[part]:+.3%} at the start")
 
 
 def _say(text: str) -> None:

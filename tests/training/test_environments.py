@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import warnings
@@ -188,6 +189,14 @@ def test_importing_registers(first: str) -> None:
     assert set(NAMED) <= set(names)
     script = "import sys, passpilot.training; print('gymnasium' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", script], text=True) == "False\n"
+
+
+def test_the_guide_prints_what_it_says(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "environments.md").read_text()
+    code, said = re.findall(r"```(?:python|text)\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "guide.py").write_text(code)
+    out = subprocess.check_output([sys.executable, "guide.py"], cwd=tmp_path, text=True)
+    assert out == said
 
 
 def test_wrong_arguments_are_refused(program: Path) -> None:

@@ -34,7 +34,7 @@ def test_from_decisions_to_a_policy(program: Path, tmp_path: Path) -> None:
                 compile(piece, titled[1], "exec")
     shown = re.findall(r"^    ((?:passpilot|python) .*)", text, re.MULTILINE)
     shown = [line for line in shown if "corpus" not in line]  # tests/training/tuning searches programs
-    assert len(shown) == 9
+    assert len(shown) == 10
     said = run(tmp_path, shown)
     assert re.search(r"^train +2 programs, 3 modules, \d+ decisions", said, re.MULTILINE)
     assert re.search(r"^test .* as labelled", said, re.MULTILINE)

@@ -69,6 +69,7 @@ class CompilerEnv(gymnasium.Env["Decision", object]):
     """
 
     metadata: dict[str, object] = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012  (gymnasium's own)
+    """What `render` can do."""
 
     def __init__(
         self,
@@ -109,8 +110,11 @@ class CompilerEnv(gymnasium.Env["Decision", object]):
         self.observation_space = cast(
             "spaces.Space[Decision]", spaces.Dict({spec.name: _box(spec) for spec in self._tensors})
         )
+        """The tensors of a decision, by name."""
         self.action_space = _actions(self._point.domain)
+        """The answers."""
         self.render_mode = render_mode
+        """What `render` does: None or ``ansi``."""
         self._shuffle, self._failure_reward, self._strict = shuffle, failure_reward, strict
         self._next = 0
         self._default: object = None

@@ -16,9 +16,11 @@ from passpilot.training.learning.toml_settings import toml_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from passpilot.training.learning.evolve import Evolved, EvolveSettings
     from passpilot.training.learning.imitate import Imitated
     from passpilot.training.learning.settings import ImitateSettings
 
+CARD: Final = "card.md"
 DATA: Final = "data.json"
 """What `passpilot train data` writes beside the parts."""
 
@@ -37,7 +39,7 @@ def card(made: Imitated, settings: ImitateSettings, command: str) -> str:
         f"The model: {made.description}. It was trained to take the decisions of "
         + ("LLVM itself." if settings.label == "default" else "its teachers."),
         "",
-        *_use(made),
+        *_use(made.point),
         "## Figures",
         "",
         HEAD,
@@ -88,9 +90,49 @@ def card(made: Imitated, settings: ImitateSettings, command: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _use(made: Imitated) -> Iterator[str]:
-    row = HOOKED.get(made.point)
-    flag = f"--{made.point}=" if row else f"--advise {made.point}="
+def evolved_card(made: Evolved, settings: EvolveSettings, command: str) -> str:
+    """The card of an evolved policy as Markdown."""
+    check, measure = made.check, settings.reward
+    rows = [f"| {part} | {made.start[part]:+.3%} | {value:+.3%} |" for part, value in made.rewards.items()]
+    lines = [
+        f"# A policy for the decision point `{settings.point}`",
+        "",
+        f"The model: {made.description}. It was evolved by {settings.method} on the reward {measure}.",
+        "",
+        *_use(settings.point),
+        "## Figures",
+        "",
+        f"The mean gain over LLVM's own decisions in {measure}, by modules; more is better:",
+        "",
+        "| part | at the start | policy |",
+        "|---|---|---|",
+        *rows,
+        "",
+        f"It is from iteration {made.iteration} of {settings.iterations}. The exported model decides as",
+        f"the evolved one on {check.observations:,} observations: {check.differing} decisions differ, and",
+        f"scores by {check.distance:.1e} at most. The sizes are those of objects: measure linked programs",
+        "with `passpilot eval`.",
+        "",
+        "## Training",
+        "",
+        f"    {command}",
+        "",
+        f"{made.seconds:.0f} s; the curve is in `curve.csv` and `curve.svg`. All settings:",
+        "",
+        "```toml",
+        toml_text(settings).rstrip(),
+        "```",
+        "",
+        *_limits(),
+        "## Versions",
+        "",
+        f"LLVM {MAJOR}, Python {platform.python_version()}, {', '.join(_versions())}, {platform.machine()}.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _use(point: str) -> Iterator[str]:
+    flag = f"--{point}=" if point in HOOKED else f"--advise {point}="
     yield from (
         "## Use",
         "",
@@ -139,7 +181,7 @@ def _limits() -> Iterator[str]:
     yield from (
         "## Limits",
         "",
-        "- It has seen the programs above, for one target, at one level, with one version of LLVM. On others",
+        "- It has seen some programs, for one target, at one level, with one version of LLVM. On others",
         "  it can make code larger: measure with `passpilot eval` on what you ship.",
         "- It can make code larger or slower, never wrong: the compiler decides what is legal.",
         "",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from passpilot.training.data.matrix import Arrangement
     from passpilot.training.data.normalization import FeatureStatistics
-    from passpilot.training.learning.learner import Learner, Scaling
+    from passpilot.training.learning.learner import RatingModel, Scaling
 
 OPSET: Final = 17
 ML_OPSET: Final = 3
@@ -78,7 +78,7 @@ class GraphBuilder:
 
 
 def policy_model(
-    learner: Learner, arrangement: Arrangement, scaling: Scaling, facts: Mapping[str, str]
+    learner: RatingModel, arrangement: Arrangement, scaling: Scaling, facts: Mapping[str, str]
 ) -> onnx.ModelProto:
     """The policy as a model; `facts` come into its metadata."""
     graph = GraphBuilder()

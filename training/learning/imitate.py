@@ -2,7 +2,8 @@
 """`Imitation`: learns the decisions in shards, and writes the policy with all that belongs to it.
 
 The output folder gets `model.onnx`, `card.md`, `settings.toml` (all settings), `curve.csv`, `curve.svg`,
-`tensorboard/`, `statistics.json` of a network's features, and `checkpoint.npz`, from which `resume` goes on.
+`tensorboard/`, `checkpoint.npz`, from which `resume` goes on, and of a network `statistics.json` and
+`network.json`.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from passpilot.training.learning.graph import policy_model
 from passpilot.training.learning.learner import Scaling, loss_name
 from passpilot.training.learning.metrics import Agreement
 from passpilot.training.learning.network import NetworkLearner
+from passpilot.training.learning.policy import WEIGHTS, NetworkPolicy, policy_text
 from passpilot.training.learning.policy_check import check_export
 from passpilot.training.learning.toml_settings import settings_of, toml_text
 
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
     from passpilot.training.learning.settings import ImitateSettings
 
 MODEL: Final = "model.onnx"
-CARD: Final = "card.md"
 SETTINGS: Final = "settings.toml"
 STATISTICS: Final = "statistics.json"
 CHECKPOINT: Final = "checkpoint.npz"
@@ -222,6 +223,9 @@ class Imitation:
         if isinstance(self._learner, NetworkLearner):
             text = json.dumps(self._learner.statistics.to_json(), indent=1) + "\n"
             write_file(os.path.join(self._folder, STATISTICS), text.encode())
+            learner = self._learner
+            policy = NetworkPolicy(train.arrangement, learner.statistics, learner.network, self._scaling)
+            write_file(os.path.join(self._folder, WEIGHTS), policy_text(policy).encode())
         parts = {
             name: Agreement.of(part, self._learner.scores(part.flat), self._scaling)
             for name, part in self._parts.items()

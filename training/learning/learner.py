@@ -29,7 +29,23 @@ class Scaling:
     factor: float = 1.0
 
 
-class Learner(Protocol):
+class RatingModel(Protocol):
+    """A model that rates decisions and can be exported."""
+
+    def scores(self, flat: Floats) -> Floats:
+        """The scores [N, columns] for the elements [N, elements] of decisions."""
+        ...
+
+    def build(self, graph: GraphBuilder, rows: str) -> str:
+        """Add the model to an ONNX graph; `rows` names the rows, and the result the outputs for them."""
+        ...
+
+    def describe(self) -> str:
+        """The model in words, for its card."""
+        ...
+
+
+class Learner(RatingModel, Protocol):
     """A model in training. A round of training is one tree per score, or one look at all decisions."""
 
     @property
@@ -46,10 +62,6 @@ class Learner(Protocol):
         """Train for up to this many rounds."""
         ...
 
-    def scores(self, flat: Floats) -> Floats:
-        """The scores [N, columns] for the elements [N, elements] of decisions."""
-        ...
-
     def validation_scores(self) -> Floats:
         """The scores of the decisions for validation; those for training if there are none."""
         ...
@@ -60,14 +72,6 @@ class Learner(Protocol):
 
     def restore(self, state: Mapping[str, NDArray[np.generic]]) -> None:
         """Go back to a state."""
-        ...
-
-    def build(self, graph: GraphBuilder, rows: str) -> str:
-        """Add the model to an ONNX graph; `rows` names the rows, and the result the outputs for them."""
-        ...
-
-    def describe(self) -> str:
-        """The model in words, for its card."""
         ...
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from passpilot.training.data.matrix import Examples, Floats
-    from passpilot.training.learning.learner import Learner, Scaling
+    from passpilot.training.learning.learner import RatingModel, Scaling
 
     Bools = NDArray[np.bool_]
 
@@ -44,7 +44,7 @@ class ExportCheck:
 
 
 def check_export(
-    model: bytes, learner: Learner, scaling: Scaling, parts: Sequence[Examples], seed: int
+    model: bytes, learner: RatingModel, scaling: Scaling, parts: Sequence[Examples], seed: int
 ) -> ExportCheck:
     """Compare them on `OBSERVATIONS` observations: those of the data, and if they are few, distorted ones.
 
