@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "serve-compiler": ("passpilot.cli.serve_compiler:main", "let agents learn from compilations"),
     "corpus": ("passpilot.cli.corpus:main", "gather modules of real programs to tune and learn on"),
     "tune": ("passpilot.cli.tune:main", "search the decisions that make a program smallest"),
+    "train": ("passpilot.cli.train:main", "train a policy, from decisions to an ONNX model"),
     "eval": ("passpilot.cli.eval:main", "measure policies on the programs of a corpus"),
     "compare": ("passpilot.cli.compare:main", "compile modules with several runners and compare the results"),
     "log": ("passpilot.cli.log:main", "show decision logs, or compare two"),

@@ -18,13 +18,13 @@ REFRESH: Final = 0.1
 
 
 @contextmanager
-def progress(what: str | Callable[[], str], total: int | None = None) -> Iterator[Callable[[], None]]:
+def progress(what: str | Callable[[], str], total: int | None = None) -> Iterator[StepCounter]:
     """Show `what` and the elapsed time while the block runs, if stderr is a terminal.
 
     The block calls what it gets after each of `total` steps, which a bar shows; without a total there is a
     spinner.
     """
-    steps = _Steps()
+    steps = StepCounter()
     if not sys.stderr.isatty():
         yield steps
         return
@@ -38,7 +38,7 @@ def progress(what: str | Callable[[], str], total: int | None = None) -> Iterato
         thread.join()
 
 
-class _Steps:
+class StepCounter:
     """Counts its calls."""
 
     def __init__(self) -> None:
@@ -47,8 +47,14 @@ class _Steps:
     def __call__(self) -> None:
         self.count += 1
 
+    def reach(self, count: int) -> None:
+        """Set the number of steps so far."""
+        self.count = count
 
-def _show(what: str | Callable[[], str], total: int | None, steps: _Steps, done: threading.Event) -> None:
+
+def _show(
+    what: str | Callable[[], str], total: int | None, steps: StepCounter, done: threading.Event
+) -> None:
     if done.wait(DELAY):
         return
     from rich.console import Console

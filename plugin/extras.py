@@ -20,7 +20,17 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "llvmlite": ("llvmlite",),
     "mlir": ("torch_mlir",),
     "numba": ("llvmlite", "numba"),
-    "train": ("onnx", "skl2onnx", "sklearn"),
+    "train": (
+        "cma",
+        "google.protobuf",
+        "gymnasium",
+        "lightgbm",
+        "onnx",
+        "pyarrow",
+        "skl2onnx",
+        "sklearn",
+        "tensorboardX",
+    ),
 }
 """The packages that each extra installs, by the names that Python imports."""
 

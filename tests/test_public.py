@@ -18,7 +18,7 @@ import pytest
 import passpilot
 
 ROOT: Final = Path(__file__).parents[1]
-MODULES: Final = ["errors", "ir", "lit", "llvm", "llvmlite", "mlir"]
+MODULES: Final = ["errors", "ir", "lit", "llvm", "llvmlite", "mlir", "training"]
 CLASSES: Final = [
     "Choice",
     "CompilerClient",

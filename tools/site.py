@@ -75,6 +75,7 @@ MODULES: Final = {
     "ir": "LLVM's IR; [the guide](../ir.md) has its rules.",
     "llvmlite": "Compiles modules of llvmlite, and what Numba compiles; see [the guide](../llvmlite.md).",
     "lit": "Prepares lit for tests of policies and passes; see [the guide](../lit.md).",
+    "training": "Shards of decisions and environments; see [the guide](../training.md).",
     "errors": "Every error that passpilot raises on purpose.",
 }
 """The public modules; each has a page."""

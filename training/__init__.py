@@ -1,1 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Making models: data, trainers, environments. Importing this package registers the environments.
+
+A name is imported from its home at its first use, so that commands that need another part do not pay for it.
+"""
+
+from passpilot.training.registration import register_when_imported
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from passpilot.training.data.shards import DecisionShards as DecisionShards
+    from passpilot.training.environments.compiler_env import CompilerEnv as CompilerEnv
+
+__all__ = ["CompilerEnv", "DecisionShards"]
+
+_HOMES = {"CompilerEnv": "environments.compiler_env", "DecisionShards": "data.shards"}
+
+register_when_imported()
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name not in _HOMES:
+        message = f"module 'passpilot.training' has no attribute {name!r}"
+        raise AttributeError(message)
+    value: object = getattr(import_module(f"passpilot.training.{_HOMES[name]}"), name)
+    if isinstance(value, type):
+        value.__module__ = "passpilot.training"  # so that help(), repr() and tracebacks show the public name
+    globals()[name] = value
+    return value

@@ -25,7 +25,7 @@ from passpilot.runners.spec import LONGEST_TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Self, TypeAlias
+    from typing import Protocol, Self, TypeAlias
 
     from numpy.typing import NDArray
 
@@ -36,6 +36,14 @@ if TYPE_CHECKING:
 
     Observed: TypeAlias = Mapping[str, Tensor]
     Info: TypeAlias = Mapping[str, float | int | tuple[str, ...]]
+
+    class MessageStream(Protocol):
+        """Exchanges messages with a compiler; `EpisodeStream` does it over gRPC."""
+
+        def start_message(self, **fields: object) -> AgentMessage: ...
+        def action_message(self, action: object) -> AgentMessage: ...
+        def exchange(self, message: AgentMessage) -> CompilerMessage: ...
+        def close(self) -> None: ...
 
 
 class CompilerClient:
@@ -74,7 +82,7 @@ class CompilerClient:
         if not 0 < timeout <= LONGEST_TIMEOUT:
             msg = f"{self._who}: expected a timeout of more than 0 seconds, at most a million, got {timeout}"
             raise InputError(msg)
-        self._stream = EpisodeStream(target, timeout, tls=tls, token=token)
+        self._stream: MessageStream = EpisodeStream(target, timeout, tls=tls, token=token)
         self._asking = False
         self.info: Info = {}
         """What the service says of the episode; complete after its last step."""

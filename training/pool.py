@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.plugin.errors import CompilationError, PeerError
 from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage
@@ -77,26 +77,55 @@ class _Link(asyncio.Protocol):
         self.messages.put_nowait(None)
 
 
+class LaunchedProcess(NamedTuple):
+    """A compiler process, our end of its socket, and the file of what it prints."""
+
+    process: subprocess.Popen[bytes]
+    socket: socket.socket
+    output: IO[bytes]
+
+
+def launch(options: WorkerOptions, stack: contextlib.ExitStack) -> LaunchedProcess:
+    """Start a compiler process with its own temporary folder; `stack` removes the folder.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    enter = stack.enter_context
+    folder = enter(contextlib.closing(ScratchFolder())).path
+    output = enter(tempfile.TemporaryFile())  # noqa: SIM115
+    service_end, worker_end = socket.socketpair()
+    enter(service_end)
+    with worker_end:
+        process = subprocess.Popen(
+            [*_PYTHON, "passpilot.training.worker", str(worker_end.fileno()), *options.arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            pass_fds=[worker_end.fileno()],
+            env={**os.environ, "TMPDIR": folder, "OPENBLAS_NUM_THREADS": "1"},
+        )
+    return LaunchedProcess(process, service_end, output)
+
+
+def obituary(process: subprocess.Popen[bytes], output: IO[bytes]) -> str:
+    """Kill and reap a process whose socket is closed; how it died, and the end of its output."""
+    process.kill()
+    code = process.wait()
+    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    output.seek(max(0, os.fstat(output.fileno()).st_size - _TAIL))
+    tail = " ".join(output.read().decode("utf-8", "replace").split())
+    msg = f"compiler: expected it to finish, got its death by {how}"
+    return f"{msg}: ...{tail}" if tail else msg
+
+
 class EpisodeWorker:
     """One compiler process, made by `start`, with its own temporary folder."""
 
     def __init__(self, options: WorkerOptions) -> None:
         self._owed = 0
         with contextlib.ExitStack() as stack:
-            enter = stack.enter_context
-            folder = enter(contextlib.closing(ScratchFolder())).path
-            self._output = enter(tempfile.TemporaryFile())  # noqa: SIM115
-            service_end, worker_end = socket.socketpair()
-            self._socket = enter(service_end)
-            with worker_end:
-                self._process = subprocess.Popen(
-                    [*_PYTHON, "passpilot.training.worker", str(worker_end.fileno()), *options.arguments],
-                    stdin=subprocess.DEVNULL,
-                    stdout=self._output,
-                    stderr=self._output,
-                    pass_fds=[worker_end.fileno()],
-                    env={**os.environ, "TMPDIR": folder, "OPENBLAS_NUM_THREADS": "1"},
-                )
+            self._process, self._socket, self._output = launch(options, stack)
             self._held = stack.pop_all()
         self._link = _Link()
 
@@ -135,7 +164,7 @@ class EpisodeWorker:
             msg = f"compiler: expected it to ask or to finish within {timeout:g} s, got silence; it was ended"
             raise CompilationError(msg) from None
         if data is None:
-            raise CompilationError(self._obituary())
+            raise CompilationError(obituary(self._process, self._output))
         return CompilerMessage.FromString(data)
 
     async def abandon(self) -> None:
@@ -159,15 +188,6 @@ class EpisodeWorker:
     def alive(self) -> bool:
         """Whether the process runs."""
         return self._process.poll() is None
-
-    def _obituary(self) -> str:
-        self._process.kill()
-        code = self._process.wait()
-        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        self._output.seek(max(0, os.fstat(self._output.fileno()).st_size - _TAIL))
-        tail = " ".join(self._output.read().decode("utf-8", "replace").split())
-        msg = f"compiler: expected it to finish, got its death by {how}"
-        return f"{msg}: ...{tail}" if tail else msg
 
     def end(self) -> None:
         """Kill and reap the process, and remove its files."""

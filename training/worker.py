@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 import warnings
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from passpilot.features.catalogue import HOOKED
 from passpilot.features.domain import Choice, Flag, Number
@@ -42,14 +42,23 @@ class AgentChannel:
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
-        self._read = end.makefile("rb").read
+        self._file = end.makefile("rb")
+        self._read = self._file.read
 
     def receive(self) -> compiler_pb2.AgentMessage:
-        """The next message; when the service has gone, end the process, which has nothing to clean up."""
+        """The next message; when the service has gone, end the process."""
         head = self._read(LENGTH.size)
         if len(head) < LENGTH.size:
-            os._exit(0)
+            self._gone()
         return compiler_pb2.AgentMessage.FromString(self._read(*LENGTH.unpack(head)))
+
+    def close(self) -> None:
+        """Close the socket, where the process lives on."""
+        self._file.close()
+        self._end.close()
+
+    def _gone(self) -> NoReturn:
+        os._exit(0)  # there is nothing to clean up
 
     def send(self, message: compiler_pb2.CompilerMessage) -> None:
         """Send one message."""
@@ -187,10 +196,15 @@ def main(argv: Sequence[str]) -> None:
     ctypes.CDLL(None).prctl(_PARENT_DEATH, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service
     channel, allow_files = AgentChannel(socket.socket(fileno=int(argv[0]))), argv[1] == "1"
+    serve(channel, argv[2:], allow_files=allow_files)
+
+
+def serve(channel: AgentChannel, load: Sequence[str], *, allow_files: bool) -> None:
+    """Load files and compile episodes; returns only if a file cannot be loaded."""
     try:
         if not allow_files:
             limits.refuse_assembly_files()
-        for file in argv[2:]:
+        for file in load:
             load_file(file)
     except Error as error:
         channel.send(failure(error))

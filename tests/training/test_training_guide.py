@@ -20,28 +20,35 @@ from tests.command import GENEROUS, PASSPILOT
 GUIDE = Path(__file__).parents[2] / "docs" / "training.md"
 
 
-def test_from_a_log_to_a_model(program: Path, tmp_path: Path) -> None:
-    for folder in ("train/lua", "train/zstd", "valid/lz4", "test/sqlite"):
-        (tmp_path / folder).mkdir(parents=True)
-        shutil.copy(program, tmp_path / folder / "in.bc")
-    stock.clang(stock.MANY_CALLS, tmp_path / "train/lua/other.bc", "-Oz")
+def test_from_decisions_to_a_policy(program: Path, tmp_path: Path) -> None:
+    for name in ("lua", "zstd", "lz4", "sqlite"):
+        (tmp_path / "modules" / name).mkdir(parents=True)
+        shutil.copy(program, tmp_path / "modules" / name / "in.bc")
+    stock.clang(stock.MANY_CALLS, tmp_path / "modules/lua/other.bc", "-Oz")
     shutil.copy(program, tmp_path / "in.bc")
     text = GUIDE.read_text()
-    for piece in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
-        if titled := re.match(r"# (\w+\.py)\n", piece):
+    for language, piece in re.findall(r"```(python|toml)\n(.*?)```", text, re.DOTALL):
+        if titled := re.match(r"# (\w+\.(?:py|toml))\n", piece):
             (tmp_path / titled[1]).write_text(piece)
-            compile(piece, titled[1], "exec")
+            if language == "python":
+                compile(piece, titled[1], "exec")
     shown = re.findall(r"^    ((?:passpilot|python) .*)", text, re.MULTILINE)
-    assert len(shown) == 7
-    assert run(tmp_path, shown).startswith(tuple("123456789"))
+    shown = [line for line in shown if "corpus" not in line]  # tests/training/tuning searches programs
+    assert len(shown) == 10
+    said = run(tmp_path, shown)
+    assert re.search(r"^train +2 programs, 3 modules, \d+ decisions", said, re.MULTILINE)
+    assert re.search(r"^test .* as labelled", said, re.MULTILINE)
     names = tuple(spec.name for spec in find_point("inline").features)
-    assert columns_of(onnx.load(tmp_path / "model.onnx")) == {"X": names}
+    assert columns_of(onnx.load(tmp_path / "model" / "model.onnx")) == {
+        "features": names[:38]
+    }  # without LLVM's own decision
+    assert columns_of(onnx.load(tmp_path / "own.onnx")) == {"X": names}
     rows = csv.DictReader((tmp_path / "test.csv").read_text().splitlines())
     llvm, by_onnx, by_aot = list(rows)[:3]
     assert llvm["contender"] == "LLVM"
     for key in ("text", "decisions", "agreed"):
         assert by_onnx[key] == by_aot[key]
-    assert int(by_onnx["agreed"]) > 0.8 * int(by_onnx["decisions"]) > 0
+    assert int(by_onnx["agreed"]) > 0.6 * int(by_onnx["decisions"]) > 0
 
 
 def run(folder: Path, commands: list[str]) -> str:

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot train`: from decisions to a policy that a compiler can ask."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+from passpilot.cli.outputs import prepare, quiet_pipe
+from passpilot.cli.parser import Parser, count_of, record
+from passpilot.cli.progress import progress
+from passpilot.plugin.errors import InputError, UsageError
+from passpilot.plugin.extras import needs
+from passpilot.plugin.failures import for_terminal
+from passpilot.plugin.load import load_file
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from passpilot.training.data.collection import Collected
+
+EXAMPLES: Final = """\
+examples:
+  passpilot train data --corpus=corpus --split=split.toml --teacher='decisions:{program}.decisions' -o data
+  passpilot train imitate imitate.toml -o model
+  passpilot opt in.bc -passes='default<Oz>' --inline=onnx:model/model.onnx -o out.bc
+"""
+
+MOST_PROBLEMS: Final = 10
+"""Modules that are left out with a line of their own."""
+
+
+class DataOptions(NamedTuple):
+    """The command line of `passpilot train data`."""
+
+    inputs: tuple[str, ...]
+    corpus: str
+    program: tuple[str, ...]
+    split: str
+    part: str
+    point: str
+    teacher: tuple[str, ...]
+    reward: str
+    passes: str
+    at: tuple[str, ...]
+    load: tuple[str, ...]
+    output: str
+    deadline: float
+    jobs: int
+
+
+class TrainOptions(NamedTuple):
+    """The command line of a trainer."""
+
+    settings: str
+    output: str
+    load: tuple[str, ...]
+    resume: bool
+    jobs: int
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command; returns its exit code.
+
+    Raises:
+        UsageError: the command line is wrong.
+        Error: a file is wrong or cannot be written, or nothing can be learned.
+    """
+    prepare()
+    values = make_parser().values(argv)
+    command = shlex.join(["passpilot", "train", *argv])
+    with quiet_pipe():
+        for file in cast("Sequence[str]", values["load"]):
+            load_file(file)
+        if values["command"] == "data":
+            _gather(record(DataOptions, values), command)
+        elif values["command"] == "imitate":
+            _imitate(record(TrainOptions, values), command)
+        else:
+            _evolve(record(TrainOptions, values), command)
+    return 0
+
+
+def make_parser() -> Parser:
+    """The parser of the command line."""
+    parser = Parser(
+        "passpilot train", description="Train a policy, from decisions to an ONNX model.", epilog=EXAMPLES
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
+
+    def command(name: str, line: str, text: str) -> Parser:
+        made: Parser = commands.add_parser(name, help=line, description=text, epilog=EXAMPLES)
+        return made
+
+    _add_data(
+        command(
+            "data",
+            "gather decisions in shards",
+            "Compile modules with teachers and keep all decisions in Parquet files, one for each program.\n"
+            "With several teachers, a module teaches the decisions of the one that makes it smallest.",
+        )
+    )
+    _add_trainer(
+        command(
+            "imitate",
+            "learn the decisions in shards",
+            "Learn the decisions in shards, and write the policy as an ONNX model, with its card, its\n"
+            "curve and checkpoints. The settings say where the shards are and what is learned.",
+        )
+    )
+    _add_trainer(
+        command(
+            "evolve",
+            "improve a network on the reward itself",
+            "Evolve a network by trying it in compilations: its reward is what it gains over the\n"
+            "compiler's own decisions. It begins with these decisions, or with a network that was trained.",
+        )
+    )
+    return parser
+
+
+def _add_data(parser: Parser) -> None:
+    add = parser.option
+    parser.add_argument(
+        "inputs", nargs="*", metavar="IN", help="modules (.ll, .bc) that are not optimized, or logs (.log)"
+    )
+    add("o", dest="output", required=True, metavar="DIR", help="the folder of the shards")
+    add("corpus", default="", metavar="DIR", help="compile the programs of a corpus, at their own levels")
+    add("program", action="append", default=[], metavar="NAME", help="only this program; may be repeated")
+    add("split", default="", metavar="FILE.toml", help="parts of programs by name; others are left out")
+    add("part", default="train", metavar="PART", help="train, validation or test, without --split (train)")
+    add("point", default="inline", metavar="POINT", help="the decision point (inline)")
+    teacher = "a runner; {program} stands for the program's name; may be repeated (default)"
+    add("teacher", action="append", default=[], metavar="SPEC", help=teacher)
+    reward = "what the best teacher makes smallest: native-size, allocation-cost (native-size)"
+    add("reward", default="native-size", metavar="REWARD", help=reward)
+    add(
+        "passes",
+        default="",
+        metavar="PIPELINE",
+        help="textual pipeline (the module's level, else default<Oz>)",
+    )
+    at = "another pipeline, such as vectorizer-start=advised-unroll; may be repeated"
+    add("at", action="append", default=[], metavar="PLACE=PIPELINE", help=at)
+    add("deadline", type=_seconds, default=600.0, metavar="SECONDS", help="for one module (600)")
+    _add_common(parser)
+
+
+def _add_trainer(parser: Parser) -> None:
+    parser.add_argument("settings", metavar="SETTINGS.toml", help="its paths are relative to its folder")
+    parser.option("o", dest="output", required=True, metavar="DIR", help="the folder of the policy")
+    parser.option("resume", action="store_true", help="go on from the checkpoint in DIR, if there is one")
+    _add_common(parser)
+
+
+def _add_common(parser: Parser) -> None:
+    load = "run this file first; it registers features and passes"
+    parser.option("load", action="append", default=[], metavar="FILE.py", help=load)
+    jobs = "processes or threads at once (as processors)"
+    parser.option("jobs", "j", type=count_of("jobs"), default=0, metavar="N", help=jobs)
+    parser.traceback_option()
+
+
+def _seconds(text: str) -> float:
+    import argparse
+
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1e6:
+        msg = f"expected seconds, got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return value
+
+
+def _jobs(given: int) -> int:
+    return given or len(os.sched_getaffinity(0))
+
+
+# --- data --------------------------------------------------------------------------------
+
+
+def _gather(options: DataOptions, command: str) -> None:
+    with needs("train", "train data"):
+        from passpilot.training.data.collection import (
+            DESCRIPTION,
+            collect_logs,
+            part_named,
+            write_description,
+        )
+    part_named(options.part)
+    if bool(options.inputs) == bool(options.corpus):
+        raise UsageError("train data: expected modules, logs or --corpus=DIR, got none of them, or two")
+    logs = [path for path in options.inputs if path.endswith(".log")]
+    if logs and len(logs) < len(options.inputs):
+        raise UsageError("train data: expected logs or modules, got both")
+    if os.path.exists(options.output) and os.listdir(options.output):
+        raise InputError(f"{options.output}: expected a new folder, got one with files")
+    teachers = options.teacher or ("default",)
+    collected = (
+        collect_logs(logs, options.point, options.output, options.part)
+        if logs
+        else _compiled(options, teachers)
+    )
+    write_description(options.output, collected, command, () if logs else teachers)
+    for problem in collected.problems[:MOST_PROBLEMS]:
+        _say(f"warning: left out: {problem}")
+    if (more := len(collected.problems) - MOST_PROBLEMS) > 0:
+        _say(f"warning: left out: {more} more modules; {options.output}/{DESCRIPTION} names them all")
+    for part, total in collected.sums().items():
+        programs = sum(each.part == part for each in collected.programs.values())
+        print(
+            f"{part:10} {programs} programs, {total.modules} modules, {total.decisions:,} decisions, "
+            f"{total.changed:,} not the compiler's own"
+        )
+
+
+def _compiled(options: DataOptions, teachers: Sequence[str]) -> Collected:
+    from passpilot.training.corpus.layout import Corpus
+    from passpilot.training.corpus.partition import SplitFile
+    from passpilot.training.data.collection import collect, corpus_modules, loose_modules
+    from passpilot.training.data.gather import Teaching
+
+    if options.corpus:
+        modules = corpus_modules(Corpus.read(options.corpus), options.program, options.passes)
+    elif options.program:
+        raise UsageError("train data: expected --program with --corpus, got it with modules")
+    else:
+        modules = loose_modules(options.inputs, options.passes)
+    split = SplitFile.read(options.split) if options.split else None
+    teaching = Teaching(
+        options.point,
+        tuple(teachers),
+        _places(options.at),
+        options.reward,
+        deadline=options.deadline,
+        jobs=_jobs(options.jobs),
+    )
+    with progress("gathering decisions", len(modules)) as step:
+        return collect(modules, teaching, options.output, split, "" if split else options.part, step)
+
+
+def _places(texts: Sequence[str]) -> dict[str, str]:
+    made: dict[str, str] = {}
+    for text in texts:
+        place, equals, pipeline = text.partition("=")
+        if not equals or not place or not pipeline:
+            raise UsageError(f"train data: --at: expected PLACE=PIPELINE, got {text!r}")
+        made[place] = pipeline
+    return made
+
+
+# --- trainers --------------------------------------------------------------------------------
+
+
+def _imitate(options: TrainOptions, command: str) -> None:
+    with needs("train", "train imitate"):
+        from passpilot.training.learning.imitate import Imitation, rebased
+    from passpilot.plugin.files import write_file
+    from passpilot.training.learning.card import CARD, card
+    from passpilot.training.learning.settings import ImitateSettings
+    from passpilot.training.learning.toml_settings import read_settings
+
+    settings = read_settings(options.settings, ImitateSettings)
+    moved = rebased(settings, os.path.dirname(os.path.abspath(options.settings)))
+    training = Imitation(moved, options.output, jobs=_jobs(options.jobs), resume=options.resume)
+    text = "learning"
+    with progress(lambda: text, training.rounds) as steps:
+
+        def step(rounds: int, line: str) -> None:
+            nonlocal text
+            text = line
+            steps.reach(rounds)
+
+        made = training.run(step)
+    write_file(os.path.join(options.output, CARD), card(made, moved, command).encode())
+    print(f"{options.output}/model.onnx: {made.description}")
+    for part, each in made.parts.items():
+        print(f"{part:10} {each.text()}")
+
+
+def _evolve(options: TrainOptions, command: str) -> None:
+    with needs("train", "train evolve"):
+        from passpilot.training.learning.evolve import EvolutionRun, EvolveSettings
+    from passpilot.plugin.files import write_file
+    from passpilot.training.learning.card import CARD, evolved_card
+    from passpilot.training.learning.toml_settings import read_settings
+
+    settings = read_settings(options.settings, EvolveSettings)
+    base = os.path.dirname(os.path.abspath(options.settings))
+    text = "gathering decisions"
+    with progress(lambda: text, settings.iterations) as steps:
+
+        def step(iterations: int, line: str) -> None:
+            nonlocal text
+            text = line
+            steps.reach(iterations)
+
+        jobs = _jobs(options.jobs)
+        made = EvolutionRun(settings, base, options.output, jobs=jobs, resume=options.resume).run(step)
+    write_file(os.path.join(options.output, CARD), evolved_card(made, settings, command).encode())
+    print(f"{options.output}/model.onnx: {made.description}")
+    for part, value in made.rewards.items():
+        print(f"{part:10} {settings.reward} {value:+.3%} against LLVM, {made.start[part]:+.3%} at the start")
+
+
+def _say(text: str) -> None:
+    print(f"passpilot: {for_terminal(text)}\n", end="", file=sys.stderr)

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Evolution gains on the reward, goes on exactly, and begins with LLVM's decisions or a trained network."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from passpilot.plugin.errors import CompilationError, Error, InputError
+from passpilot.training.learning.evolution import Antithetic, Covariance, Strategy, centred_ranks
+from passpilot.training.learning.evolve import EvolutionRun, EvolveSettings
+from passpilot.training.learning.trials import FAILED, TrialModule, Trials
+from tests.command import passpilot, refused
+
+TARGET = np.array([0.5, -1.0, 2.0, 0.25])
+
+
+def strategy_of(method: str) -> Strategy:
+    start = np.array([1.0, -0.5, 1.0, 0.5])
+    if method == "cma":
+        return Covariance(start, 0.3, 10, 1)
+    return Antithetic(start, 0.3, 16, 1, 0.1)
+
+
+@pytest.mark.parametrize("method", ["cma", "antithetic"])
+def test_a_strategy_finds_a_maximum_and_goes_on_exactly(method: str) -> None:
+    strategy = strategy_of(method)
+    before = float(((strategy.mean - TARGET) ** 2).sum())
+    for iteration in range(60):
+        if iteration == 30:
+            state = strategy.state()
+            strategy = strategy_of(method)
+            strategy.restore(state)
+        strategy.tell([-float(((each - TARGET) ** 2).sum()) for each in strategy.ask()])
+    whole = strategy_of(method)
+    for _ in range(60):
+        whole.tell([-float(((each - TARGET) ** 2).sum()) for each in whole.ask()])
+    assert (strategy.mean == whole.mean).all()
+    assert float(((strategy.mean - TARGET) ** 2).sum()) < before / 20
+
+
+def test_ranks_are_centred_and_shared() -> None:
+    assert centred_ranks([3, 1, 2]).tolist() == [0.5, -0.5, 0]
+    assert centred_ranks([5, 5, 1, 9]).tolist() == pytest.approx([0, 0, -0.5, 0.5])
+    assert centred_ranks([4, 4, 4]).tolist() == [0, 0, 0]
+
+
+def test_evolution_gains_and_goes_on_exactly(program: Path, tmp_path: Path) -> None:
+    settings = EvolveSettings(
+        (str(program),), iterations=3, population=6, sigma=1.0, learning_rate=0.5, checkpoint=3
+    )
+    made = EvolutionRun(settings, "", str(tmp_path / "whole"), jobs=2).run()
+    assert made.rewards["train"] > made.start["train"]
+
+    def stop(iterations: int, _line: str) -> None:
+        if iterations == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        EvolutionRun(settings, "", str(tmp_path / "parts"), jobs=2).run(stop)
+    again = EvolutionRun(settings, "", str(tmp_path / "parts"), jobs=2, resume=True).run()
+    assert again.rewards == made.rewards
+    for name in ("model.onnx", "curve.csv", "network.json"):
+        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+    with pytest.raises(InputError, match="expected a checkpoint of the same settings"):
+        EvolutionRun(replace(settings, seed=3), "", str(tmp_path / "parts"), resume=True).run()
+
+
+def test_the_command_evolves_a_trained_network(program: Path, tmp_path: Path) -> None:
+    module = tmp_path / "in" / "a.bc"
+    module.parent.mkdir()
+    module.write_bytes(program.read_bytes())
+    assert passpilot("train", "data", module, "-o", "data", cwd=tmp_path).code == 0
+    (tmp_path / "i.toml").write_text(
+        'policy = "network"\n[data]\ntrain = ["data/train"]\n[network]\nhidden = [4]\nrounds = 20\n'
+    )
+    assert passpilot("train", "imitate", "i.toml", "-o", "clone", cwd=tmp_path).code == 0
+    (tmp_path / "e.toml").write_text(
+        'modules = ["in/*.bc"]\nvalidation = ["in/a.bc"]\nstart = "clone"\niterations = 1\npopulation = 4\n'
+    )
+    done = passpilot("train", "evolve", "e.toml", "-o", "model", cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    assert "network of 38-4-1" in done.out.decode()
+    (row,) = csv.DictReader((tmp_path / "model" / "curve.csv").read_text().splitlines())
+    assert row["train reward"] == row["validation reward"] != ""
+    card = (tmp_path / "model" / "card.md").read_text()
+    assert "| validation | " in card
+    run = ("opt", module, "-passes=default<Oz>", "--inline=onnx:model/model.onnx", "-o", "o.bc")
+    assert passpilot(*run, cwd=tmp_path).code == 0
+    (tmp_path / "e.toml").write_text('modules = ["in/*.bc"]\nstart = "nothing"\n')
+    assert "expected a network, got" in refused_after_start(tmp_path)
+
+
+def refused_after_start(folder: Path) -> str:
+    done = passpilot("train", "evolve", "e.toml", "-o", "other", cwd=folder)
+    assert done.code == 1
+    return done.err
+
+
+def test_a_policy_that_fails_is_worth_least(program: Path) -> None:
+    module = TrialModule.read(str(program), "default<Oz>")
+    trials = Trials("inline", jobs=2)
+
+    def broken(obs: object) -> int:  # noqa: ARG001
+        raise ValueError("no answer")
+
+    assert trials.rewards([broken, "default"], [module]) == [FAILED, 0]
+    (value,) = trials.measure([(broken, module)], lambda: None)
+    assert isinstance(value, Error)
+    assert not isinstance(value, CompilationError)
+
+
+def test_wrong_modules_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text('modules = ["none/*.bc"]\n')
+    assert "expected files, got none that fit none/*.bc" in refused(
+        "train", "evolve", "e.toml", "-o", "m", cwd=tmp_path
+    )

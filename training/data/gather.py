@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Gathers decisions: compiles modules with teachers, one process per module, and keeps every decision.
+
+With several teachers, a module's decisions are those of the teacher that makes its code smallest.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from passpilot.features.catalogue import hooked
+from passpilot.features.log.reader import read_log
+from passpilot.passes.advisor import make_advisor
+from passpilot.passes.points import search_point
+from passpilot.plugin.errors import Error, InputError, restated
+from passpilot.plugin.files import read_regular
+from passpilot.plugin.isolated import run_isolated_together
+from passpilot.plugin.module import Module
+from passpilot.runners.spec import parse_runner_spec
+from passpilot.training.data.shards import TEXTS, DecisionRows, DecisionSchema, TextColumn
+from passpilot.training.rewards import find_measure
+from passpilot.training.task import Task
+from passpilot.training.tuning.decision_file import CallKey, read_decisions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+PROGRAM: Final = "{program}"
+"""Stands for the name of the program in a teacher's spec."""
+
+_LOGGED: Final = ("context", "caller", "callee")
+
+
+@dataclass(frozen=True, slots=True)
+class TaughtModule:
+    """A module to compile.
+
+    Attributes:
+        program: the program that it belongs to.
+        name: its name, for the shard.
+        path: its file.
+        pipeline: the passes to run.
+    """
+
+    program: str
+    name: str
+    path: str
+    pipeline: str
+
+
+@dataclass(frozen=True, slots=True)
+class Teaching:
+    """How modules are compiled.
+
+    Attributes:
+        point: the decision point.
+        teachers: runner specs; ``{program}`` stands for the name of the program.
+        at: more pipelines, by LLVM's extension points.
+        reward: what the best teacher makes smallest.
+        opt_level: the level of code generation.
+        deadline: the seconds that a module may take.
+        jobs: processes at once.
+    """
+
+    point: str = "inline"
+    teachers: tuple[str, ...] = ("default",)
+    at: Mapping[str, str] = field(default_factory=dict)
+    reward: str = "native-size"
+    opt_level: int = 2
+    deadline: float = 600.0
+    jobs: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Taught:
+    """The decisions of a module, and which teacher took them."""
+
+    module: TaughtModule
+    rows: DecisionRows
+    teacher: str
+    sizes: Mapping[str, float]
+    """What the teachers made of the module, if there are several; less is better."""
+
+
+def gather(
+    modules: Sequence[TaughtModule], teaching: Teaching, step: object = None
+) -> Iterator[Taught | Error]:
+    """Compile modules; yields what each teaches, or why it teaches nothing, in the modules' order.
+
+    The modules of a program are compiled together, so that memory holds one program.
+    """
+    search_point(teaching.point)
+    find_measure(teaching.reward)
+    first = 0
+    while first < len(modules):
+        last = first
+        while last < len(modules) and modules[last].program == modules[first].program:
+            last += 1
+        together = modules[first:last]
+        runs = [partial(_taught, module, teaching) for module in together]
+
+        def done(_number: int, _made: object) -> None:
+            if callable(step):
+                step()
+
+        made = run_isolated_together("train data", runs, teaching.deadline, teaching.jobs, done)
+        for module, each in zip(together, made, strict=True):
+            yield restated(each, f"{module.name}: {each}") if isinstance(each, Error) else each
+        first = last
+
+
+def _taught(module: TaughtModule, teaching: Teaching) -> Taught:
+    """Compile with all teachers, in a process of its own."""
+    try:
+        code = read_regular(module.path)
+    except OSError as error:
+        raise InputError(f"expected to read {module.path}, got: {error.strerror}") from error
+    several = len(teaching.teachers) > 1
+    measure = find_measure(teaching.reward) if several else None
+    pipeline = module.pipeline if module.pipeline or teaching.point in hooked("emit") else "default<Oz>"
+    task = Task(code, pipeline, teaching.at, teaching.opt_level, measure, "")
+    sizes: dict[str, float] = {}
+    with tempfile.TemporaryDirectory(prefix="passpilot-") as folder:
+        for number, teacher in enumerate(teaching.teachers):
+            log = os.path.join(folder, str(number))
+            spec = teacher.replace(PROGRAM, module.program)
+            with make_advisor(teaching.point, spec, log=log) as advisor:
+                value = task.run([advisor])
+            sizes[teacher] = math.inf if value is None else value
+        best = min(range(len(teaching.teachers)), key=lambda number: sizes[teaching.teachers[number]])
+        rows = logged_decisions(os.path.join(folder, str(best)), teaching.point, module.program, module.name)
+    teacher = teaching.teachers[best]
+    gains = _gains(teacher.replace(PROGRAM, module.program), code, rows)
+    rows = DecisionRows(rows.schema, rows.tensors, rows.texts, gains)
+    return Taught(module, rows, teacher, sizes if several else {})
+
+
+def logged_decisions(path: str, point: str, program: str, module: str) -> DecisionRows:
+    """The decisions of a log of `point`.
+
+    Raises:
+        LogError: the log cannot be read.
+        InputError: it is of another point.
+    """
+    log = read_log(path)
+    advice = search_point(point).advice
+    if str(log.features[-1]) != str(advice) or log.features[-1].name != advice.name:
+        got = log.features[-1].name
+        raise InputError(f"log {path}: expected one of {point}, which ends with {advice.name}, got {got}")
+    schema = DecisionSchema(point, log.features[:-1], log.features[-1])
+    names = [spec.name for spec in schema.tensors]
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
+    texts: dict[str, list[str]] = {name: [] for name in _LOGGED}
+    rows = 0
+    for batch in log.batches([*names, *_LOGGED]):
+        for name in names:
+            parts[name].append(batch[name])
+        for name in _LOGGED:
+            texts[name] += batch[name].tolist()
+        rows += len(batch[_LOGGED[0]])
+    tensors = {
+        spec.name: np.concatenate([np.zeros((0, *spec.shape), spec.numpy_dtype), *parts[spec.name]])
+        for spec in schema.tensors
+    }
+    columns = {name: TextColumn.of(each) for name, each in texts.items()}
+    columns |= {"program": TextColumn.same(program, rows), "module": TextColumn.same(module, rows)}
+    return DecisionRows(schema, tensors, {name: columns[name] for name in TEXTS}, np.zeros(rows, np.float32))
+
+
+def _gains(teacher: str, code: bytes, rows: DecisionRows) -> np.ndarray:
+    """What the decisions gain, if they come from a decision file."""
+    gains = np.zeros(len(rows), np.float32)
+    spec = parse_runner_spec(teacher)
+    if spec.scheme != "decisions":
+        return gains
+    name = Module.read(code).source_file
+    unit = next((each for each in read_decisions(spec.target) if each.name == name), None)
+    if unit is None or not unit.gains:
+        return gains
+    callers, callees = rows.texts["caller"], rows.texts["callee"]
+    counts: Counter[tuple[str, str]] = Counter()
+    for row, (caller, callee) in enumerate(zip(callers.codes, callees.codes, strict=True)):
+        pair = callers.words[caller], callees.words[callee]
+        counts[pair] += 1
+        gains[row] = unit.gains.get(CallKey(*pair, counts[pair]), 0)
+    return gains

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`Arrangement`: how the tensors of decisions become rows of numbers; `Examples`: rows with their labels.
+
+A decision is one row of all its elements. Where it is a choice among columns that have features of their own,
+as in `evict`, it is a row per column: a model rates the columns one by one, and the best legal one is chosen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from passpilot.features.domain import Choice, Flag
+from passpilot.plugin.errors import InputError
+from passpilot.training.data.shards import GAIN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from passpilot.features.domain import Domain
+    from passpilot.features.point import Point
+    from passpilot.features.spec import TensorSpec
+    from passpilot.training.data.shards import DecisionShards
+
+    Floats = NDArray[np.float32]
+
+LARGEST: Final = 1e30
+"""What infinity counts as, which some features of `evict` have."""
+
+Label = Literal["advice", "default"]
+ALL: Final = "*"
+"""Stands for a point's own features in a list of names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """How the tensors of a decision become rows of floats.
+
+    Attributes:
+        point: the name of the decision point.
+        features: the tensors that a model reads, in order.
+        domain: the valid answers.
+    """
+
+    point: str
+    features: tuple[TensorSpec, ...]
+    domain: Domain
+
+    @classmethod
+    def of(cls, point: Point, names: Iterable[str]) -> Arrangement:
+        """The arrangement of the named features; ``*`` stands for the point's own.
+
+        Raises:
+            SpecMismatchError: the point does not offer a feature.
+            InputError: a feature has neither one element nor one for each column.
+        """
+        from passpilot.runners.base import own_features
+
+        mask = point.domain.mask if isinstance(point.domain, Choice) else ""
+        own = [spec.name for spec in own_features(point) if spec.name != mask]
+        chosen: list[str] = []
+        for name in names:
+            chosen += own if name == ALL else [name]
+        made = cls(point.name, point.select(dict.fromkeys(chosen)), point.domain)
+        if made.by_column:
+            wrong = [spec for spec in made.features if spec.size not in (1, made.columns)]
+            if wrong:
+                expected = f"features of 1 or {made.columns} elements"
+                raise InputError(
+                    f"features: expected {expected} at {point.name}, got {wrong[0].name} of {wrong[0]}"
+                )
+        return made
+
+    @property
+    def columns(self) -> int:
+        """The number of choices; 1 where the advice is no choice."""
+        return self.domain.count if isinstance(self.domain, Choice) else 1
+
+    @property
+    def by_column(self) -> bool:
+        """Whether a decision is a row per column."""
+        return self.columns > 1 and any(spec.size == self.columns for spec in self.features)
+
+    @property
+    def outputs(self) -> int:
+        """The numbers that a model gives for a row."""
+        return 1 if self.by_column else self.columns
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the numbers in a row."""
+        found: list[str] = []
+        for spec in self.features:
+            single = spec.size == 1 or self.by_column
+            found += [spec.name] if single else [f"{spec.name}[{place}]" for place in range(spec.size)]
+        return tuple(found)
+
+    @property
+    def elements(self) -> int:
+        """The elements of all tensors of a decision."""
+        return sum(spec.size for spec in self.features)
+
+    @property
+    def has_floats(self) -> bool:
+        """Whether a feature may be infinite, or no number, which counts as 0."""
+        return any(spec.dtype.startswith("float") for spec in self.features)
+
+    def places(self) -> NDArray[np.int64]:
+        """Where the numbers of the rows are among the elements: [columns, numbers], or [1, numbers]."""
+        starts = np.cumsum([0, *(spec.size for spec in self.features)])[:-1]
+        if not self.by_column:
+            return np.arange(self.elements, dtype=np.int64)[None]
+        rows = [
+            [
+                start + (column if spec.size > 1 else 0)
+                for start, spec in zip(starts, self.features, strict=True)
+            ]
+            for column in range(self.columns)
+        ]
+        return np.array(rows, np.int64)
+
+    def flat(self, tensors: Mapping[str, NDArray[np.generic]]) -> Floats:
+        """The elements of N decisions, all of them finite: [N, elements]."""
+        parts = [tensors[spec.name].reshape(-1, spec.size).astype(np.float32) for spec in self.features]
+        whole = np.concatenate(parts, axis=1)
+        return np.nan_to_num(whole, nan=0, posinf=LARGEST, neginf=-LARGEST) if self.has_floats else whole
+
+    def rows(self, flat: Floats) -> Floats:
+        """The rows of decisions: [N, numbers], or [N, columns, numbers]."""
+        return flat[:, self.places()] if self.by_column else flat
+
+    def label_rows(self, scores: Floats) -> Floats:
+        """The scores of decisions, [N, columns], from a model's outputs for their rows."""
+        return scores.reshape(-1, self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleWeights:
+    """How much decisions count.
+
+    Attributes:
+        changed: the extra weight of those that are not the compiler's own.
+        gain: the extra weight per byte that a decision makes the program smaller, up to 100 bytes.
+        balance: 0 lets all decisions count alike, 1 lets all programs.
+    """
+
+    changed: float = 0.0
+    gain: float = 0.0
+    balance: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """N decisions with what is to be learned.
+
+    Attributes:
+        arrangement: how they are arranged.
+        flat: the elements of their tensors, [N, elements].
+        labels: what was decided: integers, or numbers at a point of numbers.
+        default: what the compiler decides.
+        mask: the legal columns, [N, columns]; None where all are.
+        weights: how much they count; the mean is 1.
+        programs: the numbers of their programs.
+        names: the names of the programs.
+    """
+
+    arrangement: Arrangement
+    flat: Floats
+    labels: NDArray[np.float64]
+    default: NDArray[np.float64]
+    mask: NDArray[np.bool_] | None
+    weights: NDArray[np.float64]
+    programs: NDArray[np.int32]
+    names: Sequence[str]
+
+    @classmethod
+    def load(
+        cls,
+        shards: DecisionShards,
+        arrangement: Arrangement,
+        default: str,
+        label: Label = "advice",
+        weights: ExampleWeights | None = None,
+    ) -> Examples:
+        """The decisions of shards.
+
+        Args:
+            shards: they are read in a stream.
+            arrangement: how they become rows.
+            default: the name of the tensor of the compiler's own decision.
+            label: what is to be learned: the advice, or the compiler's own decision.
+            weights: how much they count.
+
+        Raises:
+            InputError: the shards lack a tensor.
+        """
+        advice, domain = shards.schema.advice.name, arrangement.domain
+        mask = domain.mask if isinstance(domain, Choice) else ""
+        wanted = dict.fromkeys([spec.name for spec in arrangement.features])
+        wanted |= dict.fromkeys([default, advice, "program", GAIN, *([mask] if mask else [])])
+        have = {spec.name for spec in shards.schema.tensors}
+        masked = mask in have
+        names = [name for name in wanted if name != mask or masked]
+        flat, labels, defaults, masks, gains = [], [], [], [], []
+        numbers: dict[str, int] = {}
+        programs: list[NDArray[np.int32]] = []
+        for batch in shards.batches(names):
+            flat.append(arrangement.flat(batch))
+            labels.append(_plain(batch[advice if label == "advice" else default]))
+            defaults.append(_plain(batch[default]))
+            gains.append(batch[GAIN].astype(np.float64))
+            programs.append(_numbered(batch["program"], numbers))
+            if masked:
+                masks.append(batch[mask].reshape(len(batch[mask]), -1) != 0)
+        if not flat:
+            raise InputError(f"{shards.files[0]}: expected decisions, got none")
+        found = np.concatenate(programs)
+        known = np.concatenate(labels), np.concatenate(defaults)
+        return cls(
+            arrangement,
+            np.concatenate(flat),
+            *known,
+            np.concatenate(masks) if masked else None,
+            _weighed(weights or ExampleWeights(), known[0] != known[1], np.concatenate(gains), found),
+            found,
+            list(numbers),
+        )
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def rows(self) -> Floats:
+        """The rows: [N, numbers], or [N, columns, numbers]."""
+        return self.arrangement.rows(self.flat)
+
+    @property
+    def changed(self) -> NDArray[np.bool_]:
+        """Which decisions are not the compiler's own."""
+        return np.asarray(self.labels != self.default)
+
+    def decide(self, scores: Floats) -> NDArray[np.float64]:
+        """The decisions that scores [N, columns] make."""
+        return decide(self.arrangement.domain, scores, self.mask)
+
+
+def decide(domain: Domain, scores: Floats, mask: NDArray[np.bool_] | None) -> NDArray[np.float64]:
+    """The decisions that scores [N, columns] make: yes from 0 on, the first best legal column, the number."""
+    if isinstance(domain, Flag):
+        return np.asarray(scores[:, 0] >= 0, np.float64)
+    if isinstance(domain, Choice):
+        legal = scores if mask is None else np.where(mask, scores, -np.inf)
+        return np.asarray(legal.argmax(axis=1), np.float64)
+    return np.clip(scores[:, 0].astype(np.float64), domain.low, domain.high)
+
+
+def _plain(values: NDArray[np.generic]) -> NDArray[np.float64]:
+    return values.reshape(-1).astype(np.float64)
+
+
+def _numbered(texts: NDArray[np.generic], numbers: dict[str, int]) -> NDArray[np.int32]:
+    words, codes = np.unique(texts.astype(str), return_inverse=True)
+    places = np.array([numbers.setdefault(str(word), len(numbers)) for word in words], np.int32)
+    found: NDArray[np.int32] = places[codes]
+    return found
+
+
+MOST_GAIN: Final = 100.0
+"""The most bytes that one decision's weight counts."""
+
+
+def _weighed(
+    settings: ExampleWeights,
+    changed: NDArray[np.bool_],
+    gains: NDArray[np.float64],
+    programs: NDArray[np.int32],
+) -> NDArray[np.float64]:
+    weights = 1 + settings.changed * changed + settings.gain * np.clip(gains, 0, MOST_GAIN)
+    if settings.balance:
+        sums = np.bincount(programs, weights)
+        weights = weights / sums[programs] ** settings.balance
+    return np.asarray(weights / weights.mean())

@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Shards: decisions in Parquet files, one for each program; `DecisionShards` reads them in a stream.
+
+A file has a column for every tensor of a decision (a list of fixed size if it has several elements), the
+texts of `TEXTS`, and ``gain``: by how many bytes a tuned decision makes the program smaller, where a search
+has told. The schema's metadata has, under the key ``passpilot``, `DecisionSchema` as JSON.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from passpilot.features.spec import TensorSpec
+from passpilot.plugin.errors import FeatureError, InputError
+from passpilot.plugin.extras import needs
+from passpilot.plugin.files import write_file
+
+with needs("train", "training data"):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from passpilot.training.data.torch_dataset import TorchDecisions
+
+    Arrays = dict[str, NDArray[np.generic]]
+
+TEXTS: Final = ("program", "module", "context", "caller", "callee")
+"""The columns that say where a decision was taken."""
+
+GAIN: Final = "gain"
+SUFFIX: Final = ".parquet"
+ROWS: Final = 1 << 14
+"""Decisions in memory at a time, unless the reader says otherwise."""
+
+_KEY: Final = b"passpilot"
+_FORMAT: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionSchema:
+    """What the decisions of a shard have.
+
+    Attributes:
+        point: the name of the decision point.
+        features: the tensors before the advice; the compiler's own decision is one of them.
+        advice: the tensor of the decision that was taken.
+    """
+
+    point: str
+    features: tuple[TensorSpec, ...]
+    advice: TensorSpec
+
+    @property
+    def tensors(self) -> tuple[TensorSpec, ...]:
+        """All tensors."""
+        return *self.features, self.advice
+
+    def to_json(self) -> str:
+        """The text in the metadata of a file."""
+        value = {
+            "format": _FORMAT,
+            "point": self.point,
+            "features": [spec.to_json() for spec in self.features],
+            "advice": self.advice.to_json(),
+        }
+        return json.dumps(value)
+
+    @classmethod
+    def from_json(cls, text: bytes | str) -> DecisionSchema:
+        """The schema in a file's metadata.
+
+        Raises:
+            ValueError: it is not one, or of another format.
+        """
+        try:
+            value = json.loads(text)
+            if value["format"] != _FORMAT:
+                raise ValueError(f"format {value['format']}")
+            features = tuple(TensorSpec.from_json(row) for row in value["features"])
+            return cls(str(value["point"]), features, TensorSpec.from_json(value["advice"]))
+        except (KeyError, TypeError, FeatureError) as error:
+            raise ValueError(str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class TextColumn:
+    """A column of texts: the different ones, and for every row the number of its text."""
+
+    words: Sequence[str]
+    codes: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> TextColumn:
+        """The column with these texts."""
+        numbers: dict[str, int] = {}
+        codes = [numbers.setdefault(each, len(numbers)) for each in texts]
+        return cls(list(numbers), np.array(codes, np.int32))
+
+    @classmethod
+    def same(cls, text: str, rows: int) -> TextColumn:
+        """The column with one text in all rows."""
+        return cls([text], np.zeros(rows, np.int32))
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRows:
+    """The decisions of one module: tensors of shape [N, ...], texts, and gains."""
+
+    schema: DecisionSchema
+    tensors: Mapping[str, NDArray[np.generic]]
+    texts: Mapping[str, TextColumn]
+    gains: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.gains)
+
+
+class ShardWriter:
+    """Collects the decisions of a program and writes them to `path`, whole or not at all."""
+
+    def __init__(self, path: str, schema: DecisionSchema) -> None:
+        self.path = path
+        self.decisions = 0
+        self._schema = schema
+        self._arrow = _arrow_schema(schema)
+        self._file = io.BytesIO()
+        self._writer = pq.ParquetWriter(self._file, self._arrow, compression="zstd")
+
+    def add(self, rows: DecisionRows) -> None:
+        """Add the decisions of a module.
+
+        Raises:
+            InputError: they have other tensors than those before.
+        """
+        if rows.schema != self._schema:
+            expected = ", ".join(spec.name for spec in self._schema.tensors)
+            got = ", ".join(spec.name for spec in rows.schema.tensors)
+            raise InputError(f"{self.path}: expected decisions with the tensors {expected}, got {got}")
+        if len(rows):
+            self._writer.write_batch(pa.record_batch(_columns(rows), schema=self._arrow))
+            self.decisions += len(rows)
+
+    def close(self) -> None:
+        """Write the file.
+
+        Raises:
+            InputError: it cannot be written.
+        """
+        self._writer.close()
+        write_file(self.path, self._file.getvalue())
+
+
+class DecisionShards:
+    """The decisions in some shards, which are read in a stream.
+
+    Args:
+        paths: files, and folders whose ``*.parquet`` are read.
+
+    Raises:
+        InputError: there is no shard, one cannot be read, or they have different tensors.
+    """
+
+    def __init__(self, *paths: str | os.PathLike[str]) -> None:
+        self.files: Final = tuple(_files(paths))
+        """The files."""
+        schemas = {file: _schema_of(file) for file in self.files}
+        first = self.files[0]
+        self.schema: Final = schemas[first]
+        """What the decisions have."""
+        for file, schema in schemas.items():
+            if schema != self.schema:
+                raise InputError(f"{file}: expected the point and the tensors of {first}, got others")
+
+    def __len__(self) -> int:
+        return sum(pq.read_metadata(file).num_rows for file in self.files)
+
+    def batches(
+        self, names: Iterable[str] | None = None, rows: int = ROWS, files: Sequence[Path] | None = None
+    ) -> Iterator[Arrays]:
+        """The named columns in parts of up to `rows` decisions; None means all columns.
+
+        Tensors have the shape [N, ...], texts and gains [N].
+
+        Raises:
+            InputError: the shards lack a column, or a file is damaged.
+        """
+        specs = {spec.name: spec for spec in self.schema.tensors}
+        known = (*specs, *TEXTS, GAIN)
+        wanted = list(dict.fromkeys(known if names is None else names))
+        if unknown := [name for name in wanted if name not in known]:
+            raise InputError(
+                f"{self.files[0]}: expected columns among {', '.join(known)}, got {', '.join(unknown)}"
+            )
+        for file in self.files if files is None else files:
+            try:
+                for batch in pq.ParquetFile(file).iter_batches(rows, columns=wanted, use_threads=False):
+                    yield {name: _values(batch.column(name), specs.get(name)) for name in wanted}
+            except (OSError, pa.ArrowException) as error:
+                raise InputError(f"{file}: expected a shard, got: {_line(error)}") from error
+
+    def arrays(self, names: Iterable[str] | None = None) -> Arrays:
+        """The named columns of all decisions.
+
+        Raises:
+            InputError: the shards lack a column, or a file is damaged.
+        """
+        batches = list(self.batches(names))
+        if not batches:
+            batches = [self._empty(names)]
+        return {name: np.concatenate([each[name] for each in batches]) for name in batches[0]}
+
+    def torch_dataset(self, names: Sequence[str], *, seed: int | None = 0) -> TorchDecisions:
+        """The decisions as an iterable dataset of PyTorch: ``(features, advice)``, in a shuffled order.
+
+        Args:
+            names: the features, in order.
+            seed: of the order; None for that of the files.
+
+        Raises:
+            InputError: PyTorch is not installed.
+        """
+        try:
+            from passpilot.training.data.torch_dataset import TorchDecisions
+        except ImportError as error:
+            raise InputError("training data: expected PyTorch, got none; run: pip install torch") from error
+        return TorchDecisions(self, names, seed=seed)
+
+    def _empty(self, names: Iterable[str] | None) -> Arrays:
+        made: Arrays = {}
+        for spec in self.schema.tensors:
+            made[spec.name] = np.zeros((0, *spec.shape), spec.numpy_dtype)
+        made |= {name: np.zeros(0, object) for name in TEXTS}
+        made[GAIN] = np.zeros(0, np.float32)
+        return made if names is None else {name: made[name] for name in names}
+
+
+def _files(paths: Sequence[str | os.PathLike[str]]) -> Iterator[Path]:
+    if not paths:
+        raise InputError("training data: expected shards, got none")
+    for path in map(Path, paths):
+        found = sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]
+        if not found:
+            raise InputError(f"{path}: expected a folder with *{SUFFIX}, got none; see passpilot train data")
+        yield from found
+
+
+def _schema_of(file: Path) -> DecisionSchema:
+    try:
+        metadata = pq.read_schema(file).metadata or {}
+        return DecisionSchema.from_json(metadata[_KEY])
+    except KeyError as error:
+        hint = "make it with passpilot train data"
+        raise InputError(
+            f"{file}: expected a shard of decisions, got another Parquet file; {hint}"
+        ) from error
+    except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
+        raise InputError(f"{file}: expected a shard of decisions, got: {_line(error)}") from error
+
+
+def _line(error: Exception) -> str:
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return str(text).splitlines()[0]
+
+
+def _arrow_schema(schema: DecisionSchema) -> pa.Schema:
+    fields = [pa.field(spec.name, _arrow_type(spec)) for spec in schema.tensors]
+    fields += [pa.field(name, pa.dictionary(pa.int32(), pa.string())) for name in TEXTS]
+    fields.append(pa.field(GAIN, pa.float32()))
+    return pa.schema(fields, metadata={_KEY: schema.to_json()})
+
+
+def _arrow_type(spec: TensorSpec) -> pa.DataType:
+    scalar = pa.from_numpy_dtype(spec.numpy_dtype)
+    return scalar if spec.size == 1 else pa.list_(scalar, spec.size)
+
+
+def _columns(rows: DecisionRows) -> list[pa.Array]:
+    columns = []
+    for spec in rows.schema.tensors:
+        flat = pa.array(np.ascontiguousarray(rows.tensors[spec.name]).reshape(-1))
+        columns.append(flat if spec.size == 1 else pa.FixedSizeListArray.from_arrays(flat, spec.size))
+    for name in TEXTS:
+        text = rows.texts[name]
+        words = pa.array([each.encode("utf-8", "replace").decode() for each in text.words], pa.string())
+        columns.append(pa.DictionaryArray.from_arrays(pa.array(text.codes), words))
+    columns.append(pa.array(rows.gains))
+    return columns
+
+
+def _values(column: pa.Array, spec: TensorSpec | None) -> NDArray[np.generic]:
+    if spec is not None and spec.size > 1:
+        made: NDArray[np.generic] = column.flatten().to_numpy(zero_copy_only=False)
+        return made.reshape(-1, *spec.shape)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    made = column.to_numpy(zero_copy_only=False)
+    return made if spec is None else made.reshape(-1, *spec.shape)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Checkpoints: arrays and a table of JSON in one file, which appears whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from passpilot.plugin.errors import InputError
+from passpilot.plugin.files import read_regular, write_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+_FACTS: Final = "facts"
+FORMAT: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A state of training.
+
+    Attributes:
+        key: what the training depends on; another one must not go on from here.
+        facts: values that JSON can hold.
+        arrays: arrays by name.
+    """
+
+    key: str
+    facts: Mapping[str, object]
+    arrays: Mapping[str, NDArray[np.generic]]
+
+    def write(self, path: str) -> None:
+        """Write the file.
+
+        Raises:
+            InputError: it cannot be written.
+        """
+        file = io.BytesIO()
+        text = json.dumps({"format": FORMAT, "key": self.key, "facts": self.facts}).encode()
+        np.savez(file, allow_pickle=False, **{_FACTS: np.frombuffer(text, np.uint8), **self.arrays})
+        write_file(path, file.getvalue())
+
+    @classmethod
+    def read(cls, path: str, key: str) -> Checkpoint:
+        """The checkpoint in a file.
+
+        Raises:
+            InputError: the file is none, or is of other settings or data.
+        """
+        try:
+            with np.load(io.BytesIO(read_regular(path)), allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            told = json.loads(arrays.pop(_FACTS).tobytes())
+            found = str(told["key"]) if told["format"] == FORMAT else ""
+            facts = dict(told["facts"])
+        except OSError as error:
+            raise InputError(f"{path}: expected a checkpoint, got: {error.strerror}") from error
+        except (ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+            raise InputError(f"{path}: expected a checkpoint, got another file") from error
+        if found != key:
+            raise InputError(
+                f"{path}: expected a checkpoint of the same settings and data, got another one; "
+                "train without --resume, or into another folder"
+            )
+        return cls(found, facts, arrays)
+
+
+def prefixed(prefix: str, arrays: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
+    """The arrays with a prefix before their names."""
+    return {f"{prefix}{name}": value for name, value in arrays.items()}
+
+
+def without_prefix(prefix: str, arrays: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
+    """The arrays whose names begin with a prefix, without it."""
+    return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Evolution strategies: `Covariance` (CMA-ES, for small policies) and `Antithetic` (for networks).
+
+Both are asked for candidates and told what these are worth; more is better.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+
+from passpilot.plugin.extras import needs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float64]
+    State = dict[str, NDArray[np.generic]]
+
+DIAGONAL: Final = 400
+"""Weights from which CMA-ES leaves their correlations out: its time grows with their square."""
+
+_LEAST: Final = 0.01
+"""Added to the size of a weight: weights of zero are varied, too."""
+
+
+class Strategy(Protocol):
+    """An evolution strategy."""
+
+    @property
+    def mean(self) -> Vector:
+        """The present weights."""
+        ...
+
+    def ask(self) -> list[Vector]:
+        """The candidates of an iteration."""
+        ...
+
+    def tell(self, values: Sequence[float]) -> None:
+        """What the candidates are worth, in their order."""
+        ...
+
+    def state(self) -> State:
+        """All that `restore` needs to go on exactly here."""
+        ...
+
+    def restore(self, state: Mapping[str, NDArray[np.generic]]) -> None:
+        """Go on from a state; only a new strategy may."""
+        ...
+
+
+class Covariance:
+    """CMA-ES by the package cma.
+
+    A state is the values so far: they and the seed make the same strategy again, without a compilation.
+    """
+
+    def __init__(self, start: Vector, sigma: float, population: int, seed: int) -> None:
+        with needs("train", "train evolve"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it misses matplotlib, for plots of its own
+            import cma
+        random = np.random.RandomState(seed)
+
+        def normal(*shape: int) -> NDArray[np.float64]:
+            return random.standard_normal(shape)
+
+        self._scale = np.abs(start) + _LEAST
+        self._start = start.copy()
+        options = {
+            "popsize": population,
+            "randn": normal,
+            "seed": math.nan,
+            "verbose": -9,
+            "maxiter": math.inf,
+            "tolfun": 0,
+            "tolfunhist": 0,
+            "tolx": 0,
+            "tolstagnation": math.inf,
+            "tolflatfitness": math.inf,
+            "CMA_diagonal": len(start) > DIAGONAL,
+        }
+        self._inner = cma.CMAEvolutionStrategy(np.zeros(len(start)), sigma, options)
+        self._asked: list[Vector] = []
+        self._told: list[list[float]] = []
+
+    @property
+    def mean(self) -> Vector:
+        """See `Strategy`."""
+        return np.asarray(self._start + self._scale * self._inner.mean)
+
+    def ask(self) -> list[Vector]:
+        """See `Strategy`."""
+        self._asked = self._inner.ask()
+        return [np.asarray(self._start + self._scale * each) for each in self._asked]
+
+    def tell(self, values: Sequence[float]) -> None:
+        """See `Strategy`."""
+        self._inner.tell(self._asked, [-value for value in values])
+        self._told.append(list(values))
+
+    def state(self) -> State:
+        """See `Strategy`."""
+        return {"told": np.array(self._told, np.float64)}
+
+    def restore(self, state: Mapping[str, NDArray[np.generic]]) -> None:
+        """See `Strategy`."""
+        for values in state["told"].tolist():
+            self.ask()
+            self.tell(values)
+
+
+class Antithetic:
+    """Pairs of opposite candidates, ranks in place of values, and Adam on the slope that they estimate."""
+
+    def __init__(self, start: Vector, sigma: float, population: int, seed: int, rate: float) -> None:
+        self._weights, self._sigma, self._seed, self._rate = start.copy(), sigma, seed, rate
+        self._pairs = max(1, population // 2)
+        self._scale = np.abs(start) + _LEAST
+        self._moments, self._squares = np.zeros_like(start), np.zeros_like(start)
+        self._noise: list[Vector] = []
+        self._step = 0
+
+    @property
+    def mean(self) -> Vector:
+        """See `Strategy`."""
+        return self._weights
+
+    def ask(self) -> list[Vector]:
+        """See `Strategy`."""
+        random = np.random.default_rng((self._seed, self._step))
+        self._noise = [random.standard_normal(len(self._weights)) for _ in range(self._pairs)]
+        near = [self._sigma * self._scale * each for each in self._noise]
+        return [self._weights + sign * each for each in near for sign in (1, -1)]
+
+    def tell(self, values: Sequence[float]) -> None:
+        """See `Strategy`."""
+        ranks = centred_ranks(values)
+        slope = sum(
+            (ranks[2 * place] - ranks[2 * place + 1]) * noise for place, noise in enumerate(self._noise)
+        )
+        slope = np.asarray(slope) / (2 * self._pairs)
+        self._step += 1
+        self._moments = 0.9 * self._moments + 0.1 * slope
+        self._squares = 0.99 * self._squares + 0.01 * slope**2
+        mean = self._moments / (1 - 0.9**self._step)
+        square = self._squares / (1 - 0.99**self._step)
+        self._weights = self._weights + self._rate * self._scale * mean / (np.sqrt(square) + 1e-8)
+
+    def state(self) -> State:
+        """See `Strategy`."""
+        return {
+            "weights": self._weights,
+            "moments": self._moments,
+            "squares": self._squares,
+            "step": np.array(self._step),
+        }
+
+    def restore(self, state: Mapping[str, NDArray[np.generic]]) -> None:
+        """See `Strategy`."""
+        self._weights, self._moments, self._squares = (
+            np.array(state[name], np.float64) for name in ("weights", "moments", "squares")
+        )
+        self._step = int(state["step"])
+
+
+def centred_ranks(values: Sequence[float]) -> Vector:
+    """The ranks of values, from -0.5 for the least to 0.5 for the greatest; equal values share theirs."""
+    array = np.asarray(values, np.float64)
+    distinct, places, counts = np.unique(array, return_inverse=True, return_counts=True)
+    if len(distinct) == 1:
+        return np.zeros(len(array))
+    ends = np.cumsum(counts)
+    ranks = ends - (counts + 1) / 2
+    return np.asarray(ranks[places] / (len(array) - 1) - 0.5)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`Trials`: what policies are worth on modules, by compilations in processes of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from passpilot.passes.advisor import make_advisor
+from passpilot.plugin.errors import Error, InputError
+from passpilot.plugin.files import read_regular
+from passpilot.plugin.isolated import run_isolated_together
+from passpilot.training.rewards import find_measure, improvement
+from passpilot.training.task import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from passpilot.runners.spec import RunnerLike
+
+FAILED: Final = -1.0
+"""What a policy is worth whose compilation fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialModule:
+    """A module on which policies are tried."""
+
+    name: str
+    code: bytes
+    pipeline: str
+
+    @classmethod
+    def read(cls, path: str, pipeline: str) -> TrialModule:
+        """The module in a file.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        try:
+            return cls(path, read_regular(path), pipeline)
+        except OSError as error:
+            raise InputError(f"{path}: expected a module, got: {error.strerror}") from error
+
+
+@dataclass(slots=True)
+class Trials:
+    """Tries policies at a decision point.
+
+    Attributes:
+        point: its name.
+        reward: what is measured; it must not be ``none``.
+        at: more pipelines, by LLVM's extension points.
+        deadline: the seconds that one compilation may take.
+        jobs: compilations at once.
+    """
+
+    point: str
+    reward: str = "native-size"
+    at: Mapping[str, str] = field(default_factory=dict)
+    deadline: float = 300.0
+    jobs: int = 1
+    compilations: int = 0
+    """How many there were."""
+    _defaults: dict[str, float] = field(default_factory=dict)
+
+    def measure(
+        self, pairs: Sequence[tuple[RunnerLike | None, TrialModule]], step: Callable[[], object]
+    ) -> list[float | Error]:
+        """The measure of every module with its runner; None stands for the compiler's own decisions."""
+        runs = [partial(self._measured, runner, module) for runner, module in pairs]
+        self.compilations += len(runs)
+        return run_isolated_together("train", runs, self.deadline, self.jobs, lambda _number, _made: step())
+
+    def _measured(self, runner: RunnerLike | None, module: TrialModule) -> float:
+        task = Task(module.code, module.pipeline, self.at, 2, find_measure(self.reward), "")
+        if runner is None:
+            value = task.run()
+        else:
+            with make_advisor(self.point, runner) as advisor:
+                value = task.run([advisor])
+        assert value is not None, "there is a reward"
+        return value
+
+    def rewards(
+        self,
+        runners: Sequence[RunnerLike],
+        modules: Sequence[TrialModule],
+        step: Callable[[], object] = lambda: None,
+    ) -> list[float]:
+        """For every runner the mean improvement over the compiler's own decisions, as a share.
+
+        Raises:
+            Error: a module cannot be compiled with the compiler's own decisions.
+        """
+        new = [each for each in modules if each.name not in self._defaults]
+        for module, value in zip(new, self.measure([(None, each) for each in new], step), strict=True):
+            if isinstance(value, Error):
+                raise InputError(f"{module.name}: expected a module that compiles, got: {value}") from value
+            self._defaults[module.name] = value
+        pairs: list[tuple[RunnerLike | None, TrialModule]] = [
+            (runner, module) for runner in runners for module in modules
+        ]
+        values = iter(self.measure(pairs, step))
+        return [sum(self._gain(next(values), module) for module in modules) / len(modules) for _ in runners]
+
+    def _gain(self, value: float | Error, module: TrialModule) -> float:
+        return FAILED if isinstance(value, Error) else improvement(value, self._defaults[module.name])
