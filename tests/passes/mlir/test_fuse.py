@@ -91,8 +91,13 @@ def test_the_default_is_that_of_mlirs_own_pass(seed: int) -> None:
 
 def test_a_tensor_that_is_used_twice_is_not_asked_about() -> None:
     text = INPUT.read_text().replace("ins(%scaled, %c :", "ins(%scaled, %row :")
-    asked: list[int] = []
-    fused(text, lambda obs: asked.append(obs["operand"].item()) or 1)
+    asked: list[float] = []
+
+    def keep(obs: Observation) -> int:
+        asked.append(obs["operand"].item())
+        return 1
+
+    fused(text, keep)
     assert asked == [0], "MLIR fuses no producer with two uses"
     assert fused(text, "const:1") == by_mlir(text)
 
