@@ -26,7 +26,7 @@ from passpilot import InlineAdvisor, Module, name_columns, optimize
 from passpilot.cli.aot import main as aot
 from passpilot.features.llvm.inline import FEATURES as INLINE
 from passpilot.plugin.toolchain import include_folder
-from passpilot.runners.native import _library
+from passpilot.runners.native import onnx_library
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -116,7 +116,7 @@ def raw(
 ) -> dict[str, list[float]]:
     """Microseconds per round: onnxruntime's C API, the model compiled for any and for this processor."""
     rows = np.random.default_rng(1).normal(0, 1, (256, FEATURES)).astype("f4")
-    opened = floor.floor_open(_library().encode(), str(model).encode(), FEATURES, outputs)
+    opened = floor.floor_open(onnx_library().encode(), str(model).encode(), FEATURES, outputs)
     evaluate = ctypes.cast(floor.floor_decide, ctypes.c_void_p).value
     askers = {"onnxruntime": (evaluate, opened, floor.floor_input(opened))}
     own = np.zeros(FEATURES, "f4")

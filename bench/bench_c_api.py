@@ -21,7 +21,7 @@ from rich.table import Table
 
 from passpilot.cli.aot import main as aot
 from passpilot.plugin.toolchain import c_library
-from passpilot.runners.native import _library
+from passpilot.runners.native import onnx_library
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -118,7 +118,7 @@ def floor(folder: Path, model: Path, loop: ctypes.CDLL) -> Callable[[int], float
     alone = shared_library(folder, "floor", ["c++", "-std=c++17", f"-I{runtime}", *sources])
     alone.floor_open.restype = alone.floor_input.restype = ctypes.c_void_p
     alone.floor_input.argtypes = [ctypes.c_void_p]
-    context = alone.floor_open(_library().encode(), str(model).encode(), 38, 2)
+    context = alone.floor_open(onnx_library().encode(), str(model).encode(), 38, 2)
     assert context, "the model opens"
     x, run = alone.floor_input(context), ctypes.cast(alone.floor_decide, ctypes.c_void_p)
     return lambda calls: float(loop.per_run(run, context, x, calls))

@@ -22,7 +22,7 @@ from rich.table import Table
 
 from passpilot import InlineAdvisor, Module, name_columns, optimize
 from passpilot.features.llvm.inline import DECISION, FEATURES
-from passpilot.runners.native import _library, function_runner
+from passpilot.runners.native import function_runner, onnx_library
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,7 +122,7 @@ def build(folder: Path) -> dict[str, Make]:
     sources = [ROOT / "bench/onnx_floor.cpp", runtime / "onnx_api.cpp"]
     floor = shared_library(folder, "floor", ["c++", "-std=c++17", f"-I{runtime}", *sources])
     floor.floor_open.restype = ctypes.c_void_p
-    context = floor.floor_open(_library().encode(), str(model).encode(), 38, 2)
+    context = floor.floor_open(onnx_library().encode(), str(model).encode(), 38, 2)
     assert context, "the model opens"
     specs = [row.spec for row in FEATURES]
     return {

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.catalogue import hooked
+from passpilot.features.catalogue import emit_points
 from passpilot.plugin.errors import RunnerSpecError
 from passpilot.runners.policy.prepare import policy_record
 
@@ -41,7 +41,7 @@ class ChosenPolicy:
         """
         record = policy_record(spec)
         recipe = record.recipe(spec)
-        late = hooked("emit")
+        late = emit_points()
         points = [point for point in recipe.runners if (point in late) == (function == "emit")]
         named = spec.startswith("@")  # a folder is no runner
         runners = {point: spec if named else recipe.runners[point] for point in points}
