@@ -20,6 +20,7 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "llvmlite": ("llvmlite",),
     "mlir": ("torch_mlir",),
     "numba": ("llvmlite", "numba"),
+    "rl": ("sb3_contrib", "stable_baselines3", "torch"),
     "train": (
         "cma",
         "google.protobuf",

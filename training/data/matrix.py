@@ -44,14 +44,16 @@ class Arrangement:
         point: the name of the decision point.
         features: the tensors that a model reads, in order.
         domain: the valid answers.
+        whole: whether a decision is one row in any case.
     """
 
     point: str
     features: tuple[TensorSpec, ...]
     domain: Domain
+    whole: bool = False
 
     @classmethod
-    def of(cls, point: Point, names: Iterable[str]) -> Arrangement:
+    def of(cls, point: Point, names: Iterable[str], *, whole: bool = False) -> Arrangement:
         """The arrangement of the named features; ``*`` stands for the point's own.
 
         Raises:
@@ -65,7 +67,7 @@ class Arrangement:
         chosen: list[str] = []
         for name in names:
             chosen += own if name == ALL else [name]
-        made = cls(point.name, point.select(dict.fromkeys(chosen)), point.domain)
+        made = cls(point.name, point.select(dict.fromkeys(chosen)), point.domain, whole)
         if made.by_column:
             wrong = [spec for spec in made.features if spec.size not in (1, made.columns)]
             if wrong:
@@ -83,7 +85,9 @@ class Arrangement:
     @property
     def by_column(self) -> bool:
         """Whether a decision is a row per column."""
-        return self.columns > 1 and any(spec.size == self.columns for spec in self.features)
+        if self.whole or self.columns == 1:
+            return False
+        return any(spec.size == self.columns for spec in self.features)
 
     @property
     def outputs(self) -> int:
