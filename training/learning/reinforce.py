@@ -236,18 +236,22 @@ class Reinforcement:
         environments = self._environments()
         try:
             agent = self._agent(environments)
-            watch = _RolloutWatch(self._settings.rollout * self._settings.environments)
             began = time.monotonic() - state.seconds
-            while state.steps < self._settings.steps:
-                agent.learn(watch.every, watch, reset_num_timesteps=not state.steps, log_interval=None)
+
+            def rolled(row: dict[str, float]) -> None:
                 state.steps = int(agent.num_timesteps)
-                row = {"steps": float(state.steps), **watch.row()}
+                row = {"steps": float(state.steps), **row}
                 if not len(curve.rows) % self._settings.checkpoint or state.steps >= self._settings.steps:
                     row |= self._look(agent, state)
                 curve.add(row)
                 state.rows, state.seconds = curve.rows, time.monotonic() - began
                 self._save(agent, state)
                 step(state.steps, f"reward {row.get('reward', 0):.2%}, best {_best(state):.2%}")
+
+            if (left := self._settings.steps - state.steps) > 0:
+                watch = _RolloutWatch(self._settings.rollout * self._settings.environments, rolled)
+                agent.learn(left, watch, reset_num_timesteps=not state.steps, log_interval=None)
+                watch.last()
         finally:
             environments.close()
         curve.close(f"{self._method.upper()} at {self._point.name}: gain over LLVM", _CHARTS)
@@ -303,30 +307,38 @@ class Reinforcement:
 
 
 class _RolloutWatch(BaseCallback):
-    """Collects the rewards of episodes, and ends the learning after `every` steps."""
+    """Collects the rewards of episodes, and tells them every `every` steps to `rolled`."""
 
-    def __init__(self, every: int) -> None:
+    def __init__(self, every: int, rolled: Callable[[dict[str, float]], None]) -> None:
         super().__init__()
-        self.every = every
+        self._every, self._rolled = every, rolled
         self._rewards: list[float] = []
+        self._told = 0
+
+    def _on_training_start(self) -> None:
+        self._told = self.num_timesteps
 
     def _on_step(self) -> bool:
         infos = self.locals.get("infos", ())
         self._rewards += [float(info["episode"]["r"]) for info in infos if "episode" in info]
+        if self.num_timesteps - self._told >= self._every:
+            self._tell()
         return True
 
-    def row(self) -> dict[str, float]:
-        """What a line of the curve has of the episodes since the last one."""
+    def last(self) -> None:
+        """Tell what was not told yet, with the policy as it is in the end."""
+        if self.num_timesteps > self._told:
+            self._tell()
+
+    def _tell(self) -> None:
+        self._told = self.num_timesteps
         rewards, self._rewards = self._rewards, []
         if not rewards:
-            return {}
+            self._rolled({})
+            return
         mean = sum(rewards) / len(rewards)
-        return {
-            "episodes": float(len(rewards)),
-            "reward": mean,
-            "least reward": min(rewards),
-            "greatest reward": max(rewards),
-        }
+        row = {"episodes": float(len(rewards)), "reward": mean}
+        self._rolled({**row, "least reward": min(rewards), "greatest reward": max(rewards)})
 
 
 def _layers(agent: MaskablePPO | DQN) -> list[torch.nn.Linear]:
