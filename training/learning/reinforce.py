@@ -181,6 +181,7 @@ class Reinforcement:
                 exploration_final_eps=settings.least_exploration,
                 learning_starts=min(settings.rollout, settings.steps // 10),
                 train_freq=4,
+                n_steps=settings.horizon,
                 target_update_interval=settings.rollout,
                 **common,
             )

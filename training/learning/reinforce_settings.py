@@ -37,6 +37,8 @@ class ReinforceSettings:
     """How much chance is rewarded; of ``ppo``."""
     exploration: float = field(default=0.3, metadata={"low": 0, "high": 1})
     """The share of the steps over which chance falls to `least_exploration`; of ``dqn``."""
+    horizon: int = field(default=64, metadata={"low": 1, "high": 100_000})
+    """Decisions over which rewards are added up directly, since they come at the end; of ``dqn``."""
     least_exploration: float = field(default=0.02, metadata={"low": 0, "high": 1})
     checkpoint: int = field(default=4, metadata={"low": 1, "high": 10**9})
     """Rollouts between two checkpoints, which look at all modules."""
