@@ -78,8 +78,10 @@ def main(argv: Sequence[str]) -> int:
             _gather(record(DataOptions, values), command)
         elif values["command"] == "imitate":
             _imitate(record(TrainOptions, values), command)
-        else:
+        elif values["command"] == "evolve":
             _evolve(record(TrainOptions, values), command)
+        else:
+            _reinforce(str(values["command"]), record(TrainOptions, values), command)
     return 0
 
 
@@ -118,6 +120,15 @@ def make_parser() -> Parser:
             "compiler's own decisions. It begins with these decisions, or with a network that was trained.",
         )
     )
+    for name, agent in (("ppo", "PPO with masks"), ("dqn", "DQN")):
+        _add_trainer(
+            command(
+                name,
+                f"let an agent learn by {agent}",
+                f"Let an agent learn from compilations by {agent}, of stable-baselines3. It needs\n"
+                'pip install "passpilot[rl]".',
+            )
+        )
     return parser
 
 
@@ -305,6 +316,32 @@ def _evolve(options: TrainOptions, command: str) -> None:
     print(f"{options.output}/model.onnx: {made.description}")
     for part, value in made.rewards.items():
         print(f"{part:10} {settings.reward} {value:+.3%} against LLVM, {made.start[part]:+.3%} at the start")
+
+
+def _reinforce(method: str, options: TrainOptions, command: str) -> None:
+    with needs("train", f"train {method}"), needs("rl", f"train {method}"):
+        from passpilot.training.learning.reinforce import Reinforcement
+    from passpilot.plugin.files import write_file
+    from passpilot.training.learning.card import CARD, reinforced_card
+    from passpilot.training.learning.reinforce_settings import ReinforceSettings
+    from passpilot.training.learning.toml_settings import read_settings
+
+    settings = read_settings(options.settings, ReinforceSettings)
+    base = os.path.dirname(os.path.abspath(options.settings))
+    text = "gathering decisions"
+    with progress(lambda: text, settings.steps) as steps:
+
+        def step(count: int, line: str) -> None:
+            nonlocal text
+            text = line
+            steps.reach(count)
+
+        made = Reinforcement(method, settings, base, options.output, resume=options.resume).run(step)
+    text = reinforced_card(made, method, settings, command)
+    write_file(os.path.join(options.output, CARD), text.encode())
+    print(f"{options.output}/model.onnx: {made.description}")
+    for part, value in made.rewards.items():
+        print(f"{part:10} {settings.reward} {value:+.3%} against LLVM")
 
 
 def _say(text: str) -> None:

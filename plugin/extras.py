@@ -32,7 +32,10 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
         "tensorboardX",
     ),
 }
-"""The packages that each extra installs, by the names that Python imports."""
+"""The packages that the extras of ``passpilot[all]`` install, by the names that Python imports.
+
+The extra ``rl`` is none of them: PyTorch is larger than all others together.
+"""
 
 CORE: Final = ("passpilot", "numpy", "networkx", "onnxruntime", "rich")
 """The packages that every installation has."""
@@ -65,5 +68,5 @@ def install(extra: str) -> str:
 
 def _whole(name: str, extra: str) -> str:
     """The package to name if the module `name` is missing: ``google`` alone says little."""
-    packages = [each for each in EXTRAS[extra] if each == name or each.startswith(f"{name}.")]
+    packages = [each for each in EXTRAS.get(extra, ()) if each == name or each.startswith(f"{name}.")]
     return packages[0] if packages else name

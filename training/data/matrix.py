@@ -8,6 +8,7 @@ as in `evict`, it is a row per column: a model rates the columns one by one, and
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -44,14 +45,16 @@ class Arrangement:
         point: the name of the decision point.
         features: the tensors that a model reads, in order.
         domain: the valid answers.
+        whole: whether a decision is one row in any case.
     """
 
     point: str
     features: tuple[TensorSpec, ...]
     domain: Domain
+    whole: bool = False
 
     @classmethod
-    def of(cls, point: Point, names: Iterable[str]) -> Arrangement:
+    def of(cls, point: Point, names: Iterable[str], *, whole: bool = False) -> Arrangement:
         """The arrangement of the named features; ``*`` stands for the point's own.
 
         Raises:
@@ -65,7 +68,7 @@ class Arrangement:
         chosen: list[str] = []
         for name in names:
             chosen += own if name == ALL else [name]
-        made = cls(point.name, point.select(dict.fromkeys(chosen)), point.domain)
+        made = cls(point.name, point.select(dict.fromkeys(chosen)), point.domain, whole)
         if made.by_column:
             wrong = [spec for spec in made.features if spec.size not in (1, made.columns)]
             if wrong:
@@ -83,7 +86,9 @@ class Arrangement:
     @property
     def by_column(self) -> bool:
         """Whether a decision is a row per column."""
-        return self.columns > 1 and any(spec.size == self.columns for spec in self.features)
+        if self.whole or self.columns == 1:
+            return False
+        return any(spec.size == self.columns for spec in self.features)
 
     @property
     def outputs(self) -> int:
@@ -111,17 +116,7 @@ class Arrangement:
 
     def places(self) -> NDArray[np.int64]:
         """Where the numbers of the rows are among the elements: [columns, numbers], or [1, numbers]."""
-        starts = np.cumsum([0, *(spec.size for spec in self.features)])[:-1]
-        if not self.by_column:
-            return np.arange(self.elements, dtype=np.int64)[None]
-        rows = [
-            [
-                start + (column if spec.size > 1 else 0)
-                for start, spec in zip(starts, self.features, strict=True)
-            ]
-            for column in range(self.columns)
-        ]
-        return np.array(rows, np.int64)
+        return _places(self)
 
     def flat(self, tensors: Mapping[str, NDArray[np.generic]]) -> Floats:
         """The elements of N decisions, all of them finite: [N, elements]."""
@@ -136,6 +131,19 @@ class Arrangement:
     def label_rows(self, scores: Floats) -> Floats:
         """The scores of decisions, [N, columns], from a model's outputs for their rows."""
         return scores.reshape(-1, self.columns)
+
+
+@cache
+def _places(arrangement: Arrangement) -> NDArray[np.int64]:
+    if not arrangement.by_column:
+        return np.arange(arrangement.elements, dtype=np.int64)[None]
+    sizes = [spec.size for spec in arrangement.features]
+    starts = np.cumsum([0, *sizes])[:-1]
+    rows = [
+        [start + (column if size > 1 else 0) for start, size in zip(starts, sizes, strict=True)]
+        for column in range(arrangement.columns)
+    ]
+    return np.array(rows, np.int64)
 
 
 @dataclass(frozen=True, slots=True)

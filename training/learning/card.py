@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from passpilot.training.learning.evolve import Evolved, EvolveSettings
     from passpilot.training.learning.imitate import Imitated
+    from passpilot.training.learning.reinforce import Reinforced
+    from passpilot.training.learning.reinforce_settings import ReinforceSettings
     from passpilot.training.learning.settings import ImitateSettings
 
 CARD: Final = "card.md"
@@ -112,6 +114,47 @@ def evolved_card(made: Evolved, settings: EvolveSettings, command: str) -> str:
         f"the evolved one on {check.observations:,} observations: {check.differing} decisions differ, and",
         f"scores by {check.distance:.1e} at most. The sizes are those of objects: measure linked programs",
         "with `passpilot eval`.",
+        "",
+        "## Training",
+        "",
+        f"    {command}",
+        "",
+        f"{made.seconds:.0f} s; the curve is in `curve.csv` and `curve.svg`. All settings:",
+        "",
+        "```toml",
+        toml_text(settings).rstrip(),
+        "```",
+        "",
+        *_limits(),
+        "## Versions",
+        "",
+        f"LLVM {MAJOR}, Python {platform.python_version()}, {', '.join(_versions())}, {platform.machine()}.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def reinforced_card(made: Reinforced, method: str, settings: ReinforceSettings, command: str) -> str:
+    """The card of a policy that an agent has learned, as Markdown."""
+    check, measure = made.check, settings.reward
+    lines = [
+        f"# A policy for the decision point `{settings.point}`",
+        "",
+        f"The model: {made.description}. It was learned by {method.upper()} on the reward {measure}.",
+        "",
+        *_use(settings.point),
+        "## Figures",
+        "",
+        f"The mean gain over LLVM's own decisions in {measure}, by modules; more is better:",
+        "",
+        "| part | policy |",
+        "|---|---|",
+        *(f"| {part} | {value:+.3%} |" for part, value in made.rewards.items()),
+        f"| train, decisions at random | {made.random:+.3%} |",
+        "",
+        f"It was taken after {made.steps:,} decisions. The exported model decides as the agent on",
+        f"{check.observations:,} observations: {check.differing} decisions differ, and scores by",
+        f"{check.distance:.1e} at most. The sizes are those of objects: measure linked programs with",
+        "`passpilot eval`.",
         "",
         "## Training",
         "",

@@ -125,9 +125,9 @@ class EvolutionRun:
     ) -> None:
         self._settings, self._folder, self._resume = settings, folder, resume
         self._point = search_point(settings.point)
-        self._parts = {"train": _modules(settings.modules, base, settings.pipeline)}
+        self._parts = {"train": modules_of(settings.modules, base, settings.pipeline)}
         if settings.validation:
-            self._parts["validation"] = _modules(settings.validation, base, settings.pipeline)
+            self._parts["validation"] = modules_of(settings.validation, base, settings.pipeline)
         self._key = _key(settings, self._parts)
         self._trials = Trials(settings.point, settings.reward, {}, settings.deadline, jobs)
         arrangement = Arrangement.of(self._point, settings.features)
@@ -194,7 +194,7 @@ class EvolutionRun:
             curve.add(row)
             state.rows, state.seconds = curve.rows, time.monotonic() - began
             self._save(strategy, state)
-            step(state.iteration, f"reward {row['reward']:.2%}, best {_watched(state.best):.2%}")
+            step(state.iteration, f"reward {row['reward']:.2%}, best {watched_reward(state.best):.2%}")
         curve.close(f"Evolution at {self._point.name}: gain over LLVM", _CHARTS)
         return self._finished(state)
 
@@ -210,7 +210,7 @@ class EvolutionRun:
         if state.iteration % settings.checkpoint and state.iteration < settings.iterations:
             return row
         rewards = self._rewards(strategy.mean)
-        if _watched(rewards) > _watched(state.best):
+        if watched_reward(rewards) > watched_reward(state.best):
             state.best, state.weights, state.kept = rewards, strategy.mean.copy(), state.iteration
         return row | {f"{part} reward": value for part, value in rewards.items()}
 
@@ -270,11 +270,17 @@ class _EvolutionState:
     weights: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
 
-def _watched(rewards: Mapping[str, float]) -> float:
+def watched_reward(rewards: Mapping[str, float]) -> float:
+    """The reward by which the best policy is chosen."""
     return rewards.get("validation", rewards["train"])
 
 
-def _modules(patterns: Sequence[str], base: str, pipeline: str) -> list[TrialModule]:
+def modules_of(patterns: Sequence[str], base: str, pipeline: str) -> list[TrialModule]:
+    """The modules in files that fit patterns, which are relative to `base`.
+
+    Raises:
+        InputError: no file fits a pattern, or one cannot be read.
+    """
     made: dict[str, TrialModule] = {}
     for pattern in patterns:
         found = sorted(glob.glob(os.path.join(base, pattern), recursive=True))

@@ -79,7 +79,7 @@ def _compared_flags(given: NDArray[np.generic], scores: Floats) -> tuple[Bools, 
     wanted, near = scores[:, 0] >= 0, np.abs(scores[:, 0]) < NEAR * (np.abs(scores).max() or 1)
     if given.dtype.kind != "f":
         return (given[:, 0] != 0) != wanted, near, 0.0
-    probability = 1 / (1 + np.exp(-scores[:, 0].astype(np.float64)))
+    probability = 0.5 * (1 + np.tanh(0.5 * scores[:, 0].astype(np.float64)))
     answer = given[:, 0].astype(np.float64)
     return (answer >= 0.5) != wanted, near, float(np.abs(answer - probability).max())
 

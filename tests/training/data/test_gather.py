@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from passpilot.plugin.errors import InputError
+from passpilot.cli.train import main
+from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.module import Module
 from passpilot.training.data.collection import collect, loose_modules, write_description
 from passpilot.training.data.gather import Teaching
@@ -77,15 +78,25 @@ def test_the_command_gathers_logs(program: Path, tmp_path: Path) -> None:
     assert not shards.arrays(["inlining_decision"])["inlining_decision"].any()
 
 
-def test_wrong_command_lines_are_refused(program: Path, tmp_path: Path) -> None:
-    data = ("train", "data")
-    assert "got none of them, or two" in refused(*data, "-o", "x", cwd=tmp_path, code=2)
-    assert "--at: expected PLACE=PIPELINE" in refused(
-        *data, program, "--at=x", "-o", "x", cwd=tmp_path, code=2
-    )
-    assert "expected one of train" in refused(*data, program, "--part=all", "-o", "x", cwd=tmp_path)
-    assert "expected one of inline" in refused(*data, program, "--point=x", "-o", "x", cwd=tmp_path, code=2)
-    assert "expected a new folder" in refused(*data, program, "-o", program.parent, cwd=tmp_path)
-    assert "no such.toml: expected a TOML file" in refused(
-        *data, program, "--split=no such.toml", "-o", "x", cwd=tmp_path
-    )
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ((), "got none of them, or two"),
+        (("in.bc", "--at=x"), "--at: expected PLACE=PIPELINE"),
+        (("in.bc", "--part=all"), "expected one of train"),
+        (("in.bc", "--point=x"), "expected one of inline"),
+        (("in.bc", "--split=none.toml"), "none.toml: expected a TOML file"),
+        (("in.bc", "a.log"), "expected logs or modules, got both"),
+        (("in.bc", "--program=a"), "expected --program with --corpus"),
+    ],
+)
+def test_wrong_command_lines_are_refused(arguments: tuple[str, ...], error: str, tmp_path: Path) -> None:
+    with pytest.raises(Error) as caught:
+        main(["data", *arguments, "-o", str(tmp_path / "x")])
+    assert error in str(caught.value)
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_folder_with_files_is_refused(program: Path, tmp_path: Path) -> None:
+    said = refused("train", "data", program, "-o", program.parent, cwd=tmp_path)
+    assert "expected a new folder" in said

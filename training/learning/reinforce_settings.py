@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The settings of `passpilot train ppo` and `passpilot train dqn`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from passpilot.training.data.matrix import ALL
+
+
+@dataclass(frozen=True, slots=True)
+class ReinforceSettings:
+    """The whole file; numbers of 0 stand for the default of the method."""
+
+    modules: tuple[str, ...]
+    """Paths of modules to learn on; ``*`` stands for any text."""
+    validation: tuple[str, ...] = ()
+    """Modules of other programs, by which the best policy is chosen."""
+    point: str = "inline"
+    pipeline: str = "default<Oz>"
+    """The passes to run; empty for code generation alone."""
+    reward: str = field(default="native-size", metadata={"choices": ("native-size", "allocation-cost")})
+    features: tuple[str, ...] = (ALL,)
+    hidden: tuple[int, ...] = field(default=(64, 64), metadata={"low": 1, "high": 4096})
+    start: str = ""
+    """The folder of a network of the same widths to begin with; only of ``ppo``."""
+    steps: int = field(default=20_000, metadata={"low": 1, "high": 10**12})
+    """Decisions in all episodes."""
+    environments: int = field(default=1, metadata={"low": 1, "high": 1024})
+    """Compilations at once."""
+    rollout: int = field(default=256, metadata={"low": 2, "high": 10**9})
+    """Decisions of every environment between two updates of the policy; between two lines of the curve."""
+    batch: int = field(default=64, metadata={"low": 2, "high": 10**9})
+    learning_rate: float = field(default=1e-3, metadata={"low": 1e-9, "high": 1})
+    discount: float = field(default=1.0, metadata={"low": 0, "high": 1})
+    entropy: float = field(default=0.003, metadata={"low": 0, "high": 10})
+    """How much chance is rewarded; of ``ppo``."""
+    exploration: float = field(default=0.3, metadata={"low": 0, "high": 1})
+    """The share of the steps over which chance falls to `least_exploration`; of ``dqn``."""
+    horizon: int = field(default=64, metadata={"low": 1, "high": 100_000})
+    """Decisions over which rewards are added up directly, since they come at the end; of ``dqn``."""
+    least_exploration: float = field(default=0.02, metadata={"low": 0, "high": 1})
+    checkpoint: int = field(default=4, metadata={"low": 1, "high": 10**9})
+    """Rollouts between two checkpoints, which look at all modules."""
+    seed: int = field(default=0, metadata={"low": 0, "high": (1 << 31) - 1})
+    deadline: float = field(default=300.0, metadata={"low": 0.1, "high": 1e6})
+    """The seconds that a step of the compiler may take."""
