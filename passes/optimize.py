@@ -85,8 +85,9 @@ def optimize(
     wanted = _wanted(options, at)
     wanted.cpu, wanted.features, wanted.verify = mcpu, mattr, verify
     wanted.remarks, wanted.decisions = remarks.core, utf8("optimize: decisions", decisions)
-    runners = _take_policy(policy, module, wanted)
+    runners = _take_policy(policy, module, wanted, at)
     passes = bind(text, at, wanted.behind)
+    wanted.at = list(at.items())
     limit = deadline_of("optimize", isolated, deadline)
     _run(module, text, wanted, advisors, runners, passes, limit)
     if passes is not None and passes.idle:
@@ -100,11 +101,12 @@ def _wanted(options: PipelineOptions, at: Mapping[str, str]) -> _core.PipelineOp
     wanted = _core.PipelineOptions()
     wanted.aa_pipeline, wanted.debug_pass_manager = options.aa_pipeline, options.debug_pass_manager
     wanted.verify_each, wanted.pass_plugins = options.verify_each, list(options.pass_plugins)
-    wanted.at = list(at.items())
     return wanted
 
 
-def _take_policy(policy: str, module: Module, wanted: _core.PipelineOptions) -> Mapping[str, str]:
+def _take_policy(
+    policy: str, module: Module, wanted: _core.PipelineOptions, at: Mapping[str, str]
+) -> Mapping[str, str]:
     """The policy's runners by decision point; its pipeline comes into the core's options.
 
     Raises:
@@ -116,7 +118,7 @@ def _take_policy(policy: str, module: Module, wanted: _core.PipelineOptions) -> 
 
     chosen = ChosenPolicy.find(utf8("optimize: policy", policy), "optimize")
     chosen.check_target(module.triple)
-    if not wanted.decisions and BEHIND not in dict(wanted.at):
+    if not wanted.decisions and BEHIND not in at:
         wanted.behind = chosen.pipeline
     return chosen.runners
 
@@ -134,9 +136,10 @@ def _run(
     check = partial(raise_failure, passes) if passes is not None else _nothing
     with ExitStack() as stack:
         asked = [_advisor(each, stack) for each in listed(advisors)]
-        if wanted.decisions and not any(each.point == "inline" for each in asked):
+        points = {getattr(each, "point", "") for each in asked}  # run_pipeline() refuses what is no advisor
+        if wanted.decisions and "inline" not in points:
             asked.append(_advisor(f"decisions:{wanted.decisions}", stack))
-        points = {each.point for each in asked}
+            points.add("inline")
         asked += [_made(point, runner, stack) for point, runner in runners.items() if point not in points]
         try:
             run_pipeline(module, text, wanted, asked, passes, check, limit)

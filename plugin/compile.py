@@ -243,8 +243,8 @@ def generate(
         for point, _ in _core.emit_passes():
             if point in asked and point in preparing:
                 preparing[point].prepare(core, options)
-        if any(each.failure for each in asked.values()):
-            return _core.Emitted()  # the advisor's finish() raises its failure
+                if asked[point].failure:
+                    return _core.Emitted()  # the advisor's finish() raises it
         return core.emit(options, [each for point, each in asked.items() if point not in preparing])
 
     return advised_llvm("emit", advisors, run)

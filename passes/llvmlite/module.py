@@ -43,6 +43,7 @@ def optimize(
     options: PipelineOptions = PLAIN,
     remarks: Remarks = NO_REMARKS,
     decisions: str = "",
+    policy: str = "",
     isolated: bool = False,
     deadline: float | None = None,
 ) -> ModuleRef:
@@ -59,6 +60,7 @@ def optimize(
         options: as in `passpilot.optimize`.
         remarks: as in `passpilot.optimize`.
         decisions: as in `passpilot.optimize`.
+        policy: as in `passpilot.optimize`.
         isolated: as in `passpilot.optimize`.
         deadline: as in `passpilot.optimize`.
 
@@ -83,6 +85,7 @@ def optimize(
         options=options,
         remarks=remarks,
         decisions=decisions,
+        policy=policy,
         isolated=isolated,
         deadline=deadline,
     )

@@ -132,6 +132,17 @@ static void bindShape(nb::class_<LoopRef> &C) {
           "1 for an outermost loop.");
 }
 
+static void bindIdentity(nb::class_<LoopRef> &C) {
+  C.def("__repr__",
+        [](LoopRef &R) {
+          return text("<Loop at " + nb::cast<std::string>(nb::repr(R.Header)) +
+                      ">");
+        })
+      .def("__eq__", &equals, nb::arg("other").none(),
+           nb::sig("def __eq__(self, other: object) -> bool"))
+      .def("__hash__", [](LoopRef &R) { return nb::hash(R.Header); });
+}
+
 void bindLoop(nb::module_ &M) {
   nb::class_<LoopRef> C(M, "Loop", "A natural loop.");
   C.def_prop_ro(
@@ -183,15 +194,8 @@ void bindLoop(nb::module_ &M) {
           "metadata",
           [](LoopRef &R) { return metadataOf(R.O, R.loop().getLoopID()); },
           nb::sig("def metadata(self) -> tuple[object, ...] | None"),
-          "The llvm.loop node: itself as `...`, then its properties.")
-      .def("__repr__",
-           [](LoopRef &R) {
-             return text("<Loop at " +
-                         nb::cast<std::string>(nb::repr(R.Header)) + ">");
-           })
-      .def("__eq__", &equals, nb::arg("other").none(),
-           nb::sig("def __eq__(self, other: object) -> bool"))
-      .def("__hash__", [](LoopRef &R) { return nb::hash(R.Header); });
+          "The llvm.loop node: itself as `...`, then its properties.");
+  bindIdentity(C);
 }
 
 } // namespace passpilot

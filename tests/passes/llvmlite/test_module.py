@@ -152,7 +152,7 @@ def test_the_keywords_are_those_of_passpilot() -> None:
         for signature in (ours, others)
     ]
     assert keywords[0] == keywords[1]
-    assert len(keywords[0]) == 9
+    assert len(keywords[0]) == 10
 
 
 def test_what_is_no_module_of_llvmlite() -> None:

@@ -20,9 +20,9 @@ from tests.command import OPT, PASSPILOT, Done, passpilot, run
 from tests.training.tuning.units import sources
 
 MAKEFILE: Final = """\
-CXXFLAGS = -Oz
+CXXFLAGS = -Oz -ffunction-sections -fdata-sections
 demo: main.o libother.a
-\t$(CXX) -o $@ main.o -L. -lother
+\t$(CXX) -fuse-ld=lld -Wl,--gc-sections -o $@ main.o -L. -lother
 libother.a: other.o
 \tar rcs $@ $^
 clean:
