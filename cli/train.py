@@ -320,10 +320,10 @@ def _evolve(options: TrainOptions, command: str) -> None:
 
 def _reinforce(method: str, options: TrainOptions, command: str) -> None:
     with needs("train", f"train {method}"), needs("rl", f"train {method}"):
-        from passpilot.training.learning.reinforce import Reinforcement
+        from passpilot.training.learning.reinforcement.reinforce import Reinforcement
     from passpilot.plugin.files import write_file
     from passpilot.training.learning.card import CARD, reinforced_card
-    from passpilot.training.learning.reinforce_settings import ReinforceSettings
+    from passpilot.training.learning.reinforcement.settings import ReinforceSettings
     from passpilot.training.learning.toml_settings import read_settings
 
     settings = read_settings(options.settings, ReinforceSettings)

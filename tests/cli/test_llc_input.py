@@ -126,7 +126,7 @@ def test_machine_ir(tmp_path: Path) -> None:
         (("second.ll",), "second.ll"),
         (("--eviction-limit=x", "--evict=default"), "'x'"),
         (("--inline=const:1",), "--inline: expected --evict or --priority, got a point of `passpilot opt`"),
-        (("--advise=inline=const:1",), "advised-outliner, advised-outline, got 'inline=const:1'; `passpilot opt` has"),
+        (("--advise=inline=const:1",), "advised-outline, got 'inline=const:1'; `passpilot opt` has"),
         (("--advise=nonsense=const:1",), "advised-outliner, advised-outline, got 'nonsense=const:1'\n"),
         (("--advise=evict",), "expected POINT=RUNNER"),
         (("--evict=default", "--advise=evict=const:1"), "one runner for the point evict, got 2"),

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from passpilot.training.learning.evolve import Evolved, EvolveSettings
     from passpilot.training.learning.imitate import Imitated
-    from passpilot.training.learning.reinforce import Reinforced
-    from passpilot.training.learning.reinforce_settings import ReinforceSettings
+    from passpilot.training.learning.reinforcement.reinforce import Reinforced
+    from passpilot.training.learning.reinforcement.settings import ReinforceSettings
     from passpilot.training.learning.settings import ImitateSettings
 
 CARD: Final = "card.md"

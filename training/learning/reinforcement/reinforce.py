@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from passpilot.training.learning.policy_check import ExportCheck
-    from passpilot.training.learning.reinforce_settings import ReinforceSettings
+    from passpilot.training.learning.reinforcement.settings import ReinforceSettings
 
 AGENT: Final = "agent.zip"
 STATE: Final = "checkpoint.npz"
