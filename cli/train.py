@@ -295,7 +295,7 @@ def _imitate(options: TrainOptions, command: str) -> None:
 
 def _evolve(options: TrainOptions, command: str) -> None:
     with needs("train", "train evolve"):
-        from passpilot.training.learning.evolve import EvolutionRun, EvolveSettings
+        from passpilot.training.by_reward.evolve import EvolutionRun, EvolveSettings
     from passpilot.plugin.files import write_file
     from passpilot.training.learning.card import CARD, evolved_card
     from passpilot.training.learning.toml_settings import read_settings
@@ -320,10 +320,10 @@ def _evolve(options: TrainOptions, command: str) -> None:
 
 def _reinforce(method: str, options: TrainOptions, command: str) -> None:
     with needs("train", f"train {method}"), needs("rl", f"train {method}"):
-        from passpilot.training.learning.reinforcement.reinforce import Reinforcement
+        from passpilot.training.by_reward.reinforce import Reinforcement
     from passpilot.plugin.files import write_file
+    from passpilot.training.by_reward.reinforce_settings import ReinforceSettings
     from passpilot.training.learning.card import CARD, reinforced_card
-    from passpilot.training.learning.reinforcement.settings import ReinforceSettings
     from passpilot.training.learning.toml_settings import read_settings
 
     settings = read_settings(options.settings, ReinforceSettings)

@@ -16,10 +16,10 @@ from passpilot.training.learning.toml_settings import toml_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from passpilot.training.learning.evolve import Evolved, EvolveSettings
+    from passpilot.training.by_reward.evolve import Evolved, EvolveSettings
+    from passpilot.training.by_reward.reinforce import Reinforced
+    from passpilot.training.by_reward.reinforce_settings import ReinforceSettings
     from passpilot.training.learning.imitate import Imitated
-    from passpilot.training.learning.reinforcement.reinforce import Reinforced
-    from passpilot.training.learning.reinforcement.settings import ReinforceSettings
     from passpilot.training.learning.settings import ImitateSettings
 
 CARD: Final = "card.md"

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from passpilot.plugin.errors import CompilationError, Error, InputError
-from passpilot.training.learning.evolution import Antithetic, Covariance, Strategy, centred_ranks
-from passpilot.training.learning.evolve import EvolutionRun, EvolveSettings
+from passpilot.training.by_reward.evolution import Antithetic, Covariance, Strategy, centred_ranks
+from passpilot.training.by_reward.evolve import EvolutionRun, EvolveSettings
+from passpilot.training.by_reward.trials import FAILED, TrialModule, Trials
 from passpilot.training.learning.imitate import Imitation
 from passpilot.training.learning.settings import DataSettings, ImitateSettings, NetworkSettings
-from passpilot.training.learning.trials import FAILED, TrialModule, Trials
 from tests.command import passpilot, refused
 from tests.training.shards import gathered
 

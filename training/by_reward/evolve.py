@@ -19,13 +19,14 @@ from passpilot.features.domain import Choice, Flag
 from passpilot.passes.points import search_point
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import write_file
+from passpilot.training.by_reward.evolution import Antithetic, Covariance
+from passpilot.training.by_reward.trials import TrialModule, Trials
 from passpilot.training.data.collection import collect, loose_modules
 from passpilot.training.data.gather import Teaching
 from passpilot.training.data.matrix import ALL, Arrangement, Examples
 from passpilot.training.data.shards import DecisionShards
 from passpilot.training.learning.checkpoint import Checkpoint, prefixed, without_prefix
 from passpilot.training.learning.curves import Curve
-from passpilot.training.learning.evolution import Antithetic, Covariance
 from passpilot.training.learning.graph import policy_model
 from passpilot.training.learning.learner import Scaling
 from passpilot.training.learning.network import Network, NetworkLearner
@@ -33,12 +34,11 @@ from passpilot.training.learning.policy import WEIGHTS, NetworkPolicy, policy_te
 from passpilot.training.learning.policy_check import check_export
 from passpilot.training.learning.settings import NetworkSettings
 from passpilot.training.learning.toml_settings import toml_text
-from passpilot.training.learning.trials import TrialModule, Trials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from passpilot.training.learning.evolution import Strategy
+    from passpilot.training.by_reward.evolution import Strategy
     from passpilot.training.learning.policy_check import ExportCheck
 
 MODEL: Final = "model.onnx"

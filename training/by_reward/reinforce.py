@@ -20,6 +20,8 @@ from passpilot.passes.points import search_point
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.extras import needs
 from passpilot.plugin.files import write_file
+from passpilot.training.by_reward.evolve import DATA, MODEL, modules_of, watched_reward
+from passpilot.training.by_reward.trials import Trials
 from passpilot.training.data.collection import collect, loose_modules
 from passpilot.training.data.gather import Teaching
 from passpilot.training.data.matrix import Arrangement, Examples
@@ -29,14 +31,12 @@ from passpilot.training.environments.compiler_env import CompilerEnv
 from passpilot.training.environments.vector import VectorDecisions
 from passpilot.training.learning.checkpoint import Checkpoint
 from passpilot.training.learning.curves import Curve
-from passpilot.training.learning.evolve import DATA, MODEL, modules_of, watched_reward
 from passpilot.training.learning.graph import policy_model
 from passpilot.training.learning.learner import Scaling
 from passpilot.training.learning.network import Network
 from passpilot.training.learning.policy import WEIGHTS, NetworkPolicy, policy_text, read_policy
 from passpilot.training.learning.policy_check import check_export
 from passpilot.training.learning.toml_settings import toml_text
-from passpilot.training.learning.trials import Trials
 
 with needs("rl", "reinforcement learning"):
     import torch
@@ -49,8 +49,8 @@ with needs("rl", "reinforcement learning"):
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from passpilot.training.by_reward.reinforce_settings import ReinforceSettings
     from passpilot.training.learning.policy_check import ExportCheck
-    from passpilot.training.learning.reinforcement.settings import ReinforceSettings
 
 AGENT: Final = "agent.zip"
 STATE: Final = "checkpoint.npz"
