@@ -95,7 +95,9 @@ def test_failing_policy_leaves_an_error() -> None:
 
 
 def test_random_answers_keep_the_output() -> None:
-    assert of_seeds("distribute", [1], ["csmith", "lz4"]).wrong == []
+    outcome = of_seeds("distribute", [1], ["csmith", "libsvm"])
+    assert outcome.wrong == []
+    assert outcome.decisions > 20
 
 
 @pytest.mark.soak
