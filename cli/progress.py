@@ -38,6 +38,20 @@ def progress(what: str | Callable[[], str], total: int | None = None) -> Iterato
         thread.join()
 
 
+@contextmanager
+def described_progress(first: str, total: int) -> Iterator[Callable[[int, str], None]]:
+    """Show `first`, then what the block says: it calls what it gets with the steps so far and a new text."""
+    text = first
+    with progress(lambda: text, total) as steps:
+
+        def step(count: int, line: str) -> None:
+            nonlocal text
+            text = line
+            steps.reach(count)
+
+        yield step
+
+
 class StepCounter:
     """Counts its calls."""
 

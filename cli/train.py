@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from passpilot.cli.outputs import prepare, quiet_pipe
 from passpilot.cli.parser import Parser, count_of, record
-from passpilot.cli.progress import progress
+from passpilot.cli.progress import described_progress, progress
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.extras import needs
 from passpilot.plugin.failures import for_terminal
@@ -278,14 +278,7 @@ def _imitate(options: TrainOptions, command: str) -> None:
     settings = read_settings(options.settings, ImitateSettings)
     moved = rebased(settings, os.path.dirname(os.path.abspath(options.settings)))
     training = Imitation(moved, options.output, jobs=_jobs(options.jobs), resume=options.resume)
-    text = "learning"
-    with progress(lambda: text, training.rounds) as steps:
-
-        def step(rounds: int, line: str) -> None:
-            nonlocal text
-            text = line
-            steps.reach(rounds)
-
+    with described_progress("learning", training.rounds) as step:
         made = training.run(step)
     write_file(os.path.join(options.output, CARD), card(made, moved, command).encode())
     print(f"{options.output}/model.onnx: {made.description}")
@@ -302,14 +295,7 @@ def _evolve(options: TrainOptions, command: str) -> None:
 
     settings = read_settings(options.settings, EvolveSettings)
     base = os.path.dirname(os.path.abspath(options.settings))
-    text = "gathering decisions"
-    with progress(lambda: text, settings.iterations) as steps:
-
-        def step(iterations: int, line: str) -> None:
-            nonlocal text
-            text = line
-            steps.reach(iterations)
-
+    with described_progress("gathering decisions", settings.iterations) as step:
         jobs = _jobs(options.jobs)
         made = EvolutionRun(settings, base, options.output, jobs=jobs, resume=options.resume).run(step)
     write_file(os.path.join(options.output, CARD), evolved_card(made, settings, command).encode())
@@ -328,14 +314,7 @@ def _reinforce(method: str, options: TrainOptions, command: str) -> None:
 
     settings = read_settings(options.settings, ReinforceSettings)
     base = os.path.dirname(os.path.abspath(options.settings))
-    text = "gathering decisions"
-    with progress(lambda: text, settings.steps) as steps:
-
-        def step(count: int, line: str) -> None:
-            nonlocal text
-            text = line
-            steps.reach(count)
-
+    with described_progress("gathering decisions", settings.steps) as step:
         made = Reinforcement(method, settings, base, options.output, resume=options.resume).run(step)
     text = reinforced_card(made, method, settings, command)
     write_file(os.path.join(options.output, CARD), text.encode())

@@ -73,6 +73,9 @@ class PipelineOptions:
     """Whether the pass manager prints the passes that it runs."""
     pass_plugins: Sequence[str] = ()
     """Paths of LLVM pass plugins to load first."""
+    as_clang: bool = False
+    """Whether ``default<LEVEL>`` is clang's pipeline of that level, which at -Oz vectorizes straight-line code.
+    opt has no such flag."""
 
 
 PLAIN: Final = PipelineOptions()

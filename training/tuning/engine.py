@@ -119,7 +119,7 @@ class KeepingEngine:
         if number not in self._modules:
             self._modules[number] = hashlib.sha256(self.units[number].module.bitcode()).digest()
         unit = self.units[number]
-        text = (unit.pipeline, unit.relocation_model, unit.sections, unit.rewards)
+        text = (unit.pipeline, unit.relocation_model, unit.sections, unit.rewards, unit.as_clang)
         more = (
             sorted(choice.inline.items()),
             choice.tail,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from passpilot.training.tuning.unit import Compiled
 
 DEADLINE: Final = 120.0
-"""The seconds that a link may take."""
+"""The seconds that a link, or the compilation of a unit, may take."""
 
 _MAP_LINE: Final = re.compile(r" *[0-9a-f]+ +[0-9a-f]+ +([0-9a-f]+) +\d+ (\S| {8}\S| {16}\S)(.*)")
 """A line of lld's map: addresses, size, alignment; an output section, an input section or a symbol."""
@@ -85,6 +85,33 @@ def estimated_sizes(made: Sequence[Compiled]) -> Sizes:
     return Sizes(sum(parts), functions, owners, parts)
 
 
+def run_compiler(words: Sequence[str], folder: str | None, what: str) -> None:
+    """Run a compiler or linker in a folder; errors say that `what` was expected.
+
+    Raises:
+        InputError: it cannot be started.
+        CompilationError: it fails, or does not end in time.
+    """
+    try:
+        done = subprocess.run(
+            words,
+            cwd=folder,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+            timeout=DEADLINE,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise CompilationError(f"tune: expected {what} within {DEADLINE:g} s, got no end") from error
+    except OSError as error:
+        raise InputError(f"tune: expected to run {words[0]}, got: {error.strerror}") from error
+    if done.returncode:
+        told = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip())
+        raise CompilationError(f"tune: expected {what}, got: {told}")
+
+
 @dataclass
 class LinkedSizes:
     """The size of the linked program, and which object brings which function into it.
@@ -127,24 +154,7 @@ class LinkedSizes:
             os.path.join(self._scratch, f"{word}.o") if isinstance(word, int) else word
             for word in self.command
         ]
-        try:
-            done = subprocess.run(
-                [*words, "-fuse-ld=lld", *more, "-o", image],
-                cwd=self.folder,
-                capture_output=True,
-                stdin=subprocess.DEVNULL,
-                text=True,
-                errors="replace",
-                timeout=DEADLINE,
-                check=False,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise CompilationError(f"tune: expected a link within {DEADLINE:g} s, got none") from error
-        except OSError as error:
-            raise InputError(f"tune: expected to run {words[0]}, got: {error.strerror}") from error
-        if done.returncode:
-            told = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip())
-            raise CompilationError(f"tune: expected the program to link, got: {told}")
+        run_compiler([*words, "-fuse-ld=lld", *more, "-o", image], self.folder, "the program to link")
 
     def _read_map(self, total: int, text: str, objects: Sequence[bytes]) -> Sizes:
         """Read which functions of which object the program has."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from passpilot.plugin.errors import InputError, UsageError
@@ -74,7 +74,16 @@ def linked_program(corpus: Corpus, program: CorpusProgram, pipeline: str, reward
                 )
             passes = pipeline or f"default<{entry.level}>"
             module = Module.read(entry.bitcode)
-            units.append(Unit(module, passes, entry.relocation_model, entry.function_sections, reward.parts))
+            units.append(
+                Unit(
+                    module,
+                    passes,
+                    entry.relocation_model,
+                    entry.function_sections,
+                    reward.parts,
+                    not pipeline,
+                )
+            )
         return numbers[name]
 
     linked = LinkedSizes(
@@ -85,9 +94,9 @@ def linked_program(corpus: Corpus, program: CorpusProgram, pipeline: str, reward
     return TunedProgram(program.name, units, measure, linked, program.runs)
 
 
-def link_driver(program: CorpusProgram | None) -> str:
-    """The compiler that links a program, or compiles a unit."""
-    return f"clang++-{MAJOR}" if program is not None and program.language == "c++" else f"clang-{MAJOR}"
+def link_driver(program: CorpusProgram) -> str:
+    """The compiler that links a program."""
+    return f"clang++-{MAJOR}" if program.language == "c++" else f"clang-{MAJOR}"
 
 
 def link_words(program: CorpusProgram, more: Sequence[str], place: Callable[[str], Word]) -> list[str | Word]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from passpilot.passes.inline import InlineAdvisor
 from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
-from passpilot.plugin.compile import file_type, generate, llvm_options
+from passpilot.plugin.compile import PipelineOptions, file_type, generate, llvm_options
 from passpilot.training.tuning.decision_file import CallKey
 from passpilot.training.tuning.parts import PARTS
 
@@ -85,6 +85,7 @@ class Unit:
         relocation_model: the code generator's, such as ``pic``; empty for the target's default.
         sections: whether a function has a section of its own, so that a linker can drop it.
         rewards: names of `PARTS` to measure.
+        as_clang: whether the pipeline is clang's of the level, not opt's.
     """
 
     module: Module
@@ -92,6 +93,7 @@ class Unit:
     relocation_model: str = "pic"
     sections: bool = False
     rewards: tuple[str, ...] = ()
+    as_clang: bool = False
 
     @property
     def name(self) -> str:
@@ -129,7 +131,10 @@ class Unit:
         at = {last: choice.tail} if choice.tail else {}
         advisor = InlineAdvisor(decide)
         advisor.may_idle = True  # a unit without calls has nothing to ask
-        optimize(module, self.pipeline, [advisor], at=at)
+        if self.as_clang and self.relocation_model:  # clang's passes know it, opt's do not
+            llvm_options([f"-relocation-model={self.relocation_model}"])
+        wanted = PipelineOptions(as_clang=self.as_clang)
+        optimize(module, self.pipeline, [advisor], at=at, options=wanted)
         if choice.no_outline:
             for function in module.functions:
                 if function.name in choice.no_outline:

@@ -4,20 +4,18 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
-from passpilot.plugin.errors import CompilationError, InputError
+from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import Module
-from passpilot.training.tuning.sizes import DEADLINE, LinkedSizes
+from passpilot.plugin.version import MAJOR
+from passpilot.training.tuning.sizes import LinkedSizes, run_compiler
 from passpilot.training.tuning.tuned_program import GARBAGE, TunedProgram, link_driver, link_words
 from passpilot.training.tuning.unit import Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from passpilot.training.corpus.layout import Corpus, CorpusProgram, CorpusUnit
     from passpilot.training.tuning.reward import RewardText
 
@@ -46,14 +44,15 @@ def merged_program(corpus: Corpus, program: CorpusProgram, reward: RewardText, j
             list(pool.map(lambda unit: _prepare(unit, paths[unit.name]), units))
         image = os.path.join(scratch, "image")
         words = link_words(program, [], lambda name: paths[name])
-        link = [link_driver(program), "-fuse-ld=lld", "-flto", f"-{levels.copy().pop()}", *words]
-        _run([*link, f"-Wl,--save-temps={STAGE}", "-o", image], folder)
+        link = [link_driver(program), "-fuse-ld=lld", "-flto", f"-{levels.pop()}", *words]
+        run_compiler([*link, f"-Wl,--save-temps={STAGE}", "-o", image], folder, "the program to link")
         merged = f"{image}.0.2.{STAGE}.bc"
         if not os.path.exists(merged):
             raise InputError(f"tune: expected a module of lld's for {program.name}, got none; it has no code")
         module = Module.read(merged)
     model = "pic" if any(unit.relocation_model == "pic" for unit in units) else "static"
-    unit = Unit(module, f"lto<{levels.pop()}>", model, sections=True, rewards=reward.parts)
+    # clang gives lld no level, and lld's is O2; functions have the attributes of theirs.
+    unit = Unit(module, "lto<O2>", model, sections=True, rewards=reward.parts)
     command: list[str | int] = [link_driver(program), 0, *program.foreign, *program.arguments, GARBAGE]
     linked = LinkedSizes(command, folder)
     measure = linked if reward.run is not None else reward.measure([unit], linked)
@@ -65,19 +64,5 @@ def _prepare(unit: CorpusUnit, output: str) -> None:
     position = "-fPIE" if unit.relocation_model == "pic" else "-fno-pie"
     sections = ("-ffunction-sections", "-fdata-sections")
     flags = (f"-{unit.level}", "-flto", position, *sections, "-w", "-c", "-x", "ir")
-    _run([link_driver(None), *flags, str(unit.bitcode), "-o", output], None)
-
-
-def _run(words: Sequence[str], folder: str | None) -> None:
-    try:
-        done = subprocess.run(
-            words, cwd=folder, capture_output=True, stdin=subprocess.DEVNULL, text=True, errors="replace",
-            timeout=DEADLINE, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired as error:
-        raise CompilationError(f"tune: expected {words[0]} to end within {DEADLINE:g} s, got none") from error
-    except OSError as error:
-        raise InputError(f"tune: expected to run {words[0]}, got: {error.strerror}") from error
-    if done.returncode:
-        told = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip())
-        raise CompilationError(f"tune: expected {words[0]} to succeed, got: {told}")
+    words = [f"clang-{MAJOR}", *flags, str(unit.bitcode), "-o", output]
+    run_compiler(words, None, f"{unit.name} to compile")

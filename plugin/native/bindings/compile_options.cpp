@@ -42,6 +42,7 @@ void bindPipelineOptions(nb::module_ &M) {
       .def_rw("remarks", &PipelineOptions::Remarks)
       .def_rw("aa_pipeline", &PipelineOptions::AAPipeline)
       .def_rw("verify", &PipelineOptions::Verify)
+      .def_rw("as_clang", &PipelineOptions::AsClang)
       .def_rw("verify_each", &PipelineOptions::VerifyEach)
       .def_rw("debug_pass_manager", &PipelineOptions::DebugPassManager)
       .def_rw("pass_plugins", &PipelineOptions::PassPlugins)

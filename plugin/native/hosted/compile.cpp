@@ -11,6 +11,7 @@
 #include "../llvm/llvm_options.h"
 #include "../llvm/register_allocation.h"
 #include "../llvm/user_pass.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Analysis/AliasAnalysis.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
@@ -32,13 +33,40 @@ namespace {
   throw InputError(What + ": " + toString(std::move(E)));
 }
 
+/// The level of a pipeline that is default<LEVEL> and nothing else.
+std::optional<OptimizationLevel> levelIn(StringRef Text) {
+  if (!Text.consume_front("default<") || !Text.consume_back(">"))
+    return std::nullopt;
+  return StringSwitch<std::optional<OptimizationLevel>>(Text)
+      .Case("O1", OptimizationLevel::O1)
+      .Case("O2", OptimizationLevel::O2)
+      .Case("O3", OptimizationLevel::O3)
+      .Case("Os", OptimizationLevel::Os)
+      .Case("Oz", OptimizationLevel::Oz)
+      .Default(std::nullopt);
+}
+
+/// What clang sets by level; LLVM's parser of default<LEVEL> sets its own.
+PipelineTuningOptions tuningOf(StringRef Text, const PipelineOptions &O) {
+  PipelineTuningOptions Tuning;
+  const auto Level = O.AsClang ? levelIn(Text) : std::nullopt;
+  if (!Level)
+    return Tuning;
+  Tuning.SLPVectorization = Level->getSpeedupLevel() > 1;
+  Tuning.LoopVectorization =
+      Tuning.SLPVectorization && *Level != OptimizationLevel::Oz;
+  Tuning.LoopUnrolling = Tuning.LoopInterleaving = Tuning.SLPVectorization;
+  return Tuning;
+}
+
 /// The four analysis managers and the pass builder, wired as in opt.
 class PipelineRun {
 public:
   PipelineRun(Module &M, TargetMachine *TM, UserPasses &Passes,
-              const PipelineOptions &O)
+              const PipelineOptions &O, StringRef Text)
       : Passes(Passes), TLII(M.getTargetTriple()),
-        SI(M.getContext(), O.DebugPassManager), PB(TM, {}, std::nullopt, &PIC) {
+        SI(M.getContext(), O.DebugPassManager),
+        PB(TM, tuningOf(Text, O), std::nullopt, &PIC) {
     SI.registerCallbacks(PIC, &MAM);
     for (const std::string &Path : O.PassPlugins) {
       auto Plugin = PassPlugin::Load(Path);
@@ -84,7 +112,9 @@ public:
     }
     if (Text.empty())
       return;
-    if (Error E = Passes.parse(PB, MPM, Text))
+    if (const auto Level = O.AsClang ? levelIn(Text) : std::nullopt)
+      MPM = PB.buildPerModuleDefaultPipeline(*Level);
+    else if (Error E = Passes.parse(PB, MPM, Text))
       throwInput("-passes", std::move(E));
   }
 
@@ -166,7 +196,7 @@ std::vector<std::string> HostedModule::optimize(const std::string &Text,
   LLVMRemarkFileHandle Remarks = openRemarks(*Context, O.Remarks);
   bool Interrupted = false;
   {
-    PipelineRun P(*M, TM.get(), Passes, O);
+    PipelineRun P(*M, TM.get(), Passes, O, Text);
     std::optional<Compilation> Advised;
     if (Inline) {
       liftGrowthLimit();

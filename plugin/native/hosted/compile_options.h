@@ -40,6 +40,9 @@ struct PipelineOptions {
   std::vector<std::string> PassPlugins;
   /// Pairs of extension point and pipeline text.
   std::vector<std::pair<std::string, std::string>> At;
+  /// Whether default<LEVEL> is clang's pipeline of that level. It differs from
+  /// opt's: at -Oz, clang vectorizes straight-line code.
+  bool AsClang = false;
   std::string Decisions; ///< path of a decision file; may be empty
   std::string Behind;    ///< a pipeline behind the level's own; may be empty
 };

@@ -4,9 +4,9 @@
 
 #include "decision_log.h"
 #include "input_file.h"
+#include "text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 namespace passpilot {
@@ -14,22 +14,6 @@ namespace passpilot {
 namespace {
 
 constexpr std::string_view Head = "passpilot decisions 1";
-
-/// Returns the first word of \p Line and removes it, and the blank behind it.
-std::string_view takeWord(std::string_view &Line) {
-  const std::string_view Word = Line.substr(0, Line.find(' '));
-  Line.remove_prefix(std::min(Line.size(), Word.size() + 1));
-  return Word;
-}
-
-std::optional<unsigned> number(std::string_view Text, int Base) {
-  unsigned Value = 0;
-  const char *Begin = Text.data(), *End = Begin + Text.size();
-  const auto [Stop, Code] = std::from_chars(Begin, End, Value, Base);
-  if (Text.empty() || Stop != End || Code != std::errc())
-    return std::nullopt;
-  return Value;
-}
 
 /// A name whose %XX are characters; nothing if it is not well-formed.
 std::optional<std::string> unescaped(std::string_view Text) {
@@ -39,7 +23,7 @@ std::optional<std::string> unescaped(std::string_view Text) {
       Name += Text[I];
       continue;
     }
-    const auto Code = number(Text.substr(I + 1, 2), 16);
+    const auto Code = number<unsigned>(Text.substr(I + 1, 2), 16);
     if (!Code || I + 2 >= Text.size())
       return std::nullopt;
     Name += static_cast<char>(*Code);
@@ -56,18 +40,18 @@ std::optional<bool> answer(std::string_view Word) {
 
 /// Reads the line of a unit's decision; returns false if it is none.
 bool readDecision(std::string_view Line, UnitDecisions &U) {
-  const std::string_view Kind = takeWord(Line);
+  const std::string_view Kind = take(Line, ' ');
   if (Kind == "pipeline") {
     const bool Good = U.Pipeline.empty() && !Line.empty();
     U.Pipeline = Line;
     return Good;
   }
   if (Kind == "inline") {
-    const auto Number = number(takeWord(Line), 10);
-    const auto Yes = answer(takeWord(Line));
-    const auto Caller = unescaped(takeWord(Line));
-    const auto Callee = unescaped(takeWord(Line));
-    const auto Bytes = Line.empty() ? 0 : number(Line, 10);
+    const auto Number = number<unsigned>(take(Line, ' '));
+    const auto Yes = answer(take(Line, ' '));
+    const auto Caller = unescaped(take(Line, ' '));
+    const auto Callee = unescaped(take(Line, ' '));
+    const auto Bytes = Line.empty() ? 0 : number<unsigned>(Line);
     if (!Number || !*Number || !Yes || !Caller || !Callee || !Bytes)
       return false;
     return U.Inline[{*Caller, *Callee}]
@@ -78,7 +62,7 @@ bool readDecision(std::string_view Line, UnitDecisions &U) {
     return true;
   if (Kind != "outline")
     return false;
-  const auto Yes = answer(takeWord(Line));
+  const auto Yes = answer(take(Line, ' '));
   if (!Yes || *Yes != Line.empty())
     return false;
   if (*Yes) {

@@ -3,9 +3,9 @@
 #include "policy_record.h"
 
 #include "input_file.h"
+#include "text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -18,22 +18,6 @@ namespace passpilot {
 namespace {
 
 constexpr std::string_view Head = "passpilot policy 1";
-
-/// Returns \p Text up to \p Mark and removes it, and the mark, from \p Text.
-std::string_view take(std::string_view &Text, char Mark) {
-  const std::string_view Part = Text.substr(0, Text.find(Mark));
-  Text.remove_prefix(std::min(Text.size(), Part.size() + 1));
-  return Part;
-}
-
-template <typename T> std::optional<T> number(std::string_view Text) {
-  T Value{};
-  const char *Begin = Text.data(), *End = Begin + Text.size();
-  const auto [Stop, Code] = std::from_chars(Begin, End, Value);
-  if (Text.empty() || Stop != End || Code != std::errc())
-    return std::nullopt;
-  return Value;
-}
 
 /// The name or the folder that a spec has before its query.
 std::string_view headOf(std::string_view Spec) {

@@ -5,8 +5,8 @@
 #include "decision_file.h"
 #include "input_file.h"
 #include "policy_record.h"
+#include "text.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -17,22 +17,6 @@
 namespace passpilot {
 
 namespace {
-
-/// Returns \p Text up to \p Mark and removes it, and the mark, from \p Text.
-std::string_view take(std::string_view &Text, char Mark) {
-  const std::string_view Head = Text.substr(0, Text.find(Mark));
-  Text.remove_prefix(std::min(Text.size(), Head.size() + 1));
-  return Head;
-}
-
-template <typename T> std::optional<T> number(std::string_view Text) {
-  T Value{};
-  const char *Begin = Text.data(), *End = Begin + Text.size();
-  const auto [Stop, Code] = std::from_chars(Begin, End, Value);
-  if (Text.empty() || Stop != End || Code != std::errc())
-    return std::nullopt;
-  return Value;
-}
 
 std::optional<double> threshold(std::string_view Text) {
   const std::string Copy(Text);
