@@ -74,8 +74,8 @@ class PipelineOptions:
     pass_plugins: Sequence[str] = ()
     """Paths of LLVM pass plugins to load first."""
     as_clang: bool = False
-    """Whether ``default<LEVEL>`` is clang's pipeline of that level, which at -Oz vectorizes straight-line code.
-    opt has no such flag."""
+    """Whether ``default<LEVEL>`` is clang's pipeline of that level, not opt's: at -Oz clang vectorizes
+    straight-line code."""
 
 
 PLAIN: Final = PipelineOptions()

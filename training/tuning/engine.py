@@ -15,7 +15,7 @@ from passpilot.plugin.errors import Error
 from passpilot.plugin.files import write_file
 from passpilot.plugin.isolated import run_isolated_together
 from passpilot.training.tuning.decision_file import CallKey
-from passpilot.training.tuning.unit import Asked, Compiled, UnitChoice
+from passpilot.training.tuning.unit import Asked, Compiled, UnitChoice, warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -73,6 +73,7 @@ class LocalEngine:
         self, work: Sequence[tuple[int, UnitChoice]], done: Done = lambda _number, _made: None
     ) -> list[Compiled | Error]:
         """See `Engine`."""
+        warm_up()
         runs = [partial(self.units[number].compile, choice) for number, choice in work]
         return run_isolated_together("tune", runs, self.deadline, self.jobs, done)
 

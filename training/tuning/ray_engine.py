@@ -11,6 +11,7 @@ from passpilot.plugin.errors import CompilationError, Error, InputError
 from passpilot.plugin.failures import describe_exception
 from passpilot.plugin.isolated import run_isolated_together
 from passpilot.plugin.module import Module
+from passpilot.training.tuning.unit import warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,5 +116,6 @@ def _compiled(source: tuple[bytes, Unit], name: str, choice: UnitChoice, deadlin
     if key not in _units:
         _units[key] = replace(settings, module=Module(code))
     unit = _units[key]
+    warm_up()
     (made,) = run_isolated_together("tune", [lambda: unit.compile(choice)], deadline, 1)
     return made

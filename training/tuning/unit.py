@@ -5,19 +5,20 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.passes.inline import InlineAdvisor
 from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
 from passpilot.plugin.compile import PipelineOptions, file_type, generate, llvm_options
+from passpilot.plugin.module import Module
 from passpilot.training.tuning.decision_file import CallKey
 from passpilot.training.tuning.parts import PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from passpilot.plugin.module import Module
     from passpilot.runners.python import Observation
 
 LAST: Final = "optimizer-last"
@@ -153,3 +154,10 @@ class Unit:
         options.filetype, options.opt_level = file_type("obj"), OPT_LEVEL
         options.relocation_model = self.relocation_model
         return options
+
+
+@cache
+def warm_up() -> None:
+    """Compile a function, once in this process, so that its children find imports and tables of LLVM made."""
+    module = Module(b"define i32 @f(i32 %x) {\n  ret i32 %x\n}\n")
+    Unit(module, "default<Oz>", "").compile(LLVMS_OWN)

@@ -17,9 +17,9 @@ OPT_LEVELS = ("O1", "O2", "O3", "Os", "Oz")
 RUNS = 20
 """Stock runs before an output counts as one that stock opt does not give."""
 ASKING = ("python", "log", "native")
-LARGEST = ("sqlite", "zstd", "bullet", "re2", "cmark-gfm")
+LARGEST = ("sqlite", "zstd", "bullet", "re2", "cmark-gfm", "lua", "lz4")
 """Programs that only the soak compiles."""
-LARGE = (*LARGEST, "lua", "lz4", "picosat")
+LARGE = (*LARGEST, "picosat", "libyaml", "box2d")
 """Programs that are compiled at Oz alone, and at O2 in the soak."""
 
 

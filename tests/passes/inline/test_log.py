@@ -110,11 +110,9 @@ def test_a_replay_gives_the_same_bytes(program: Path, log: Path, level: str) -> 
 
 
 @pytest.mark.filterwarnings("ignore:.* decisions went to the default, because")
-@pytest.mark.parametrize(("name", "level"), [("libsvm", "Oz")])
-def test_a_replay_of_a_real_program(
-    corpus: Callable[[str, str], Path], log: Path, custom: None, name: str, level: str
-) -> None:
-    source, pipeline = corpus(name, level), f"default<{level}>"
+@pytest.mark.usefixtures("custom")
+def test_a_replay_of_a_real_unit(corpus: Callable[[str, str], Path], log: Path) -> None:
+    source, pipeline = corpus("libyaml", "Oz").with_name("emitter.c.bc"), "default<Oz>"
     first = compiled(source, InlineAdvisor("random:11", log=str(log)), pipeline)
     again = log.with_name("again.log")  # the program grows over the size budget
     with InlineAdvisor(f"replay:{log}", log=str(again)) as advisor:

@@ -50,7 +50,8 @@ def remarks(source: Path, folder: Path) -> dict[str, dict[str, float]]:
 
 
 @pytest.mark.parametrize(
-    ("name", "target"), [("libyaml", "x86-64"), ("lz4", "x86-64"), ("libsvm", "aarch64")]
+    ("name", "target"),
+    [("libyaml", "x86-64"), pytest.param("lz4", "x86-64", marks=pytest.mark.soak), ("libsvm", "aarch64")],
 )
 def test_the_default_agrees_with_llvms_remarks(name: str, target: str, tmp_path: Path) -> None:
     source = for_target(name, target)

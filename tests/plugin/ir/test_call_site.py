@@ -209,7 +209,7 @@ def every(step: int, also: Callable[[_core.CallSite], bool]) -> Callable[[_core.
 def test_a_c_unit_with_debug_information(tmp_path: Path) -> None:
     unit = of_corpus("lz4", "lz4libs/lz4hc.c", tmp_path / "unit.bc")
     taken = snapshots(
-        unit, "default<Os>", every(99, lambda site: len(site.inlined_at) > 4 and site.ordinal % 8 == 0)
+        unit, "default<Os>", every(120, lambda site: len(site.inlined_at) > 4 and site.ordinal % 40 == 0)
     )
     check(taken, tmp_path)
     views = [snapshot.view for snapshot in taken]
@@ -219,7 +219,7 @@ def test_a_c_unit_with_debug_information(tmp_path: Path) -> None:
 
 
 def test_a_cpp_unit_with_debug_information(tmp_path: Path) -> None:
-    unit = of_corpus("re2", "vendor/re2/prog.cc", tmp_path / "unit.bc")
+    unit = of_corpus("re2", "vendor/re2/bitstate.cc", tmp_path / "unit.bc")
     picked = every(131, lambda site: len(site.inlined_at) > 4 or "invoke" in site.text[:40])
     taken = snapshots(unit, "default<O2>", lambda site: picked(site) and site.ordinal % 9 == 0)
     check(taken, tmp_path)

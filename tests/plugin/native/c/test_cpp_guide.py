@@ -31,7 +31,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("index", [0, pytest.param(1, marks=pytest.mark.soak)])
+@pytest.mark.soak  # compiling LLVM's headers takes half a minute
+@pytest.mark.parametrize("index", [0, 1])
 def test_the_guides_programs_print_what_it_says(index: int, folder: Path) -> None:
     assert len(SHELL) == len(SAID) == 2
     done = subprocess.run(

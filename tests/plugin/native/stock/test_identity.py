@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SMALL: Final = ("libsvm", "box2d")
+SMALL: Final = ("libsvm", "picosat")
 
 ECHO: Final = {f"PASSPILOT_{point}": "default" for point in ("INLINE", "EVICT", "PRIORITY")}
 
