@@ -77,7 +77,7 @@ def edited(program: Program, budget: float, edits: int, scratch: Path) -> list[d
     problems = export(corpus, [program.name], "Oz", sections=True)
     if problems:
         sys.exit(f"bench_edits: {problems[0]}")
-    command = [PASSPILOT, "tune", f"--corpus={corpus}", f"--budget={budget}", "-o", out]
+    command = [str(PASSPILOT), "tune", f"--corpus={corpus}", f"--budget={budget}", "-o", str(out)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     file = out / f"{program.name}.decisions"
     tree = shutil.copytree(program.source, scratch / f"{program.name}-tree")
