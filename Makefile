@@ -4,7 +4,7 @@ SHELL := /bin/bash
 PY := .venv/bin/python
 JOBS ?= $(shell nproc)
 # Tests also wait, for deadlines and other processes.
-WORKERS ?= $(shell expr $(JOBS) + 1)
+WORKERS ?= $(shell expr $(JOBS) + 2)
 CHECKED := $(sort $(dir $(wildcard tests/*.py examples/*.py bench/*.py tools/*.py)))
 SUMMARIES := build/pytest.txt build/lit.txt
 # Growth of memory is not measured under a sanitizer, whose freed memory waits before it is used again. The tests of the

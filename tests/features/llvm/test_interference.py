@@ -83,7 +83,11 @@ def allocate(source: bytes, *by: Any) -> None:
 @pytest.mark.parametrize("seed", [None, 1])
 @pytest.mark.parametrize(
     ("name", "target", "largest"),
-    [("libyaml", "x86-64", 350), ("libyaml", "aarch64", 350), ("lz4", "amdgcn", 300)],
+    [
+        pytest.param("libyaml", "x86-64", 350, marks=pytest.mark.soak),
+        ("libyaml", "aarch64", 350),
+        ("lz4", "amdgcn", 300),
+    ],
 )
 def test_it_is_the_fresh_one_in_real_programs(
     name: str, target: str, largest: int, seed: int | None, points: tuple[str, ...]

@@ -23,7 +23,7 @@ from tests.passes.allocation.allocated import emitted, for_target, optimized, pr
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FUNCTIONS = 10_000
+FUNCTIONS = 2_000
 
 
 def random_policy(seed: int) -> Callable[[Any], object]:
@@ -105,7 +105,10 @@ def test_nothing_but_memory_lies_between_llvm_and_the_policy(
         seen.update(os.listdir("/proc/self/fd"))
         return obs.default()
 
-    emitted(optimized("libyaml"), [passpilot.EvictAdvisor(decide), passpilot.PriorityAdvisor("random:1")])
+    emitted(
+        optimized("libyaml", "scanner.c"),
+        [passpilot.EvictAdvisor(decide), passpilot.PriorityAdvisor("random:1")],
+    )
     opened = {each for each in seen - before if os.path.exists(f"/proc/self/fd/{each}")}
     assert not opened
     assert not list(tmp_path.iterdir())
@@ -137,7 +140,7 @@ def test_refusing_a_compulsory_eviction_is_an_error_that_names_it() -> None:
     where = r"evict advisor at decision \d+ \(function \w+, %\d+\): "
     what = r"expected a column that the mask allows \([\d, ]+\), got column 32 \(do not evict\)"
     with pytest.raises(AdviceError, match=where + what):
-        emitted(optimized("lz4"), [passpilot.EvictAdvisor(decide)])
+        emitted(optimized("libyaml", "emitter.c"), [passpilot.EvictAdvisor(decide)])
 
 
 def test_a_masked_column_is_an_error_that_names_its_register() -> None:
@@ -145,7 +148,7 @@ def test_a_masked_column_is_an_error_that_names_its_register() -> None:
         return next(column.index for column in obs.site.columns if not column.is_legal)
 
     with pytest.raises(AdviceError, match=r"function \w+, %\d+\): expected .*, got column \d+ \([a-z0-9]+\)"):
-        emitted(optimized("libyaml"), [passpilot.EvictAdvisor(decide)])
+        emitted(optimized("libyaml", "scanner.c"), [passpilot.EvictAdvisor(decide)])
 
 
 class Greedy:
@@ -174,15 +177,15 @@ class Greedy:
 
 def test_the_eviction_limit() -> None:
     unlimited, limited = Greedy(), Greedy()
-    emitted(optimized("lz4"), [passpilot.EvictAdvisor(unlimited, eviction_limit=0)])
-    emitted(optimized("lz4"), [passpilot.EvictAdvisor(limited, eviction_limit=2)])
+    emitted(optimized("libyaml", "emitter.c"), [passpilot.EvictAdvisor(unlimited, eviction_limit=0)])
+    emitted(optimized("libyaml", "emitter.c"), [passpilot.EvictAdvisor(limited, eviction_limit=2)])
     assert max(unlimited.evicted.values()) > 5
     assert max(limited.evicted.values()) == 2
 
 
 def test_the_limit_does_not_touch_the_default() -> None:
     echo = passpilot.EvictAdvisor(lambda obs: obs.default(), eviction_limit=1)
-    source = optimized("lz4")
+    source = optimized("libyaml", "emitter.c")
     assert emitted(source, [echo]) == stock_object(source)
     assert echo.stats.evictions > 10
 
@@ -212,7 +215,10 @@ def test_after_a_failure_nobody_is_asked() -> None:
         return obs.default()
 
     with pytest.raises(PolicyError):
-        emitted(optimized("libyaml"), [passpilot.EvictAdvisor(fails), passpilot.PriorityAdvisor(rank)])
+        emitted(
+            optimized("libyaml", "scanner.c"),
+            [passpilot.EvictAdvisor(fails), passpilot.PriorityAdvisor(rank)],
+        )
     assert asked.count("evict") == 1
     assert asked[-1] == "evict"
 
@@ -234,7 +240,7 @@ def test_a_view_belongs_to_the_thread_that_is_asked() -> None:
             reader.join(60)
         return obs.default()
 
-    emitted(optimized("libyaml"), [passpilot.EvictAdvisor(decide)])
+    emitted(optimized("libyaml", "scanner.c"), [passpilot.EvictAdvisor(decide)])
     assert "by the thread that is asked" in told[0]
 
 
@@ -252,18 +258,18 @@ def test_priorities_that_no_float32_holds() -> None:
         seen.append(obs.default())
         return seen[-1]
 
-    source = optimized("libyaml")
+    source = optimized("libyaml", "scanner.c")
     assert emitted(source, [passpilot.PriorityAdvisor(rank)]) == stock_object(source)
     assert all(value == int(value) for value in seen)
     assert any(float(np.float32(value)) != value for value in seen)
 
 
 def test_two_threads_compile_independently() -> None:
-    expected = {seed: emitted(optimized("lz4"), random_advisors(seed)) for seed in (1, 2)}
+    expected = {seed: emitted(optimized("libyaml", "emitter.c"), random_advisors(seed)) for seed in (1, 2)}
     found: dict[int, bytes] = {}
 
     def compile_with(seed: int) -> None:
-        found[seed] = emitted(optimized("lz4"), random_advisors(seed))
+        found[seed] = emitted(optimized("libyaml", "emitter.c"), random_advisors(seed))
 
     threads = [threading.Thread(target=compile_with, args=(seed,)) for seed in expected]
     for thread in threads:
@@ -285,7 +291,7 @@ def test_two_agents() -> None:
             self.asked[obs.point] += 1
             return obs.default()
 
-    source, one, order, colour = optimized("libyaml"), Agent(), Agent(), Agent()
+    source, one, order, colour = optimized("libyaml", "scanner.c"), Agent(), Agent(), Agent()
     shared = emitted(source, [passpilot.EvictAdvisor(one), passpilot.PriorityAdvisor(one)])
     apart = emitted(source, [passpilot.EvictAdvisor(colour), passpilot.PriorityAdvisor(order)])
     assert shared == apart == stock_object(source)
@@ -295,12 +301,12 @@ def test_two_agents() -> None:
 
 def test_optimize_then_emit_in_one_process() -> None:
     """One module, never parsed again, each step with advisors of its own."""
-    source = Path(str(optimized("libyaml")).replace(".optimized", ".bc"))
+    source = Path(str(optimized("libyaml", "scanner.c")).replace(".optimized", ".bc"))
     module = passpilot.Module.read(source)
     inline = passpilot.InlineAdvisor(lambda obs: obs.default())
     passpilot.optimize(module, "default<O2>", [inline])
     evict = passpilot.EvictAdvisor(lambda obs: obs.default())
     objects = passpilot.emit(module, "obj", advisors=[evict], relocation_model="pic")
-    assert objects == stock_object(optimized("libyaml"))
+    assert objects == stock_object(optimized("libyaml", "scanner.c"))
     assert inline.stats.decisions > 0
     assert evict.stats.decisions > 0
