@@ -161,19 +161,19 @@ def test_flags_once_the_plugin_is_loaded(objects: list[Path], tmp_path: Path) ->
 @pytest.fixture
 def thin(tmp_path: Path) -> list[Path]:
     """Two small units for ThinLTO."""
-    for name in ("first", "second"):
+    for name in ("main", "second"):
         callee = "static int twice(int x) { return x * 2; }"
         (tmp_path / f"{name}.c").write_text(
             f"{callee}\nint {name}(int x) {{ return twice(x) + twice(x + 1); }}"
         )
         stock.run("clang", "-O2", "-flto=thin", "-c", tmp_path / f"{name}.c", "-o", tmp_path / f"{name}.o")
-    return [tmp_path / "first.o", tmp_path / "second.o"]
+    return [tmp_path / "main.o", tmp_path / "second.o"]
 
 
 def test_wrong_options_on_several_threads(thin: list[Path], tmp_path: Path) -> None:
     """Each of the linker's threads finds them; it ends in order, with an error of its own."""
     for variable in ({"PASSPILOT_AT": "nowhere=dce"}, {"PASSPILOT_LOAD": "nobody.py"}):
-        done = link(thin, tmp_path / "out", "-shared", env=variable)
+        done = link(thin, tmp_path / "out", env=variable)
         assert done.code == 1
         assert re.search(r"ld\.lld: error: .*(nowhere|nobody\.py)", done.err), done.err
         assert "bug report" not in done.err
