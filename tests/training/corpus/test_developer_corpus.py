@@ -20,6 +20,7 @@ def test_there_are_many_more() -> None:
     assert len(MORE) >= 25
     languages = Counter(each.lang for each in MORE.values())
     assert min(languages["c"], languages["c++"]) >= 10
+    assert sum(bool(each.driver.stdout_sha256) for each in MORE.values()) >= 20
 
 
 @pytest.mark.parametrize("program", MORE.values(), ids=lambda each: each.name)
