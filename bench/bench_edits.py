@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Counts the decisions of a tuned program that still match after random edits of its source.
 
-usage: bench_edits.py [--budget=SECONDS] [--edits=N] [PROGRAM ...]
+usage: bench_edits.py [--compiles=N] [--edits=N] [PROGRAM ...]
 
-Searches PROGRAMs (lua, box2d), SECONDS (1) per unit. Each of the N edits (20) starts from the program's own
+Searches PROGRAMs (lua, box2d) with N (10) compilations per unit. Each of the edits (20) starts from the program's own
 source and changes one file that has decisions: it inserts lines of comments, adds a function that calls
 another one, or renames a variable of a function. `passpilot cc -Oz --decisions` compiles the file and says
 what no longer matches. Prints a table, writes bench/results/edits.json, and fails if less than 95 % match.
@@ -48,14 +48,14 @@ VARIABLE: Final = re.compile(
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--budget", type=float, default=1.0)
+    parser.add_argument("--compiles", type=int, default=10)
     parser.add_argument("--edits", type=int, default=20)
     parser.add_argument("programs", nargs="*", default=["lua", "box2d"])
     options = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
         for name in options.programs:
-            rows += edited(programs()[name], options.budget, options.edits, Path(scratch))
+            rows += edited(programs()[name], options.compiles, options.edits, Path(scratch))
     table = Table(title="decisions that match after an edit")
     for column in ("program", "edit", "file", "matching", "decisions"):
         table.add_column(column)
@@ -71,13 +71,13 @@ def main() -> None:
         sys.exit(f"bench_edits: expected {LIMIT:.0%} of the decisions to match, got {got:.1%}")
 
 
-def edited(program: Program, budget: float, edits: int, scratch: Path) -> list[dict[str, Any]]:
+def edited(program: Program, compiles: int, edits: int, scratch: Path) -> list[dict[str, Any]]:
     """Search a program, then compile it with edits, one at a time."""
     corpus, out = scratch / f"{program.name}-corpus", scratch / program.name
     problems = export(corpus, [program.name], "Oz", sections=True)
     if problems:
         sys.exit(f"bench_edits: {problems[0]}")
-    command = [str(PASSPILOT), "tune", f"--corpus={corpus}", f"--budget={budget}", "-o", str(out)]
+    command = [str(PASSPILOT), "tune", f"--corpus={corpus}", f"--compiles={compiles}", "-o", str(out)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     file = out / f"{program.name}.decisions"
     tree = shutil.copytree(program.source, scratch / f"{program.name}-tree")

@@ -87,6 +87,7 @@ def test_lua_by_its_makefile(tmp_path: Path) -> None:
     assert hashlib.sha256(printed).hexdigest() == program.driver.stdout_sha256
 
 
+@pytest.mark.soak
 def test_a_cmake_project_in_cxx(tmp_path: Path) -> None:
     write(tmp_path / "source", SHAPES)
     compilers = {
