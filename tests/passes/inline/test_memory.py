@@ -51,7 +51,7 @@ def prepared(runner: str, folder: Path) -> Iterator[str]:
         yield runner
 
 
-@pytest.mark.parametrize("runner", ("policy", "random:3", "onnx", "pipe", "replay"))
+@pytest.mark.parametrize("runner", ["policy", "random:3", "onnx", "pipe", "replay"])
 def test_memory_over_twenty_thousand_decisions(runner: str, tmp_path: Path) -> None:
     with prepared(runner, tmp_path) as name:
         kilobytes, decisions = grow(20_000, name)
