@@ -4,9 +4,10 @@
 usage: bench_edits.py [--compiles=N] [--edits=N] [PROGRAM ...]
 
 Searches PROGRAMs (lua, box2d) with N (10) compilations per unit. Each of the edits (20) starts from the
-program's own source and changes one file that has decisions: it inserts lines of comments, adds a function that calls
-another one, or renames a variable of a function. `passpilot cc -Oz --decisions` compiles the file and says
-what no longer matches. Prints a table, writes bench/results/edits.json, and fails if less than 95 % match.
+program's own source and changes one file that has decisions: it inserts lines of comments, adds a function
+that calls another one, or renames a variable of a function. `passpilot cc -Oz --decisions` compiles the file
+and says what no longer matches. Prints a table, writes bench/results/edits.json, and fails if less than 95 %
+match.
 """
 
 from __future__ import annotations
