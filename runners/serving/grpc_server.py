@@ -58,6 +58,9 @@ OPTIONS: Final = (
 _CONTEXT_HEAD: Final = 4
 """Bytes of protobuf before the name of a context: the tag and a length of at most three bytes."""
 
+_LAST_WORDS: Final = 0.5
+"""Seconds for sending them."""
+
 _DONE: Final = Answer(done=Done()).SerializeToString()
 
 
@@ -127,7 +130,8 @@ class GrpcServer:
 
     def close(self) -> bool:
         """End all sessions; False if a session has not ended, as its policy does not return."""
-        stopped = self._server.stop(None)
+        # A session that has ended may not have sent its last words yet.
+        stopped = self._server.stop(None if self._sessions else _LAST_WORDS)
         self._supply.close()
         with self._changed:
             done = self._changed.wait_for(lambda: not self._sessions, _PATIENCE)

@@ -15,7 +15,7 @@ from tests.docs.page import DOCS, run_page
     [
         ("tutorial-llvm.md", 6),
         ("tutorial-mlir.md", 5),
-        ("recipes.md", 10),
+        pytest.param("recipes.md", 10, marks=pytest.mark.soak),
         ("vectorization.md", 4),
         ("distribution.md", 3),
         ("outlining.md", 4),

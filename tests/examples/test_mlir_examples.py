@@ -20,6 +20,7 @@ def run(*arguments: str | Path) -> str:
     return subprocess.check_output([sys.executable, *arguments], text=True, timeout=120)
 
 
+@pytest.mark.soak
 def test_tiles_are_tuned() -> None:
     pytest.importorskip("sklearn", reason="of the extra `demo`")
     printed = run(EXAMPLES / "tune_tiles.py", "--samples", "6", "--rounds", "5")

@@ -51,6 +51,7 @@ def test_there_are_ten() -> None:
     assert len(TASKS) == 10
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.stem)
 def test_task(task: Path, inputs: Path, tmp_path: Path) -> None:
     folder = tmp_path / "first-day"

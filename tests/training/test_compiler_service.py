@@ -127,7 +127,7 @@ def test_passes_in_python_are_as_on_the_command_line(
     assert played.value != played.baseline
 
 
-@pytest.mark.parametrize("point", ["evict", "priority"])
+@pytest.mark.parametrize("point", ["evict", pytest.param("priority", marks=pytest.mark.soak)])
 def test_allocation_is_what_the_command_line_makes_of_the_same_answers(
     service: Service, corpus: Callable[[str, str], Path], tmp_path: Path, point: str
 ) -> None:

@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 import onnx
+import pytest
 
 from passpilot.features.columns import columns_of
 from passpilot.features.point import find_point
@@ -20,6 +21,7 @@ from tests.command import GENEROUS, PASSPILOT
 GUIDE = Path(__file__).parents[2] / "docs" / "training.md"
 
 
+@pytest.mark.soak
 def test_from_decisions_to_a_policy(program: Path, tmp_path: Path) -> None:
     for name in ("lua", "zstd", "lz4", "sqlite"):
         (tmp_path / "modules" / name).mkdir(parents=True)

@@ -69,6 +69,7 @@ def make_lua(folder: Path, compiler: str, *settings: str) -> None:
     check_output(program, folder / "src" / "lua", folder)
 
 
+@pytest.mark.soak
 def test_lua_by_its_makefile(tmp_path: Path) -> None:
     make_lua(tmp_path, f"passpilot cc --inline=random:7 --log={tmp_path}/logs")
     counts = decisions(tmp_path / "logs", "inline")

@@ -136,7 +136,9 @@ def test_features_are_those_that_stock_opt_tells(program: Path, tmp_path: Path) 
     assert advisor.stats.decisions == len(expected) > 10
 
 
-@pytest.mark.parametrize(("name", "level"), [("libsvm", "Oz"), ("picosat", "O2")])
+@pytest.mark.parametrize(
+    ("name", "level"), [("libsvm", "Oz"), pytest.param("picosat", "O2", marks=pytest.mark.soak)]
+)
 def test_features_of_a_real_program(
     corpus: Callable[[str, str], Path], tmp_path: Path, name: str, level: str
 ) -> None:

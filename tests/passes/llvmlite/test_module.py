@@ -237,7 +237,7 @@ def test_two_llvms_in_one_process() -> None:
         assert list(pool.map(both, range(32))) == [number**2 + 1 for number in range(32)]
 
 
-SMALL = ("picosat", "libsvm")
+SMALL = ("libsvm",)
 
 
 @pytest.mark.skipif(binding.llvm_version_info[0] < 22, reason="test_llvmlite_older.py has it")

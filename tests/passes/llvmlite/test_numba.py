@@ -313,6 +313,7 @@ else:
 """
 
 
+@pytest.mark.soak
 def test_the_cache_on_disk_is_neither_used_nor_spoilt(tmp_path: Path) -> None:
     program = tmp_path / "cached.py"
     program.write_text(CACHED)

@@ -161,6 +161,7 @@ def test_weights_are_those_of_the_settings(taught: Path) -> None:
     assert np.bincount(equal.programs, equal.weights) == pytest.approx([len(equal) / 2] * 2)
 
 
+@pytest.mark.soak
 def test_evictions_are_learned_by_columns(pressed: Path, tmp_path: Path) -> None:
     gathered([pressed], tmp_path / "data", point="evict")
     for policy in ("trees", "network"):

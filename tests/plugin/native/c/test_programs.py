@@ -272,7 +272,7 @@ def test_gcc_is_itself_by_default(gcc: Path, tmp_path: Path) -> None:
     assert compiled(gcc, tmp_path)[1] == compiled(gcc, tmp_path, "runner=default")[1]
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.soak)])
 def test_no_advice_makes_gcc_wrong(gcc: Path, tmp_path: Path, seed: int) -> None:
     run("csmith", "--seed", str(seed), "-o", "random.c", cwd=tmp_path)
     command = ("gcc", "-w", "-O2", "-I/usr/include/csmith", "random.c", "-o", "program")
