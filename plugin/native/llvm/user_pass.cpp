@@ -2,6 +2,7 @@
 
 #include "user_pass.h"
 
+#include "estimated_profile.h"
 #include "pass_change.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/MemorySSA.h"
@@ -216,6 +217,7 @@ void UserPasses::registerWith(PassBuilder &PB) {
       [this](FunctionAnalysisManager &AM) { Managers.Function = &AM; });
   PB.registerAnalysisRegistrationCallback(
       [this](LoopAnalysisManager &AM) { Managers.Loop = &AM; });
+  registerEstimatedProfile(PB); // before passes in Python, which cost more
   registerParser<ModulePassManager>(PB);
   registerParser<CGSCCPassManager>(PB);
   registerParser<FunctionPassManager>(PB);

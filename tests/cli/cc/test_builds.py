@@ -14,7 +14,7 @@ import pytest
 
 from passpilot.features.log.reader import read_log
 from tests.command import PASSPILOT
-from tests.corpus.build import bindir, build
+from tests.corpus.build import FIXED_CLOCK, bindir, build
 from tests.corpus.programs import Program, programs
 
 RANDOM: Final = ("--inline=random:7", "--evict=random:7", "--priority=random:7")
@@ -105,6 +105,29 @@ def test_lz4_by_cmake(way: str, tmp_path: Path) -> None:
     check_output(program, tmp_path / "build" / "program", tmp_path)
     for point in ("inline", "evict", "priority"):
         assert len([each for each in decisions(tmp_path / "logs", point) if each]) >= 4, point
+
+
+def is_outlined(binary: Path) -> bool:
+    return b"OUTLINED_FUNCTION" in binary.read_bytes()
+
+
+def test_lua_with_the_policy_for_size(tmp_path: Path) -> None:
+    make_lua(tmp_path, "passpilot cc --policy=@oz", "MYCFLAGS=-Oz")
+    assert is_outlined(tmp_path / "src" / "lua")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", ["zstd", "re2"])
+def test_larger_programs_with_the_policy_for_size(name: str, tmp_path: Path) -> None:
+    program = unpacked(name, tmp_path)
+    objects = [f"{number}.o" for number in range(len(program.sources()))]
+    for source, target in zip(program.sources(), objects, strict=True):
+        flags = ("-Oz", "-w", *FIXED_CLOCK, *program.flags(source))
+        run("passpilot", "cc", "--policy=@oz", *flags, "-c", source, "-o", target, cwd=tmp_path)
+    linker = "c++" if program.lang == "c++" else "cc"
+    run("passpilot", linker, "--policy=@oz", *objects, *program.libs, "-o", "program", cwd=tmp_path)
+    check_output(program, tmp_path / "program", tmp_path)
+    assert is_outlined(tmp_path / "program")
 
 
 @pytest.mark.soak

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The pass `estimate-profile`, for pipelines in front of code generation.
+
+#ifndef PASSPILOT_LLVM_ESTIMATED_PROFILE_H
+#define PASSPILOT_LLVM_ESTIMATED_PROFILE_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace llvm {
+class PassBuilder;
+} // namespace llvm
+
+namespace passpilot {
+
+constexpr llvm::StringLiteral EstimateProfileName = "estimate-profile";
+
+/// Lets pipelines of \p PB contain `estimate-profile<limit=N>`. The pass
+/// estimates how often functions run, by LLVM's block frequencies and the calls
+/// inside the module, and writes that as their entry counts. The module gets a
+/// profile summary in which more than N runs are not cold. With
+/// -enable-machine-outliner=optimistic-pgo the machine outliner then takes only
+/// from blocks that run N times or less. A module with a profile keeps its own,
+/// and so does one that is not for x86: there LLVM outlines at -Oz by itself.
+void registerEstimatedProfile(llvm::PassBuilder &PB);
+
+} // namespace passpilot
+
+#endif
