@@ -18,7 +18,7 @@ from tests.docs.page import DOCS, run_page
         pytest.param("recipes.md", 10, marks=pytest.mark.soak),
         ("vectorization.md", 4),
         ("distribution.md", 3),
-        ("outlining.md", 4),
+        ("outlining.md", 5),
         ("mlir-fusion.md", 2),
         ("policies.md", 1),
     ],
