@@ -82,25 +82,22 @@ def weakest(result: EvaluationResult) -> str:
         return max(pairs, key=lambda pair: pair[1])
 
     (small, size), (slow, time) = worst("linked"), worst("run")
-    return (
-        f"It saves least on {small['name']} ({size:.3f} of `-Oz`) and costs most run time on {slow['name']} "
-        f"({time:.3f})."
-    )
+    least = f"It saves least on {small['name']} ({size:.3f} of `-Oz`)"
+    return f"{least} and costs most run time on {slow['name']} ({time:.3f})."
 
 
 def page(result: EvaluationResult) -> str:
     """The page of the docs."""
     facts = result.facts
+    count, rounds = len(result.programs), facts["rounds"]
     return f"""\
 # What @oz is worth
 
-These are programs on which [the policy `@oz`](policies.md) was neither made nor chosen: {len(result.programs)} \
-test programs of the corpus, compiled
-by {facts["compiler"]}
-on {facts["machine"]}.
-Linked is the machine code of the program, linked by lld with `--gc-sections`; objects is that of its object files together. Means are
-geometric, with 95 % intervals by bootstrap over the programs; smaller is better. Every program printed what it should, \
-{facts["rounds"]} times.
+These are {count} test programs of the corpus, on which [the policy `@oz`](policies.md) was neither made nor chosen.
+They were compiled by {facts["compiler"]} on {facts["machine"]}.
+Linked is the machine code of the program, linked by lld with `--gc-sections`; objects is that of its object
+files together. Means are geometric, with 95 % intervals by bootstrap over the programs; smaller is better.
+Every program ran {rounds} times, and printed what it should.
 
 {means(result)}
 {against_outliner(result)}
@@ -112,11 +109,13 @@ geometric, with 95 % intervals by bootstrap over the programs; smaller is better
 {by_program(result, "run")}
 ## What it is bad at
 
-{weakest(result)} The outliner takes code only from blocks that LLVM's static estimate
-says run rarely. Where the estimate is wrong, as for functions that another unit calls in a loop, the program becomes slower. `@oz` has no
-model for inlining, which is where a search finds most. With link-time optimization it does less; [policies](policies.md) says what.
+{weakest(result)} The outliner takes code
+only from blocks that LLVM's static estimate says run rarely. Where the estimate is wrong, as for functions that
+another unit calls in a loop, the program becomes slower. `@oz` has no model for inlining, where searches find
+most.
 
-`python bench/oz_results.py` made this page of `bench/results/oz.json`, a result of [`passpilot eval`](evaluation.md).
+`python bench/oz_results.py` made this page of `bench/results/oz.json`, a result of
+[`passpilot eval`](evaluation.md).
 """
 
 
