@@ -93,8 +93,8 @@ def page(result: EvaluationResult) -> str:
     return f"""\
 # What @oz is worth
 
-These are {count} test programs of the corpus, on which [the policy `@oz`](policies.md) was neither made nor chosen.
-They were compiled by {facts["compiler"]} on {facts["machine"]}.
+These are {count} test programs of the corpus; [the policy `@oz`](policies.md) was neither made nor chosen on
+them. They were compiled by {facts["compiler"]} on {facts["machine"]}.
 Linked is the machine code of the program, linked by lld with `--gc-sections`; objects is that of its object
 files together. Means are geometric, with 95 % intervals by bootstrap over the programs; smaller is better.
 Every program ran {rounds} times, and printed what it should.
@@ -110,9 +110,9 @@ Every program ran {rounds} times, and printed what it should.
 ## What it is bad at
 
 {weakest(result)} The outliner takes code
-only from blocks that LLVM's static estimate says run rarely. Where the estimate is wrong, as for functions that
-another unit calls in a loop, the program becomes slower. `@oz` has no model for inlining, where searches find
-most.
+only from blocks that LLVM's static estimate says run rarely. Where the estimate is wrong, as for functions
+that another unit calls in a loop, the program becomes slower. `@oz` has no model for inlining, where
+searches find most.
 
 `python bench/oz_results.py` made this page of `bench/results/oz.json`, a result of
 [`passpilot eval`](evaluation.md).
