@@ -2,13 +2,15 @@
 """A policy on random programs of csmith: what they print, and how large they are.
 
 A program must print with the policy what it prints at -O0. All programs together may be 3 % larger than at
--Oz. Programs that run longer than five seconds at -O0, of which csmith makes some, are left out.
+-Oz. Programs that run longer than five seconds at -O0, of which csmith makes some, are left out. Ctrl-C ends
+the measurement, and shows what it has found.
 
 usage: python bench/bench_csmith.py [POLICY [COUNT [FIRST]]]    (@oz, 150 programs, from seed 1)
 """
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import tempfile
@@ -71,7 +73,7 @@ def measured(seed: int, policy: str, folder: Path) -> Sizes | None:
 def main(policy: str = "@oz", count: str = "150", first: str = "1") -> int:
     """Measure the programs; returns 1 if one is wrong, or all together are too large."""
     found: dict[int, Sizes] = {}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(KeyboardInterrupt):
         for seed in range(int(first), int(first) + int(count)):
             if sizes := measured(seed, policy, Path(folder)):
                 found[seed] = sizes

@@ -86,6 +86,18 @@ def weakest(result: EvaluationResult) -> str:
     return f"{least} and costs most run time on {slow['name']} ({time:.3f})."
 
 
+def unsteady(result: EvaluationResult) -> str:
+    """The rest of the sentence about what the programs print."""
+    wrong = [each["name"] for each in result.programs if each["results"][LEVEL]["output"] != "right"]
+    for program in result.programs:
+        kinds = {each["output"] for each in program["results"].values()}
+        assert len(kinds) == 1, f"{program['name']}: expected the same output of all, got {kinds}"
+    if not wrong:
+        return ", and printed what it should"
+    named = ", ".join(wrong)
+    return f", and printed what it should, except {named}, which prints something else at `-Oz`, too"
+
+
 def page(result: EvaluationResult) -> str:
     """The page of the docs."""
     facts = result.facts
@@ -97,7 +109,7 @@ These are {count} test programs of the corpus; [the policy `@oz`](policies.md) w
 them. They were compiled by {facts["compiler"]} on {facts["machine"]}.
 Linked is the machine code of the program, linked by lld with `--gc-sections`; objects is that of its object
 files together. Means are geometric, with 95 % intervals by bootstrap over the programs; smaller is better.
-Every program ran {rounds} times, and printed what it should.
+Every program ran {rounds} times{unsteady(result)}.
 
 {means(result)}
 {against_outliner(result)}
