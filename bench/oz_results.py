@@ -109,7 +109,7 @@ These are {count} test programs of the corpus; [the policy `@oz`](policies.md) w
 them. They were compiled by {facts["compiler"]} on {facts["machine"]}.
 Linked is the machine code of the program, linked by lld with `--gc-sections`; objects is that of its object
 files together. Means are geometric, with 95 % intervals by bootstrap over the programs; smaller is better.
-Every program ran {rounds} times{unsteady(result)}.
+The machine was busy. Every program ran {rounds} times{unsteady(result)}.
 
 {means(result)}
 {against_outliner(result)}
