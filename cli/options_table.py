@@ -110,7 +110,8 @@ def _points() -> tuple[OptionRow, ...]:
             "RUNNER",
             f"ask RUNNER {row.question}",
             (
-                *(each for each in DOORS if each in (row.command, "attach", "compare", "cc", "plugin")),
+                *(each for each in DOORS if each in (row.command, "compare", "cc", "plugin")),
+                *(("attach",) if row.interactive else ()),
                 *_IN_MLIR.get(row.name, ()),
             ),
             wording={

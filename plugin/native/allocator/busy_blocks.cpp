@@ -3,7 +3,9 @@
 #include "busy_blocks.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/CodeGen/LiveIntervalUnion.h"
 #include "llvm/CodeGen/LiveIntervals.h"
+#include "llvm/CodeGen/LiveRegMatrix.h"
 #include "llvm/CodeGen/MachineBasicBlock.h"
 #include "llvm/CodeGen/MachineOperand.h"
 #include "llvm/CodeGen/TargetRegisterInfo.h"
@@ -17,6 +19,11 @@ namespace passpilot {
 BusyBlocks::BusyBlocks(const FunctionAllocation &F, const LiveBlocks &Live)
     : F(F), Live(Live) {
   for (unsigned I = 0; I < Live.size(); ++I) {
+    const MachineBasicBlock &B = *Live.All[I].Block;
+    const auto Terminator = B.getFirstTerminator();
+    Ends.push_back(Terminator == B.end()
+                       ? F.LIS.getMBBEndIdx(&B).getPrevSlot()
+                       : F.LIS.getInstructionIndex(*Terminator));
     const int Number = Live.All[I].Block->getNumber();
     const ArrayRef<SlotIndex> Slots = F.LIS.getRegMaskSlotsInBlock(Number);
     const auto Masks = F.LIS.getRegMaskBitsInBlock(Number);
@@ -26,43 +33,63 @@ BusyBlocks::BusyBlocks(const FunctionAllocation &F, const LiveBlocks &Live)
   }
 }
 
-/// Calls \p Found with the parts that \p Mine and \p Other have in common.
-static void
-overlaps(const LiveRange &Mine, const LiveRange &Other,
-         function_ref<void(SlotIndex From, SlotIndex Until)> Found) {
-  for (const LiveRange::Segment &S : Mine)
-    for (auto O = Other.find(S.start); O != Other.end() && O->start < S.end;
-         ++O)
+using OnOverlap = function_ref<void(SlotIndex From, SlotIndex Until)>;
+
+/// Calls \p Found with the parts that two live ranges have in common.
+static void overlaps(const LiveRange &A, const LiveRange &B, OnOverlap Found) {
+  if (A.size() > B.size())
+    return overlaps(B, A, Found);
+  for (const LiveRange::Segment &S : A)
+    for (auto O = B.find(S.start); O != B.end() && O->start < S.end; ++O)
       Found(std::max(S.start, O->start), std::min(S.end, O->end));
 }
 
-/// Calls \p Found with all that takes \p Reg, without calls.
-static void takers(const FunctionAllocation &F, const LiveInterval &LI,
-                   MCRegister Reg,
-                   function_ref<void(const LiveRange &Other)> Found) {
-  for (const Ranges &Unit : F.inTheWay(LI, Reg))
-    for (const LiveInterval *Other : Unit)
-      Found(*Other);
-  for (MCRegUnit Unit : F.TRI.regunits(Reg))
-    Found(F.LIS.getRegUnit(Unit));
+/// As overlaps(), for all ranges that are assigned to one register unit.
+static void overlaps(const LiveRange &A, const LiveIntervalUnion &Assigned,
+                     OnOverlap Found) {
+  auto O = Assigned.begin();
+  for (const LiveRange::Segment &S : A)
+    for (O.advanceTo(S.start); O.valid() && O.start() < S.end; ++O) {
+      Found(std::max(S.start, O.start()), std::min(S.end, O.stop()));
+      if (O.stop() > S.end)
+        break; // it may overlap the next segment, too
+    }
 }
 
-BitVector BusyBlocks::of(MCRegister Reg) const {
-  BitVector Busy(Live.size());
-  auto Mark = [&](SlotIndex From, SlotIndex Until) {
-    for (const MachineBasicBlock *B = F.LIS.getMBBFromIndex(From); B;
-         B = B->getNextNode()) {
-      Busy.set(Live.indexOf(B));
-      if (Until <= F.LIS.getMBBEndIdx(B))
-        break;
-    }
-  };
-  takers(F, Live.Range, Reg,
-         [&](const LiveRange &Other) { overlaps(Live.Range, Other, Mark); });
+/// Calls \p Found with the parts of \p A in which \p Reg is taken, apart from
+/// calls.
+static void overlaps(const FunctionAllocation &F, const LiveRange &A,
+                     MCRegister Reg, OnOverlap Found) {
+  const LiveIntervalUnion *Unions = F.Matrix.getLiveUnions();
+  for (MCRegUnit Unit : F.TRI.regunits(Reg)) {
+    overlaps(A, Unions[static_cast<unsigned>(Unit)], Found);
+    overlaps(A, F.LIS.getRegUnit(Unit), Found);
+  }
+}
+
+/// Marks the blocks from \p From to \p Until as taken.
+void BusyBlocks::mark(TakenBlocks &T, SlotIndex From, SlotIndex Until) const {
+  for (const MachineBasicBlock *B = F.LIS.getMBBFromIndex(From); B;
+       B = B->getNextNode()) {
+    const unsigned I = Live.indexOf(B);
+    T.Anywhere.set(I);
+    if (From <= F.LIS.getMBBStartIdx(B))
+      T.AtStart.set(I);
+    if (Until > Ends[I])
+      T.AtEnd.set(I);
+    if (Until <= F.LIS.getMBBEndIdx(B))
+      break;
+  }
+}
+
+TakenBlocks BusyBlocks::of(MCRegister Reg) const {
+  TakenBlocks T(Live.size());
+  auto Mark = [&](SlotIndex From, SlotIndex Until) { mark(T, From, Until); };
+  overlaps(F, Live.Range, Reg, Mark);
   for (const Call &C : Calls)
     if (MachineOperand::clobbersPhysReg(C.Preserved, Reg))
-      Busy.set(C.Block);
-  return Busy;
+      Mark(C.At, C.At.getDeadSlot());
+  return T;
 }
 
 std::vector<std::pair<SlotIndex, SlotIndex>>
@@ -70,9 +97,11 @@ BusyBlocks::within(unsigned Index, MCRegister Reg) const {
   const MachineBasicBlock *B = Live.All[Index].Block;
   const SlotIndex Begin = F.LIS.getMBBStartIdx(B), End = F.LIS.getMBBEndIdx(B);
   std::vector<std::pair<SlotIndex, SlotIndex>> Taken;
-  takers(F, Live.Range, Reg, [&](const LiveRange &Other) {
-    for (auto O = Other.find(Begin); O != Other.end() && O->start < End; ++O)
-      Taken.emplace_back(O->start, O->end);
+  VNInfo Value(0, Begin);
+  LiveRange Whole;
+  Whole.addSegment({Begin, End, &Value});
+  overlaps(F, Whole, Reg, [&](SlotIndex From, SlotIndex Until) {
+    Taken.emplace_back(From, Until);
   });
   for (const Call &C : Calls)
     if (C.Block == Index && MachineOperand::clobbersPhysReg(C.Preserved, Reg))

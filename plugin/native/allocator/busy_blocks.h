@@ -13,12 +13,18 @@
 
 namespace passpilot {
 
+/// Where a register is taken, by indices in LiveBlocks::All.
+struct TakenBlocks {
+  explicit TakenBlocks(unsigned Count)
+      : Anywhere(Count), AtStart(Count), AtEnd(Count) {}
+  llvm::BitVector Anywhere, AtStart, AtEnd; ///< where copies would be
+};
+
 class BusyBlocks {
 public:
   BusyBlocks(const FunctionAllocation &F, const LiveBlocks &Live);
 
-  /// The indices in LiveBlocks::All of the blocks where \p Reg is taken.
-  llvm::BitVector of(llvm::MCRegister Reg) const;
+  TakenBlocks of(llvm::MCRegister Reg) const;
   /// The slots within block \p Index where \p Reg is taken, in order.
   std::vector<std::pair<llvm::SlotIndex, llvm::SlotIndex>>
   within(unsigned Index, llvm::MCRegister Reg) const;
@@ -32,6 +38,9 @@ private:
   const FunctionAllocation &F;
   const LiveBlocks &Live;
   std::vector<Call> Calls; ///< that the range is live across
+  std::vector<llvm::SlotIndex> Ends; ///< of blocks: where copies would be
+
+  void mark(TakenBlocks &T, llvm::SlotIndex From, llvm::SlotIndex Until) const;
 };
 
 } // namespace passpilot

@@ -54,7 +54,11 @@ void LiveBlocks::findBlocks() {
       if (Indices.try_emplace(B, size()).second)
         All.push_back({B, frequency(F, *B), F.LIS.isLiveInToMBB(Range, B),
                        F.LIS.isLiveOutOfMBB(Range, B), isPinned(*B)});
-      if (S.end <= F.LIS.getMBBEndIdx(B))
+      const SlotIndex From = std::max(S.start, F.LIS.getMBBStartIdx(B));
+      const SlotIndex Until = std::min(S.end, F.LIS.getMBBEndIdx(B));
+      All[indexOf(B)].Length += From.distance(Until);
+      Length += From.distance(Until);
+      if (S.end == Until)
         break;
     }
 }

@@ -42,6 +42,7 @@ struct LiveBlock {
   /// target of inline assembly.
   bool Pinned;
   bool Defines = false;
+  int Length = 0; ///< how long it is live there; 16 per instruction
   std::vector<RangeAccess> Accesses = {}; ///< in order
 
   double work() const;
@@ -57,6 +58,7 @@ public:
   /// a copy can follow every definition.
   bool Splittable = true;
   double Work = 0; ///< what it costs to spill the range
+  int Length = 0;  ///< the sum of the blocks' lengths
 
   unsigned size() const { return static_cast<unsigned>(All.size()); }
   /// The block's index in All.

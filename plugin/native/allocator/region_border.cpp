@@ -55,12 +55,13 @@ struct Junction {
 
 class Border {
 public:
-  Border(SplitRegion &R, const LiveBlocks &Live, const EdgeBundles &Bundles)
-      : R(R), Live(Live), Bundles(Bundles) {}
+  Border(SplitRegion &R, const LiveBlocks &Live, const EdgeBundles &Bundles,
+         const TakenBlocks *Taken)
+      : R(R), Live(Live), Bundles(Bundles), Taken(Taken) {}
 
   bool close() {
     for (unsigned I = 0; I < Live.size(); ++I)
-      note(Live.All[I], R.Blocks[I]);
+      note(Live.All[I], I, R.Blocks[I]);
     for (const auto &[Number, J] : Junctions)
       if (!J.possible())
         return false;
@@ -73,19 +74,22 @@ private:
   SplitRegion &R;
   const LiveBlocks &Live;
   const EdgeBundles &Bundles;
+  const TakenBlocks *const Taken;
   MapVector<unsigned, Junction> Junctions;
 
   Junction &at(const LiveBlock &B, bool End) {
     return Junctions[Bundles.getBundle(B.Block->getNumber(), End)];
   }
 
-  void note(const LiveBlock &B, bool Inside) {
+  void note(const LiveBlock &B, unsigned I, bool Inside) {
     const double Enter = ReadCost * B.Frequency;
     const double Leave = R.Defines ? WriteCost * B.Frequency : 0;
     if (B.In) {
       Junction &J = at(B, false);
       (Inside ? J.HasInside : J.HasOutside) = true;
       (Inside ? J.Outside : J.Inside) += Inside ? Enter : Leave;
+      if (!Inside && R.Defines && Taken && Taken->AtStart[I])
+        J.MustBeOutside = true;
     }
     if (B.Out) {
       Junction &J = at(B, true);
@@ -93,7 +97,7 @@ private:
       (Inside ? J.Outside : J.Inside) += Inside ? Leave : Enter;
       if (B.Pinned && Inside && R.Defines)
         J.MustBeInside = true;
-      if (B.Pinned && !Inside)
+      if (!Inside && (B.Pinned || (Taken && Taken->AtEnd[I])))
         J.MustBeOutside = true;
     }
   }
@@ -117,10 +121,12 @@ private:
 } // namespace
 
 bool closeBlocks(SplitRegion &R, const LiveBlocks &Live,
-                 const EdgeBundles &Bundles, const FunctionAllocation &F) {
+                 const EdgeBundles &Bundles, const FunctionAllocation &F,
+                 const TakenBlocks *Taken) {
   R.Copies.clear();
   R.Work = R.CopyCost = 0;
   R.Instructions = R.LoopDepth = 0;
+  R.Length = 0;
   R.Defines = false;
   if (R.Blocks.all())
     return false;
@@ -129,9 +135,10 @@ bool closeBlocks(SplitRegion &R, const LiveBlocks &Live,
     R.Work += B.work();
     R.Instructions += static_cast<unsigned>(B.Accesses.size());
     R.Defines |= B.Defines;
+    R.Length += B.Length;
     R.LoopDepth = std::max(R.LoopDepth, loopDepth(F, *B.Block));
   }
-  return R.Instructions && Border(R, Live, Bundles).close();
+  return R.Instructions && Border(R, Live, Bundles, Taken).close();
 }
 
 bool closeGap(SplitRegion &R, const LiveBlocks &Live, unsigned Index,
@@ -145,6 +152,7 @@ bool closeGap(SplitRegion &R, const LiveBlocks &Live, unsigned Index,
   R.First = &B.Accesses[First];
   R.Last = &B.Accesses[Last];
   R.LoopDepth = loopDepth(F, *B.Block);
+  R.Length = R.First->Index.distance(R.Last->Index) + SlotIndex::InstrDist;
   for (size_t I = First; I <= Last; ++I) {
     const RangeAccess &A = B.Accesses[I];
     R.Work += A.cost() * B.Frequency;

@@ -21,11 +21,18 @@ namespace passpilot {
 static constexpr size_t HotBlocks = 4;
 /// How often the neighbours of a place are weighed against each other.
 static constexpr unsigned Rounds = 12;
-/// The chance that a region without a free register gets one.
-static constexpr double Chance = 0.5;
+/// The chance that a region without a free register gets one, if its accesses
+/// are so much denser than the whole range's that others give way.
+static constexpr double Chance = 0.5, Denser = 1.25;
+/// LLVM adds this to the length of a range when it computes its spill weight.
+static constexpr int ShortRange = 25 * SlotIndex::InstrDist;
 
-double promise(const SplitRegion &R) {
-  return R.Free.isValid() ? R.gain() : R.Work * Chance - R.CopyCost;
+double promise(const SplitRegion &R, const LiveBlocks &Live) {
+  if (R.Free.isValid())
+    return R.gain();
+  const double Before = Live.Work / (Live.Length + ShortRange);
+  const double After = R.Work / (R.Length + ShortRange);
+  return After < Before * Denser ? -R.CopyCost : R.Work * Chance - R.CopyCost;
 }
 
 std::vector<SplitRegion> RegionFinder::find(ArrayRef<MCRegister> Registers) {
@@ -42,8 +49,8 @@ std::vector<SplitRegion> RegionFinder::find(ArrayRef<MCRegister> Registers) {
     for (MCRegister Reg : Registers)
       addGap(Index, Reg);
   }
-  stable_sort(Found, [](const SplitRegion &A, const SplitRegion &B) {
-    return promise(A) > promise(B);
+  stable_sort(Found, [&](const SplitRegion &A, const SplitRegion &B) {
+    return promise(A, Live) > promise(B, Live);
   });
   if (Found.size() > AllocatorColumns)
     Found.resize(AllocatorColumns);
@@ -161,7 +168,7 @@ BitVector RegionFinder::grow(const BitVector &Taken) const {
 }
 
 /// Takes out the blocks that cost more copies than they save.
-void RegionFinder::shrink(SplitRegion &R) const {
+void RegionFinder::shrink(SplitRegion &R, const TakenBlocks &Taken) const {
   std::vector<double> Cost(Live.size());
   for (const RegionCopy &C : R.Copies) {
     const unsigned I = Live.indexOf(C.Block);
@@ -175,7 +182,7 @@ void RegionFinder::shrink(SplitRegion &R) const {
     return;
   SplitRegion Less = R;
   Less.Blocks = std::move(Smaller);
-  if (closeBlocks(Less, Live, Bundles, F) && Less.gain() > R.gain())
+  if (closeBlocks(Less, Live, Bundles, F, &Taken) && Less.gain() > R.gain())
     R = std::move(Less);
 }
 
@@ -183,10 +190,11 @@ void RegionFinder::addRegister(MCRegister Reg) {
   SplitRegion R;
   R.Kind = RegionKind::Register;
   R.Free = Reg;
-  R.Blocks = grow(Busy.of(Reg));
-  if (!closeBlocks(R, Live, Bundles, F))
+  const TakenBlocks Taken = Busy.of(Reg);
+  R.Blocks = grow(Taken.Anywhere);
+  if (!closeBlocks(R, Live, Bundles, F, &Taken))
     return;
-  shrink(R);
+  shrink(R, Taken);
   Found.push_back(std::move(R));
 }
 

@@ -38,11 +38,11 @@ private:
   void addHalves(unsigned Index);
   std::vector<unsigned> hottest() const;
   llvm::BitVector grow(const llvm::BitVector &Taken) const;
-  void shrink(SplitRegion &R) const;
+  void shrink(SplitRegion &R, const TakenBlocks &Taken) const;
 };
 
 /// What a region promises: its gain, less if it may find no register.
-double promise(const SplitRegion &R);
+double promise(const SplitRegion &R, const LiveBlocks &Live);
 
 } // namespace passpilot
 

@@ -41,6 +41,7 @@ struct SplitRegion {
   double Work = 0;     ///< what the region's accesses would cost in memory
   double CopyCost = 0; ///< what the copies cost if the rest is in memory
   unsigned Instructions = 0;
+  int Length = 0; ///< how long the range is live there; 16 per instruction
   unsigned LoopDepth = 0;
   bool Defines = false;
 

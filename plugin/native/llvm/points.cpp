@@ -67,8 +67,7 @@ static const char AllocatorAsksNobody[] =
     "the register allocator asks nobody (as at -O0 or with -regalloc=fast)";
 
 static const char AdvisedAllocatorAsksNobody[] =
-    "-regalloc=advised is missing, or no function has a value to keep in a "
-    "register";
+    "-regalloc=advised is missing, or the module never needed this decision";
 static constexpr PointLimit NoLimit = {nullptr, nullptr, nullptr, 0, false};
 
 static const HookedPoint Hooked[] = {
@@ -93,12 +92,9 @@ static const HookedPoint Hooked[] = {
      "which live range the advised allocator allocates next",
      AdvisedAllocatorAsksNobody, NoLimit, orderPoint},
     {"ra-action", "emit",
-     "whether to assign, evict, split, spill or let wait in the advised "
-     "allocator",
+     "whether the advised allocator assigns, evicts, splits, spills or waits",
      AdvisedAllocatorAsksNobody, NoLimit, actionPoint},
-    {"ra-colour", "emit",
-     "which register a live range gets in the advised "
-     "allocator",
+    {"ra-colour", "emit", "which register the advised allocator takes",
      AdvisedAllocatorAsksNobody, NoLimit, colourPoint},
     {"ra-split", "emit", "where the advised allocator splits a live range",
      AdvisedAllocatorAsksNobody, NoLimit, splitPoint},
