@@ -37,7 +37,7 @@ private:
   };
   const FunctionAllocation &F;
   const LiveBlocks &Live;
-  std::vector<Call> Calls; ///< that the range is live across
+  std::vector<Call> Calls;           ///< that the range is live across
   std::vector<llvm::SlotIndex> Ends; ///< of blocks: where copies would be
 
   void mark(TakenBlocks &T, llvm::SlotIndex From, llvm::SlotIndex Until) const;

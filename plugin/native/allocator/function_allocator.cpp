@@ -7,7 +7,6 @@
 #include "hint_recolouring.h"
 #include "region_finder.h"
 #include "split_edit.h"
-#include "llvm/Support/raw_ostream.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/CalcSpillWeights.h"
 #include "llvm/CodeGen/LiveDebugVariables.h"
@@ -100,13 +99,6 @@ bool FunctionAllocator::place(const LiveInterval &LI) {
     return false;
   const Action Chosen = Advice.action(C, Default);
   RangeRecord &Record = Records[LI.reg()];
-  if (const char *Want = getenv("RADEBUG"); Want && F.MF.getName() == Want) {
-    errs() << "DBG %" << LI.reg().virtRegIndex() << " orig %" << F.VRM.getOriginal(LI.reg()).virtRegIndex() << " gen " << Record.Generation << " size " << LI.getSize()
-           << " w " << LI.weight() << " action " << int(Chosen) << " regs " << C.Registers.size();
-    if (Live) errs() << " blocks " << Live->All.size() << " work " << Live->Work << " splittable " << Live->Splittable;
-    if (!C.Regions.empty()) { auto &R = C.Regions.front(); errs() << " best " << R.name(*Live) << " work " << R.Work << " copies " << R.CopyCost << " n " << R.Copies.size() << " free " << R.Free.id() << " blocks " << R.Blocks.count(); }
-    errs() << "\n";
-  }
   switch (Chosen) {
   case Action::Assign:
     assign(LI, C.Registers[Advice.colour(C, false, *freeRegister(C))].Reg);
@@ -172,14 +164,15 @@ void FunctionAllocator::findRegisters(RangeChoices &C) {
 
 void FunctionAllocator::findRegions(RangeChoices &C,
                                     std::optional<LiveBlocks> &Live) {
-  Live.emplace(F, C.Range);
+  Live.emplace(F, Tools.Bundles, C.Range);
   C.Live = &*Live;
   if (!C.MaySplit)
     return;
   SmallVector<MCRegister, 32> Registers;
   for (const RegisterChoice &R : C.Registers)
     Registers.push_back(R.Reg);
-  C.Regions = RegionFinder(F, Tools.Bundles, *Live).find(Registers);
+  const bool OnlyBest = !Advice.asksAction() && !Advice.asksSplit();
+  C.Regions = RegionFinder(F, *Live, OnlyBest).find(Registers);
 }
 
 //===-- The steps ---------------------------------------------------------===//

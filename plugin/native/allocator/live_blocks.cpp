@@ -4,6 +4,7 @@
 
 #include "../llvm/live_range.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/CodeGen/EdgeBundles.h"
 #include "llvm/CodeGen/LiveIntervals.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineRegisterInfo.h"
@@ -15,21 +16,19 @@ using namespace llvm;
 
 namespace passpilot {
 
-double LiveBlock::work() const {
-  double Sum = 0;
-  for (const RangeAccess &A : Accesses)
-    Sum += A.cost();
-  return Sum * Frequency;
-}
-
-LiveBlocks::LiveBlocks(const FunctionAllocation &F, const LiveInterval &LI)
+LiveBlocks::LiveBlocks(const FunctionAllocation &F, const EdgeBundles &Bundles,
+                       const LiveInterval &LI)
     : Range(LI), F(F) {
   if (LI.hasSubRanges() || LI.empty())
     Splittable = false;
   findBlocks();
+  findJunctions(Bundles);
   findAccesses();
-  for (const LiveBlock &B : All)
-    Work += B.work();
+  for (LiveBlock &B : All) {
+    for (const RangeAccess &A : B.Accesses)
+      B.Work += A.cost() * B.Frequency;
+    Work += B.Work;
+  }
   Splittable = Splittable && entersEverywhere();
 }
 
@@ -61,6 +60,23 @@ void LiveBlocks::findBlocks() {
       if (S.end == Until)
         break;
     }
+}
+
+void LiveBlocks::findJunctions(const EdgeBundles &Bundles) {
+  DenseMap<unsigned, unsigned> Numbers;
+  auto At = [&](const LiveBlock &B, bool End) {
+    const unsigned Bundle = Bundles.getBundle(B.Block->getNumber(), End);
+    const auto Found = Numbers.try_emplace(Bundle, Junctions);
+    Junctions += Found.second;
+    return Found.first->second;
+  };
+  for (LiveBlock &B : All) {
+    B.LoopDepth = loopDepth(F, *B.Block);
+    if (B.In)
+      B.Before = At(B, false);
+    if (B.Out)
+      B.After = At(B, true);
+  }
 }
 
 /// Whether \p I copies one part of a split range to another.

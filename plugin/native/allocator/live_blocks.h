@@ -12,6 +12,7 @@
 #include <vector>
 
 namespace llvm {
+class EdgeBundles;
 class MachineBasicBlock;
 class MachineInstr;
 } // namespace llvm
@@ -43,14 +44,18 @@ struct LiveBlock {
   bool Pinned;
   bool Defines = false;
   int Length = 0; ///< how long it is live there; 16 per instruction
+  unsigned LoopDepth = 0;
+  double Work = 0; ///< what its accesses cost in memory
+  // The junctions of control flow at its begin and its end, counted from 0;
+  // only if the range is live there.
+  unsigned Before = 0, After = 0;
   std::vector<RangeAccess> Accesses = {}; ///< in order
-
-  double work() const;
 };
 
 class LiveBlocks {
 public:
-  LiveBlocks(const FunctionAllocation &F, const llvm::LiveInterval &LI);
+  LiveBlocks(const FunctionAllocation &F, const llvm::EdgeBundles &Bundles,
+             const llvm::LiveInterval &LI);
 
   const llvm::LiveInterval &Range;
   std::vector<LiveBlock> All; ///< in the order of the code
@@ -59,6 +64,9 @@ public:
   bool Splittable = true;
   double Work = 0; ///< what it costs to spill the range
   int Length = 0;  ///< the sum of the blocks' lengths
+  /// Where control flow joins or forks, all blocks must agree: a junction is an
+  /// edge bundle of LLVM's.
+  unsigned Junctions = 0;
 
   unsigned size() const { return static_cast<unsigned>(All.size()); }
   /// The block's index in All.
@@ -70,6 +78,7 @@ private:
   llvm::DenseMap<const llvm::MachineBasicBlock *, unsigned> Indices;
 
   void findBlocks();
+  void findJunctions(const llvm::EdgeBundles &Bundles);
   void findAccesses();
   bool entersEverywhere() const;
 };

@@ -8,11 +8,10 @@
 
 #include "region_border.h"
 
-#include "../llvm/live_range.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/CodeGen/EdgeBundles.h"
 #include "llvm/CodeGen/LiveIntervals.h"
 #include "llvm/CodeGen/MachineBasicBlock.h"
+
+#include <algorithm>
 
 using namespace llvm;
 
@@ -55,14 +54,13 @@ struct Junction {
 
 class Border {
 public:
-  Border(SplitRegion &R, const LiveBlocks &Live, const EdgeBundles &Bundles,
-         const TakenBlocks *Taken)
-      : R(R), Live(Live), Bundles(Bundles), Taken(Taken) {}
+  Border(SplitRegion &R, const LiveBlocks &Live, const TakenBlocks *Taken)
+      : R(R), Live(Live), Taken(Taken), Junctions(Live.Junctions) {}
 
   bool close() {
     for (unsigned I = 0; I < Live.size(); ++I)
       note(Live.All[I], I, R.Blocks[I]);
-    for (const auto &[Number, J] : Junctions)
+    for (const Junction &J : Junctions)
       if (!J.possible())
         return false;
     for (unsigned I = 0; I < Live.size(); ++I)
@@ -73,26 +71,21 @@ public:
 private:
   SplitRegion &R;
   const LiveBlocks &Live;
-  const EdgeBundles &Bundles;
   const TakenBlocks *const Taken;
-  MapVector<unsigned, Junction> Junctions;
-
-  Junction &at(const LiveBlock &B, bool End) {
-    return Junctions[Bundles.getBundle(B.Block->getNumber(), End)];
-  }
+  std::vector<Junction> Junctions;
 
   void note(const LiveBlock &B, unsigned I, bool Inside) {
     const double Enter = ReadCost * B.Frequency;
     const double Leave = R.Defines ? WriteCost * B.Frequency : 0;
     if (B.In) {
-      Junction &J = at(B, false);
+      Junction &J = Junctions[B.Before];
       (Inside ? J.HasInside : J.HasOutside) = true;
       (Inside ? J.Outside : J.Inside) += Inside ? Enter : Leave;
       if (!Inside && R.Defines && Taken && Taken->AtStart[I])
         J.MustBeOutside = true;
     }
     if (B.Out) {
-      Junction &J = at(B, true);
+      Junction &J = Junctions[B.After];
       (Inside ? J.HasInside : J.HasOutside) = true;
       (Inside ? J.Outside : J.Inside) += Inside ? Leave : Enter;
       if (B.Pinned && Inside && R.Defines)
@@ -104,9 +97,9 @@ private:
 
   void addCopies(const LiveBlock &B, bool Inside) {
     using Place = RegionCopy::Place;
-    if (B.In && at(B, false).isInside() != Inside)
+    if (B.In && Junctions[B.Before].isInside() != Inside)
       add(B, Place::BlockStart, Inside);
-    if (B.Out && at(B, true).isInside() != Inside)
+    if (B.Out && Junctions[B.After].isInside() != Inside)
       add(B, Place::BlockEnd, !Inside);
   }
 
@@ -121,7 +114,6 @@ private:
 } // namespace
 
 bool closeBlocks(SplitRegion &R, const LiveBlocks &Live,
-                 const EdgeBundles &Bundles, const FunctionAllocation &F,
                  const TakenBlocks *Taken) {
   R.Copies.clear();
   R.Work = R.CopyCost = 0;
@@ -132,17 +124,17 @@ bool closeBlocks(SplitRegion &R, const LiveBlocks &Live,
     return false;
   for (unsigned I : R.Blocks.set_bits()) {
     const LiveBlock &B = Live.All[I];
-    R.Work += B.work();
+    R.Work += B.Work;
     R.Instructions += static_cast<unsigned>(B.Accesses.size());
     R.Defines |= B.Defines;
     R.Length += B.Length;
-    R.LoopDepth = std::max(R.LoopDepth, loopDepth(F, *B.Block));
+    R.LoopDepth = std::max(R.LoopDepth, B.LoopDepth);
   }
-  return R.Instructions && Border(R, Live, Bundles, Taken).close();
+  return R.Instructions && Border(R, Live, Taken).close();
 }
 
 bool closeGap(SplitRegion &R, const LiveBlocks &Live, unsigned Index,
-              size_t First, size_t Last, const FunctionAllocation &F) {
+              size_t First, size_t Last) {
   const LiveBlock &B = Live.All[Index];
   if (First == 0 && Last + 1 == B.Accesses.size() && !B.In && !B.Out)
     return false;
@@ -151,7 +143,7 @@ bool closeGap(SplitRegion &R, const LiveBlocks &Live, unsigned Index,
   R.Blocks.set(Index);
   R.First = &B.Accesses[First];
   R.Last = &B.Accesses[Last];
-  R.LoopDepth = loopDepth(F, *B.Block);
+  R.LoopDepth = B.LoopDepth;
   R.Length = R.First->Index.distance(R.Last->Index) + SlotIndex::InstrDist;
   for (size_t I = First; I <= Last; ++I) {
     const RangeAccess &A = B.Accesses[I];

@@ -8,10 +8,6 @@
 #include "busy_blocks.h"
 #include "split_region.h"
 
-namespace llvm {
-class EdgeBundles;
-}
-
 namespace passpilot {
 
 /// Fills in the copies, costs and counts of a region of whole blocks. Returns
@@ -19,13 +15,12 @@ namespace passpilot {
 /// copy where none can be.
 /// \p Taken: where the region's register is; null if it has none yet.
 bool closeBlocks(SplitRegion &R, const LiveBlocks &Live,
-                 const llvm::EdgeBundles &Bundles, const FunctionAllocation &F,
                  const TakenBlocks *Taken = nullptr);
 
 /// As closeBlocks() for a region within block \p Index: the accesses from \p
 /// First to \p Last.
 bool closeGap(SplitRegion &R, const LiveBlocks &Live, unsigned Index,
-              size_t First, size_t Last, const FunctionAllocation &F);
+              size_t First, size_t Last);
 
 } // namespace passpilot
 

@@ -4,11 +4,8 @@
 
 #include "../llvm/allocator_points.h"
 #include "region_border.h"
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/CodeGen/EdgeBundles.h"
-#include "llvm/CodeGen/MachineBasicBlock.h"
 #include "llvm/CodeGen/MachineLoopInfo.h"
 
 #include <algorithm>
@@ -60,7 +57,7 @@ std::vector<SplitRegion> RegionFinder::find(ArrayRef<MCRegister> Registers) {
 std::vector<unsigned> RegionFinder::hottest() const {
   std::vector<std::pair<double, unsigned>> Order;
   for (unsigned I = 0; I < Live.size(); ++I)
-    if (const double Work = Live.All[I].work(); Work > 0)
+    if (const double Work = Live.All[I].Work; Work > 0)
       Order.emplace_back(-Work, I);
   sort(Order);
   std::vector<unsigned> Hot;
@@ -83,7 +80,7 @@ void RegionFinder::addLoops() {
     for (unsigned I = 0; I < Live.size(); ++I)
       if (L->contains(Live.All[I].Block))
         R.Blocks.set(I);
-    if (closeBlocks(R, Live, Bundles, F))
+    if (closeBlocks(R, Live))
       Found.push_back(std::move(R));
   }
 }
@@ -94,7 +91,7 @@ void RegionFinder::addBlocks(ArrayRef<unsigned> Hot) {
     R.Kind = RegionKind::Block;
     R.Blocks.resize(Live.size());
     R.Blocks.set(I);
-    if (Live.All[I].Accesses.size() > 1 && closeBlocks(R, Live, Bundles, F))
+    if (Live.All[I].Accesses.size() > 1 && closeBlocks(R, Live))
       Found.push_back(std::move(R));
   }
 }
@@ -130,37 +127,27 @@ void settle(MutableArrayRef<Leaning> Places) {
 /// The blocks outside \p Taken that should be in a region: those with accesses,
 /// and those between them where it is cheaper to stay in the register.
 BitVector RegionFinder::grow(const BitVector &Taken) const {
-  DenseMap<unsigned, unsigned> Numbers;
-  std::vector<Leaning> Places;
-  auto At = [&](const LiveBlock &B, bool End) {
-    const unsigned Bundle = Bundles.getBundle(B.Block->getNumber(), End);
-    const auto [Place, New] =
-        Numbers.try_emplace(Bundle, static_cast<unsigned>(Places.size()));
-    if (New)
-      Places.emplace_back();
-    return Place->second;
-  };
+  std::vector<Leaning> Places(Live.Junctions);
   for (unsigned I = 0; I < Live.size(); ++I) {
     const LiveBlock &B = Live.All[I];
     const double Lean = Taken[I] ? -B.Frequency : B.Frequency;
     const bool Through = !Taken[I] && B.Accesses.empty() && B.In && B.Out;
-    const unsigned In = B.In ? At(B, false) : 0, Out = B.Out ? At(B, true) : 0;
-    if (Through && In != Out) {
-      Places[In].Neighbours.emplace_back(Out, B.Frequency);
-      Places[Out].Neighbours.emplace_back(In, B.Frequency);
+    if (Through && B.Before != B.After) {
+      Places[B.Before].Neighbours.emplace_back(B.After, B.Frequency);
+      Places[B.After].Neighbours.emplace_back(B.Before, B.Frequency);
     } else if (!Through) {
       if (B.In)
-        Places[In].Bias += Lean;
+        Places[B.Before].Bias += Lean;
       if (B.Out)
-        Places[Out].Bias += Lean;
+        Places[B.After].Bias += Lean;
     }
   }
   settle(Places);
   BitVector Region(Live.size());
   for (unsigned I = 0; I < Live.size(); ++I) {
     const LiveBlock &B = Live.All[I];
-    const bool Stays = B.In && B.Out && Places[At(B, false)].Sign > 0 &&
-                       Places[At(B, true)].Sign > 0;
+    const bool Stays =
+        B.In && B.Out && Places[B.Before].Sign > 0 && Places[B.After].Sign > 0;
     if (!Taken[I] && (!B.Accesses.empty() || Stays))
       Region.set(I);
   }
@@ -176,13 +163,13 @@ void RegionFinder::shrink(SplitRegion &R, const TakenBlocks &Taken) const {
   }
   BitVector Smaller = R.Blocks;
   for (unsigned I : R.Blocks.set_bits())
-    if (Cost[I] > 0 && Live.All[I].work() <= Cost[I])
+    if (Cost[I] > 0 && Live.All[I].Work <= Cost[I])
       Smaller.reset(I);
   if (Smaller == R.Blocks)
     return;
   SplitRegion Less = R;
   Less.Blocks = std::move(Smaller);
-  if (closeBlocks(Less, Live, Bundles, F, &Taken) && Less.gain() > R.gain())
+  if (closeBlocks(Less, Live, &Taken) && Less.gain() > R.gain())
     R = std::move(Less);
 }
 
@@ -191,17 +178,31 @@ void RegionFinder::addRegister(MCRegister Reg) {
   R.Kind = RegionKind::Register;
   R.Free = Reg;
   const TakenBlocks Taken = Busy.of(Reg);
+  if (OnlyBest && mostWork(Taken.Anywhere) <= Best)
+    return;
   R.Blocks = grow(Taken.Anywhere);
-  if (!closeBlocks(R, Live, Bundles, F, &Taken))
+  if (!closeBlocks(R, Live, &Taken))
     return;
   shrink(R, Taken);
+  Best = std::max(Best, R.gain());
   Found.push_back(std::move(R));
+}
+
+/// What the blocks outside \p Taken could save at most.
+double RegionFinder::mostWork(const BitVector &Taken) const {
+  double Sum = 0;
+  for (unsigned I = 0; I < Live.size(); ++I)
+    if (!Taken[I])
+      Sum += Live.All[I].Work;
+  return Sum;
 }
 
 /// The accesses of a block between which \p Reg is free; those with the largest
 /// gain.
 void RegionFinder::addGap(unsigned Index, MCRegister Reg) {
   const LiveBlock &B = Live.All[Index];
+  if (B.Accesses.size() < 2 || (OnlyBest && B.Work <= Best))
+    return;
   const auto Taken = Busy.within(Index, Reg);
   auto EndOf = [&](const RangeAccess &A) {
     const bool Stays = Live.Range.Query(A.Index).valueOut() != nullptr;
@@ -216,7 +217,7 @@ void RegionFinder::addGap(unsigned Index, MCRegister Reg) {
       return Segment.first < Until && From < Segment.second;
     });
   };
-  SplitRegion Best;
+  SplitRegion Largest;
   for (size_t First = 0, Last = 0; First < B.Accesses.size(); First = Last) {
     const SlotIndex From = StartOf(B.Accesses[First]);
     Last = First;
@@ -228,12 +229,12 @@ void RegionFinder::addGap(unsigned Index, MCRegister Reg) {
     }
     SplitRegion R;
     R.Free = Reg;
-    if (Last - First > 1 && closeGap(R, Live, Index, First, Last - 1, F) &&
-        (Best.Instructions == 0 || R.gain() > Best.gain()))
-      Best = std::move(R);
+    if (Last - First > 1 && closeGap(R, Live, Index, First, Last - 1) &&
+        (Largest.Instructions == 0 || R.gain() > Largest.gain()))
+      Largest = std::move(R);
   }
-  if (Best.Instructions)
-    Found.push_back(std::move(Best));
+  if (Largest.Instructions)
+    Found.push_back(std::move(Largest));
 }
 
 /// The accesses before the largest gap between two of them, and those after it.
@@ -252,7 +253,7 @@ void RegionFinder::addHalves(unsigned Index) {
   for (const auto &[First, Last] : {std::pair(size_t(0), Widest - 1),
                                     std::pair(Widest, Accesses.size() - 1)}) {
     SplitRegion R;
-    if (closeGap(R, Live, Index, First, Last, F))
+    if (closeGap(R, Live, Index, First, Last))
       Found.push_back(std::move(R));
   }
 }

@@ -8,17 +8,14 @@
 #include "busy_blocks.h"
 #include "split_region.h"
 
-namespace llvm {
-class EdgeBundles;
-}
-
 namespace passpilot {
 
 class RegionFinder {
 public:
-  RegionFinder(const FunctionAllocation &F, const llvm::EdgeBundles &Bundles,
-               const LiveBlocks &Live)
-      : F(F), Bundles(Bundles), Live(Live), Busy(F, Live) {}
+  /// \p OnlyBest: regions that cannot be the first may be left out.
+  RegionFinder(const FunctionAllocation &F, const LiveBlocks &Live,
+               bool OnlyBest)
+      : F(F), Live(Live), OnlyBest(OnlyBest), Busy(F, Live) {}
 
   /// The regions, the most promising first. \p Registers: those that the range
   /// may have.
@@ -26,9 +23,10 @@ public:
 
 private:
   const FunctionAllocation &F;
-  const llvm::EdgeBundles &Bundles;
   const LiveBlocks &Live;
+  const bool OnlyBest;
   const BusyBlocks Busy;
+  double Best = 0; ///< the largest gain of a region with a free register
   std::vector<SplitRegion> Found;
 
   void addLoops();
@@ -38,6 +36,7 @@ private:
   void addHalves(unsigned Index);
   std::vector<unsigned> hottest() const;
   llvm::BitVector grow(const llvm::BitVector &Taken) const;
+  double mostWork(const llvm::BitVector &Taken) const;
   void shrink(SplitRegion &R, const TakenBlocks &Taken) const;
 };
 
