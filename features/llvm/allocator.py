@@ -70,7 +70,7 @@ ORDER: Final = _table(
 
 ACTION: Final = _table(
     "ra-action",
-    "action",
+    "allocator_action",
     (
         row("mask", "1 for each action that is possible: assign, evict, split, spill, wait", shape=(1, 5)),
         row("size", "length of all its segments"),

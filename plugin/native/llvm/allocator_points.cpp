@@ -42,7 +42,7 @@ const Point &orderPoint() {
 
 const Point &actionPoint() {
   static const Point P =
-      choice("ra-action", "action",
+      choice("ra-action", "allocator_action",
              {columns("mask", Integer, AllocatorActions), scalar("size"),
               scalar("weight", Float), scalar("is_local"), scalar("is_hinted"),
               scalar("generation"), scalar("has_waited"), scalar("evictions"),

@@ -55,7 +55,7 @@ def test_a_model_answers_ra_action(pressed: Path, tmp_path: Path) -> None:
     save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)]), str(model))
     emitted_by(pressed, {"ra-action": f"onnx:{model}"}, tmp_path)
     arrays = read_log(tmp_path / "ra-action.log").to_arrays()
-    assert (arrays["action"][:, 0] == 4 - arrays["mask"][:, 0, ::-1].argmax(axis=1)).all()
+    assert (arrays["allocator_action"][:, 0] == 4 - arrays["mask"][:, 0, ::-1].argmax(axis=1)).all()
 
 
 @pytest.mark.parametrize("point", POINTS)
