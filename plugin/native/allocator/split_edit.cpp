@@ -2,6 +2,7 @@
 
 #include "split_edit.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/LiveIntervals.h"
 #include "llvm/CodeGen/LiveRangeEdit.h"
 #include "llvm/CodeGen/MachineFunction.h"
@@ -15,8 +16,9 @@ using namespace llvm;
 
 namespace passpilot {
 
-static void insertCopy(const FunctionAllocation &F, const RegionCopy &C,
-                       Register To, Register From) {
+static MachineInstr *insertCopy(const FunctionAllocation &F,
+                                const RegionCopy &C, Register To,
+                                Register From) {
   auto &Block = const_cast<MachineBasicBlock &>(*C.Block);
   auto Beside = [&] {
     return const_cast<MachineInstr *>(C.Beside)->getIterator();
@@ -41,6 +43,7 @@ static void insertCopy(const FunctionAllocation &F, const RegionCopy &C,
   MachineInstr *Copy =
       BuildMI(Block, At, DebugLoc(), TII.get(Opcode), To).addReg(From);
   F.LIS.InsertMachineInstrInMaps(*Copy);
+  return Copy;
 }
 
 /// Gives the operands of \p Old to \p Inside and \p Outside.
@@ -77,11 +80,20 @@ Register splitAt(const SplitRegion &R, const LiveBlocks &Live,
   const Register Old = Edit.getReg();
   const Register Inside = Edit.create(), Outside = Edit.create();
   rename(R, Live, F, Old, Inside, Outside);
+  SmallVector<MachineInstr *, 8> Copies;
   for (const RegionCopy &C : R.Copies)
-    insertCopy(F, C, C.Enters ? Inside : Outside, C.Enters ? Outside : Inside);
+    Copies.push_back(insertCopy(F, C, C.Enters ? Inside : Outside,
+                                C.Enters ? Outside : Inside));
   const Register Original = F.VRM.getOriginal(Old);
   computeInterval(F, Inside, Original);
   computeInterval(F, Outside, Original);
+  // Nobody reads the value of some copies, which LLVM's spiller expects to be
+  // gone.
+  SmallVector<MachineInstr *, 8> Dead;
+  copy_if(Copies, std::back_inserter(Dead),
+          [](const MachineInstr *Copy) { return Copy->allDefsAreDead(); });
+  if (!Dead.empty())
+    Edit.eliminateDeadDefs(Dead);
   return Inside;
 }
 

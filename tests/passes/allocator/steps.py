@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import passpilot
 from passpilot.passes.advisor import make_advisor
 from passpilot.plugin.compile import llvm_options
-from tests.plugin.native.stock.tools import made, tool
+from tests.plugin.native.stock.tools import made
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -53,7 +53,7 @@ def by_stock_llc(source: Path, folder: Path, *flags: str) -> bytes:
     """The object that stock llc makes with the plugin."""
     out = folder / "stock.o"
     common = ("-O2", "-filetype=obj", "-relocation-model=pic", *VERIFIED)
-    return made(tool("llc", *common, *flags, source, "-o", out, cwd=folder), out)
+    return made("llc", out, *common, *flags, source)
 
 
 def random_runners(seed: int) -> dict[str, str]:

@@ -19,7 +19,7 @@ from tests.passes.allocator.steps import (
     emitted_by,
     random_runners,
 )
-from tests.plugin.native.stock.tools import made, tool
+from tests.plugin.native.stock.tools import made
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,8 +80,8 @@ def test_stock_llc_and_clang_make_the_same(pressed: Path, tmp_path: Path) -> Non
         assert (tmp_path / f"{point}.log").read_bytes() == (hosted / f"{point}.log").read_bytes()
     out = tmp_path / "clang.o"
     flags = [word for flag in ("-regalloc=advised", *asked) for word in ("-mllvm", flag)]
-    done = tool("clang", "-O2", "-fPIC", "-c", *flags, pressed, "-o", out, cwd=tmp_path)
-    assert printed(link(made(done, out), tmp_path)) == printed(link(code, tmp_path))
+    clang = made("clang", out, "-O2", "-fPIC", "-c", *flags, pressed)
+    assert printed(link(clang, tmp_path)) == printed(link(code, tmp_path))
 
 
 def first_legal(obs: Observation) -> int:
