@@ -76,7 +76,9 @@ def _parsed(argv: Sequence[str]) -> tuple[AttachOptions, list[str]]:
         else:
             ours.append(argument)
     values = parser.values(ours)
-    runners = {point: values[point] for point, row in HOOKED.items() if row.interactive and values[point] is not None}
+    runners = {
+        point: values[point] for point, row in HOOKED.items() if row.interactive and values[point] is not None
+    }
     return record(AttachOptions, values, runners=runners), command
 
 

@@ -113,7 +113,8 @@ def _points() -> tuple[OptionRow, ...]:
                 *(
                     each
                     for each in DOORS
-                    if each in (row.command, "compare", "cc", "plugin") or (each == "attach" and row.interactive)
+                    if each in (row.command, "compare", "cc", "plugin")
+                    or (each == "attach" and row.interactive)
                 ),
                 *_IN_MLIR.get(row.name, ()),
             ),

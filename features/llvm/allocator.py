@@ -86,7 +86,9 @@ ACTION: Final = _table(
         row("free_registers", "registers that are free"),
         row("free_hint", "1 if one of them is hinted at by a copy"),
         row("evictable_registers", "registers whose live ranges may be evicted"),
-        row("cheapest_eviction", "the smallest of their largest spill weights; 0 if there are none", "float32"),
+        row(
+            "cheapest_eviction", "the smallest of their largest spill weights; 0 if there are none", "float32"
+        ),
         row("splits", "regions at which it can be split"),
         row("split_gain", "gain of the most promising region; 0 if there is none", "float32"),
     ),

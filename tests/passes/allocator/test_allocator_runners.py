@@ -23,9 +23,7 @@ SCORED = {"ra-order": "weight", "ra-colour": "max_weight", "ra-split": "gain"}
 
 def largest(path: Path, tensor: str) -> Path:
     """A model whose logits are a tensor of the point."""
-    specs = [
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 32]) for name in (tensor, "logits")
-    ]
+    specs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 32]) for name in (tensor, "logits")]
     nodes = [helper.make_node("Identity", [tensor], ["logits"])]
     graph = helper.make_graph(nodes, "largest", specs[:1], specs[1:])
     save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)]), str(path))
