@@ -2,11 +2,11 @@
 """Compares the advised allocator with LLVM's greedy and basic: RegAllocScore and allocation time.
 
 The score of a function is that of LLVM's RegAllocScore: 4 for a reload, 1 for a spill, 0.2 for a copy, times
-the block's frequency; beside basic, which has no score, 4 for a reload and 1 for a spill. A program's ratio is the geometric mean over its functions, so that one hot function
-does not decide; the table has the ratio of the sums, too. The bars: 1.10 of greedy's and 0.95 of basic's score,
-and 3 times greedy's allocation time, each as the geometric mean over the programs. Times are those of
--time-passes in stock llc with the plugin, the sum of the allocators' passes. Fails beyond the bars. Writes
-bench/results/allocator.json.
+the block's frequency; beside basic, which has no score, 4 for a reload and 1 for a spill. A program's ratio
+is the geometric mean over its functions, so that one hot function does not decide; the table has the ratio of
+the sums, too. The bars: 1.10 of greedy's and 0.95 of basic's score, and 3 times greedy's allocation time, as
+geometric means over the programs. Times are those of -time-passes in stock llc with the plugin, the sum of
+the allocators' passes. Fails beyond the bars. Writes bench/results/allocator.json.
 
 usage: bench_allocator.py [PROGRAM ...]      (all programs of the corpus)
 """
@@ -45,7 +45,7 @@ SMALLEST: Final = 0.01
 """Added to a function's score: many functions have none."""
 
 TIMED: Final = re.compile(
-    r"^\s+([0-9.]+) \(.*\s(?:Greedy Register Allocator|Advised Register Allocator|Spill Code Placement Analysis)$",
+    r"^\s+([0-9.]+) \(.*\s(?:(?:Greedy|Advised) Register Allocator|Spill Code Placement Analysis)$",
     re.MULTILINE,
 )
 

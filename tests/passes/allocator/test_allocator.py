@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The advised allocator: correct with any answers, the same behind both doors, and fast enough to answer to."""
+"""The advised allocator: correct with any answers, and the same behind both doors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_program(name: str, seed: int | None, folder: Path) -> None:
 
 @pytest.mark.parametrize("seed", [None, 1, 2])
 def test_a_small_program_stays_correct(seed: int | None, pressed: Path, tmp_path: Path) -> None:
-    expected = printed(link(emitted_by(pressed, {point: "default" for point in POINTS}), tmp_path))
+    expected = printed(link(emitted_by(pressed, dict.fromkeys(POINTS, "default")), tmp_path))
     code = emitted_by(pressed, random_runners(seed) if seed is not None else {})
     assert printed(link(code, tmp_path)) == expected
 
@@ -147,10 +147,10 @@ def test_a_forbidden_answer_names_the_decision(pressed: Path) -> None:
 
 
 def test_an_exception_ends_the_compilation(pressed: Path) -> None:
-    def fails(obs: Observation) -> int:
+    def fails(_: Observation) -> int:
         raise ValueError("enough")
 
-    with pytest.raises(PolicyError, match="ra-split advisor at decision 0.*enough"):
+    with pytest.raises(PolicyError, match=r"ra-split advisor at decision 0.*enough"):
         emitted_by(pressed, {"ra-split": fails})
 
 
