@@ -48,6 +48,7 @@ public:
 
   bool asksOrder() const { return asks(Sessions.Order); }
   bool asksAction() const { return asks(Sessions.Action); }
+  bool asksColour() const { return asks(Sessions.Colour); }
   bool asksSplit() const { return asks(Sessions.Split); }
 
   /// The index of the range that is next, at most AllocatorColumns of \p Count.

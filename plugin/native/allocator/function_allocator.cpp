@@ -150,11 +150,15 @@ void FunctionAllocator::findRegisters(RangeChoices &C) {
     for (MCPhysReg Other : Order)
       if (!is_contained(Hints, Other))
         C.Registers.push_back({Other});
+  const bool Asked = Advice.asksAction() || Advice.asksColour();
   bool Free = false;
   for (RegisterChoice &R : C.Registers) {
     R.IsFree =
         F.Matrix.checkInterference(C.Range, R.Reg) == LiveRegMatrix::IK_Free;
     Free |= R.IsFree;
+    // The default takes the first one, if no other one was wanted.
+    if (R.IsFree && !Asked && (R.IsHint || !C.Record.Wanted.isValid()))
+      break;
   }
   // The default looks at evictions only for a hint if a register is free.
   for (RegisterChoice &R : C.Registers)
