@@ -75,6 +75,7 @@ def with_peer(peer: Path, folder: Path, command: Command) -> str:
         os.mkfifo(f"{base}.{end}")
     size = Header(own_features(find_point("inline")), find_point("inline").advice).nbytes
     how = HOOKED["inline"].interactive
+    assert how is not None
     flags = [*(flag.format(base) for flag in how.flags), how.lifted]
     with subprocess.Popen([peer, base, str(size)]):
         done = subprocess.run([command[0], *flags, *command[1:]], check=True, capture_output=True, text=True)

@@ -46,7 +46,7 @@ class Advice(NamedTuple):
         names = (*COMMON, *filter(None, map(_limit_of, points)))
         return cls(
             command,
-            {point: values[point] for point in points if values[point] is not None},
+            {point: given for point in points if (given := values[point.replace("-", "_")]) is not None},
             values["advise"],
             values["load"],
             values["log"],
@@ -63,7 +63,7 @@ def contending(command: str, values: Mapping[str, Any]) -> list[Advice]:
     Raises:
         UsageError: a decision point is unknown, or a keyword is for none of the runners.
     """
-    asked = [(point, runner) for point in POINTS_OF[command] for runner in values[point]]
+    asked = [(point, runner) for point in POINTS_OF[command] for runner in values[point.replace("-", "_")]]
     for text in values["advise"]:
         asked += runner_specs(Advice(command, {}, (text,), (), (), {}, stats=False)).items()
     names = (*COMMON, *filter(None, map(_limit_of, POINTS_OF[command])))

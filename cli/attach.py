@@ -76,7 +76,9 @@ def _parsed(argv: Sequence[str]) -> tuple[AttachOptions, list[str]]:
         else:
             ours.append(argument)
     values = parser.values(ours)
-    runners = {point: values[point] for point in HOOKED if values[point] is not None}
+    runners = {
+        point: values[point] for point, row in HOOKED.items() if row.interactive and values[point] is not None
+    }
     return record(AttachOptions, values, runners=runners), command
 
 
@@ -107,7 +109,7 @@ def _check(options: AttachOptions, command: Sequence[str]) -> None:
             "attach: expected a compiler and its arguments, got none; see `passpilot attach --help`"
         )
     reached = TOOLS[tool_of(command[0])]
-    points = [point for point, row in HOOKED.items() if row.function in reached]
+    points = [point for point, row in HOOKED.items() if row.interactive and row.function in reached]
     flags = " or ".join(f"--{point}" for point in points)
     if not options.runners:
         raise UsageError(f"attach: expected a runner, got none; add {flags}")
@@ -115,8 +117,10 @@ def _check(options: AttachOptions, command: Sequence[str]) -> None:
         if point not in points:
             raise UsageError(f"attach: --{point}: expected a point of {command[0]}, {flags}")
         row = HOOKED[point]
-        if options.on_error == "default" and not row.interactive.default:
-            telling = " or ".join(f"--{each.name}" for each in HOOKED.values() if each.interactive.default)
+        if options.on_error == "default" and not (row.interactive and row.interactive.default):
+            telling = " or ".join(
+                f"--{each.name}" for each in HOOKED.values() if each.interactive and each.interactive.default
+            )
             raise UsageError(
                 f"attach: --on-error=default: expected {telling} alone, got --{point}, where LLVM's "
                 f"interactive protocol does not tell what LLVM would do; use `passpilot {row.command}`"

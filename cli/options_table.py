@@ -110,7 +110,12 @@ def _points() -> tuple[OptionRow, ...]:
             "RUNNER",
             f"ask RUNNER {row.question}",
             (
-                *(each for each in DOORS if each in (row.command, "attach", "compare", "cc", "plugin")),
+                *(
+                    each
+                    for each in DOORS
+                    if each in (row.command, "compare", "cc", "plugin")
+                    or (each == "attach" and row.interactive)
+                ),
                 *_IN_MLIR.get(row.name, ()),
             ),
             wording={

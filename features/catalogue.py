@@ -88,10 +88,11 @@ class Interactive(_Row):
 class HookedPoint(_Row):
     """A decision inside LLVM, where a hook in C++ asks.
 
-    The name gives the files: features/llvm/NAME.py has the table, passes/NAME.py the advisor.
+    The name gives the files unless `place` does: features/llvm/NAME.py has the table, passes/NAME.py the
+    advisor.
     """
 
-    __slots__ = ("advisor", "function", "interactive", "limit", "log", "name", "question", "site")
+    __slots__ = ("advisor", "function", "interactive", "limit", "log", "name", "place", "question", "site")
     name: str
     question: str
     """What the runner is asked, as help texts say it."""
@@ -101,9 +102,12 @@ class HookedPoint(_Row):
     """The name of the advisor class."""
     site: Site
     """The kind of object that a decision is about."""
-    interactive: Interactive
+    interactive: Interactive | None
+    """None if an unmodified compiler does not have the point."""
     log: LogStyle
     limit: Limit | None
+    place: str
+    """FILE:TABLE, if several points share their files."""
 
     def __init__(
         self,
@@ -113,17 +117,18 @@ class HookedPoint(_Row):
         function: Function,
         advisor: str,
         site: Site,
-        interactive: Interactive,
+        interactive: Interactive | None = None,
         log: LogStyle,
         limit: Limit | None = None,
+        place: str = "",
     ) -> None:
         self._fill(name=name, question=question, function=function, advisor=advisor)
-        self._fill(site=site, interactive=interactive, log=log, limit=limit)
+        self._fill(site=site, interactive=interactive, log=log, limit=limit, place=place)
 
     @property
     def file(self) -> str:
         """The stem of its two files."""
-        return self.name.replace("-", "_")
+        return self.place.partition(":")[0] or self.name.replace("-", "_")
 
     @property
     def command(self) -> str:
@@ -193,6 +198,42 @@ HOOKED: Final[Mapping[str, HookedPoint]] = {
                 "-regalloc-priority-interactive-channel-base={}",
             ),
             log=LogStyle(width=10),
+        ),
+        HookedPoint(
+            "ra-order",
+            "which live range the advised allocator allocates next",
+            function="emit",
+            advisor="OrderAdvisor",
+            site="register",
+            log=LogStyle(),
+            place="allocator:ORDER",
+        ),
+        HookedPoint(
+            "ra-action",
+            "whether the advised allocator assigns, evicts, splits, spills or waits",
+            function="emit",
+            advisor="ActionAdvisor",
+            site="register",
+            log=LogStyle(),
+            place="allocator:ACTION",
+        ),
+        HookedPoint(
+            "ra-colour",
+            "which register the advised allocator takes",
+            function="emit",
+            advisor="ColourAdvisor",
+            site="register",
+            log=LogStyle(),
+            place="allocator:COLOUR",
+        ),
+        HookedPoint(
+            "ra-split",
+            "where the advised allocator splits a live range",
+            function="emit",
+            advisor="SplitAdvisor",
+            site="register",
+            log=LogStyle(width=12),
+            place="allocator:SPLIT",
         ),
     )
 }

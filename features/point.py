@@ -162,7 +162,7 @@ class Declared(Definition, Protocol):
 POINTS: Final = Registry[Declared](
     "decision point",
     own={
-        **{name: f"passpilot.features.llvm.{row.file}" for name, row in HOOKED.items()},
+        **{name: f"passpilot.features.llvm.{row.place or row.file}" for name, row in HOOKED.items()},
         **{name: f"passpilot.features.{place}" for name, place in PASS_POINTS.items()},
     },
 )

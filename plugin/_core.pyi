@@ -887,6 +887,29 @@ class MachineFunction:
         The number of live ranges read and segments visited so far to maintain the graph.
         """
 
+class AllocatorSite:
+    @property
+    def live_range(self) -> LiveRange:
+        """The live range; at ra-order that of the first column."""
+
+    @property
+    def live_ranges(self) -> list[LiveRange]:
+        """The live ranges of the columns at ra-order; elsewhere empty."""
+
+    @property
+    def columns(self) -> list[str]:
+        """
+        What the columns stand for: "%12", "spill", "rax", "loop:3" (the region's first block).
+        """
+
+    @property
+    def function(self) -> MachineFunction: ...
+
+    @property
+    def ordinal(self) -> int: ...
+
+    def __str__(self) -> str: ...
+
 class Column:
     @property
     def index(self) -> int: ...

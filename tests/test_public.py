@@ -20,7 +20,10 @@ import passpilot
 ROOT: Final = Path(__file__).parents[1]
 MODULES: Final = ["errors", "ir", "lit", "llvm", "llvmlite", "mlir", "training"]
 CLASSES: Final = [
+    "ActionAdvisor",
+    "AllocatorAction",
     "Choice",
+    "ColourAdvisor",
     "CompilerClient",
     "DecisionPoint",
     "Error",
@@ -31,6 +34,7 @@ CLASSES: Final = [
     "Module",
     "Number",
     "Observation",
+    "OrderAdvisor",
     "PasspilotWarning",
     "Phases",
     "PipelineOptions",
@@ -38,6 +42,7 @@ CLASSES: Final = [
     "PriorityAdvisor",
     "Remarks",
     "Runner",
+    "SplitAdvisor",
     "TensorSpec",
     "Vocabulary",
 ]

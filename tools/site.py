@@ -38,6 +38,7 @@ PAGES: Final = {
         "Advisors",
         "An advisor connects a runner with one of LLVM's own decision points.",
         "InlineAdvisor EvictAdvisor PriorityAdvisor DO_NOT_EVICT"
+        " OrderAdvisor ActionAdvisor ColourAdvisor SplitAdvisor AllocatorAction"
         " passes.inline.InlineStats passes.evict.EvictStats",
     ),
     "points": (

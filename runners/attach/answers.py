@@ -58,7 +58,8 @@ class Answers:
     ) -> None:
         point = find_point(name)
         own = own_features(point)
-        sent = (*own, point.default) if HOOKED[name].interactive.default else own
+        how = HOOKED[name].interactive
+        sent = (*own, point.default) if how and how.default else own
         self.point: Point = replace(point, features=sent)
         self.sessions = self.decisions = self.fallbacks = 0
         self._spec = spec
@@ -87,7 +88,9 @@ class Answers:
             self._make(point).close()
         except SpecMismatchError:
             return
-        silent = " and ".join(name for name, row in HOOKED.items() if not row.interactive.default)
+        silent = " and ".join(
+            name for name, row in HOOKED.items() if row.interactive and not row.interactive.default
+        )
         msg = (
             f"--{point.name}={self._spec}: {error}; LLVM's interactive protocol has no custom features and "
             f"no default of {silent}: use `passpilot {HOOKED[point.name].command}`"

@@ -39,6 +39,7 @@ def asking_command(command: Sequence[str], answers: Sequence[Answers], folder: s
     flags: list[str] = []
     for channel in answers:
         how = HOOKED[channel.point.name].interactive
+        assert how is not None, "attach has no other points"
         flags += (flag.format(f"{folder}/{channel.point.name}") for flag in how.flags)
         named = any(how.lifted.partition("=")[0] in argument for argument in arguments)
         flags += [how.lifted] * (bool(how.lifted) and not named)

@@ -170,7 +170,7 @@ def pipe_runner(target: str, options: dict[str, str], point: Point, timeout: flo
     default = options.get("default", "0")
     if default not in ("0", "1"):
         raise RunnerSpecError(f"runner pipe:{target}: expected default=0 or default=1, got {default!r}")
-    names = [name for name, row in HOOKED.items() if row.interactive.default]
+    names = [name for name, row in HOOKED.items() if row.interactive and row.interactive.default]
     if default == "1" and point.name not in names:
         only = " or ".join(names)
         msg = f"runner pipe:{target}: expected default=1 only of {only}, as LLVM has it, got {point.name}"

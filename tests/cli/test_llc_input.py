@@ -125,7 +125,11 @@ def test_machine_ir(tmp_path: Path) -> None:
         (("-output-asm-variant=one",), "'one'"),
         (("second.ll",), "second.ll"),
         (("--eviction-limit=x", "--evict=default"), "'x'"),
-        (("--inline=const:1",), "--inline: expected --evict or --priority, got a point of `passpilot opt`"),
+        (
+            ("--inline=const:1",),
+            "--inline: expected --evict or --priority or --ra-order or --ra-action or --ra-colour or "
+            "--ra-split, got a point of `passpilot opt`",
+        ),
         (("--advise=inline=const:1",), "advised-outline, got 'inline=const:1'; `passpilot opt` has"),
         (("--advise=nonsense=const:1",), "advised-outliner, advised-outline, got 'nonsense=const:1'\n"),
         (("--advise=evict",), "expected POINT=RUNNER"),

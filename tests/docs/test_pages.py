@@ -21,6 +21,8 @@ from tests.docs.page import DOCS, run_page
         ("outlining.md", 5),
         ("mlir-fusion.md", 2),
         ("policies.md", 1),
+        ("advised-allocator.md", 3),
+        ("rl4real.md", 1),
     ],
 )
 def test_a_page_prints_what_it_says(page: str, outputs: int, tmp_path: Path) -> None:

@@ -62,7 +62,8 @@ def test_rows_are_those_of_cpp() -> None:
 def test_passes_of_code_generation_are_those_of_cpp() -> None:
     assert _core.emit_passes() == [*EMIT_PASSES.items()]
     assert {*EMIT_PASSES} <= {*PASS_POINTS}
-    assert emit_points() == ("evict", "priority", *EMIT_PASSES)
+    allocator = ("ra-order", "ra-action", "ra-colour", "ra-split")
+    assert emit_points() == ("evict", "priority", *allocator, *EMIT_PASSES)
 
 
 def _limit(limit: Limit | _core.PointLimit | None) -> object:

@@ -220,7 +220,8 @@ def test_one_policy_for_several_points() -> None:
     policy = Policy()
     for name in HOOKED:
         allocate(make_runner(policy, find_point(name))).evaluate()
-    assert policy.seen == [("inline", 38), ("evict", 21), ("priority", 3)]
+    allocator = [("ra-order", 11), ("ra-action", 17), ("ra-colour", 14), ("ra-split", 15)]
+    assert policy.seen == [("inline", 38), ("evict", 21), ("priority", 3), *allocator]
 
 
 def test_evaluation_adds_no_python_frame() -> None:

@@ -5,6 +5,7 @@
 #include "core.h"
 #include "python_error.h"
 
+#include "../llvm/allocator_question.h"
 #include "../llvm/live_range.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineRegisterInfo.h"
@@ -21,6 +22,14 @@ struct PrioritySite : SiteView {
 struct EvictionSite : SiteView {
   using SiteView::SiteView;
   EvictQuestion &evict() const { return static_cast<EvictQuestion &>(asked()); }
+};
+
+/// A question of the advised allocator.
+struct AllocatorSite : SiteView {
+  using SiteView::SiteView;
+  AllocatorQuestion &allocator() const {
+    return static_cast<AllocatorQuestion &>(asked());
+  }
 };
 
 struct ColumnView : EvictionSite {
@@ -172,6 +181,36 @@ void bindRange(nb::module_ &M) {
       });
 }
 
+void bindAllocatorSite(nb::module_ &M) {
+  nb::class_<AllocatorSite>(M, "AllocatorSite",
+                            nb::type_slots(ViewSlots<AllocatorSite>))
+      .def_prop_ro(
+          "live_range",
+          [](AllocatorSite &S) { return LiveRangeView(S, S.asked().Range); },
+          "The live range; at ra-order that of the first column.")
+      .def_prop_ro(
+          "live_ranges",
+          [](AllocatorSite &S) {
+            std::vector<LiveRangeView> V;
+            for (const llvm::LiveInterval *LI : S.allocator().Ranges)
+              V.emplace_back(S, *LI);
+            return V;
+          },
+          "The live ranges of the columns at ra-order; elsewhere empty.")
+      .def_prop_ro(
+          "columns", [](AllocatorSite &S) { return S.allocator().names(); },
+          "What the columns stand for: \"%12\", \"spill\", \"rax\", "
+          "\"loop:3\" (the region's first block).")
+      .def_prop_ro("function",
+                   [](AllocatorSite &S) { return MachineFunctionView(S); })
+      .def_prop_ro("ordinal", [](AllocatorSite &S) { return S.Ordinal; })
+      .def("__str__", [](AllocatorSite &S) { return described(S); });
+  for (const char *Point : {"ra-order", "ra-action", "ra-colour", "ra-split"})
+    siteMakers()[Point] = [](nb::object Owner, PyAdvisor &A) {
+      return nb::cast(AllocatorSite(std::move(Owner), A));
+    };
+}
+
 void bindMachineFunction(nb::module_ &M) {
   auto MF = [](MachineFunctionView &V) -> const llvm::MachineFunction & {
     return V.function().MF;
@@ -209,6 +248,7 @@ void bindLiveRange(nb::module_ &M) {
   bindOperand(M);
   bindRange(M);
   bindMachineFunction(M);
+  bindAllocatorSite(M);
 
   nb::class_<ColumnView>(M, "Column", nb::type_slots(ViewSlots<ColumnView>))
       .def_ro("index", &ColumnView::Index)

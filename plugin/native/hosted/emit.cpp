@@ -6,6 +6,7 @@
 #include "setup.h"
 #include "target.h"
 
+#include "../allocator/allocator_pass.h"
 #include "../llvm/llvm_options.h"
 #include "../llvm/register_allocation.h"
 #include "llvm/ADT/Statistic.h"
@@ -282,10 +283,12 @@ Emitted HostedModule::emit(const EmitOptions &O, const Sessions &Asked,
     std::optional<RegisterAllocation> Advised; // must outlive the passes
     legacy::PassManager PM;
     addLibraries(PM, *M, *TM, O);
+    useChosenAllocator();
     if (!Asked.empty() || O.Costs) {
       liftEvictionLimit();
-      Advised.emplace(*Context, sessionAt(Asked, "evict"),
-                      sessionAt(Asked, "priority"));
+      Advised.emplace(*Context, AllocationSessions::find([&](const char *P) {
+        return sessionAt(Asked, P);
+      }));
       Advised->Costs = O.Costs ? &Out.Costs : nullptr;
       Advised->install(PM);
     }

@@ -7,6 +7,7 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/CodeGen/MachineBlockFrequencyInfo.h"
+#include "llvm/CodeGen/Register.h"
 #include "llvm/MC/MCRegister.h"
 
 #include <memory>
@@ -61,6 +62,9 @@ struct FunctionAllocation {
   void queueing(const llvm::LiveInterval &LI);
   void queued(const llvm::LiveInterval &LI, unsigned Priority);
   void evicting(const llvm::LiveInterval &LI, llvm::MCRegister Reg);
+  /// \p Reg was assigned, unassigned, split or spilled: for an allocator that
+  /// announces every change itself.
+  void changed(llvm::Register Reg);
   /// Whether LLVM is splitting, spilling or recolouring while it queues \p
   /// LI.
   bool nested(const llvm::LiveInterval &LI) const;

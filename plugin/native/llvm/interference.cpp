@@ -399,6 +399,11 @@ void FunctionAllocation::evicting(const LiveInterval &LI, MCRegister Reg) {
       Interference->unassigned(Other->reg());
 }
 
+void FunctionAllocation::changed(Register Reg) {
+  if (Interference)
+    Interference->unassigned(Reg);
+}
+
 bool FunctionAllocation::nested(const LiveInterval &LI) const {
   // An edit observes new registers; recolouring queues assigned ranges.
   const size_t Known = Observers + (Interference ? 1 : 0);

@@ -2,6 +2,7 @@
 
 #include "points.h"
 
+#include "allocator_points.h"
 #include "release_advisors.h"
 #include "llvm/Analysis/InlineModelFeatureMaps.h"
 #include "llvm/Analysis/MLInlineAdvisor.h"
@@ -65,6 +66,10 @@ static const char InlinerAsksNobody[] =
 static const char AllocatorAsksNobody[] =
     "the register allocator asks nobody (as at -O0 or with -regalloc=fast)";
 
+static const char AdvisedAllocatorAsksNobody[] =
+    "-regalloc=advised is missing, or the module never needed this decision";
+static constexpr PointLimit NoLimit = {nullptr, nullptr, nullptr, 0, false};
+
 static const HookedPoint Hooked[] = {
     {"inline",
      "optimize",
@@ -81,12 +86,18 @@ static const HookedPoint Hooked[] = {
      {"eviction-limit", "COUNT", "how often a live range may be evicted", 100,
       true},
      evictPoint},
-    {"priority",
-     "emit",
-     "how early to allocate each live range",
-     AllocatorAsksNobody,
-     {nullptr, nullptr, nullptr, 0, false},
-     priorityPoint},
+    {"priority", "emit", "how early to allocate each live range",
+     AllocatorAsksNobody, NoLimit, priorityPoint},
+    {"ra-order", "emit",
+     "which live range the advised allocator allocates next",
+     AdvisedAllocatorAsksNobody, NoLimit, orderPoint},
+    {"ra-action", "emit",
+     "whether the advised allocator assigns, evicts, splits, spills or waits",
+     AdvisedAllocatorAsksNobody, NoLimit, actionPoint},
+    {"ra-colour", "emit", "which register the advised allocator takes",
+     AdvisedAllocatorAsksNobody, NoLimit, colourPoint},
+    {"ra-split", "emit", "where the advised allocator splits a live range",
+     AdvisedAllocatorAsksNobody, NoLimit, splitPoint},
 };
 
 ArrayRef<HookedPoint> hookedPoints() { return Hooked; }

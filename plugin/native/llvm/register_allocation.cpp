@@ -309,17 +309,20 @@ public:
       : RegAllocEvictionAdvisorAnalysisLegacy(AdvisorMode::Release),
         Host(std::move(Host)) {}
   bool doInitialization(Module &M) override {
-    Provider =
-        std::make_unique<EvictionProvider>(M.getContext(), Host.Begin(M));
+    All = &Host.Begin(M);
+    Provider = std::make_unique<EvictionProvider>(M.getContext(), *All);
     return false;
   }
+  RegisterAllocation *allocation() { return All; }
   bool doFinalization(Module &) override {
+    All = nullptr;
     Host.End();
     return false;
   }
 
 private:
   const AllocationHost Host;
+  RegisterAllocation *All = nullptr;
 };
 
 class PriorityAnalysis final : public RegAllocPriorityAdvisorAnalysisLegacy {
@@ -342,9 +345,21 @@ private:
 
 } // namespace
 
-RegisterAllocation::RegisterAllocation(LLVMContext &C, Session *Evict,
-                                       Session *Priority)
-    : Evict(Evict), Priority(Priority), Eviction(C), Context(C) {
+AllocationSessions
+AllocationSessions::find(function_ref<Session *(const char *Point)> At) {
+  return {At("evict"),     At("priority"),  At("ra-order"),
+          At("ra-action"), At("ra-colour"), At("ra-split")};
+}
+
+bool AllocationSessions::stopped() const {
+  return any_of(ArrayRef({Evict, Priority, Order, Action, Colour, Split}),
+                [](const Session *S) { return S && S->stopped(); });
+}
+
+RegisterAllocation::RegisterAllocation(LLVMContext &C,
+                                       const AllocationSessions &Sessions)
+    : Sessions(Sessions), Evict(Sessions.Evict), Priority(Sessions.Priority),
+      Eviction(C), Context(C) {
   receiveTensors();
 }
 
@@ -374,8 +389,10 @@ void RegisterAllocation::install(legacy::PassManagerBase &PM) {
   PM.add(createPriorityAnalysis(This));
 }
 
-bool RegisterAllocation::stopped() const {
-  return (Evict && Evict->stopped()) || (Priority && Priority->stopped());
+RegisterAllocation *
+RegisterAllocation::of(RegAllocEvictionAdvisorAnalysisLegacy &Analysis) {
+  auto *Ours = dynamic_cast<EvictionAnalysis *>(&Analysis);
+  return Ours ? Ours->allocation() : nullptr;
 }
 
 } // namespace passpilot

@@ -12,6 +12,7 @@
 #include "allocation_cost.h"
 #include "live_range_question.h"
 #include "release_advisors.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <functional>
 #include <memory>
@@ -28,6 +29,21 @@ namespace passpilot {
 
 class RegisterAllocation;
 
+/// The sessions of the points that a code generation reaches; a null session
+/// leaves its point to the default.
+struct AllocationSessions {
+  Session *Evict = nullptr, *Priority = nullptr;
+  // Of the advised allocator, whose default needs no session.
+  Session *Order = nullptr, *Action = nullptr, *Colour = nullptr,
+          *Split = nullptr;
+
+  /// \p At gives the session of a point, or null.
+  static AllocationSessions
+  find(llvm::function_ref<Session *(const char *Point)> At);
+  /// Whether one of them has stopped the compilation.
+  bool stopped() const;
+};
+
 /// Callbacks of a code generation: Begin finds the module's advisors, End is
 /// called when it is over.
 struct AllocationHost {
@@ -38,9 +54,8 @@ struct AllocationHost {
 /// Advises the register allocation of one module's code generation.
 class RegisterAllocation {
 public:
-  /// A null session leaves its point to LLVM's default. Throws
-  /// WrongLLVM.
-  RegisterAllocation(llvm::LLVMContext &C, Session *Evict, Session *Priority);
+  /// Throws WrongLLVM.
+  RegisterAllocation(llvm::LLVMContext &C, const AllocationSessions &Sessions);
   ~RegisterAllocation();
 
   /// Call this before the code generator adds its passes.
@@ -48,9 +63,12 @@ public:
   /// The analyses from which LLVM's allocator gets its advisors.
   static llvm::Pass *createEvictionAnalysis(AllocationHost Host);
   static llvm::Pass *createPriorityAnalysis(AllocationHost Host);
-  /// Whether a session has stopped the compilation.
-  bool stopped() const;
+  /// The advisors behind an analysis that we have created; null for LLVM's own.
+  static RegisterAllocation *
+  of(llvm::RegAllocEvictionAdvisorAnalysisLegacy &Analysis);
+  bool stopped() const { return Sessions.stopped(); }
 
+  const AllocationSessions Sessions;
   Session *const Evict, *const Priority;
   ReleaseEviction Eviction;
   ReleasePriority Priorities;

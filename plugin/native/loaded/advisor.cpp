@@ -191,8 +191,10 @@ std::string report(const Session &S, const std::string &Who) {
   Text += row(All, "decisions");
   if (S.point().Domain.Kind != DomainKind::Number) {
     const bool Flag = S.point().Domain.Kind == DomainKind::Flag;
-    Text += row(C.Accepted, Flag ? "accepted" : "evictions");
-    Text += row(C.Asked - C.Accepted, Flag ? "refused" : "kept");
+    if (Flag || S.point().Name == "evict") {
+      Text += row(C.Accepted, Flag ? "accepted" : "evictions");
+      Text += row(C.Asked - C.Accepted, Flag ? "refused" : "kept");
+    }
   }
   Text += row(C.Fallbacks, "fallbacks to the default");
   if (C.BudgetHits)

@@ -71,8 +71,9 @@ public:
         if (!Failed && advised(P->Name))
           Sessions[P->Name] = begin(Asked[P->Name], *P, Told);
       liftEvictionLimit();
-      Allocation.emplace(M.getContext(), Sessions["evict"],
-                         Sessions["priority"]);
+      Allocation.emplace(
+          M.getContext(),
+          AllocationSessions::find([&](const char *P) { return Sessions[P]; }));
     });
     if (!Allocation)
       std::exit(1); // without it LLVM cannot go on

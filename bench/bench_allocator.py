@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compares the advised allocator with LLVM's greedy and basic: RegAllocScore and allocation time.
+
+The score of a function is that of LLVM's RegAllocScore: 4 for a reload, 1 for a spill, 0.2 for a copy, times
+the block's frequency; beside basic, which has no score, 4 for a reload and 1 for a spill. A program's ratio
+is the geometric mean over its functions, so that one hot function does not decide; the table has the ratio of
+the sums, too. The bars: 1.10 of greedy's and 0.95 of basic's score, and 3 times greedy's allocation time, as
+geometric means over the programs. Times are those of -time-passes in stock llc with the plugin, the sum of
+the allocators' passes. Fails beyond the bars. Writes bench/results/allocator.json.
+
+usage: bench_allocator.py [PROGRAM ...]      (all programs of the corpus)
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console
+from rich.table import Table
+
+from passpilot import Module
+from passpilot.plugin import _core
+from passpilot.plugin.compile import generate, llvm_options
+from passpilot.plugin.toolchain import llvm_plugin
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+ROOT: Final = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+from tests.corpus.programs import programs  # noqa: E402
+from tests.passes.allocation.allocated import optimized  # noqa: E402
+
+BARS: Final = {"greedy": 1.10, "basic": 0.95}
+SLOWEST: Final = 3.0
+FUNCTION: Final = re.compile(r"\s-- Begin function (.+)$")
+BLOCK: Final = re.compile(r"(?:\S*BB\d+_|\s*(?:#|//)\s*%bb\.)(\d+):")
+SMALLEST: Final = 0.01
+"""Added to a function's score: many functions have none."""
+
+TIMED: Final = re.compile(
+    r"^\s+([0-9.]+) \(.*\s(?:(?:Greedy|Advised) Register Allocator|Spill Code Placement Analysis)$",
+    re.MULTILINE,
+)
+
+
+def options(allocator: str) -> _core.EmitOptions:
+    """Those of a code generation with an allocator."""
+    llvm_options([f"-regalloc={allocator}"])
+    made = _core.EmitOptions()
+    made.relocation_model, made.filetype = "pic", _core.FileType.ASM
+    made.asm_verbose = made.frequencies = made.costs = True
+    return made
+
+
+def scores(source: Path, allocator: str) -> tuple[dict[str, float], dict[str, float]]:
+    """The scores of a module's functions, and their part for spill code, which the assembly names.
+
+    Basic has no scores, since nobody takes them; so it is compared by its spill code.
+    """
+    made = generate(Module.read(source), options(allocator), [])
+    return {name: total for name, _, total in made.costs}, spill_code(made)
+
+
+def spill_code(made: _core.Emitted) -> dict[str, float]:
+    """4 for a reload and 1 for a spill, times the frequency, by function."""
+    found: dict[str, float] = {}
+    function, frequency = "", 0.0
+    for line in made.code.decode("utf-8", "replace").splitlines():
+        if begins := FUNCTION.search(line):
+            function, frequency = begins[1].strip('"'), 1.0
+            found[function] = 0.0
+        elif block := BLOCK.match(line):
+            frequency = made.frequencies.get(function, {}).get(int(block[1]), 0.0)
+        elif function and line.endswith("Reload"):
+            found[function] += 4 * frequency
+        elif function and line.endswith("Spill"):
+            found[function] += frequency
+    return found
+
+
+def mean_ratio(ours: Mapping[str, float], theirs: Mapping[str, float]) -> float:
+    """The geometric mean of the functions' ratios."""
+    logs = [math.log((ours[name] + SMALLEST) / (theirs[name] + SMALLEST)) for name in theirs if name in ours]
+    return math.exp(sum(logs) / max(1, len(logs)))
+
+
+def seconds(source: Path, allocator: str) -> float:
+    """The time of the allocation passes in stock llc."""
+    flags = ["-O2", f"-regalloc={allocator}", "-relocation-model=pic", "-filetype=null", "-time-passes"]
+    command = ["llc-22", f"-load={llvm_plugin()}", *flags, str(source)]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+    return sum(map(float, TIMED.findall(told)))
+
+
+def measured(name: str) -> dict[str, float]:
+    """A program's row: ratios of scores, and of allocation time."""
+    source = optimized(name)
+    ours, our_spills = scores(source, "advised")
+    greedy, _ = scores(source, "greedy")
+    _, basic = scores(source, "basic")
+    times = {kind: min(seconds(source, kind) for _ in range(3)) for kind in ("advised", "greedy")}
+    return {
+        "greedy": mean_ratio(ours, greedy),
+        "greedy, sums": sum(ours.values()) / sum(greedy.values()),
+        "basic": mean_ratio(our_spills, basic),
+        "basic, sums": sum(our_spills.values()) / sum(basic.values()),
+        "time": times["advised"] / times["greedy"],
+    }
+
+
+def means(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The geometric means of all columns."""
+    return {key: math.exp(sum(math.log(row[key]) for row in rows) / len(rows)) for key in rows[0]}
+
+
+def main() -> None:
+    """Measure, print the table, write the JSON, and fail beyond the bars."""
+    rows = {name: measured(name) for name in sys.argv[1:] or programs()}
+    total = means(list(rows.values()))
+    table = Table("program", *total, title="the advised allocator / another: scores, allocation time")
+    for name, row in {**rows, "mean": total}.items():
+        table.add_row(name, *(f"{value:.3f}" for value in row.values()))
+    Console().print(table)
+    results = Path(__file__).with_name("results")
+    results.mkdir(exist_ok=True)
+    (results / "allocator.json").write_text(json.dumps({"programs": rows, "mean": total}, indent=1) + "\n")
+    beyond = [key for key, bar in {**BARS, "time": SLOWEST}.items() if total[key] > bar]
+    if beyond:
+        sys.exit(f"bench_allocator: beyond the bar: {', '.join(beyond)}")
+
+
+if __name__ == "__main__":
+    main()

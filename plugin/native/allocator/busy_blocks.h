@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where a physical register is taken while a live range is live.
+
+#ifndef PASSPILOT_ALLOCATOR_BUSY_BLOCKS_H
+#define PASSPILOT_ALLOCATOR_BUSY_BLOCKS_H
+
+#include "live_blocks.h"
+#include "llvm/ADT/BitVector.h"
+
+#include <utility>
+#include <vector>
+
+namespace passpilot {
+
+/// Where a register is taken, by indices in LiveBlocks::All.
+struct TakenBlocks {
+  explicit TakenBlocks(unsigned Count)
+      : Anywhere(Count), AtStart(Count), AtEnd(Count) {}
+  llvm::BitVector Anywhere, AtStart, AtEnd; ///< where copies would be
+};
+
+class BusyBlocks {
+public:
+  BusyBlocks(const FunctionAllocation &F, const LiveBlocks &Live);
+
+  TakenBlocks of(llvm::MCRegister Reg) const;
+  /// The slots within block \p Index where \p Reg is taken, in order.
+  std::vector<std::pair<llvm::SlotIndex, llvm::SlotIndex>>
+  within(unsigned Index, llvm::MCRegister Reg) const;
+
+private:
+  struct Call {
+    llvm::SlotIndex At;
+    const uint32_t *Preserved;
+    unsigned Block;
+  };
+  const FunctionAllocation &F;
+  const LiveBlocks &Live;
+  std::vector<Call> Calls;           ///< that the range is live across
+  std::vector<llvm::SlotIndex> Ends; ///< of blocks: where copies would be
+
+  void mark(TakenBlocks &T, llvm::SlotIndex From, llvm::SlotIndex Until) const;
+};
+
+} // namespace passpilot
+
+#endif

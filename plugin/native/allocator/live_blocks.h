@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The blocks in which a live range is live, with what it does there.
+
+#ifndef PASSPILOT_ALLOCATOR_LIVE_BLOCKS_H
+#define PASSPILOT_ALLOCATOR_LIVE_BLOCKS_H
+
+#include "../llvm/function_allocation.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/CodeGen/LiveInterval.h"
+
+#include <vector>
+
+namespace llvm {
+class EdgeBundles;
+class MachineBasicBlock;
+class MachineInstr;
+} // namespace llvm
+
+namespace passpilot {
+
+/// What a reload and a spill cost, in the units of LLVM's RegAllocScore.
+constexpr double ReadCost = 4, WriteCost = 1;
+
+/// An instruction that reads or writes a live range.
+struct RangeAccess {
+  const llvm::MachineInstr *Instruction;
+  llvm::SlotIndex Index;
+  bool Reads, Writes;
+  /// A copy between two parts of one range that was split: memory to memory if
+  /// both are spilled, and then nothing.
+  bool IsSplitCopy;
+  double cost() const {
+    return IsSplitCopy ? 0 : Reads * ReadCost + Writes * WriteCost;
+  }
+};
+
+struct LiveBlock {
+  const llvm::MachineBasicBlock *Block;
+  double Frequency;
+  bool In, Out; ///< live at its begin, at its end
+  /// No copy at the end would reach all successors: one is a landing pad, or a
+  /// target of inline assembly.
+  bool Pinned;
+  bool Defines = false;
+  int Length = 0; ///< how long it is live there; 16 per instruction
+  unsigned LoopDepth = 0;
+  double Work = 0; ///< what its accesses cost in memory
+  // The junctions of control flow at its begin and its end, counted from 0;
+  // only if the range is live there.
+  unsigned Before = 0, After = 0;
+  std::vector<RangeAccess> Accesses = {}; ///< in order
+};
+
+class LiveBlocks {
+public:
+  LiveBlocks(const FunctionAllocation &F, const llvm::EdgeBundles &Bundles,
+             const llvm::LiveInterval &LI);
+
+  const llvm::LiveInterval &Range;
+  std::vector<LiveBlock> All; ///< in the order of the code
+  /// Whether it can be split: no parts of registers are live on their own, and
+  /// a copy can follow every definition.
+  bool Splittable = true;
+  double Work = 0; ///< what it costs to spill the range
+  int Length = 0;  ///< the sum of the blocks' lengths
+  /// Where control flow joins or forks, all blocks must agree: a junction is an
+  /// edge bundle of LLVM's.
+  unsigned Junctions = 0;
+
+  unsigned size() const { return static_cast<unsigned>(All.size()); }
+  /// The block's index in All.
+  unsigned indexOf(const llvm::MachineBasicBlock *Block) const;
+  bool contains(const llvm::MachineBasicBlock *Block) const;
+
+private:
+  const FunctionAllocation &F;
+  llvm::DenseMap<const llvm::MachineBasicBlock *, unsigned> Indices;
+
+  void findBlocks();
+  void findJunctions(const llvm::EdgeBundles &Bundles);
+  void findAccesses();
+  bool entersEverywhere() const;
+};
+
+} // namespace passpilot
+
+#endif
