@@ -70,6 +70,7 @@ double weightOf(const LiveInterval &LI) {
 std::vector<std::string> registerNames(const FunctionAllocation &F,
                                        const RangeChoices &C) {
   std::vector<std::string> Names;
+  Names.reserve(C.Registers.size());
   for (const RegisterChoice &R : C.Registers)
     Names.push_back(physicalName(F, R.Reg));
   return Names;
@@ -248,6 +249,7 @@ size_t AllocatorAdvice::split(const RangeChoices &C) {
   T.set(Sp::Generation, C.Record.Generation);
   auto Names = [&] {
     std::vector<std::string> V;
+    V.reserve(C.Regions.size());
     for (const SplitRegion &R : C.Regions)
       V.push_back(R.name(*C.Live));
     return V;

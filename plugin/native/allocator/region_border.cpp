@@ -19,9 +19,9 @@ namespace passpilot {
 
 std::string SplitRegion::name(const LiveBlocks &Live) const {
   static constexpr const char *Names[] = {"loop", "block", "register", "gap"};
-  const int First = Blocks.find_first();
+  const int Block = Blocks.find_first();
   return std::string(Names[static_cast<size_t>(Kind)]) + ":" +
-         std::to_string(First < 0 ? 0 : Live.All[First].Block->getNumber());
+         std::to_string(Block < 0 ? 0 : Live.All[Block].Block->getNumber());
 }
 
 bool SplitRegion::contains(const LiveBlocks &Live, const MachineInstr &I,
