@@ -146,7 +146,7 @@ def test_a_forbidden_answer_names_the_decision(pressed: Path) -> None:
 
 
 def test_an_exception_ends_the_compilation(pressed: Path) -> None:
-    def fails(_: Observation) -> int:
+    def fails(_: Any) -> int:
         raise ValueError("enough")
 
     with pytest.raises(PolicyError, match=r"ra-split advisor at decision 0.*enough"):
