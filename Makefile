@@ -28,7 +28,8 @@ demo: ## compile zstd with stock -Oz, a Python policy and a model fitted on the 
 test: setup-test corpus ## set up, build, then lint, types, docs and lit beside pytest
 	@rm -f $(SUMMARIES)
 	@$(MAKE) --no-print-directory --keep-going lint types docs lit >build/checks.out 2>&1 & \
-	$(MAKE) --no-print-directory pytest; status=$$?; wait $$! || status=2; \
+	checks=$$!; trap "kill $$checks" INT TERM; \
+	$(MAKE) --no-print-directory pytest; status=$$?; wait $$checks || status=2; \
 	cat build/checks.out $(SUMMARIES); exit $$status
 
 build: ## leave .venv/bin/passpilot; Python edits need no rebuild, C++ edits an incremental one

@@ -191,7 +191,8 @@ def test_other_points_of_passes_are_refused() -> None:
     from passpilot.passes.shipped.size import SIZE
 
     with pytest.raises(
-        InputError, match="expected advisors of the points evict and priority, got advised-size"
+        InputError,
+        match=r"expected advisors of the points evict and priority and ra-order .*, got advised-size",
     ):
         emitted("x86-64", SIZE.advisor("const:0"))
 

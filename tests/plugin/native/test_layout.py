@@ -13,7 +13,19 @@ import pytest
 
 NATIVE = Path(__file__).parents[3] / "plugin" / "native"
 FILES = sorted(file for file in NATIVE.rglob("*") if file.suffix in {".h", ".cpp"})
-ORDER = ("include", "runtime", "llvm", "loaded", "hosted", "bindings", "stock", "mlir", "launcher", "c")
+ORDER = (
+    "include",
+    "runtime",
+    "llvm",
+    "allocator",
+    "loaded",
+    "hosted",
+    "bindings",
+    "stock",
+    "mlir",
+    "launcher",
+    "c",
+)
 """The folders; each may include only those before it."""
 SIDES = ({"hosted", "bindings"}, {"loaded", "stock", "mlir", "c"}, {"launcher"})
 """Python's process and a compiler's process share no code but what is below both."""
