@@ -16,7 +16,7 @@ UNDER_ADDRESS := tests/plugin tests/passes/inline tests/passes/allocation tests/
 UNDER_THREAD := tests/plugin/native/c tests/plugin/native/stock/test_lld.py tests/plugin/test_lifetime.py -k "not test_cpp and not model_at_each_domain and not programs_ask and not may_be_moved and not cache_with_advice"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build setup-test lint format types pytest lit docs corpus bench soak sanitize wheel clean
+.PHONY: help demo test build setup-test lint format types pytest lit docs corpus bench soak policies policies-small sanitize wheel clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -72,6 +72,12 @@ bench: setup-test ## side-by-side measurements
 
 soak: setup-test corpus ## the tests that take long
 	$(PY) -m pytest -q -n $(JOBS) -m soak
+
+policies: setup-test ## choose the policies of the package again, on the training programs
+	$(PY) -m tools.policies
+
+policies-small: setup-test ## the same of two programs, into build/policies
+	$(PY) -m tools.policies --small -o build/policies
 
 sanitize: ## tests with the core under AddressSanitizer and UBSan, then under ThreadSanitizer
 	@tools/setup.sh sanitize

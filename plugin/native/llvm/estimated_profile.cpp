@@ -21,13 +21,23 @@ namespace {
 constexpr uint64_t Scale = 1000;
 /// Runs beyond this number are as good as this number.
 constexpr double Most = 1e9;
+constexpr uint64_t LargestOption = 1000000;
 /// LLVM takes the smallest count of these percentiles, in millionths, as hot
 /// and as cold.
 constexpr uint32_t HotCutoff = 990000, ColdCutoff = 999999;
 
+/// The options in an element of a pipeline.
+struct Options {
+  /// What runs more often is not cold.
+  uint64_t Limit = 8;
+  /// A function of n instructions that other modules can call counts as called
+  /// Small / n times from there, at least once; 0 for once.
+  uint64_t Small = 0;
+};
+
 class EstimateProfile : public PassInfoMixin<EstimateProfile> {
 public:
-  explicit EstimateProfile(uint64_t Limit) : Limit(Limit) {}
+  explicit EstimateProfile(Options Chosen) : Chosen(Chosen) {}
 
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
     // Elsewhere LLVM outlines at -Oz by itself.
@@ -45,11 +55,14 @@ public:
   }
   void printPipeline(raw_ostream &OS,
                      function_ref<StringRef(StringRef)>) const {
-    OS << EstimateProfileName << "<limit=" << Limit << ">";
+    OS << EstimateProfileName << "<limit=" << Chosen.Limit;
+    if (Chosen.Small)
+      OS << ";small=" << Chosen.Small;
+    OS << ">";
   }
 
 private:
-  uint64_t Limit;
+  Options Chosen;
   DenseMap<const Function *, double> Runs;
 
   static bool hasEntryCounts(const Module &M) {
@@ -72,12 +85,22 @@ private:
     return static_cast<double>(F.getFrequency());
   }
 
+  /// How often other modules and pointers call a function. Small functions are
+  /// called more often; a program calls main once.
+  double foreignRuns(const Function &F) const {
+    if (F.hasLocalLinkage() && !F.hasAddressTaken())
+      return 0;
+    if (F.getName() == "main")
+      return 1;
+    const double Size = std::max(F.getInstructionCount(), 1U);
+    return std::max(static_cast<double>(Chosen.Small) / Size, 1.0);
+  }
+
   /// Estimates the runs of a function, and those of the functions that it
   /// calls.
   void estimate(Function &F, const BlockFrequencyInfo &BFI) {
-    const bool Foreign = !F.hasLocalLinkage() || F.hasAddressTaken();
     const double Own =
-        std::clamp(Runs.lookup(&F) + (Foreign ? 1 : 0), 1.0 / Scale, Most);
+        std::clamp(Runs.lookup(&F) + foreignRuns(F), 1.0 / Scale, Most);
     const double Entry = std::max(frequency(BFI.getEntryFreq()), 1.0);
     for (const Instruction &I : instructions(F))
       if (const auto *Call = dyn_cast<CallBase>(&I))
@@ -89,24 +112,37 @@ private:
 
   ProfileSummary summary() const {
     constexpr uint64_t Never = UINT64_MAX / 2; // no block is hot
-    const uint64_t Cold = Limit * Scale;
+    const uint64_t Cold = Chosen.Limit * Scale;
     return ProfileSummary(ProfileSummary::PSK_Instr,
                           {{HotCutoff, Never, 1}, {ColdCutoff, Cold, 2}}, Never,
                           Never, Never, Never, 2, 1);
   }
 };
 
-/// The limit in an element such as `estimate-profile<limit=8>`.
-std::optional<uint64_t> limitIn(StringRef Element) {
-  uint64_t Limit = 8;
+/// The options in an element such as `estimate-profile<limit=8;small=400>`.
+std::optional<Options> optionsIn(StringRef Element) {
+  Options Chosen;
   if (!Element.consume_front(EstimateProfileName))
     return std::nullopt;
   if (Element.empty())
-    return Limit;
-  if (!Element.consume_front("<limit=") || !Element.consume_back(">") ||
-      Element.getAsInteger(10, Limit) || Limit > 1000000)
+    return Chosen;
+  if (!Element.consume_front("<") || !Element.consume_back(">"))
     return std::nullopt;
-  return Limit;
+  SmallVector<StringRef> Given;
+  Element.split(Given, ';');
+  for (StringRef Option : Given) {
+    const auto [Key, Text] = Option.split('=');
+    uint64_t Number = 0;
+    if (Text.getAsInteger(10, Number) || Number > LargestOption)
+      return std::nullopt;
+    if (Key == "limit")
+      Chosen.Limit = Number;
+    else if (Key == "small")
+      Chosen.Small = Number;
+    else
+      return std::nullopt;
+  }
+  return Chosen;
 }
 
 } // namespace
@@ -117,10 +153,10 @@ void registerEstimatedProfile(PassBuilder &PB) {
   PB.registerPipelineParsingCallback(
       [](StringRef Name, ModulePassManager &PM,
          ArrayRef<PassBuilder::PipelineElement>) {
-        const auto Limit = limitIn(Name);
-        if (Limit)
-          PM.addPass(EstimateProfile(*Limit));
-        return Limit.has_value();
+        const auto Chosen = optionsIn(Name);
+        if (Chosen)
+          PM.addPass(EstimateProfile(*Chosen));
+        return Chosen.has_value();
       });
 }
 

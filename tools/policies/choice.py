@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A greedy choice of what makes programs smaller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tools.policies.units import mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from passpilot.training.policy_folder import RecipeChoice
+
+    Lever = Callable[[RecipeChoice], RecipeChoice]
+    Measure = Callable[[RecipeChoice], Mapping[str, float]]
+
+LEAST: Final = 0.0005
+"""What a lever must save, relative to the programs without it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A lever that was taken, and the ratios to the plain level with it and all before it."""
+
+    lever: str
+    mean: float
+    largest: float
+
+
+def choose(
+    start: RecipeChoice,
+    levers: Mapping[str, Lever],
+    measure: Measure,
+    largest: float,
+    say: Callable[[str], object] = print,
+) -> tuple[RecipeChoice, list[Step]]:
+    """Take the lever that saves most, and again, until none saves `LEAST`.
+
+    Args:
+        start: what the levers change.
+        levers: by name; each is taken at most once.
+        measure: the ratios to the plain level, by program.
+        largest: a lever with which the ratio of a program is above this is not taken.
+        say: what was found, a line per try.
+    """
+    recipe, left = start, dict(levers)
+    now = measure(recipe)
+    steps = [Step("start", mean(now), max(now.values()))]
+    say(_line("start", now))
+    while left:
+        tried = {name: measure(lever(recipe)) for name, lever in left.items()}
+        for name, found in tried.items():
+            say(_line(name, found))
+        fit = [name for name, found in tried.items() if max(found.values()) <= largest]
+        best = min(fit, key=lambda name: mean(tried[name]), default=None)
+        if best is None or mean(tried[best]) > mean(now) * (1 - LEAST):
+            return recipe, steps
+        recipe, now = left.pop(best)(recipe), tried[best]
+        steps.append(Step(best, mean(now), max(now.values())))
+        say(f"taken: {best}")
+    return recipe, steps
+
+
+def _line(name: str, found: Mapping[str, float]) -> str:
+    worst = max(found, key=lambda program: found[program])
+    return f"  {name:40} {mean(found):.4f}, largest {found[worst]:.4f} ({worst})"

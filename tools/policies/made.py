@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writes a policy that was made, with what its card says by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from passpilot.training.policy_folder import write_policy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from passpilot.training.policy_folder import PointChoice, PolicyText, RecipeChoice
+    from tools.policies.choice import Step
+
+SHIPPED: Final = Path(__file__).parents[2] / "policies"
+CHOSEN: Final = "## How it was chosen"
+"""The heading of the part of a card that is made; what is above it was written by hand and is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadePolicy:
+    """A policy for a folder; `write` writes it."""
+
+    folder: Path
+    text: PolicyText
+    points: Mapping[str, PointChoice]
+    recipes: Sequence[RecipeChoice]
+
+    def write(self) -> None:
+        """Write the folder, below the card of the package's policy of this name.
+
+        Raises:
+            Error: a file cannot be written.
+        """
+        card = SHIPPED / self.text.name / "card.md"
+        by_hand = card.read_text() if card.exists() else f"# {self.text.name}\n"
+        whole = f"{by_hand.partition(CHOSEN)[0].rstrip()}\n\n{CHOSEN}\n\n{self.text.card}"
+        write_policy(str(self.folder), replace(self.text, card=whole), self.points, self.recipes)
+
+
+def chosen_text(name: str, measured: str, steps: Sequence[Step]) -> str:
+    """What a card says about a greedy choice."""
+    rows = [f"| {each.lever} | {each.mean:.4f} | {each.largest:.4f} |\n" for each in steps]
+    return (
+        f"`python -m tools.policies {name}` made this policy: {measured}, the geometric mean over training\n"
+        f"programs and the largest of a program, with what was taken up to there.\n\n"
+        f"| taken | mean | largest |\n|---|---|---|\n{''.join(rows)}"
+    )

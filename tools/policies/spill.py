@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The policy `@spill`: an order of live ranges with which spill code costs less."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from passpilot.training.policy_folder import PointChoice, PolicyText, RecipeChoice
+from tools.policies.choice import choose
+from tools.policies.formulas import priority_model
+from tools.policies.made import MadePolicy, chosen_text
+from tools.policies.units import Ways, by_program, data_hash, ratios, training_units
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tools.policies.choice import Lever
+
+UNITS: Final = 4
+POWERS: Final = (0.0, 0.5, 1.0, 1.5)
+SCALE: Final = 1.0
+
+
+def formula(folder: Path, power: float) -> Lever:
+    """The lever that orders live ranges by weight * size**power."""
+    path = folder / f"priority-{power}.onnx"
+    path.write_bytes(priority_model(power, SCALE))
+    return lambda _: RecipeChoice(points={"priority": PointChoice(str(path))})
+
+
+def make(folder: Path, jobs: int, *, small: bool) -> MadePolicy:
+    """Choose the power."""
+    units = training_units("O2", UNITS, small=small)
+    ways = Ways("O2", jobs, costs=True)
+    greedy = by_program({unit: made.spills for unit, made in ways.compile(RecipeChoice(), units).items()})
+
+    def measure(recipe: RecipeChoice) -> Mapping[str, float]:
+        costs = {unit: made.spills for unit, made in ways.compile(recipe, units).items()}
+        return ratios(by_program(costs), greedy)
+
+    models = Path(tempfile.mkdtemp())
+    levers = {f"weight * size^{power:g}": formula(models, power) for power in POWERS}
+    print(f"spill: {len(units)} units of {len(greedy)} programs")
+    recipe, steps = choose(RecipeChoice(), levers, measure, math.inf)
+    text = PolicyText(
+        name="spill",
+        description="Costs less in spill code than LLVM's greedy allocator",
+        level="O2",
+        targets=("x86_64",),
+        card=chosen_text("spill", "weighed spill cost (RegAllocScore) relative to greedy's", steps),
+        data={"training units (bitcode)": data_hash(units)},
+    )
+    return MadePolicy(folder, text, recipe.points, [RecipeChoice()])
