@@ -2,8 +2,8 @@
 """A policy on random programs of csmith: what they print, and how large they are.
 
 A program must print with the policy what it prints at -O0. All programs together may be 3 % larger than at
--Oz. Programs that run longer than five seconds at -O0, of which csmith makes some, are left out. Ctrl-C ends
-the measurement, and shows what it has found.
+-Oz. Programs that run longer than five seconds at -O0, of which csmith makes some, are left out. As many
+programs as there are processors are measured at once. Ctrl-C ends the measurement, and shows what it has found.
 
 usage: python bench/bench_csmith.py [POLICY [COUNT [FIRST]]]    (@oz, 150 programs, from seed 1)
 """
@@ -11,9 +11,11 @@ usage: python bench/bench_csmith.py [POLICY [COUNT [FIRST]]]    (@oz, 150 progra
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -52,8 +54,14 @@ def printed(made: Path, patience: float) -> bytes:
     return done.stdout + str(done.returncode).encode()
 
 
-def measured(seed: int, policy: str, folder: Path) -> Sizes | None:
+def measured(seed: int, policy: str) -> Sizes | None:
     """The sizes of one program; None if it runs too long."""
+    with tempfile.TemporaryDirectory() as folder:
+        return measured_in(Path(folder), seed, policy)
+
+
+def measured_in(folder: Path, seed: int, policy: str) -> Sizes | None:
+    """The same, with the program's files in a folder."""
     source = folder / "random.c"
     with source.open("wb") as file:
         subprocess.run(["csmith", "--seed", str(seed)], cwd=folder, stdout=file, check=True, timeout=60)
@@ -73,11 +81,18 @@ def measured(seed: int, policy: str, folder: Path) -> Sizes | None:
 def main(policy: str = "@oz", count: str = "150", first: str = "1") -> int:
     """Measure the programs; returns 1 if one is wrong, or all together are too large."""
     found: dict[int, Sizes] = {}
-    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(KeyboardInterrupt):
-        for seed in range(int(first), int(first) + int(count)):
-            if sizes := measured(seed, policy, Path(folder)):
-                found[seed] = sizes
-    wrong = [seed for seed, sizes in found.items() if not sizes.same]
+    seeds = range(int(first), int(first) + int(count))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        work = {pool.submit(measured, seed, policy): seed for seed in seeds}
+        with contextlib.suppress(KeyboardInterrupt):
+            for done in as_completed(work):
+                if sizes := done.result():
+                    found[work[done]] = sizes
+        pool.shutdown(cancel_futures=True)
+    if not found:
+        print("bench_csmith: expected programs, got none that ends in time", file=sys.stderr)
+        return 1
+    wrong = [seed for seed, sizes in sorted(found.items()) if not sizes.same]
     ratio = sum(each.policy for each in found.values()) / sum(each.level for each in found.values())
     larger = sum(each.policy > each.level for each in found.values())
     worst = max(each.policy / each.level for each in found.values())

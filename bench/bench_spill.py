@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The policy `@spill` on test programs: the weighed cost of spill code, relative to LLVM's greedy allocator.
+
+The cost of a function is that of LLVM's RegAllocScore without the loads and stores of the source: 4 for a
+reload, 1 for a spill, 0.2 for a copy, times the block's frequency. Units are compiled at -O2 for x86-64; a
+program's cost is the sum over its units. Writes bench/results/spill.json, and fails if the geometric mean
+over the programs is above LIMIT.
+
+usage: bench_spill.py [POLICY [PROGRAM ...]]      (@spill, the test programs of tests/corpus/split.toml)
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import tomllib
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT: Final = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+from passpilot import PriorityAdvisor  # noqa: E402
+from passpilot.passes.optimize import optimize  # noqa: E402
+from passpilot.plugin import _core  # noqa: E402
+from passpilot.plugin.compile import PipelineOptions, file_type, generate, llvm_options  # noqa: E402
+from passpilot.plugin.isolated import run_isolated_together  # noqa: E402
+from passpilot.plugin.module import Module  # noqa: E402
+from tests.corpus.build import build  # noqa: E402
+from tests.corpus.programs import all_programs  # noqa: E402
+
+LIMIT: Final = 0.98
+DEADLINE: Final = 900.0
+RESULTS: Final = ROOT / "bench/results/spill.json"
+
+
+def cost(unit: Path, policy: str) -> float:
+    """The cost of a unit's spill code; greedy's own without a policy."""
+    llvm_options(["-relocation-model=pic"])
+    module = Module.read(unit)
+    optimize(module, "default<O2>", options=PipelineOptions(as_clang=True))
+    wanted = _core.EmitOptions()
+    wanted.filetype, wanted.relocation_model, wanted.costs = file_type("obj"), "pic", True
+    advisors = []
+    if policy:
+        advisors = [PriorityAdvisor(policy)]
+        advisors[0].may_idle = True  # a unit of data alone
+    return sum(total for _, _, total in generate(module, wanted, advisors).costs)
+
+
+def costs(name: str, policy: str) -> tuple[float, float]:
+    """A program's costs by greedy and by the policy."""
+    program = all_programs()[name]
+    units = sorted({program.unit(source, "O2") for source in program.sources()})
+    runs = [partial(cost, unit, each) for each in ("", policy) for unit in units]
+    made = run_isolated_together("bench_spill", runs, DEADLINE, os.cpu_count() or 1)
+    found = []
+    for each in made:
+        if isinstance(each, Exception):
+            raise each
+        found.append(each)
+    return sum(found[: len(units)]), sum(found[len(units) :])
+
+
+def main(policy: str = "@spill", *names: str) -> None:
+    """Measure, print, write."""
+    split = tomllib.loads((ROOT / "tests/corpus/split.toml").read_text())
+    chosen = names or tuple(split["parts"]["test"])
+    if problems := build(chosen):
+        sys.exit(f"bench_spill: {problems[0]}")
+    table = Table(title=f"{policy}: weighed cost of spill code at -O2")
+    for column in ("program", "greedy", policy, "ratio"):
+        table.add_column(column, justify="left" if column == "program" else "right")
+    rows = {}
+    for name in chosen:
+        greedy, advised = costs(name, policy)
+        rows[name] = {"greedy": greedy, "policy": advised, "ratio": advised / greedy}
+        table.add_row(name, f"{greedy:.0f}", f"{advised:.0f}", f"{advised / greedy:.4f}")
+    mean = math.exp(sum(math.log(row["ratio"]) for row in rows.values()) / len(rows))
+    table.add_row("geometric mean", "", "", f"{mean:.4f}")
+    Console(width=110).print(table)
+    if not names:
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text(json.dumps({"policy": policy, "mean": mean, "programs": rows}, indent=1) + "\n")
+    if mean > LIMIT:
+        sys.exit(f"bench_spill: expected at most {LIMIT}, got {mean:.4f}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
