@@ -78,9 +78,6 @@ class AssemblyOptions(NamedTuple):
         add("M", dest="printer_options", action="append", default=[], metavar="OPT", help="for the printer")
 
 
-OUTLINE_ALWAYS: Final = "-enable-machine-outliner=always"
-
-
 class LlcOptions(NamedTuple):
     """The command line of `passpilot llc` without LLVM's own options."""
 
@@ -191,6 +188,7 @@ def _boolean(text: str) -> bool:
 
 
 def _run(options: LlcOptions, llvm: list[str]) -> int:
+    from passpilot.passes.policy import flags_beside
     from passpilot.plugin import _core
     from passpilot.plugin.module import Module
 
@@ -208,8 +206,8 @@ def _run(options: LlcOptions, llvm: list[str]) -> int:
         discard_value_names=options.discard_value_names,
         for_codegen=True,
     )
-    if options.decisions and _core.outlines(options.decisions, module.source_file):
-        llvm = [*llvm, *(() if any("machine-outliner" in each for each in llvm) else (OUTLINE_ALWAYS,))]
+    if options.decisions and (decided := _core.decided_options(options.decisions, module.source_file)):
+        llvm = [*llvm, *flags_beside(llvm, decided)]
         set_llvm_options("llc", llvm)
     if policy := chosen_policy(options.advice):
         policy.check_target(options.module.mtriple or module.triple)

@@ -149,7 +149,7 @@ def make_parser() -> Parser:
     """The parser of the command's own options."""
     parser = Parser(
         "passpilot tune",
-        description="Search the inlining decisions, pipelines and outlining that make programs smallest.",
+        description="Search the inlining decisions, pipelines and options that make programs smallest.",
         epilog=EPILOG,
     )
     parser.usage = "%(prog)s [options] (IN... | --corpus=DIR | -- COMMAND...)"

@@ -59,5 +59,10 @@ class ChosenPolicy:
 
     def flags(self, given: Iterable[str]) -> list[str]:
         """The options as flags, without those that are among the `given` flags."""
-        names = {each.lstrip("-").partition("=")[0] for each in given}
-        return [f"-{each}" for each in self.options if each.partition("=")[0] not in names]
+        return flags_beside(given, self.options)
+
+
+def flags_beside(given: Iterable[str], options: Iterable[str]) -> list[str]:
+    """Options, as NAME or NAME=VALUE, as flags; without those that are among the `given` flags."""
+    names = {each.lstrip("-").partition("=")[0] for each in given}
+    return [f"-{each}" for each in options if each.partition("=")[0] not in names]

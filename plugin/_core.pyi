@@ -630,9 +630,9 @@ class NativeRunner:
 
     def switch_context(self, name: str) -> None: ...
 
-def outlines(path: str, source: str) -> bool:
+def decided_options(path: str, source: str) -> list[str]:
     """
-    Whether a decision file wants the machine outliner for the module that was made of `source`.
+    The options of code generation, as NAME or NAME=VALUE, that a decision file has for the module that was made of `source`.
     """
 
 class PolicyRecipe:

@@ -13,7 +13,7 @@ import pytest
 
 from passpilot.runners.policy.bundle import read_bundle
 from passpilot.training.policy_folder import RecipeChoice
-from tools.policies.choice import choose
+from tools.policies.choice import Lever, choose
 from tools.policies.formulas import LARGEST, priority_model
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +29,7 @@ def measured(recipe: RecipeChoice) -> dict[str, float]:
     return sizes
 
 
-def lever(option: str):  # noqa: ANN201 (a function of tools.policies)
+def lever(option: str) -> Lever:
     return lambda recipe: RecipeChoice(recipe.pipeline, (*recipe.options, option))
 
 

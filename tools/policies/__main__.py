@@ -33,14 +33,16 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("names", nargs="*", help=f"which: {', '.join(MAKERS)} (default: all)", metavar="NAME")
     parser.add_argument("--small", action="store_true", help="of two programs only: minutes, to try it")
-    parser.add_argument("-o", dest="folder", type=Path, default=SHIPPED, help="write policies into this folder")
+    parser.add_argument(
+        "-o", dest="folder", type=Path, default=SHIPPED, help="write policies into this folder"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilations at the same time")
     chosen = parser.parse_args(arguments)
     if unknown := set(chosen.names) - set(MAKERS):
         parser.error(f"expected names of {', '.join(MAKERS)}, got {', '.join(sorted(unknown))}")
     try:
         for name in chosen.names or MAKERS:
-            MAKERS[name](chosen.folder / name, chosen.jobs, small=chosen.small).write()
+            MAKERS[name](chosen.folder / name, chosen.jobs, small=chosen.small)
     except (Error, RuntimeError) as error:
         print(f"policies: {error}", file=sys.stderr)
         return 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A greedy choice of what makes programs smaller."""
+"""Greedy choices of what makes programs smaller."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 from tools.policies.units import mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from passpilot.training.policy_folder import RecipeChoice
+    from tools.policies.units import Unit
 
     Lever = Callable[[RecipeChoice], RecipeChoice]
     Measure = Callable[[RecipeChoice], Mapping[str, float]]
@@ -61,6 +62,36 @@ def choose(
         steps.append(Step(best, mean(now), max(now.values())))
         say(f"taken: {best}")
     return recipe, steps
+
+
+def coreset(
+    first: RecipeChoice,
+    others: Sequence[RecipeChoice],
+    count: int,
+    sizes: Callable[[RecipeChoice], Mapping[Unit, float]],
+    value: Callable[[Mapping[Unit, float]], float],
+) -> tuple[list[RecipeChoice], list[float]]:
+    """The recipes that are best together: every unit takes the one that makes it smallest.
+
+    Args:
+        first: the recipe to begin with.
+        others: from which the next is taken, always the one that helps most, until there are `count`.
+        count: of recipes.
+        sizes: what a recipe makes of the units.
+        value: of the sizes of all units; to be small.
+
+    Returns:
+        The recipes, and the value of the first one, of the first two, and so on.
+    """
+    chosen, best = [first], dict(sizes(first))
+    values = [value(best)]
+    while len(chosen) < count:
+        tried = [{unit: min(size, best[unit]) for unit, size in sizes(recipe).items()} for recipe in others]
+        index = min(range(len(others)), key=lambda each: value(tried[each]))
+        chosen.append(others[index])
+        best = tried[index]
+        values.append(value(best))
+    return chosen, values
 
 
 def _line(name: str, found: Mapping[str, float]) -> str:

@@ -36,10 +36,7 @@ def priority_model(power: float, scale: float) -> bytes:
             helper.make_tensor_value_info("weight", TensorProto.FLOAT, [1]),
         ],
         [helper.make_tensor_value_info("priority", TensorProto.FLOAT, [1])],
-        [
-            numpy_helper.from_array(np.array(value, np.float32), name)
-            for name, value in constants.items()
-        ],
+        [numpy_helper.from_array(np.array(value, np.float32), name) for name, value in constants.items()],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)])
     model.ir_version = 8

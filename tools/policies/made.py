@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,25 +20,18 @@ CHOSEN: Final = "## How it was chosen"
 """The heading of the part of a card that is made; what is above it was written by hand and is kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class MadePolicy:
-    """A policy for a folder; `write` writes it."""
+def write_made(
+    folder: Path, text: PolicyText, points: Mapping[str, PointChoice], recipes: Sequence[RecipeChoice]
+) -> None:
+    """Write a policy's folder, below the card of the package's policy of this name.
 
-    folder: Path
-    text: PolicyText
-    points: Mapping[str, PointChoice]
-    recipes: Sequence[RecipeChoice]
-
-    def write(self) -> None:
-        """Write the folder, below the card of the package's policy of this name.
-
-        Raises:
-            Error: a file cannot be written.
-        """
-        card = SHIPPED / self.text.name / "card.md"
-        by_hand = card.read_text() if card.exists() else f"# {self.text.name}\n"
-        whole = f"{by_hand.partition(CHOSEN)[0].rstrip()}\n\n{CHOSEN}\n\n{self.text.card}"
-        write_policy(str(self.folder), replace(self.text, card=whole), self.points, self.recipes)
+    Raises:
+        Error: a file cannot be written.
+    """
+    card = SHIPPED / text.name / "card.md"
+    by_hand = card.read_text() if card.exists() else f"# {text.name}\n"
+    whole = f"{by_hand.partition(CHOSEN)[0].rstrip()}\n\n{CHOSEN}\n\n{text.card}"
+    write_policy(str(folder), replace(text, card=whole), points, recipes)
 
 
 def chosen_text(name: str, measured: str, steps: Sequence[Step]) -> str:

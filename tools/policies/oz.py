@@ -7,34 +7,31 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from passpilot.training.policy_folder import PolicyText, RecipeChoice
-from tools.policies.choice import choose
-from tools.policies.made import MadePolicy, chosen_text
-from tools.policies.units import Ways, by_program, data_hash, ratios, training_units
+from passpilot.training.tuning.recipes import HOISTING, SMALLEST
+from tools.policies.choice import choose, coreset
+from tools.policies.made import chosen_text, write_made
+from tools.policies.units import Ways, by_program, data_hash, mean, ratios, training_units
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from tools.policies.choice import Lever
+    from tools.policies.units import Unit
 
 UNITS: Final = 4
 """Of a program."""
 LARGEST: Final = 1.005
 """Of a program's ratio to -Oz with a lever."""
 
-SCALARS: Final = "constraint-elimination,correlated-propagation,jump-threading"
-VECTORS: Final = "slp-vectorizer,vector-combine,instcombine<no-verify-fixpoint>"
-SINKING: Final = "gvn-sink,simplifycfg<sink-common-insts;hoist-common-insts>,instcombine<no-verify-fixpoint>"
-TAIL: Final = f"function({SCALARS},{VECTORS},{SINKING}),globaldce,mergefunc"
-"""Put together of the pipelines that `passpilot tune` tries, by the objects of large units."""
-HOISTING: Final = (
-    "function(gvn-hoist,gvn-sink,simplifycfg<sink-common-insts;hoist-common-insts>,loop-mssa(licm),gvn,dse,"
-    "instcombine<no-verify-fixpoint>,simplifycfg),globaldce,mergefunc"
-)
+RECIPES: Final = 4
+"""For `@oz?tries=4`."""
+
 ESTIMATE: Final = "estimate-profile<limit=40;small=400>"
 """Chosen by the size and the instructions that programs execute."""
-SPARING: Final = "enable-machine-outliner=optimistic-pgo"
-EVERYWHERE: Final = "enable-machine-outliner=always"
+OUTLINER: Final = "enable-machine-outliner"
+SPARING: Final = f"{OUTLINER}=optimistic-pgo"
+EVERYWHERE: Final = f"{OUTLINER}=always"
 
 OPTIONS: Final = (
     "disable-lsr",
@@ -53,31 +50,46 @@ def option(name: str) -> Lever:
     return lambda recipe: replace(recipe, options=(*recipe.options, name))
 
 
-def make(folder: Path, jobs: int, *, small: bool) -> MadePolicy:
+def together(means: Sequence[float]) -> str:
+    """What a card says about several recipes."""
+    listed = ", ".join(f"{mean:.4f}" for mean in means)
+    return f"With the smallest of the objects of one recipe, of two, three and four: {listed}.\n"
+
+
+def make(folder: Path, jobs: int, *, small: bool) -> None:
     """Choose the recipes, and write the policy's folder."""
     units = training_units("Oz", UNITS, small=small)
     ways = Ways("Oz", jobs)
-    plain = by_program({unit: made.size for unit, made in ways.compile(RecipeChoice(), units).items()})
+
+    def sizes(recipe: RecipeChoice) -> Mapping[Unit, float]:
+        return {unit: made.size for unit, made in ways.compile(recipe, units).items()}
+
+    plain = by_program(sizes(RecipeChoice()))
 
     def measure(recipe: RecipeChoice) -> Mapping[str, float]:
-        sizes = {unit: made.size for unit, made in ways.compile(recipe, units).items()}
-        return ratios(by_program(sizes), plain)
+        return ratios(by_program(sizes(recipe)), plain)
 
-    start = RecipeChoice(f"{TAIL},{ESTIMATE}", (SPARING, "apply-ext-tsp-for-size"))
+    start = RecipeChoice(f"{SMALLEST},{ESTIMATE}", (SPARING, "apply-ext-tsp-for-size"))
     levers = {name: option(name) for name in OPTIONS}
     print(f"oz: {len(units)} units of {len(plain)} programs")
     first, steps = choose(start, levers, measure, LARGEST)
-    rest = first.options[1:]
-    everywhere = replace(first, pipeline=TAIL, options=(EVERYWHERE, *rest))
     others = [
-        everywhere,
-        replace(everywhere, pipeline=TAIL.replace(f"{VECTORS},", "")),
-        replace(everywhere, pipeline=HOISTING),
+        RecipeChoice(tail, (EVERYWHERE, *(each for each in first.options[1:] if each not in without)))
+        for tail in (SMALLEST, HOISTING, "mergefunc")
+        for without in (
+            (),
+            ("disable-lsr",),
+            ("disable-machine-licm",),
+            ("disable-lsr", "disable-machine-licm"),
+        )
     ]
+    recipes, means = coreset(
+        first, others, RECIPES, sizes, lambda all_: mean(ratios(by_program(all_), plain))
+    )
     text = PolicyText(
         name="oz",
         description="Makes programs smaller than -Oz",
-        card=chosen_text("oz", "object size relative to -Oz", steps),
+        card=f"{chosen_text('oz', 'object size relative to -Oz', steps)}\n{together(means)}",
         data={"training units (bitcode)": data_hash(units)},
     )
-    return MadePolicy(folder, text, {}, [first, *others])
+    write_made(folder, text, {}, recipes)

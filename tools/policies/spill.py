@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from passpilot.training.policy_folder import PointChoice, PolicyText, RecipeChoice
 from tools.policies.choice import choose
 from tools.policies.formulas import priority_model
-from tools.policies.made import MadePolicy, chosen_text
+from tools.policies.made import chosen_text, write_made
 from tools.policies.units import Ways, by_program, data_hash, ratios, training_units
 
 if TYPE_CHECKING:
@@ -21,18 +21,19 @@ if TYPE_CHECKING:
 
 UNITS: Final = 4
 POWERS: Final = (0.0, 0.5, 1.0, 1.5)
-SCALE: Final = 1.0
+SCALES: Final = (1e3, 1e6)
+"""Priorities are rounded down to whole numbers, and most weights are below 0.01."""
 
 
-def formula(folder: Path, power: float) -> Lever:
-    """The lever that orders live ranges by weight * size**power."""
-    path = folder / f"priority-{power}.onnx"
-    path.write_bytes(priority_model(power, SCALE))
+def formula(folder: Path, power: float, scale: float) -> Lever:
+    """The lever that orders live ranges by scale * weight * size**power."""
+    path = folder / f"priority-{power}-{scale}.onnx"
+    path.write_bytes(priority_model(power, scale))
     return lambda _: RecipeChoice(points={"priority": PointChoice(str(path))})
 
 
-def make(folder: Path, jobs: int, *, small: bool) -> MadePolicy:
-    """Choose the power."""
+def make(folder: Path, jobs: int, *, small: bool) -> None:
+    """Choose the formula, and write the policy's folder."""
     units = training_units("O2", UNITS, small=small)
     ways = Ways("O2", jobs, costs=True)
     greedy = by_program({unit: made.spills for unit, made in ways.compile(RecipeChoice(), units).items()})
@@ -41,16 +42,20 @@ def make(folder: Path, jobs: int, *, small: bool) -> MadePolicy:
         costs = {unit: made.spills for unit, made in ways.compile(recipe, units).items()}
         return ratios(by_program(costs), greedy)
 
-    models = Path(tempfile.mkdtemp())
-    levers = {f"weight * size^{power:g}": formula(models, power) for power in POWERS}
-    print(f"spill: {len(units)} units of {len(greedy)} programs")
-    recipe, steps = choose(RecipeChoice(), levers, measure, math.inf)
-    text = PolicyText(
-        name="spill",
-        description="Costs less in spill code than LLVM's greedy allocator",
-        level="O2",
-        targets=("x86_64",),
-        card=chosen_text("spill", "weighed spill cost (RegAllocScore) relative to greedy's", steps),
-        data={"training units (bitcode)": data_hash(units)},
-    )
-    return MadePolicy(folder, text, recipe.points, [RecipeChoice()])
+    with tempfile.TemporaryDirectory(prefix="passpilot-") as models:
+        levers = {
+            f"{scale:g} * weight * size^{power:g}": formula(Path(models), power, scale)
+            for power in POWERS
+            for scale in SCALES
+        }
+        print(f"spill: {len(units)} units of {len(greedy)} programs")
+        recipe, steps = choose(RecipeChoice(), levers, measure, math.inf)
+        text = PolicyText(
+            name="spill",
+            description="Costs less in spill code than LLVM's greedy allocator",
+            level="O2",
+            targets=("x86_64",),
+            card=chosen_text("spill", "weighed spill cost (RegAllocScore) relative to greedy's", steps),
+            data={"training units (bitcode)": data_hash(units)},
+        )
+        write_made(folder, text, recipe.points, [RecipeChoice()])

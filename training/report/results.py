@@ -51,9 +51,8 @@ def _unit_of(raw: object) -> dict[str, object]:
     if not isinstance(raw, dict):
         return {"name": str(raw)}
     numbers = {key: raw[key] for key in ("start", "text", "calls") if _is_number(raw.get(key))}
-    texts = {key: str(raw[key]) for key in ("pipeline",) if raw.get(key)}
-    outline = {"outline": bool(raw["outline"])} if "outline" in raw else {}
-    return {"name": str(raw.get("name", "")), **numbers, **texts, **outline}
+    texts = {key: str(raw[key]) for key in ("pipeline", "options") if raw.get(key)}
+    return {"name": str(raw.get("name", "")), **numbers, **texts}
 
 
 def sizes_of(name: str, before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, object]:
@@ -156,7 +155,7 @@ def _tally(unit: UnitDecisions) -> dict[str, object]:
 
 def _searched(unit: UnitDecisions, sizes: tuple[int, int] | None) -> dict[str, object]:
     known = {"start": sizes[0], "text": sizes[1]} if sizes else {}
-    rest = {"calls": len(unit.inline), "pipeline": unit.pipeline, "outline": unit.outline}
+    rest = {"calls": len(unit.inline), "pipeline": unit.pipeline, "options": " ".join(unit.options)}
     return {"name": unit.name, **known, **rest}
 
 

@@ -25,7 +25,8 @@ _ODD: Final = re.compile(r"[\x00-\x20%\x7f-\xff]")
 _LINE: Final = re.compile(
     r"inline (?P<number>[1-9]\d*) (?P<inlined>yes|no) (?P<caller>\S+) (?P<callee>\S+)(?: (?P<bytes>\d+))?"
     r"|pipeline (?P<pipeline>.+)"
-    r"|outline (?P<outline>yes|no (?P<function>\S+))"
+    r"|option (?P<option>\S+)"
+    r"|outline no (?P<function>\S+)"
     r"|searched (?P<searched>.+)"
 )
 
@@ -47,10 +48,10 @@ class UnitDecisions:
     inline: Mapping[CallKey, bool] = field(default_factory=dict)
     pipeline: str = ""
     """It runs behind the level's own."""
-    outline: bool = False
-    """Whether the machine outliner runs."""
+    options: Sequence[str] = ()
+    """LLVM's, for code generation: NAME or NAME=VALUE, such as ``enable-machine-outliner=always``."""
     no_outline: Sequence[str] = ()
-    """The functions that it leaves alone."""
+    """The functions that the machine outliner leaves alone."""
     gains: Mapping[CallKey, int] = field(default_factory=dict)
     """By how many bytes a decision makes the program smaller."""
     searched: frozenset[str] = frozenset()
@@ -69,7 +70,7 @@ def write_decisions(path: str, units: Sequence[UnitDecisions], notes: Sequence[s
     for unit in units:
         lines += ["", f"unit {unit.name}", *(f"# {note}" for note in unit.notes)]
         lines += [f"pipeline {unit.pipeline}"] * bool(unit.pipeline)
-        lines += ["outline yes"] * unit.outline
+        lines += [f"option {each}" for each in unit.options]
         lines += [f"outline no {_escaped(name)}" for name in sorted(unit.no_outline)]
         for call, inlined in sorted(unit.inline.items()):
             names = f"{_escaped(call.caller)} {_escaped(call.callee)}"
@@ -112,9 +113,10 @@ class _Draft:
     """A unit while its lines are read."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.pipeline, self.outline = name, "", False
+        self.name, self.pipeline = name, ""
         self.inline: dict[CallKey, bool] = {}
         self.gains: dict[CallKey, int] = {}
+        self.options: list[str] = []
         self.no_outline: list[str] = []
         self.searched: set[str] = set()
 
@@ -128,10 +130,10 @@ class _Draft:
             self.pipeline = line["pipeline"]
         elif line["function"]:
             self.no_outline.append(_plain(line["function"]))
-        elif line["searched"]:
-            self.searched.update(line["searched"].split())
+        elif line["option"]:
+            self.options.append(line["option"])
         else:
-            self.outline = True
+            self.searched.update(line["searched"].split())
 
     def finished(self) -> UnitDecisions:
         """The unit, whose lines are all read."""
@@ -139,7 +141,7 @@ class _Draft:
             self.name,
             self.inline,
             self.pipeline,
-            self.outline,
+            self.options,
             self.no_outline,
             self.gains,
             frozenset(self.searched),

@@ -124,7 +124,7 @@ class KeepingEngine:
         more = (
             sorted(choice.inline.items()),
             choice.tail,
-            choice.outline,
+            choice.options,
             sorted(choice.no_outline),
             choice.policy,
         )
@@ -157,5 +157,5 @@ def _read(path: str, choice: UnitChoice) -> Compiled | None:
         seconds, parts = float(table["seconds"]), table["parts"]
     except (OSError, ValueError, TypeError, KeyError, zlib.error):
         return None
-    settled = UnitChoice(inline, choice.tail, choice.outline, choice.no_outline)
+    settled = UnitChoice(inline, choice.tail, choice.options, choice.no_outline)
     return Compiled(data[8 + size :], asked, settled, seconds, parts)

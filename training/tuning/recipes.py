@@ -12,7 +12,21 @@ if TYPE_CHECKING:
 VECTORS: Final = "function(slp-vectorizer,vector-combine,instcombine<no-verify-fixpoint>,simplifycfg)"
 """Vectors of straight-line code, as clang makes at -Oz, and `default<Oz>` does not."""
 
+SCALARS: Final = "constraint-elimination,correlated-propagation,jump-threading"
+SINKING: Final = "gvn-sink,simplifycfg<sink-common-insts;hoist-common-insts>,instcombine<no-verify-fixpoint>"
+SMALLEST: Final = (
+    f"function({SCALARS},slp-vectorizer,vector-combine,instcombine<no-verify-fixpoint>,{SINKING}),"
+    "globaldce,mergefunc"
+)
+"""The passes that made most programs smaller, together."""
+HOISTING: Final = (
+    "function(gvn-hoist,gvn-sink,simplifycfg<sink-common-insts;hoist-common-insts>,loop-mssa(licm),gvn,dse,"
+    "instcombine<no-verify-fixpoint>,simplifycfg),globaldce,mergefunc"
+)
+
 TAILS: Final = (
+    SMALLEST,
+    HOISTING,
     VECTORS,
     "function(constraint-elimination,correlated-propagation,jump-threading,"
     "instcombine<no-verify-fixpoint>,simplifycfg)",
@@ -26,6 +40,15 @@ TAILS: Final = (
     "function(reassociate,gvn,sccp,bdce,instcombine<no-verify-fixpoint>,simplifycfg)",
 )
 """Pipelines that made some programs smaller behind default<Oz>."""
+
+OUTLINED: Final = ("enable-machine-outliner=always",)
+PLACED: Final = (*OUTLINED, "apply-ext-tsp-for-size")
+"""With blocks placed for size."""
+UNMOVED: Final = (*PLACED, "disable-machine-licm", "enable-linkonceodr-outlining", "tail-merge-size=2")
+"""Code generation leaves invariant code in loops."""
+
+OPTIONS: Final = (OUTLINED, PLACED, UNMOVED, (*PLACED, "disable-lsr"), (*UNMOVED, "disable-lsr"))
+"""Options of code generation that made some programs smaller."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ def earlier_decisions(unit: Unit, earlier: Sequence[UnitDecisions]) -> Known | N
         for function in unit.module.functions
         if _is_defined(function) and function_hash(function) in found.searched
     }
-    choice = UnitChoice(found.inline, found.pipeline, found.outline, frozenset(found.no_outline))
+    choice = UnitChoice(found.inline, found.pipeline, tuple(found.options), frozenset(found.no_outline))
     return Known(choice, frozenset(unchanged))
 
 
@@ -65,7 +65,7 @@ def unit_decisions(search: Search | SpeedSearch, found: Found, reward: RewardTex
                 unit.name,
                 choice.inline,
                 choice.tail,
-                choice.outline,
+                choice.options,
                 sorted(choice.no_outline),
                 gains[number],
                 frozenset(map(function_hash, filter(_is_defined, unit.module.functions))),

@@ -4,7 +4,7 @@
 1. **Starts.** A few simple policies compile all units once. Functions fall into components that no inlining
    crosses, so every component keeps the policy that makes it smallest; one more compilation joins them.
 2. **Pipelines.** Short pipelines behind the level are tried; every unit keeps the one that suits it.
-3. **Outlining.** The machine outliner is tried; every unit keeps it where it helps.
+3. **Options** of code generation, such as the machine outliner: every unit keeps those that suit it.
 4. **Flips.** A compilation flips many decisions whose influence is disjoint; the sizes of the functions tell
    the flips apart (`influence`). Those that shrink their functions stay, and the next compilation builds on
    them. Every few compilations the whole is measured; flips that did not keep their promise are dropped where
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.plugin.errors import CompilationError, Error
 from passpilot.training.tuning.influence import Edge, Influence, components
-from passpilot.training.tuning.recipes import POLICIES, TAILS
+from passpilot.training.tuning.recipes import OPTIONS, POLICIES, TAILS
 from passpilot.training.tuning.sizes import scoped
 from passpilot.training.tuning.unit import LLVMS_OWN
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Call = tuple[int, CallKey]
     """The number of a unit, and a call in it."""
 
-LEVERS: Final = ("inline", "pipeline", "outline")
+LEVERS: Final = ("inline", "pipeline", "options")
 """What can be searched."""
 
 EVERY: Final = 4
@@ -123,7 +123,7 @@ class Search:
         phases = [
             ("inline", self._starts),
             ("pipeline", self._tails),
-            ("outline", self._outlined),
+            ("options", self._options),
             ("inline", self._rounds),
         ]
         if any(self.known):
@@ -268,9 +268,9 @@ class Search:
         """Give every unit the pipeline behind the level that suits it."""
         self._per_unit([self._everywhere(tail=tail) for tail in TAILS])
 
-    def _outlined(self) -> None:
-        """Let the machine outliner run on the units where it helps."""
-        self._per_unit([self._everywhere(outline=True)])
+    def _options(self) -> None:
+        """Give every unit the options of code generation that suit it."""
+        self._per_unit([self._everywhere(options=each) for each in OPTIONS])
 
     def _per_unit(self, trials: Sequence[Mapping[int, UnitChoice]]) -> None:
         """Give every unit the trial's choice that makes its part of the program smallest."""

@@ -30,7 +30,6 @@ LINK_LAST: Final = "full-link-time-optimization-last"
 OPT_LEVEL: Final = 2
 """The level of code generation, llc's default."""
 
-OUTLINER: Final = "-enable-machine-outliner=always"
 SECTIONS: Final = ("-function-sections", "-data-sections")
 
 
@@ -46,12 +45,13 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UnitChoice:
-    """What is tried on a module: decisions for some calls, a pipeline, outlining. The rest is `policy`'s."""
+    """What is tried on a module: decisions for some calls, a pipeline, options. The rest is `policy`'s."""
 
     inline: Mapping[CallKey, bool] = field(default_factory=dict)
     tail: str = ""
     """The pipeline at `LAST`."""
-    outline: bool = False
+    options: tuple[str, ...] = ()
+    """LLVM's, for code generation, as NAME or NAME=VALUE."""
     no_outline: frozenset[str] = frozenset()
     policy: Callable[[Observation], bool] | None = None
     """Decides the calls that `inline` does not name; None for LLVM."""
@@ -140,7 +140,7 @@ class Unit:
             for function in module.functions:
                 if function.name in choice.no_outline:
                     function.add_attribute("nooutline")
-        flags = [*SECTIONS] * self.sections + [OUTLINER] * choice.outline
+        flags = [*SECTIONS] * self.sections + [f"-{each}" for each in choice.options]
         if flags:
             llvm_options(flags)
         parts = {name: PARTS[name](module.copy(), self._options()) for name in self.rewards}

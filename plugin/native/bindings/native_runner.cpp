@@ -222,18 +222,18 @@ static void bindDecisions(nb::module_ &M, nb::class_<NativeRunner> &C) {
       },
       nb::arg("path"), nb::arg("output"), nb::arg("default"));
   M.def(
-      "outlines",
+      "decided_options",
       [](const std::string &Path, const std::string &Source) {
         std::string Error;
         const auto File = DecisionFile::read(Path, Error);
         if (!File)
           raiseError("InputError", Error);
         const UnitDecisions *Unit = File->find(Source);
-        return Unit && Unit->Outline;
+        return Unit ? Unit->Options : std::vector<std::string>();
       },
       nb::arg("path"), nb::arg("source"),
-      "Whether a decision file wants the machine outliner for the module that "
-      "was made of `source`.");
+      "The options of code generation, as NAME or NAME=VALUE, that a decision "
+      "file has for the module that was made of `source`.");
 }
 
 void bindRunner(nb::module_ &M) {

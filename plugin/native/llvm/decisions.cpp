@@ -29,8 +29,12 @@ public:
     for (const std::string &Name : Unit->NoOutline)
       if (Function *F = M.getFunction(Name); F && !F->isDeclaration())
         F->addFnAttr("nooutline");
-    if (Unit->Outline && GeneratesCode)
-      outlineInAllFunctions();
+    if (GeneratesCode)
+      for (const std::string &Each : Unit->Options)
+        if (!setUnlessGiven(Each))
+          M.getContext().emitError("decisions for " + Unit->Name +
+                                   ": expected an option of LLVM's, got '" +
+                                   Each + "'");
     if (Unit->Pipeline.empty())
       return PreservedAnalyses::all();
     ModulePassManager Inner;

@@ -60,15 +60,12 @@ bool readDecision(std::string_view Line, UnitDecisions &U) {
   }
   if (Kind == "searched")
     return true;
-  if (Kind != "outline")
-    return false;
-  const auto Yes = answer(take(Line, ' '));
-  if (!Yes || *Yes != Line.empty())
-    return false;
-  if (*Yes) {
-    U.Outline = true;
-    return true;
+  if (Kind == "option") {
+    U.Options.emplace_back(Line);
+    return !Line.empty();
   }
+  if (Kind != "outline" || take(Line, ' ') != "no")
+    return false;
   const auto Name = unescaped(Line);
   if (Name)
     U.NoOutline.push_back(*Name);

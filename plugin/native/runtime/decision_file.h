@@ -9,8 +9,8 @@
 //   inline 2 yes luaV_execute luaH_get    the second question about this call
 //   inline 1 no luaV_execute luaH_getn 14           ... is worth 14 bytes
 //   pipeline function(simplifycfg),mergefunc      behind the level's own
-//   outline yes                           the machine outliner, for all
-//   outline no luaV_execute               ... but not for this one
+//   option enable-machine-outliner=always LLVM's, for code generation
+//   outline no luaV_execute               not from this function
 //   searched 1f0a63b2 90cc27de            hashes of the functions that the
 //                                         search saw, for the next search
 //
@@ -43,8 +43,8 @@ struct UnitDecisions {
   /// The answer to the N-th question about a call of this caller and callee.
   std::map<Call, std::map<unsigned, InlineDecision>> Inline;
   std::string Pipeline; ///< runs behind the level's own; may be empty
-  bool Outline = false; ///< run the machine outliner
-  std::vector<std::string> NoOutline; ///< the functions that it leaves alone
+  std::vector<std::string> Options; ///< of code generation: NAME or NAME=VALUE
+  std::vector<std::string> NoOutline; ///< what the outliner leaves alone
 };
 
 class DecisionFile {

@@ -160,7 +160,7 @@ def test_a_decision_file(tmp_path: Path) -> None:
     assert column(run, "number") == [2, 1]
     assert (tuned["start"], tuned["text"], tuned["curve"]) == (900, 850, [])
     assert tuned["units"][0] == {
-        "name": "a.c", "start": 500, "text": 450, "calls": 2, "pipeline": "mergefunc", "outline": True
+        "name": "a.c", "start": 500, "text": 450, "calls": 2, "pipeline": "mergefunc", "options": "no-lsr"
     }  # fmt: skip
     assert "start" not in tuned["units"][1]
 

@@ -10,6 +10,7 @@ import pytest
 
 import passpilot
 from passpilot.plugin.toolchain import llvm_plugin
+from passpilot.training.rewards import symbol_sizes
 from passpilot.training.tuning.decision_file import (
     HEAD,
     CallKey,
@@ -18,13 +19,14 @@ from passpilot.training.tuning.decision_file import (
     write_decisions,
 )
 from tests.command import OPT, refused, run
+from tests.command import passpilot as command
 
 ODD = "a b%\n\u00e4"
 UNIT = UnitDecisions(
     "src/one two.c",
     {CallKey("main", ODD, 2): True, CallKey(ODD, "f", 1): False},
     "function(simplifycfg),mergefunc",
-    outline=True,
+    options=["enable-machine-outliner=always"],
     no_outline=[ODD, "main"],
 )
 CALLS = """\
@@ -45,7 +47,7 @@ define i32 @two(i32 %x) {
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     path = str(tmp_path / "f.decisions")
     write_decisions(path, [UNIT, UnitDecisions("other.c")], ["made for a test"])
-    assert read_decisions(path) == [UNIT, UnitDecisions("other.c", {}, "", outline=False, no_outline=[])]
+    assert read_decisions(path) == [UNIT, UnitDecisions("other.c", {}, "", options=[], no_outline=[])]
     assert Path(path).read_text().startswith(f"{HEAD}\n# made for a test\n")
 
 
@@ -86,7 +88,7 @@ def test_all_doors_write_the_same(tmp_path: Path) -> None:
         "unit src/calls.c",
         "pipeline mergefunc",
         "outline no two",
-        "outline yes",
+        "option enable-machine-outliner=always",
         "inline 1 no two leaf",
     )
     ours = run(OPT.parent / "llvm-dis", "-o", "-", stdin_of(tmp_path, path), cwd=tmp_path).out.decode()
@@ -102,8 +104,6 @@ def test_all_doors_write_the_same(tmp_path: Path) -> None:
 
 def stdin_of(folder: Path, path: str) -> Path:
     """The bitcode that `passpilot opt` writes."""
-    from tests.command import passpilot as command
-
     done = command("opt", "in.ll", "-O2", f"--decisions={path}", "-o", "ours.bc", cwd=folder)
     assert (done.code, done.err) == (0, "")
     return folder / "ours.bc"
@@ -138,3 +138,35 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("something else\n")
     assert f'expected "{HEAD}", got' in refused("opt", "in.ll", "-O2", "--decisions=x", cwd=tmp_path)
     assert "expected a file that can be read" in refused("opt", "in.ll", "-O2", "--decisions=y", cwd=tmp_path)
+
+
+REPEATED = """
+extern volatile int device[8];
+void one(void) { device[0] = 1; device[1] = 2; device[2] = 3; device[3] = 4; device[4] = 5; }
+void two(void) { device[0] = 1; device[1] = 2; device[2] = 3; device[3] = 4; device[4] = 5; }
+"""
+
+
+def test_options_of_code_generation(tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text(REPEATED)
+    path = written(tmp_path, "unit a.c", "option enable-machine-outliner=always")
+    flags = ("-Oz", "-c", "a.c")
+    for compiler in (["cc", f"--decisions={path}", *flags, "-o", "a.o"], ["cc", *flags, "-o", "plain.o"]):
+        assert command(*compiler, cwd=tmp_path).code == 0
+    assert "OUTLINED_FUNCTION_0" in symbol_sizes((tmp_path / "a.o").read_bytes())
+    assert "OUTLINED_FUNCTION_0" not in symbol_sizes((tmp_path / "plain.o").read_bytes())
+    assert command("cc", *flags, "-emit-llvm", "-o", "a.bc", cwd=tmp_path).code == 0
+    for name, option in (("decided", f"--decisions={path}"), ("given", "-enable-machine-outliner=always")):
+        assert command("llc", "a.bc", option, "-filetype=obj", "-o", f"{name}.o", cwd=tmp_path).code == 0
+    assert (tmp_path / "decided.o").read_bytes() == (tmp_path / "given.o").read_bytes()
+
+
+def test_an_option_that_llvm_does_not_know(tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text(REPEATED)
+    path = written(tmp_path, "unit a.c", "option outline-much")
+    error = command("cc", "-Oz", "-c", "a.c", f"--decisions={path}", "-o", "a.o", cwd=tmp_path)
+    assert error.code == 1
+    assert "decisions for a.c: expected an option of LLVM's, got 'outline-much'" in error.err
+    assert not (tmp_path / "a.o").exists()
+    assert command("cc", "-Oz", "-c", "a.c", "-emit-llvm", "-o", "a.bc", cwd=tmp_path).code == 0
+    assert "outline-much" in refused("llc", "a.bc", f"--decisions={path}", "-o", "a.s", cwd=tmp_path)

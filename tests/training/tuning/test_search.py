@@ -47,7 +47,7 @@ def test_a_unit_becomes_smaller_and_every_door_knows_how(unit: Path, tmp_path: P
     [decided] = read_decisions(str(tmp_path / "one.decisions"))
     assert sum(decided.gains.values()) <= start - tuned + 64
     (found,) = units([unit], sections=False)
-    again = found.compile(UnitChoice(decided.inline, decided.pipeline, decided.outline))
+    again = found.compile(UnitChoice(decided.inline, decided.pipeline, tuple(decided.options)))
     assert object_sizes([again]).total == tuned
     opted = command("opt", unit, "-Oz", "--decisions=one.decisions", "-o", "out.bc", cwd=tmp_path)
     assert (opted.code, opted.err) == (0, "")
@@ -91,9 +91,9 @@ def test_only_what_is_asked_is_searched(tmp_path: Path) -> None:
         search = Search(whole, LocalEngine(whole, 2), object_sizes, compiles=24, levers=levers)
         return [each.choice for each in search.run().best.made]
 
-    inlined, passed = choices("inline"), choices("pipeline", "outline")
+    inlined, passed = choices("inline"), choices("pipeline", "options")
     assert any(each.inline for each in inlined)
-    assert not any(each.tail or each.outline for each in inlined)
+    assert not any(each.tail or each.options for each in inlined)
     assert any(each.tail for each in passed)
     assert not any(each.inline for each in passed)
 
@@ -146,7 +146,7 @@ def test_a_program_that_does_not_link_is_an_error(tmp_path: Path) -> None:
         (
             ("a.bc", "-o", "x", "--search=inlines"),
             2,
-            "expected some of inline, pipeline, outline, got 'inlines'",
+            "expected some of inline, pipeline, options, got 'inlines'",
         ),
         (
             ("a.bc", "-o", "x", "--lto"),

@@ -233,11 +233,12 @@ function unitsOf(data) {
       text: (row) => middle(row.pipeline || "–", 40),
       title: (row) => row.pipeline,
     },
-    known("outline") && {
-      label: "outlined",
-      kind: "text",
-      value: (row) => String(row.outline ?? ""),
-      text: (row) => (row.outline ? "yes" : "no"),
+    known("options") && {
+      label: "options",
+      kind: "mono",
+      value: (row) => row.options ?? "",
+      text: (row) => middle(row.options || "–", 40),
+      title: (row) => row.options,
     },
   ].filter(Boolean);
   const sort = known("start") ? { at: 3, falls: false } : null;
