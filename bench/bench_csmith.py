@@ -2,8 +2,8 @@
 """A policy on random programs of csmith: what they print, and how large they are.
 
 A program must print with the policy what it prints at -O0. All programs together may be 3 % larger than at
--Oz. Programs that run longer than five seconds at -O0, of which csmith makes some, are left out. As many
-programs as there are processors are measured at once. Ctrl-C ends the measurement, and shows what it has found.
+-Oz. Programs that run longer than five seconds at -O0, of which csmith makes some, are left out. Many are
+measured at once, one per processor. Ctrl-C ends the measurement, and shows what it has found.
 
 usage: python bench/bench_csmith.py [POLICY [COUNT [FIRST]]]    (@oz, 150 programs, from seed 1)
 """

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from passpilot.runners.policy.bundle import FILE
 from passpilot.training.policy_folder import write_policy
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from tools.policies.choice import Step
 
 SHIPPED: Final = Path(__file__).parents[2] / "policies"
+LICENSE: Final = "# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n"
 CHOSEN: Final = "## How it was chosen"
 """The heading of the part of a card that is made; what is above it was written by hand and is kept."""
 
@@ -32,6 +34,10 @@ def write_made(
     by_hand = card.read_text() if card.exists() else f"# {text.name}\n"
     whole = f"{by_hand.partition(CHOSEN)[0].rstrip()}\n\n{CHOSEN}\n\n{text.card}"
     write_policy(str(folder), replace(text, card=whole), points, recipes)
+    description = folder / FILE
+    description.write_text(
+        f"{LICENSE}# `python -m tools.policies {text.name}` made this file.\n{description.read_text()}"
+    )
 
 
 def chosen_text(name: str, measured: str, steps: Sequence[Step]) -> str:

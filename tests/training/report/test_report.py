@@ -149,7 +149,7 @@ def test_a_decision_file(tmp_path: Path) -> None:
     path = tmp_path / "p.decisions"
     calls = {CallKey("main", "f", 2): False, CallKey("main", "g", 1): True}
     units = [
-        UnitDecisions("a.c", calls, "mergefunc", True, notes=[".text 500 -> 450 bytes, 2 of 9 calls"]),
+        UnitDecisions("a.c", calls, "mergefunc", ["no-lsr"], notes=[".text 500 -> 450 bytes, 2 of 9 calls"]),
         UnitDecisions("b.c"),
     ]
     write_decisions(str(path), units, [".text 900 -> 850 bytes"])
