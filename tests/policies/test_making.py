@@ -6,6 +6,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import onnxruntime
@@ -13,8 +14,12 @@ import pytest
 
 from passpilot.runners.policy.bundle import read_bundle
 from passpilot.training.policy_folder import RecipeChoice
-from tools.policies.choice import Lever, choose
-from tools.policies.formulas import LARGEST, priority_model
+from tools.policies.choice import choose, coreset
+from tools.policies.formulas import AMONG_LOCAL, RANGE, SPLIT, split_priority
+from tools.policies.units import Unit
+
+if TYPE_CHECKING:
+    from tools.policies.choice import Lever
 
 ROOT = Path(__file__).parents[2]
 SAVES = {"half": {"a": 0.5, "b": 0.5}, "little": {"a": 0.9999, "b": 0.9999}, "mixed": {"a": 0.2, "b": 1.1}}
@@ -44,17 +49,35 @@ def test_the_choice_takes_what_saves_most_and_refuses_what_makes_a_program_grow(
     assert any(line.startswith("taken: half") for line in said)
 
 
-def test_a_formula_orders_live_ranges_by_weight_and_size() -> None:
-    def priority(power: float, weight: float, size: int) -> float:
-        session = onnxruntime.InferenceSession(priority_model(power, 2.0))
-        inputs = {"weight": np.array([weight], np.float32), "li_size": np.array([size])}
-        (answer,) = session.run(None, inputs)
-        return float(answer.item())
+def test_the_recipes_of_a_coreset_are_best_together() -> None:
+    recipes = {name: RecipeChoice(name) for name in ("first", "like the first", "other")}
+    a, b = (Unit(name, Path(name)) for name in "ab")
+    sizes = {"first": {a: 10.0, b: 10.0}, "like the first": {a: 9.0, b: 11.0}, "other": {a: 30.0, b: 5.0}}
+    first, *others = recipes.values()
+    chosen, values = coreset(
+        [first], others, 3, lambda each: sizes[each.pipeline], lambda all_: sum(all_.values())
+    )
+    assert [each.pipeline for each in chosen] == ["first", "other", "like the first"]
+    assert values == [20, 15, 14]
 
-    assert priority(1.5, 3, 16) == pytest.approx(2 * 3 * 64)
-    assert priority(0, 3, 16) == pytest.approx(6)
-    assert priority(1, float("inf"), 16) == pytest.approx(LARGEST)
-    assert priority(1, 3, 0) == 0
+
+def test_a_formula_orders_split_live_ranges_by_weight_and_size() -> None:
+    session = onnxruntime.InferenceSession(split_priority(0.5, AMONG_LOCAL))
+
+    def priority(weight: float, size: int, stage: int = SPLIT) -> float:
+        inputs = {
+            "weight": np.array([weight], np.float32),
+            "li_size": np.array([size]),
+            "stage": np.array([stage]),
+            "priority_default": np.array([7.0]),
+        }
+        return float(session.run(None, inputs)[0].item())
+
+    assert priority(3, 16, stage=1) == 7
+    pairs = [(0.0, 16), (1e-3, 16), (1e-3, 64), (5.0, 16), (float("inf"), 16)]
+    ordered = [priority(*each) for each in pairs]
+    assert ordered == sorted(set(ordered))
+    assert AMONG_LOCAL <= ordered[0] < ordered[-1] <= AMONG_LOCAL + RANGE
 
 
 def test_an_unknown_policy_is_refused() -> None:

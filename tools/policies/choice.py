@@ -65,7 +65,7 @@ def choose(
 
 
 def coreset(
-    first: RecipeChoice,
+    first: Sequence[RecipeChoice],
     others: Sequence[RecipeChoice],
     count: int,
     sizes: Callable[[RecipeChoice], Mapping[Unit, float]],
@@ -74,16 +74,18 @@ def coreset(
     """The recipes that are best together: every unit takes the one that makes it smallest.
 
     Args:
-        first: the recipe to begin with.
+        first: the recipes to begin with.
         others: from which the next is taken, always the one that helps most, until there are `count`.
         count: of recipes.
         sizes: what a recipe makes of the units.
         value: of the sizes of all units; to be small.
 
     Returns:
-        The recipes, and the value of the first one, of the first two, and so on.
+        The recipes, and the values of `first`, of these and the next one, and so on.
     """
-    chosen, best = [first], dict(sizes(first))
+    chosen, best = list(first), dict(sizes(first[0]))
+    for recipe in first[1:]:
+        best = {unit: min(size, best[unit]) for unit, size in sizes(recipe).items()}
     values = [value(best)]
     while len(chosen) < count:
         tried = [{unit: min(size, best[unit]) for unit, size in sizes(recipe).items()} for recipe in others]

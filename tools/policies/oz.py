@@ -27,15 +27,13 @@ LARGEST: Final = 1.005
 RECIPES: Final = 4
 """For `@oz?tries=4`."""
 
-ESTIMATE: Final = "estimate-profile<limit=40;small=400>"
-"""Chosen by the size and the instructions that programs execute."""
+ESTIMATE: Final = "estimate-profile<limit=1;small=20000>"
+"""Chosen by the linked size and the run time of validation programs."""
 OUTLINER: Final = "enable-machine-outliner"
 SPARING: Final = f"{OUTLINER}=optimistic-pgo"
 EVERYWHERE: Final = f"{OUTLINER}=always"
 
 OPTIONS: Final = (
-    "disable-lsr",
-    "lsr-drop-solution",
     "disable-machine-licm",
     "enable-linkonceodr-outlining",
     "tail-merge-size=2",
@@ -43,6 +41,8 @@ OPTIONS: Final = (
     "addr-sink-using-gep=false",
 )
 """Of LLVM's code generation; ninety others changed nothing or made programs larger."""
+SLOWER: Final = ("disable-lsr", "lsr-drop-solution")
+"""Options that cost much run time, for recipes that are for size alone."""
 
 
 def option(name: str) -> Lever:
@@ -53,7 +53,7 @@ def option(name: str) -> Lever:
 def together(means: Sequence[float]) -> str:
     """What a card says about several recipes."""
     listed = ", ".join(f"{mean:.4f}" for mean in means)
-    return f"With the smallest of the objects of one recipe, of two, three and four: {listed}.\n"
+    return f"With the smaller object of two recipes, and the smallest of three and four: {listed}.\n"
 
 
 def make(folder: Path, jobs: int, *, small: bool) -> None:
@@ -69,27 +69,24 @@ def make(folder: Path, jobs: int, *, small: bool) -> None:
     def measure(recipe: RecipeChoice) -> Mapping[str, float]:
         return ratios(by_program(sizes(recipe)), plain)
 
-    start = RecipeChoice(f"{SMALLEST},{ESTIMATE}", (SPARING, "apply-ext-tsp-for-size"))
-    levers = {name: option(name) for name in OPTIONS}
     print(f"oz: {len(units)} units of {len(plain)} programs")
-    first, steps = choose(start, levers, measure, LARGEST)
+    start = RecipeChoice(f"{SMALLEST},{ESTIMATE}", (SPARING, "apply-ext-tsp-for-size"))
+    first, steps = choose(start, {name: option(name) for name in OPTIONS}, measure, LARGEST)
+    print("oz: for size alone")
+    everywhere = RecipeChoice(SMALLEST, (EVERYWHERE, *first.options[1:]))
+    second, more = choose(everywhere, {name: option(name) for name in SLOWER}, measure, LARGEST)
     others = [
-        RecipeChoice(tail, (EVERYWHERE, *(each for each in first.options[1:] if each not in without)))
+        RecipeChoice(tail, tuple(each for each in second.options if each not in without))
         for tail in (SMALLEST, HOISTING, "mergefunc")
-        for without in (
-            (),
-            ("disable-lsr",),
-            ("disable-machine-licm",),
-            ("disable-lsr", "disable-machine-licm"),
-        )
+        for without in ((), SLOWER, ("disable-machine-licm",), (*SLOWER, "disable-machine-licm"))
     ]
     recipes, means = coreset(
-        first, others, RECIPES, sizes, lambda all_: mean(ratios(by_program(all_), plain))
+        [first, second], others, RECIPES, sizes, lambda all_: mean(ratios(by_program(all_), plain))
     )
     text = PolicyText(
         name="oz",
         description="Makes programs smaller than -Oz",
-        card=f"{chosen_text('oz', 'object size relative to -Oz', steps)}\n{together(means)}",
+        card=f"{chosen_text('oz', 'object size relative to -Oz', [*steps, *more])}\n{together(means)}",
         data={"training units (bitcode)": data_hash(units)},
     )
     write_made(folder, text, {}, recipes)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.training.policy_folder import PointChoice, PolicyText, RecipeChoice
 from tools.policies.choice import choose
-from tools.policies.formulas import priority_model
+from tools.policies.formulas import AMONG_LOCAL, split_priority
 from tools.policies.made import chosen_text, write_made
 from tools.policies.units import Ways, by_program, data_hash, ratios, training_units
 
@@ -20,15 +20,14 @@ if TYPE_CHECKING:
     from tools.policies.choice import Lever
 
 UNITS: Final = 4
-POWERS: Final = (0.0, 0.5, 1.0, 1.5)
-SCALES: Final = (1e3, 1e6)
-"""Priorities are rounded down to whole numbers, and most weights are below 0.01."""
+POWERS: Final = (0.0, 0.5, 1.0)
+BASES: Final = {"behind all others": 0.0, "among those of a block": AMONG_LOCAL}
 
 
-def formula(folder: Path, power: float, scale: float) -> Lever:
-    """The lever that orders live ranges by scale * weight * size**power."""
-    path = folder / f"priority-{power}-{scale}.onnx"
-    path.write_bytes(priority_model(power, scale))
+def formula(folder: Path, power: float, place: str) -> Lever:
+    """The lever with which split live ranges are taken by weight * size**power."""
+    path = folder / f"priority-{power}-{place.replace(' ', '-')}.onnx"
+    path.write_bytes(split_priority(power, BASES[place]))
     return lambda _: RecipeChoice(points={"priority": PointChoice(str(path))})
 
 
@@ -44,9 +43,9 @@ def make(folder: Path, jobs: int, *, small: bool) -> None:
 
     with tempfile.TemporaryDirectory(prefix="passpilot-") as models:
         levers = {
-            f"{scale:g} * weight * size^{power:g}": formula(Path(models), power, scale)
+            f"split ranges by weight * size^{power:g}, {place}": formula(Path(models), power, place)
             for power in POWERS
-            for scale in SCALES
+            for place in BASES
         }
         print(f"spill: {len(units)} units of {len(greedy)} programs")
         recipe, steps = choose(RecipeChoice(), levers, measure, math.inf)

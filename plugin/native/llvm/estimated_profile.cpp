@@ -85,22 +85,21 @@ private:
     return static_cast<double>(F.getFrequency());
   }
 
-  /// How often other modules and pointers call a function. Small functions are
-  /// called more often; a program calls main once.
-  double foreignRuns(const Function &F) const {
-    if (F.hasLocalLinkage() && !F.hasAddressTaken())
-      return 0;
+  /// How often a function runs at least: once if other modules or pointers may
+  /// call it. Small functions run more often; a program calls main once.
+  double fewestRuns(const Function &F) const {
+    const double Called = F.hasLocalLinkage() && !F.hasAddressTaken() ? 0 : 1;
     if (F.getName() == "main")
-      return 1;
+      return Called;
     const double Size = std::max(F.getInstructionCount(), 1U);
-    return std::max(static_cast<double>(Chosen.Small) / Size, 1.0);
+    return std::max(static_cast<double>(Chosen.Small) / Size, Called);
   }
 
   /// Estimates the runs of a function, and those of the functions that it
   /// calls.
   void estimate(Function &F, const BlockFrequencyInfo &BFI) {
     const double Own =
-        std::clamp(Runs.lookup(&F) + foreignRuns(F), 1.0 / Scale, Most);
+        std::clamp(Runs.lookup(&F) + fewestRuns(F), 1.0 / Scale, Most);
     const double Entry = std::max(frequency(BFI.getEntryFreq()), 1.0);
     for (const Instruction &I : instructions(F))
       if (const auto *Call = dyn_cast<CallBase>(&I))
