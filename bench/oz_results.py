@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes docs/oz-results.md and the README's table of a recorded evaluation of `@oz`.
+"""Makes docs/oz-results.md, its plot and the README's table of a recorded evaluation of `@oz`.
 
 usage: python bench/oz_results.py [--check]
 
@@ -16,14 +16,18 @@ from typing import TYPE_CHECKING, Final, cast
 from passpilot.training.evaluation.markdown import HEADS, mean_text, mean_texts
 from passpilot.training.evaluation.results import EvaluationResult, ratio_of, read_result
 
+ROOT: Final = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+from bench.oz_plot import dots  # noqa: E402
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from passpilot.training.evaluation.results import ProgramResult
 
-ROOT: Final = Path(__file__).parents[1]
 RESULT: Final = "bench/results/oz.json"
 PAGE: Final = "docs/oz-results.md"
+PLOT: Final = "docs/images/oz-results.svg"
 README: Final = "README.md"
 MARKS: Final = ("<!-- bench/oz_results.py writes this table -->\n", "<!-- its end -->\n")
 LEVEL: Final = "-Oz"
@@ -31,7 +35,9 @@ OUTLINED: Final = "-Oz+outline"
 NAMES: Final[Mapping[str, str]] = {
     OUTLINED: "`-Oz` with the machine outliner",
     "-Oz @oz": "`@oz`",
+    "-Oz @oz?recipe=2": "`@oz?recipe=2`",
     "-Oz @oz?tries=4": "`@oz?tries=4`",
+    "best-of:4": "`--best-of=4`",
 }
 
 
@@ -42,7 +48,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def named(name: str) -> str:
-    return NAMES.get(name, f"`{name}`")
+    return "`passpilot tune`" if name.startswith("decisions:") else NAMES.get(name, f"`{name}`")
 
 
 def means(result: EvaluationResult) -> str:
@@ -71,6 +77,22 @@ def by_program(result: EvaluationResult, metric: str) -> str:
         size = [f"{program['results'][LEVEL]['linked']:,}"] * sized
         rows.append([program["name"], *size, *("-" if each is None else f"{each:.3f}" for each in ratios)])
     return table(["program", *["bytes at `-Oz`"] * sized, *map(named, others)], rows)
+
+
+def plot(result: EvaluationResult) -> str:
+    """The linked code of all programs, as SVG."""
+    names = [name for name in result.names if name not in (LEVEL, "-Os")]
+    programs = sorted(result.programs, key=lambda each: each["name"])
+    ratios = {
+        each["name"]: {
+            named(name).replace("`", ""): ratio
+            for name in names
+            if (ratio := ratio_of(each, "linked", name, LEVEL)) is not None
+        }
+        for each in programs
+    }
+    heads = [named(name).replace("`", "") for name in names]
+    return dots("Linked machine code relative to -Oz", heads, ratios)
 
 
 def weakest(result: EvaluationResult) -> str:
@@ -115,6 +137,8 @@ The machine was busy. Every program ran {rounds} times{unsteady(result)}.
 {against_outliner(result)}
 ## Linked code
 
+![The linked code of every program](images/oz-results.svg)
+
 {by_program(result, "linked")}
 ## Run time
 
@@ -148,12 +172,20 @@ def texts(root: Path = ROOT) -> dict[str, str]:
     result.programs = cast("list[ProgramResult]", raw["programs"])
     readme = (root / README).read_text()
     start, end = readme.index(MARKS[0]) + len(MARKS[0]), readme.index(MARKS[1])
-    return {PAGE: page(result), README: readme[:start] + readme_table(result) + readme[end:]}
+    return {
+        PAGE: page(result),
+        PLOT: plot(result),
+        README: readme[:start] + readme_table(result) + readme[end:],
+    }
+
+
+def is_current(path: Path, text: str) -> bool:
+    return path.exists() and path.read_text() == text
 
 
 def main(arguments: Sequence[str]) -> int:
     """Write the files, or check them; returns the exit code."""
-    stale = [name for name, text in texts().items() if (ROOT / name).read_text() != text]
+    stale = [name for name, text in texts().items() if not is_current(ROOT / name, text)]
     if "--check" in arguments:
         print(*(f"{name}: expected what bench/oz_results.py writes" for name in stale), sep="\n")
         return 1 if stale else 0

@@ -7,10 +7,8 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from passpilot.cli.cc.best_of import POLICY, variants_of
+from passpilot.cli.cc.best_of import POLICY, VARIANTS, variants_of
 from passpilot.cli.cc.options import Options
-from passpilot.cli.cc.variants import VARIANTS
-from passpilot.cli.options_table import TABLE
 from passpilot.features.catalogue import HOOKED
 from passpilot.plugin.errors import UsageError
 from passpilot.plugin.failures import for_terminal
@@ -27,7 +25,6 @@ PROGRAM: Final = "{program}"
 """Stands for the name of a program."""
 
 _POINT: Final = re.compile(r"([a-z][\w-]*)=(.+)", re.DOTALL)
-_AT: Final = next(row.variable for row in TABLE if row.name == "at")
 
 
 def competitor(text: str) -> Competitor:
@@ -98,7 +95,7 @@ def _ways(flags: Sequence[str], base: CompileWay) -> list[CompileWay]:
     if options.rest:
         raise UsageError(f"eval: --policy: expected options of passpilot cc, got {options.rest[0]!r}")
     told = options.environment()
-    made = [{**told, POLICY: each.policy} for each in variants_of(options) if each.policy] or [told]
+    made = [{**told, POLICY: each} for each in variants_of(options) if each] or [told]
     return [CompileWay(base.level, base.flags, each, plugin=True) for each in made]
 
 
@@ -107,13 +104,8 @@ def _best_of(words: Sequence[str], base: CompileWay) -> list[CompileWay]:
     if len(words) > 1 or not count.isdecimal() or not int(count):
         raise UsageError(f"eval: --policy: expected best-of:N, got {' '.join(words)!r}")
     return [
-        CompileWay(
-            base.level,
-            (*base.flags, *variant.flags),
-            {_AT: f"optimizer-last={variant.pipeline}"} if variant.pipeline else {},
-            plugin=bool(variant.pipeline),
-        )
-        for variant in VARIANTS[: int(count)]
+        CompileWay(base.level, base.flags, {POLICY: policy} if policy else {}, plugin=bool(policy))
+        for policy in VARIANTS[: int(count)]
     ]
 
 

@@ -181,7 +181,7 @@ TABLE: Final = (
     OptionRow(
         "best-of",
         "N",
-        "compile every object with up to N variants of the pipeline, and keep the smallest",
+        "compile every object up to N times, by itself and with recipes of @oz, and keep the smallest",
         ("cc",),
     ),
     OptionRow(

@@ -7,9 +7,8 @@ import contextlib
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from passpilot.cli.cc.variants import VARIANTS, Variant
 from passpilot.cli.options_table import TABLE
 from passpilot.plugin.errors import InputError
 from passpilot.training.rewards import code_bytes
@@ -19,13 +18,17 @@ if TYPE_CHECKING:
 
     from passpilot.cli.cc.options import Options
 
-AT, LOG, POLICY = (
-    next(row.variable for row in TABLE if row.name == name) for name in ("at", "log", "policy")
-)
+LOG, POLICY = (next(row.variable for row in TABLE if row.name == name) for name in ("log", "policy"))
+
+VARIANTS: Final = ("", "@oz?recipe=2", "@oz?recipe=3", "@oz")
+"""The policies of --best-of=N, the most useful first; bench/bench_best_of.py measures them.
+
+The empty one stands for the user's own command.
+"""
 
 
-def variants_of(options: Options) -> Sequence[Variant]:
-    """The ways to compile that the options ask for; none for a plain compilation.
+def variants_of(options: Options) -> Sequence[str]:
+    """The policies to compile with, by what the options ask for; none for a plain compilation.
 
     Raises:
         Error: there is no such policy.
@@ -36,7 +39,7 @@ def variants_of(options: Options) -> Sequence[Variant]:
 
     policy = options.policy.partition("?")[0]
     count = min(options.tries, len(find_bundle(policy).recipes))
-    return [Variant(policy=f"{policy}?recipe={number}") for number in range(1, count + 1)]
+    return [f"{policy}?recipe={number}" for number in range(1, count + 1)]
 
 
 def compile_best(
@@ -44,11 +47,11 @@ def compile_best(
     command: Sequence[str],
     environment: Mapping[str, str],
     output: str,
-    variants: Sequence[Variant],
+    variants: Sequence[str],
 ) -> int:
-    """Compile in all ways; returns the exit code of the first, which alone may fail.
+    """Compile with all policies; returns the exit code of the first, whose error is the user's.
 
-    The first variant is the user's own command; the first of several smallest objects wins. All variants
+    An empty policy is the user's own; the first of several smallest objects wins. All compilations
     write `output`, so that dependency files name it; the best object waits beside it under another name.
 
     Raises:
@@ -57,15 +60,13 @@ def compile_best(
     kept = f"{output}.best-{os.getpid()}"
     best = -1
     try:
-        for number, variant in enumerate(variants):
+        for number, policy in enumerate(variants):
             chosen = dict(environment)
-            if variant.policy:
-                chosen[POLICY] = variant.policy
-            if variant.pipeline:
-                chosen[AT] = ";".join(filter(None, (chosen.get(AT), f"optimizer-last={variant.pipeline}")))
+            if policy:
+                chosen[POLICY] = policy
             if number:
                 chosen.pop(LOG, None)
-            code = _run(compiler, [*command, *variant.flags], chosen, quiet=number > 0)
+            code = _run(compiler, command, chosen, quiet=number > 0)
             if code and not number:
                 return code
             size = -1 if code else _size(output)

@@ -26,4 +26,4 @@ def test_other_processors_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.ll").write_text('target triple = "aarch64-linux-gnu"\ndefine void @f() {\n  ret void\n}\n')
     done = passpilot("llc", "--policy=@spill", "a.ll", "-o", "a.s", cwd=tmp_path)
     assert done.code == 1
-    assert "expected a target x86_64" in done.err
+    assert "expected a module for x86_64" in done.err

@@ -36,6 +36,8 @@ def choose(
     measure: Measure,
     largest: float,
     say: Callable[[str], object] = print,
+    *,
+    name: str = "start",
 ) -> tuple[RecipeChoice, list[Step]]:
     """Take the lever that saves most, and again, until none saves `LEAST`.
 
@@ -45,17 +47,18 @@ def choose(
         measure: the ratios to the plain level, by program.
         largest: a lever with which the ratio of a program is above this is not taken.
         say: what was found, a line per try.
+        name: of `start`.
     """
     recipe, left = start, dict(levers)
     now = measure(recipe)
-    steps = [Step("start", mean(now), max(now.values()))]
-    say(_line("start", now))
+    steps = [Step(name, mean(now), max(now.values()))]
+    say(_line(name, now))
     while left:
-        tried = {name: measure(lever(recipe)) for name, lever in left.items()}
-        for name, found in tried.items():
-            say(_line(name, found))
-        fit = [name for name, found in tried.items() if max(found.values()) <= largest]
-        best = min(fit, key=lambda name: mean(tried[name]), default=None)
+        tried = {each: measure(lever(recipe)) for each, lever in left.items()}
+        for each, found in tried.items():
+            say(_line(each, found))
+        fit = [each for each, found in tried.items() if max(found.values()) <= largest]
+        best = min(fit, key=lambda each: mean(tried[each]), default=None)
         if best is None or mean(tried[best]) > mean(now) * (1 - LEAST):
             return recipe, steps
         recipe, now = left.pop(best)(recipe), tried[best]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tools.policies.choice import Lever
     from tools.policies.units import Unit
 
-UNITS: Final = 4
+UNITS: Final = 3
 """Of a program."""
 LARGEST: Final = 1.005
 """Of a program's ratio to -Oz with a lever."""
@@ -38,7 +38,6 @@ OPTIONS: Final = (
     "enable-linkonceodr-outlining",
     "tail-merge-size=2",
     "optsize-jump-table-density=10",
-    "addr-sink-using-gep=false",
 )
 """Of LLVM's code generation; ninety others changed nothing or made programs larger."""
 SLOWER: Final = ("disable-lsr", "lsr-drop-solution")
@@ -72,9 +71,9 @@ def make(folder: Path, jobs: int, *, small: bool) -> None:
     print(f"oz: {len(units)} units of {len(plain)} programs")
     start = RecipeChoice(f"{SMALLEST},{ESTIMATE}", (SPARING, "apply-ext-tsp-for-size"))
     first, steps = choose(start, {name: option(name) for name in OPTIONS}, measure, LARGEST)
-    print("oz: for size alone")
     everywhere = RecipeChoice(SMALLEST, (EVERYWHERE, *first.options[1:]))
-    second, more = choose(everywhere, {name: option(name) for name in SLOWER}, measure, LARGEST)
+    slower = {name: option(name) for name in (*OPTIONS, *SLOWER) if name not in first.options}
+    second, more = choose(everywhere, slower, measure, LARGEST, name="outlined everywhere")
     others = [
         RecipeChoice(tail, tuple(each for each in second.options if each not in without))
         for tail in (SMALLEST, HOISTING, "mergefunc")

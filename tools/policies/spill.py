@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tools.policies.choice import Lever
 
-UNITS: Final = 4
+UNITS: Final = 3
 POWERS: Final = (0.0, 0.5, 1.0)
 BASES: Final = {"behind all others": 0.0, "among those of a block": AMONG_LOCAL}
 

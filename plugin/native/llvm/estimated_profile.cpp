@@ -30,8 +30,8 @@ constexpr uint32_t HotCutoff = 990000, ColdCutoff = 999999;
 struct Options {
   /// What runs more often is not cold.
   uint64_t Limit = 8;
-  /// A function of n instructions that other modules can call counts as called
-  /// Small / n times from there, at least once; 0 for once.
+  /// A function of n instructions counts as called Small / n times, beside the
+  /// calls inside the module.
   uint64_t Small = 0;
 };
 

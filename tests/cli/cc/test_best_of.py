@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from passpilot.cli.cc.variants import VARIANTS
+from passpilot.cli.cc.best_of import VARIANTS
 from passpilot.training.rewards import code_bytes
 from tests.command import PASSPILOT, Done, files_in, refused, run
 
