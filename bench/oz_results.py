@@ -127,11 +127,12 @@ def page(result: EvaluationResult) -> str:
     return f"""\
 # What @oz is worth
 
-These are {count} test programs of the corpus; [the policy `@oz`](policies.md) was neither made nor chosen on
-them. They were compiled by {facts["compiler"]} on {facts["machine"]}.
+These are {count} test programs of the corpus; [the policy `@oz`](policies.md) was made on training programs
+and chosen on validation programs, which are others. They were compiled by {facts["compiler"]}
+on {facts["machine"]}.
 Linked is the machine code of the program, linked by lld with `--gc-sections`; objects is that of its object
 files together. Means are geometric, with 95 % intervals by bootstrap over the programs; smaller is better.
-The machine was busy. Every program ran {rounds} times{unsteady(result)}.
+Every program ran {rounds} times{unsteady(result)}.
 
 {means(result)}
 {against_outliner(result)}
