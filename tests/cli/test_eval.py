@@ -55,7 +55,7 @@ def test_sizes_decisions_and_outputs(small: Path) -> None:
     assert never["agreed"] < 3, "LLVM inlines a static function with a few calls"
     assert never["linked"] != plain["linked"]
     assert count["-O2 default"]["linked"] == count["-O2"]["linked"], "default is the level itself"
-    assert count["best-of:2"]["linked"] == min(plain["linked"], count["-Oz+outline"]["linked"])
+    assert count["best-of:2"]["linked"] < min(plain["linked"], count["-Oz+outline"]["linked"])
     assert (plain["run"]["ratio"], plain["run"]["pairs"]) == (1.0, 3)
     assert made["programs"][0]["functions"]["names"].count("unused") == 0, "the linker drops it, on all sides"
     assert "| count |" in (small.parent / "r.md").read_text()
