@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tomllib
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from passpilot.runners.policy.installed import names
 from tests.command import passpilot, run
 from tests.policies.bundles import install
 from tests.policies.test_doors import OZ, text_of, tool
@@ -100,3 +102,9 @@ def test_the_c_api_takes_it(tiny: Path, here: Path, monkeypatch: pytest.MonkeyPa
     """A compiler of somebody else's asks the policy's model, by the names of the features."""
     monkeypatch.setenv("PYTHONPATH", f"{tiny.parent / 'site'}:{Path(__file__).parents[2]}")
     assert text_of(run(sys.executable, "-c", ASKS, cwd=here)) == b"1 0\n1 0\n"
+
+
+def test_wheels_have_the_policies() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    assert project["tool"]["scikit-build"]["wheel"]["packages"]["passpilot/policies"] == "policies"
+    assert {"oz", "spill"} <= set(names())
