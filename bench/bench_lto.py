@@ -17,7 +17,7 @@ import tempfile
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from rich.console import Console
 from rich.table import Table
@@ -37,6 +37,15 @@ LINK: Final = ("-fuse-ld=lld", "-Wl,--gc-sections", "-pie")
 RESULTS: Final = ROOT / "bench/results/lto.json"
 STEADY: Final = 2
 """How often a program runs, to see whether it prints the same each time."""
+
+
+class Row(TypedDict):
+    """A program: the bytes of its machine code, and whether both sides print the same."""
+
+    clang: int
+    policy: int
+    ratio: float
+    output: str
 
 
 def built(program: Program, compiler: list[str], folder: Path) -> Path:
@@ -77,7 +86,7 @@ def main(policy: str = "@oz", *names: str) -> None:
     table = Table(title=f"-Oz -flto and {policy}: machine code, bytes")
     for column in ("program", "clang", policy, "ratio", "output"):
         table.add_column(column, justify="left" if column in ("program", "output") else "right")
-    rows = {}
+    rows: dict[str, Row] = {}
     for name in chosen:
         program = all_programs()[name]
         with tempfile.TemporaryDirectory() as folder:
@@ -90,7 +99,7 @@ def main(policy: str = "@oz", *names: str) -> None:
         rows[name] = {"clang": sizes[0], "policy": sizes[1], "ratio": sizes[1] / sizes[0], "output": output}
         table.add_row(name, f"{sizes[0]:,}", f"{sizes[1]:,}", f"{sizes[1] / sizes[0]:.4f}", output)
         print(f"{name}: {sizes[1] / sizes[0]:.4f}", file=sys.stderr, flush=True)
-    mean = math.exp(sum(math.log(float(row["ratio"])) for row in rows.values()) / len(rows))
+    mean = math.exp(sum(math.log(row["ratio"]) for row in rows.values()) / len(rows))
     table.add_row("geometric mean", "", "", f"{mean:.4f}", "")
     Console(width=110).print(table)
     if not names:
