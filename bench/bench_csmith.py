@@ -22,6 +22,7 @@ from typing import Final
 
 from passpilot.training.rewards import code_bytes
 
+PASSPILOT: Final = str(Path(sys.executable).with_name("passpilot"))
 HEADERS: Final = ("-w", "-I/usr/include/csmith")
 PATIENCE: Final = 5.0
 """Seconds at -O0; with optimization a program gets ten times as many."""
@@ -70,7 +71,7 @@ def measured_in(folder: Path, seed: int, policy: str) -> Sizes | None:
     except subprocess.TimeoutExpired:
         return None
     level = compiled(source, "level", "clang-22", "-Oz")
-    small = compiled(source, "small", "passpilot", "cc", "-Oz", f"--policy={policy}")
+    small = compiled(source, "small", PASSPILOT, "cc", "-Oz", f"--policy={policy}")
     try:
         same = printed(small, 10 * PATIENCE) == expected
     except subprocess.TimeoutExpired:
