@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The search for the decisions that make a program smallest. The program has one unit, or many.
 
-1. **Starts.** A few simple policies compile all units once. Functions fall into components that no inlining
-   crosses, so every component keeps the policy that makes it smallest; one more compilation joins them.
+1. **Options** of code generation, such as the machine outliner: every unit keeps those that suit it.
 2. **Pipelines.** Short pipelines behind the level are tried; every unit keeps the one that suits it.
-3. **Options** of code generation, such as the machine outliner: every unit keeps those that suit it.
+3. **Starts.** A few simple policies compile all units once. Functions fall into components that no inlining
+   crosses, so every component keeps the policy that makes it smallest; one more compilation joins them.
 4. **Flips.** A compilation flips many decisions whose influence is disjoint; the sizes of the functions tell
    the flips apart (`influence`). Those that shrink their functions stay, and the next compilation builds on
    them. Every few compilations the whole is measured; flips that did not keep their promise are dropped where
@@ -121,9 +121,9 @@ class Search:
         self._note()
         interrupted = False
         phases = [
-            ("inline", self._starts),
-            ("pipeline", self._tails),
             ("options", self._options),
+            ("pipeline", self._tails),
+            ("inline", self._starts),
             ("inline", self._rounds),
         ]
         if any(self.known):
