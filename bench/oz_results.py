@@ -128,8 +128,9 @@ def page(result: EvaluationResult) -> str:
 # What @oz is worth
 
 These are {count} test programs of the corpus; [the policy `@oz`](policies.md) was made on training programs
-and chosen on validation programs, which are others. They were compiled by {facts["compiler"]}
-on {facts["machine"]}.
+and chosen on validation programs, which are others. This is the third evaluation; the policy's card tells of
+the earlier ones, of which the second was the reason to choose a part of the policy again.
+They were compiled by {facts["compiler"]} on {facts["machine"]}.
 Linked is the machine code of the program, linked by lld with `--gc-sections`; objects is that of its object
 files together. Means are geometric, with 95 % intervals by bootstrap over the programs; smaller is better.
 Every program ran {rounds} times{unsteady(result)}.

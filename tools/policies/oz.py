@@ -28,7 +28,7 @@ RECIPES: Final = 4
 """For `@oz?tries=4`."""
 
 ESTIMATE: Final = "estimate-profile<limit=1;small=400>"
-"""The smallest validation programs whose run time is at most 1.05 of that at -Oz."""
+"""Chosen on validation programs, by linked size and run time; the card has the figures."""
 OUTLINER: Final = "enable-machine-outliner"
 SPARING: Final = f"{OUTLINER}=optimistic-pgo"
 EVERYWHERE: Final = f"{OUTLINER}=always"
@@ -39,7 +39,7 @@ OPTIONS: Final = (
     "tail-merge-size=2",
     "optsize-jump-table-density=10",
 )
-"""Of LLVM's code generation; ninety others changed nothing or made programs larger."""
+"""Of LLVM's code generation; of 85 others, tried one by one, none saved 0.1 % of training units."""
 SLOWER: Final = ("disable-lsr", "lsr-drop-solution")
 """Options that cost much run time, for recipes that are for size alone."""
 
