@@ -47,8 +47,9 @@ def test_a_unit_becomes_smaller_and_every_door_knows_how(unit: Path, tmp_path: P
     [decided] = read_decisions(str(tmp_path / "one.decisions"))
     assert sum(decided.gains.values()) <= start - tuned + 64
     (found,) = units([unit], sections=False)
-    again = found.compile(UnitChoice(decided.inline, decided.pipeline, tuple(decided.options)))
-    assert object_sizes([again]).total == tuned
+    choice = UnitChoice(decided.inline, decided.pipeline, tuple(decided.options))
+    again = LocalEngine([found]).compile([(0, choice)])  # its options must not stay in this process
+    assert object_sizes(again).total == tuned
     opted = command("opt", unit, "-Oz", "--decisions=one.decisions", "-o", "out.bc", cwd=tmp_path)
     assert (opted.code, opted.err) == (0, "")
     output = ("-filetype=obj", "-relocation-model=pic", "--decisions=one.decisions")
