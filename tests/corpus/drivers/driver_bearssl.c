@@ -4,7 +4,7 @@
 #include "bearssl.h"
 static void show(const char *name, const void *p, size_t n) { printf("%s %016llx\n", name, (unsigned long long)gen_hash(p, n, 0)); }
 int main(void) {
-  size_t n = 1u << 20, i; unsigned char *s = malloc(n), out[600] = {0}, key[32], iv[16], tag[16]; gen_rng r;
+  size_t n = 1u << 20, i; unsigned char *s = malloc(n), out[600] = {0}, key[32], iv[16], tag[32]; /* as long as the longest of what is written there */ gen_rng r;
   const br_hash_class *hashes[] = {&br_md5_vtable, &br_sha1_vtable, &br_sha224_vtable, &br_sha256_vtable, &br_sha384_vtable, &br_sha512_vtable};
   const br_block_cbcenc_class *cbc[] = {&br_aes_big_cbcenc_vtable, &br_aes_small_cbcenc_vtable, &br_aes_ct_cbcenc_vtable, &br_aes_ct64_cbcenc_vtable, &br_des_tab_cbcenc_vtable, &br_des_ct_cbcenc_vtable};
   gen_text((char *)s, n, 32); gen_seed(&r, 33); for (i = 0; i < 32; i++) key[i] = (unsigned char)gen_u64(&r); memset(iv, 3, 16);
