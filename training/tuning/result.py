@@ -78,7 +78,8 @@ def unit_decisions(search: Search | SpeedSearch, found: Found, reward: RewardTex
 def _gains(search: Search, found: Found) -> list[Mapping[CallKey, int]]:
     """By how many bytes every decision makes the program smaller.
 
-    Decisions of one component act together, and share what the component gains.
+    Decisions of one component act together, and share what the component gains. Outlined code belongs to no
+    component, so what it costs is taken from all.
     """
     edges = [
         {
@@ -102,6 +103,9 @@ def _gains(search: Search, found: Found) -> list[Mapping[CallKey, int]]:
     sharing: dict[str, int] = {}
     for _, _, component in calls:
         sharing[component] = sharing.get(component, 0) + 1
+    gaining = sum(max(0, gained.get(each, 0)) for each in sharing)
+    part = min(1, (found.start.total - found.best.total) / gaining) if gaining else 0
+    gained = {component: part * size for component, size in gained.items()}
     gains: list[dict[CallKey, int]] = [{} for _ in found.best.made]
     for number, call, component in calls:
         share = int(max(0, gained.get(component, 0)) // sharing[component])

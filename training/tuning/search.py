@@ -10,6 +10,7 @@
    them. Every few compilations the whole is measured; flips that did not keep their promise are dropped where
    it did not shrink.
 
+After a round of flips, the options and pipelines that suit fewer units are tried, then flips again.
 The result is never larger than LLVM's own: only measured improvements of the whole are kept.
 """
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.plugin.errors import CompilationError, Error
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
 
 LEVERS: Final = ("inline", "pipeline", "options")
 """What can be searched."""
+
+FIRST: Final = 2
+"""So many options and pipelines are tried before the others, those that suit most units."""
 
 EVERY: Final = 4
 """Steps of flips between two measurements of the whole."""
@@ -121,9 +126,12 @@ class Search:
         self._note()
         interrupted = False
         phases = [
-            ("options", self._options),
-            ("pipeline", self._tails),
+            ("options", partial(self._options, OPTIONS[:FIRST])),
+            ("pipeline", partial(self._tails, TAILS[:FIRST])),
             ("inline", self._starts),
+            ("inline", self._round),
+            ("options", partial(self._options, OPTIONS[FIRST:])),
+            ("pipeline", partial(self._tails, TAILS[FIRST:])),
             ("inline", self._rounds),
         ]
         if any(self.known):
@@ -153,14 +161,17 @@ class Search:
     def _elapsed(self) -> float:
         return time.monotonic() - self._began + self.engine.saved
 
-    def _compiled(self, trials: Sequence[Mapping[int, UnitChoice]]) -> Iterator[Outcome | None]:
+    def _compiled(
+        self, trials: Sequence[Mapping[int, UnitChoice]], *, joins: bool = False
+    ) -> Iterator[Outcome | None]:
         """Compile trials: other choices for some units. A unit that fails stays as it is.
 
-        Yields None for a trial that does not link, and for all trials after the budget is spent.
+        Yields None for a trial that does not link, and for all trials after the budget is spent, unless the
+        trial `joins` what was found; it would be lost.
         """
         first = 0
         while first < len(trials):
-            if not self._left():
+            if not joins and not self._left():
                 yield from [None] * (len(trials) - first)
                 return
             size = self._width(trials[first])
@@ -227,7 +238,7 @@ class Search:
         for start in made:
             self._take(start)
         if len(made) > 1:
-            for outcome in self._compiled([self._joined(made)]):
+            for outcome in self._compiled([self._joined(made)], joins=True):
                 self._take(outcome)
 
     def _joined(self, made: Sequence[Outcome]) -> dict[int, UnitChoice]:
@@ -264,13 +275,13 @@ class Search:
             joined[number] = replace(compiled.choice, inline=inline)
         return joined
 
-    def _tails(self) -> None:
+    def _tails(self, tails: Sequence[str]) -> None:
         """Give every unit the pipeline behind the level that suits it."""
-        self._per_unit([self._everywhere(tail=tail) for tail in TAILS])
+        self._per_unit([self._everywhere(tail=tail) for tail in tails])
 
-    def _options(self) -> None:
+    def _options(self, options: Sequence[tuple[str, ...]]) -> None:
         """Give every unit the options of code generation that suit it."""
-        self._per_unit([self._everywhere(options=each) for each in OPTIONS])
+        self._per_unit([self._everywhere(options=each) for each in options])
 
     def _per_unit(self, trials: Sequence[Mapping[int, UnitChoice]]) -> None:
         """Give every unit the trial's choice that makes its part of the program smallest."""
@@ -289,7 +300,7 @@ class Search:
             trial = {
                 number: chosen.get(number, before.made[number].choice) for number in range(len(self.units))
             }
-            for outcome in self._compiled([trial]):
+            for outcome in self._compiled([trial], joins=True):
                 self._take(outcome)
 
     # --- Flips ---------------------------------------------------------------------------------------------
@@ -298,11 +309,15 @@ class Search:
         """Flip decisions until a whole round over all of them changes nothing."""
         while self._left():
             before = self._best.total
-            todo = self._worthwhile()
-            while todo and self._left():
-                todo = self._flips(todo)
+            self._round()
             if self._best.total == before:
                 return
+
+    def _round(self) -> None:
+        """Flip every decision that is worthwhile once."""
+        todo = self._worthwhile()
+        while todo and self._left():
+            todo = self._flips(todo)
 
     def _worthwhile(self) -> list[Call]:
         """The calls whose flip can change the program, in the order to try them."""
@@ -392,11 +407,13 @@ class Search:
         }
 
     def _measure(self, kept: Mapping[Call, frozenset[str]]) -> None:
-        """SizeMeasure the kept flips together; while the whole does not shrink, drop those that failed."""
+        """Measure the kept flips together; while the whole does not shrink, drop those that failed."""
+        joins = True  # later measurements are part of the budget
         while kept:
             before, decided = self._best.sizes.functions, self._decided()
             known = [call for call in kept if call[1] in decided[call[0]]]
-            (outcome,) = self._compiled([self._flipped(decided, known)])
+            (outcome,) = self._compiled([self._flipped(decided, known)], joins=joins)
+            joins = False
             if self._take(outcome) or outcome is None:
                 return
             after = outcome.sizes.functions

@@ -45,7 +45,7 @@ def test_a_unit_becomes_smaller_and_every_door_knows_how(unit: Path, tmp_path: P
     start, tuned = map(int, told.groups())
     assert tuned < start
     [decided] = read_decisions(str(tmp_path / "one.decisions"))
-    assert sum(decided.gains.values()) <= start - tuned + 64
+    assert sum(decided.gains.values()) <= start - tuned
     (found,) = units([unit], sections=False)
     choice = UnitChoice(decided.inline, decided.pipeline, tuple(decided.options))
     again = LocalEngine([found]).compile([(0, choice)])  # its options must not stay in this process
