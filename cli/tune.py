@@ -24,7 +24,7 @@ from passpilot.training.tuning.decision_file import read_decisions, write_decisi
 from passpilot.training.tuning.engine import KeepingEngine, LocalEngine
 from passpilot.training.tuning.result import earlier_decisions, result_table, unit_decisions
 from passpilot.training.tuning.reward import NAMES, RUN, SIZE, RewardText, run_command
-from passpilot.training.tuning.search import LEVERS, Search
+from passpilot.training.tuning.search import LEVERS, MORE_LEVERS, Search
 from passpilot.training.tuning.speed import SpeedSearch
 from passpilot.training.tuning.tuned_program import linked_program, single_module
 from passpilot.training.tuning.whole_program import merged_program
@@ -180,7 +180,7 @@ def make_parser() -> Parser:
         "search",
         default=",".join(LEVERS),
         metavar="WHAT,...",
-        help=f"what to search, among {', '.join(LEVERS)} (all)",
+        help=f"what to search, among {', '.join((*LEVERS, *MORE_LEVERS))} ({','.join(LEVERS)})",
     )
     add("at-most", action="append", default=[], metavar="NAME:RATIO", help="another reward may grow to RATIO")
     add("o", dest="output", required=True, metavar="FILE", help="the decision file; a folder for programs")
@@ -240,8 +240,9 @@ def _parsed(argv: Sequence[str]) -> tuple[TuneOptions, list[str]]:
     if unseen and reward.run is None:
         raise UsageError(f"--unseen: expected --reward={RUN} beside it, got {reward.text!r}")
     levers = tuple(str(values["search"]).split(","))
-    if unknown := [each for each in levers if each not in LEVERS]:
-        raise UsageError(f"--search: expected some of {', '.join(LEVERS)}, got {unknown[0]!r}")
+    known = (*LEVERS, *MORE_LEVERS)
+    if unknown := [each for each in levers if each not in known]:
+        raise UsageError(f"--search: expected some of {', '.join(known)}, got {unknown[0]!r}")
     passes, lto = str(values["passes"]), bool(values["lto"])
     if lto and (modules or passes):
         got = "--passes" if passes else "a module"
@@ -308,7 +309,16 @@ def _search(
             )
         unseen = [ProgramRun(words[1:], here) for words in options.unseen]
         return SpeedSearch(
-            units, engine, program.linked, runs, unseen, options.seed, seconds, compiles, step=step
+            units,
+            engine,
+            program.linked,
+            runs,
+            unseen,
+            options.seed,
+            seconds,
+            compiles,
+            step=step,
+            levers=options.levers,
         )
     earlier = read_decisions(options.update) if options.update else []
     known = [earlier_decisions(unit, earlier) for unit in units]

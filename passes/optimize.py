@@ -102,6 +102,7 @@ def _wanted(options: PipelineOptions, at: Mapping[str, str]) -> _core.PipelineOp
     wanted.aa_pipeline, wanted.debug_pass_manager = options.aa_pipeline, options.debug_pass_manager
     wanted.verify_each, wanted.pass_plugins = options.verify_each, list(options.pass_plugins)
     wanted.as_clang = options.as_clang
+    wanted.functions = {name: list(words) for name, words in options.functions.items()}
     return wanted
 
 

@@ -325,6 +325,12 @@ class PipelineOptions:
     @behind.setter
     def behind(self, arg: str, /) -> None: ...
 
+    @property
+    def functions(self) -> dict[str, list[str]]: ...
+
+    @functions.setter
+    def functions(self, arg: Mapping[str, Sequence[str]], /) -> None: ...
+
 class FileType(enum.Enum):
     ASM = 0
 

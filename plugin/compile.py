@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from passpilot.plugin import _core
@@ -26,7 +26,7 @@ from passpilot.plugin.module import checked_module, utf8
 from passpilot.plugin.origin import warn_user
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from passpilot.plugin.asking import AdvisorLike, AskedByLLVM
     from passpilot.plugin.module import Module
@@ -76,6 +76,8 @@ class PipelineOptions:
     as_clang: bool = False
     """Whether ``default<LEVEL>`` is clang's pipeline of that level, not opt's: at -Oz clang vectorizes
     straight-line code."""
+    functions: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Decisions about functions by their names, in the words of a decision file: ``{"f": ["optsize"]}``."""
 
 
 PLAIN: Final = PipelineOptions()

@@ -21,14 +21,23 @@ HEAD: Final = "passpilot decisions 1"
 PER_LINE: Final = 12
 """Hashes on a line."""
 
+SIZES: Final = ("minsize", "optsize", "speed")
+"""The size levels of functions."""
+
 _ODD: Final = re.compile(r"[\x00-\x20%\x7f-\xff]")
+_WORD: Final = rf"(?:{'|'.join(SIZES)}|nooutline|unroll=(?:[1-9]|[1-5]\d|6[0-4]))"
 _LINE: Final = re.compile(
     r"inline (?P<number>[1-9]\d*) (?P<inlined>yes|no) (?P<caller>\S+) (?P<callee>\S+)(?: (?P<bytes>\d+))?"
     r"|pipeline (?P<pipeline>.+)"
     r"|option (?P<option>\S+)"
-    r"|outline no (?P<function>\S+)"
+    rf"|function (?P<function>\S+) (?P<words>{_WORD}(?: {_WORD})*)"
     r"|searched (?P<searched>.+)"
 )
+
+
+def word_kind(word: str) -> str:
+    """What a word about a function decides: ``size``, ``unroll`` or ``nooutline``."""
+    return "size" if word in SIZES else word.partition("=")[0]
 
 
 class CallKey(NamedTuple):
@@ -50,8 +59,9 @@ class UnitDecisions:
     """It runs behind the level's own."""
     options: Sequence[str] = ()
     """LLVM's, for code generation: NAME or NAME=VALUE, such as ``enable-machine-outliner=always``."""
-    no_outline: Sequence[str] = ()
-    """The functions that the machine outliner leaves alone."""
+    functions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What is decided about a function, or about ``*``, all others: ``minsize``, ``optsize`` or ``speed``;
+    ``unroll=N`` for its innermost loops; ``nooutline``."""
     gains: Mapping[CallKey, int] = field(default_factory=dict)
     """By how many bytes a decision makes the program smaller."""
     searched: frozenset[str] = frozenset()
@@ -71,7 +81,9 @@ def write_decisions(path: str, units: Sequence[UnitDecisions], notes: Sequence[s
         lines += ["", f"unit {unit.name}", *(f"# {note}" for note in unit.notes)]
         lines += [f"pipeline {unit.pipeline}"] * bool(unit.pipeline)
         lines += [f"option {each}" for each in unit.options]
-        lines += [f"outline no {_escaped(name)}" for name in sorted(unit.no_outline)]
+        lines += [
+            f"function {_escaped(name)} {' '.join(unit.functions[name])}" for name in sorted(unit.functions)
+        ]
         for call, inlined in sorted(unit.inline.items()):
             names = f"{_escaped(call.caller)} {_escaped(call.callee)}"
             gain = f" {unit.gains[call]}" if unit.gains.get(call) else ""
@@ -103,9 +115,9 @@ def read_decisions(path: str) -> list[UnitDecisions]:
         elif line.startswith("unit "):
             units.append(_Draft(line.removeprefix("unit ")))
         elif line and not line.startswith("#"):
-            if not units or not (found := _LINE.fullmatch(line)):
+            found = _LINE.fullmatch(line)
+            if not units or not found or not units[-1].add(found):
                 raise _wrong(path, number, "a decision", line)
-            units[-1].add(found)
     return [each.finished() for each in units]
 
 
@@ -117,10 +129,11 @@ class _Draft:
         self.inline: dict[CallKey, bool] = {}
         self.gains: dict[CallKey, int] = {}
         self.options: list[str] = []
-        self.no_outline: list[str] = []
+        self.functions: dict[str, tuple[str, ...]] = {}
         self.searched: set[str] = set()
 
-    def add(self, line: re.Match[str]) -> None:
+    def add(self, line: re.Match[str]) -> bool:
+        """Take a line; false if it contradicts itself."""
         if line["number"]:
             call = CallKey(_plain(line["caller"]), _plain(line["callee"]), int(line["number"]))
             self.inline[call] = line["inlined"] == "yes"
@@ -129,11 +142,15 @@ class _Draft:
         elif line["pipeline"]:
             self.pipeline = line["pipeline"]
         elif line["function"]:
-            self.no_outline.append(_plain(line["function"]))
+            words = tuple(line["words"].split(" "))
+            if len(set(map(word_kind, words))) < len(words):
+                return False
+            self.functions[_plain(line["function"])] = words
         elif line["option"]:
             self.options.append(line["option"])
         else:
             self.searched.update(line["searched"].split())
+        return True
 
     def finished(self) -> UnitDecisions:
         """The unit, whose lines are all read."""
@@ -142,7 +159,7 @@ class _Draft:
             self.inline,
             self.pipeline,
             self.options,
-            self.no_outline,
+            self.functions,
             self.gains,
             frozenset(self.searched),
         )

@@ -125,7 +125,7 @@ class KeepingEngine:
             sorted(choice.inline.items()),
             choice.tail,
             choice.options,
-            sorted(choice.no_outline),
+            sorted(choice.functions.items()),
             choice.policy,
         )
         return hashlib.sha256(self._modules[number] + repr((text, more)).encode()).hexdigest()
@@ -157,5 +157,5 @@ def _read(path: str, choice: UnitChoice) -> Compiled | None:
         seconds, parts = float(table["seconds"]), table["parts"]
     except (OSError, ValueError, TypeError, KeyError, zlib.error):
         return None
-    settled = UnitChoice(inline, choice.tail, choice.options, choice.no_outline)
+    settled = UnitChoice(inline, choice.tail, choice.options, choice.functions)
     return Compiled(data[8 + size :], asked, settled, seconds, parts)

@@ -51,6 +51,24 @@ OPTIONS: Final = ((*UNMOVED, "disable-lsr"), UNMOVED, (*PLACED, "disable-lsr"), 
 """Options of code generation that made some programs smaller; those that helped most come first."""
 
 
+EVICTION: Final = (
+    ("greedy-reverse-local-assignment",),
+    ("enable-local-reassign",),
+    ("greedy-regclass-priority-trumps-globalness",),
+    ("regalloc-csr-first-time-cost=16384",),
+    ("regalloc-eviction-max-interference-cutoff=100",),
+)
+"""Options of LLVM's greedy allocator: the order of live ranges, and what is evicted for what."""
+
+SIZE_LEVELS: Final = ("optsize", "speed")
+"""Words of decision files about functions: at -Oz some are smaller where size counts less."""
+
+SPEED_SIZE_LEVELS: Final = ("optsize", "minsize")
+
+UNROLLING: Final = ("unroll=1", "unroll=2")
+SPEED_UNROLLING: Final = ("unroll=1", "unroll=2", "unroll=4", "unroll=8")
+
+
 @dataclass(frozen=True, slots=True)
 class Below:
     """Inlines calls that cost less than `limit` by LLVM's estimate."""

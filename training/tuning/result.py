@@ -45,7 +45,7 @@ def earlier_decisions(unit: Unit, earlier: Sequence[UnitDecisions]) -> Known | N
         for function in unit.module.functions
         if _is_defined(function) and function_hash(function) in found.searched
     }
-    choice = UnitChoice(found.inline, found.pipeline, tuple(found.options), frozenset(found.no_outline))
+    choice = UnitChoice(found.inline, found.pipeline, tuple(found.options), found.functions)
     return Known(choice, frozenset(unchanged))
 
 
@@ -66,7 +66,7 @@ def unit_decisions(search: Search | SpeedSearch, found: Found, reward: RewardTex
                 choice.inline,
                 choice.tail,
                 choice.options,
-                sorted(choice.no_outline),
+                choice.functions,
                 gains[number],
                 frozenset(map(function_hash, filter(_is_defined, unit.module.functions))),
                 [note],

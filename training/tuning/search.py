@@ -24,7 +24,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.plugin.errors import CompilationError, Error
 from passpilot.training.tuning.influence import Edge, Influence, components
-from passpilot.training.tuning.recipes import OPTIONS, POLICIES, TAILS
+from passpilot.training.tuning.recipes import (
+    EVICTION,
+    OPTIONS,
+    POLICIES,
+    SIZE_LEVELS,
+    TAILS,
+    UNROLLING,
+)
 from passpilot.training.tuning.sizes import scoped
 from passpilot.training.tuning.unit import LLVMS_OWN
 
@@ -40,7 +47,10 @@ if TYPE_CHECKING:
     """The number of a unit, and a call in it."""
 
 LEVERS: Final = ("inline", "pipeline", "options")
-"""What can be searched."""
+"""What is searched."""
+
+MORE_LEVERS: Final = ("size", "unroll", "eviction")
+"""What can be searched, too: the size level and unrolling of functions, and options of the allocator."""
 
 FIRST: Final = 2
 """So many options and pipelines are tried before the others, those that suit most units."""
@@ -99,7 +109,7 @@ class Search:
         compiles: the compilations of units to spend.
         step: called after each group of compilations with the compilations so far and the best size.
         known: what an earlier search found for every unit, to begin with; empty for none.
-        levers: those of `LEVERS` that are searched.
+        levers: those of `LEVERS` and `MORE_LEVERS` that are searched.
     """
 
     units: Sequence[Unit]
@@ -129,6 +139,9 @@ class Search:
             ("options", partial(self._options, OPTIONS[:FIRST])),
             ("pipeline", partial(self._tails, TAILS[:FIRST])),
             ("inline", self._starts),
+            ("size", partial(self._functions, SIZE_LEVELS)),
+            ("unroll", partial(self._functions, UNROLLING)),
+            ("eviction", partial(self._more_options, EVICTION)),
             ("inline", self._round),
             ("options", partial(self._options, OPTIONS[FIRST:])),
             ("pipeline", partial(self._tails, TAILS[FIRST:])),
@@ -216,11 +229,10 @@ class Search:
 
     def edge(self, number: int, call: CallKey) -> Edge:
         """A call by the names of its functions among those of the whole program."""
-        visible = self._visible[number]
-        return Edge(
-            scoped(number, call.caller, local=call.caller not in visible),
-            scoped(number, call.callee, local=call.callee not in visible),
-        )
+        return Edge(self._scoped(number, call.caller), self._scoped(number, call.callee))
+
+    def _scoped(self, number: int, function: str) -> str:
+        return scoped(number, function, local=function not in self._visible[number])
 
     # --- The steps -----------------------------------------------------------------------------------------
 
@@ -232,7 +244,22 @@ class Search:
 
     def _starts(self) -> None:
         """Give every component the policy that makes it smallest."""
-        trials = [self._everywhere(policy=policy) for policy in POLICIES]
+        self._per_component([self._everywhere(policy=policy) for policy in POLICIES])
+
+    def _functions(self, words: Sequence[str]) -> None:
+        """Give every component the word of a decision file that makes it smallest, or none."""
+        self._per_component(
+            [
+                {
+                    number: replace(each.choice, functions=self.units[number].worded(each.choice, word))
+                    for number, each in enumerate(self._best.made)
+                }
+                for word in words
+            ]
+        )
+
+    def _per_component(self, trials: Sequence[Mapping[int, UnitChoice]]) -> None:
+        """Join the trials: every component from the one that makes it smallest."""
         made = [self._best]
         made += [outcome for outcome in self._compiled(trials) if outcome is not None]
         for start in made:
@@ -242,7 +269,7 @@ class Search:
                 self._take(outcome)
 
     def _joined(self, made: Sequence[Outcome]) -> dict[int, UnitChoice]:
-        """The decisions of every component from the outcome where it is smallest."""
+        """The decisions about every component from the outcome where it is smallest."""
         whole = components(
             [
                 {
@@ -262,7 +289,7 @@ class Search:
             sums.append(sizes)
         choice = {
             component: min(range(len(made)), key=lambda each: sums[each].get(component, 0))
-            for component in set(whole.values())
+            for component in set(whole.values()).union(*sums)
         }
         joined: dict[int, UnitChoice] = {}
         for number, compiled in enumerate(self._best.made):
@@ -272,7 +299,13 @@ class Search:
                 for call, asked in outcome.made[number].asked.items()
                 if choice[whole[self.edge(number, call).caller]] == each
             }
-            joined[number] = replace(compiled.choice, inline=inline)
+            functions = {
+                name: words
+                for each, outcome in enumerate(made)
+                for name, words in outcome.made[number].choice.functions.items()
+                if choice.get(whole.get(key := self._scoped(number, name), key), 0) == each
+            }
+            joined[number] = replace(compiled.choice, inline=inline, functions=functions)
         return joined
 
     def _tails(self, tails: Sequence[str]) -> None:
@@ -282,6 +315,18 @@ class Search:
     def _options(self, options: Sequence[tuple[str, ...]]) -> None:
         """Give every unit the options of code generation that suit it."""
         self._per_unit([self._everywhere(options=each) for each in options])
+
+    def _more_options(self, options: Sequence[tuple[str, ...]]) -> None:
+        """Add the options to those that a unit has."""
+        self._per_unit(
+            [
+                {
+                    number: replace(made.choice, options=(*made.choice.options, *each))
+                    for number, made in enumerate(self._best.made)
+                }
+                for each in options
+            ]
+        )
 
     def _per_unit(self, trials: Sequence[Mapping[int, UnitChoice]]) -> None:
         """Give every unit the trial's choice that makes its part of the program smallest."""

@@ -22,18 +22,25 @@ import shutil
 import tempfile
 import time
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import CompilationError, Error, InputError
 from passpilot.training.evaluation.commands import Commands
 from passpilot.training.evaluation.driver import DriverRuns
-from passpilot.training.tuning.recipes import SPEED_POLICIES, SPEED_TAILS
-from passpilot.training.tuning.search import Found, Outcome
+from passpilot.training.tuning.recipes import (
+    EVICTION,
+    SPEED_POLICIES,
+    SPEED_SIZE_LEVELS,
+    SPEED_TAILS,
+    SPEED_UNROLLING,
+)
+from passpilot.training.tuning.search import LEVERS, Found, Outcome
 from passpilot.training.tuning.sizes import Sizes
 from passpilot.training.tuning.unit import LLVMS_OWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from passpilot.training.corpus.layout import ProgramRun
     from passpilot.training.evaluation.results import RunTime
@@ -56,6 +63,9 @@ IDLE: Final = 20
 FLIPPED: Final = (0.02, 0.1, 0.3)
 """Parts of the decisions that a trial flips."""
 
+WORDED: Final = (1.0, 0.3)
+"""Parts of the functions that a trial decides about."""
+
 
 @dataclass
 class SpeedSearch:
@@ -72,6 +82,7 @@ class SpeedSearch:
         compiles: the compilations of units to spend.
         deadline: the seconds that one run may take.
         step: called after each trial with the compilations so far, and the time relative to the start.
+        levers: those of `LEVERS` and `MORE_LEVERS` that are searched.
     """
 
     units: Sequence[Unit]
@@ -85,6 +96,7 @@ class SpeedSearch:
     deadline: float = 60.0
     step: Callable[[int, float], None] = lambda _compiles, _ratio: None
     curve: list[tuple[int, float, float]] = field(default_factory=list)
+    levers: Collection[str] = LEVERS
     confirmed: RunTime | None = None
     """The result's time relative to LLVM's own, with the inputs of the search."""
     confirmed_unseen: RunTime | None = None
@@ -174,17 +186,46 @@ class SpeedSearch:
     def _trials(self) -> Iterator[Mapping[int, UnitChoice]]:
         """What to compile, by the numbers of units; without end."""
         everything = range(len(self.units))
-        changes = [{"policy": policy} for policy in SPEED_POLICIES] + [{"tail": tail} for tail in SPEED_TAILS]
+        changes = self._changes()
         for change in changes:
-            yield self._changed(everything, change)
+            yield {number: change(number) for number in everything}
         while True:
-            half = self._random.sample(everything, (len(everything) + 1) // 2)
-            yield self._changed(half, self._random.choice(changes))
-            part = self._random.choice(FLIPPED)
-            yield {number: self._flipped(number, part) for number in everything}
+            half, change = (
+                self._random.sample(everything, (len(everything) + 1) // 2),
+                self._random.choice(changes),
+            )
+            yield {number: change(number) for number in half}
+            if "inline" in self.levers:
+                part = self._random.choice(FLIPPED)
+                yield {number: self._flipped(number, part) for number in everything}
 
-    def _changed(self, numbers: Sequence[int], change: Mapping[str, object]) -> dict[int, UnitChoice]:
-        return {number: replace(self._best[number].choice, **change) for number in numbers}  # type: ignore[arg-type]
+    def _changes(self) -> list[Callable[[int], UnitChoice]]:
+        """What can be done to the unit of a number."""
+        changes: list[Callable[[int], UnitChoice]] = []
+        for lever, name, values in (
+            ("inline", "policy", SPEED_POLICIES),
+            ("pipeline", "tail", SPEED_TAILS),
+            ("eviction", "options", EVICTION),
+        ):
+            if lever in self.levers:
+                changes += [partial(self._replaced, name, value) for value in values]
+        for lever, words in (("size", SPEED_SIZE_LEVELS), ("unroll", SPEED_UNROLLING)):
+            if lever in self.levers:
+                changes += [partial(self._worded, word) for word in words]
+        return changes
+
+    def _replaced(self, name: str, value: object, number: int) -> UnitChoice:
+        return replace(self._best[number].choice, **{name: value})  # type: ignore[arg-type]
+
+    def _worded(self, word: str, number: int) -> UnitChoice:
+        """A unit's choice with a decision about a part of its functions."""
+        choice, part = self._best[number].choice, self._random.choice(WORDED)
+        wanted = self.units[number].worded(choice, word)
+        functions = {
+            name: words if self._random.random() < part else choice.functions.get(name, ())
+            for name, words in wanted.items()
+        }
+        return replace(choice, functions={name: words for name, words in functions.items() if words})
 
     def _flipped(self, number: int, part: float) -> UnitChoice:
         """A unit's choice with a part of its decisions flipped."""

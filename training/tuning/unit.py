@@ -13,7 +13,7 @@ from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
 from passpilot.plugin.compile import PipelineOptions, file_type, generate, llvm_options
 from passpilot.plugin.module import Module
-from passpilot.training.tuning.decision_file import CallKey
+from passpilot.training.tuning.decision_file import CallKey, word_kind
 from passpilot.training.tuning.parts import PARTS
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ class UnitChoice:
     """The pipeline at `LAST`."""
     options: tuple[str, ...] = ()
     """LLVM's, for code generation, as NAME or NAME=VALUE."""
-    no_outline: frozenset[str] = frozenset()
+    functions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What is decided about functions, as `UnitDecisions` has it."""
     policy: Callable[[Observation], bool] | None = None
     """Decides the calls that `inline` does not name; None for LLVM."""
 
@@ -108,6 +109,15 @@ class Unit:
             each.name for each in self.module.functions if each.linkage not in ("internal", "private")
         )
 
+    def worded(self, choice: UnitChoice, word: str) -> dict[str, tuple[str, ...]]:
+        """The function decisions of a choice, with a word for all functions that have none of its kind."""
+        found = dict(choice.functions)
+        for function in self.module.functions:
+            words = found.get(function.name, ())
+            if not function.is_declaration and word_kind(word) not in map(word_kind, words):
+                found[function.name] = (*words, word)
+        return found
+
     def compile(self, choice: UnitChoice) -> Compiled:
         """Compile in this process, which should end afterwards: LLVM's options stay set."""
         began = time.monotonic()
@@ -134,12 +144,8 @@ class Unit:
         advisor.may_idle = True  # a unit without calls has nothing to ask
         if self.as_clang and self.relocation_model:  # clang's passes know it, opt's do not
             llvm_options([f"-relocation-model={self.relocation_model}"])
-        wanted = PipelineOptions(as_clang=self.as_clang)
+        wanted = PipelineOptions(as_clang=self.as_clang, functions=choice.functions)
         optimize(module, self.pipeline, [advisor], at=at, options=wanted)
-        if choice.no_outline:
-            for function in module.functions:
-                if function.name in choice.no_outline:
-                    function.add_attribute("nooutline")
         flags = [*SECTIONS] * self.sections + [f"-{each}" for each in choice.options]
         if flags:
             llvm_options(flags)

@@ -59,6 +59,17 @@ PipelineTuningOptions tuningOf(StringRef Text, const PipelineOptions &O) {
   return Tuning;
 }
 
+UnitDecisions decisionsOf(const PipelineOptions &O) {
+  UnitDecisions Decided;
+  for (const auto &[Name, Words] : O.Functions)
+    for (const std::string &Word : Words)
+      if (!Decided.Functions[Name].add(Word))
+        throw InputError("decisions for " + Name +
+                         ": expected a decision about a function, got '" +
+                         Word + "'");
+  return Decided;
+}
+
 /// The four analysis managers and the pass builder, wired as in opt.
 class PipelineRun {
 public:
@@ -84,6 +95,8 @@ public:
     Passes.VerifyEach = O.VerifyEach;
     Passes.Debug = O.DebugPassManager;
     Passes.registerWith(PB);
+    if (!O.Functions.empty())
+      registerDecisions(PB, decisionsOf(O));
     if (O.Decisions.empty())
       return;
     std::string Wrong;

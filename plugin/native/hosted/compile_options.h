@@ -7,6 +7,7 @@
 
 #include "llvm/Support/CodeGen.h"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -45,6 +46,8 @@ struct PipelineOptions {
   bool AsClang = false;
   std::string Decisions; ///< path of a decision file; may be empty
   std::string Behind;    ///< a pipeline behind the level's own; may be empty
+  /// Words about functions by their names, as in a decision file.
+  std::map<std::string, std::vector<std::string>> Functions;
 };
 
 /// llc's options beyond those that LLVM itself parses.

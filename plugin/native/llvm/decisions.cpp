@@ -4,7 +4,9 @@
 
 #include "llvm_options.h"
 
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/LLVMContext.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
 
 #include <functional>
 
@@ -26,9 +28,10 @@ public:
     const UnitDecisions *Unit = Find(M);
     if (!Unit)
       return PreservedAnalyses::all();
-    for (const std::string &Name : Unit->NoOutline)
-      if (Function *F = M.getFunction(Name); F && !F->isDeclaration())
-        F->addFnAttr("nooutline");
+    for (Function &F : M)
+      if (const FunctionDecisions *D = Unit->function(F.getName());
+          D && D->NoOutline && !F.isDeclaration())
+        F.addFnAttr("nooutline");
     if (GeneratesCode)
       for (const std::string &Each : Unit->Options)
         if (!setUnlessGiven(Each))
@@ -54,6 +57,73 @@ private:
   bool GeneratesCode;
 };
 
+/// Sets the size level of functions, before anything else.
+class DecidedSizePass : public PassInfoMixin<DecidedSizePass> {
+public:
+  explicit DecidedSizePass(FindUnit Find) : Find(std::move(Find)) {}
+
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+    const UnitDecisions *Unit = Find(M);
+    if (!Unit || Unit->Functions.empty())
+      return PreservedAnalyses::all();
+    for (Function &F : M) {
+      const FunctionDecisions *D = Unit->function(F.getName());
+      if (!D || D->Size.empty() || F.isDeclaration() || F.hasOptNone())
+        continue;
+      F.removeFnAttr(Attribute::MinSize);
+      F.removeFnAttr(Attribute::OptimizeForSize);
+      if (D->Size != "speed")
+        F.addFnAttr(Attribute::OptimizeForSize);
+      if (D->Size == "minsize")
+        F.addFnAttr(Attribute::MinSize);
+    }
+    return PreservedAnalyses::none();
+  }
+  static bool isRequired() { return true; }
+
+private:
+  FindUnit Find;
+};
+
+/// Tells LLVM's unrolling what is decided about innermost loops.
+class DecidedUnrollPass : public PassInfoMixin<DecidedUnrollPass> {
+public:
+  explicit DecidedUnrollPass(FindUnit Find) : Find(std::move(Find)) {}
+
+  PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
+    const UnitDecisions *Unit = Find(*F.getParent());
+    const FunctionDecisions *D = Unit ? Unit->function(F.getName()) : nullptr;
+    if (D && D->Unroll)
+      for (Loop *L : FAM.getResult<LoopAnalysis>(F).getLoopsInPreorder())
+        if (L->isInnermost() && !findOptionMDForLoop(L, Disable) &&
+            !findOptionMDForLoop(L, Count))
+          addStringMetadataToLoop(L, D->Unroll == 1 ? Disable : Count,
+                                  D->Unroll);
+    return PreservedAnalyses::all();
+  }
+
+private:
+  static constexpr const char *Disable = "llvm.loop.unroll.disable";
+  static constexpr const char *Count = "llvm.loop.unroll.count";
+  FindUnit Find;
+};
+
+/// Lets the pipelines of \p PB begin with what \p Find finds about functions.
+void registerFunctions(PassBuilder &PB, const FindUnit &Find) {
+  PB.registerPipelineStartEPCallback(
+      [Find](ModulePassManager &PM, OptimizationLevel) {
+        PM.addPass(DecidedSizePass(Find));
+      });
+  PB.registerFullLinkTimeOptimizationEarlyEPCallback(
+      [Find](ModulePassManager &PM, OptimizationLevel) {
+        PM.addPass(DecidedSizePass(Find));
+      });
+  PB.registerVectorizerStartEPCallback(
+      [Find](FunctionPassManager &PM, OptimizationLevel) {
+        PM.addPass(DecidedUnrollPass(Find));
+      });
+}
+
 /// Lets the pipelines of \p PB end with what \p Find finds.
 void registerUnits(PassBuilder &PB, const FindUnit &Find, bool GeneratesCode) {
   PB.registerOptimizerLastEPCallback(
@@ -75,9 +145,18 @@ void registerUnits(PassBuilder &PB, const FindUnit &Find, bool GeneratesCode) {
 void registerDecisions(PassBuilder &PB,
                        const std::shared_ptr<const DecisionFile> &File,
                        bool GeneratesCode) {
-  registerUnits(
-      PB, [File](const Module &M) { return File->find(M.getSourceFileName()); },
-      GeneratesCode);
+  const FindUnit Find = [File](const Module &M) {
+    return File->find(M.getSourceFileName());
+  };
+  registerFunctions(PB, Find);
+  registerUnits(PB, Find, GeneratesCode);
+}
+
+void registerDecisions(PassBuilder &PB, UnitDecisions Decided) {
+  auto All = std::make_shared<const UnitDecisions>(std::move(Decided));
+  const FindUnit Find = [All](const Module &) { return All.get(); };
+  registerFunctions(PB, Find);
+  registerUnits(PB, Find, /*GeneratesCode=*/false);
 }
 
 void registerPipelineBehind(PassBuilder &PB, const std::string &Text) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a decision file says of a module beside its call sites: a pipeline
-// behind the level's own, and outlining.
+// What a decision file says of a module beside its call sites: functions, a
+// pipeline behind the level's own, and options of code generation.
 
 #ifndef PASSPILOT_LLVM_DECISIONS_H
 #define PASSPILOT_LLVM_DECISIONS_H
@@ -15,11 +15,14 @@ namespace passpilot {
 
 /// Lets the pipelines that \p PB builds end with what \p File decides for their
 /// module. \p PB must outlive the pipelines, as it does in LLVM's tools.
-/// \p GeneratesCode: the tool generates code next, so that LLVM's option for
-/// outlining is set, for the whole process.
+/// \p GeneratesCode: the tool generates code next, so that LLVM's options for
+/// it are set, for the whole process.
 void registerDecisions(llvm::PassBuilder &PB,
                        const std::shared_ptr<const DecisionFile> &File,
                        bool GeneratesCode);
+
+/// The same for every module; the options are the caller's to set.
+void registerDecisions(llvm::PassBuilder &PB, UnitDecisions Decided);
 
 /// Lets them end with \p Text, which \p PB can parse, for every module.
 void registerPipelineBehind(llvm::PassBuilder &PB, const std::string &Text);

@@ -8,11 +8,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace passpilot {
 
 namespace {
 
+constexpr unsigned MaxUnroll = 64;
 constexpr std::string_view Head = "passpilot decisions 1";
 
 /// A name whose %XX are characters; nothing if it is not well-formed.
@@ -36,6 +38,18 @@ std::optional<bool> answer(std::string_view Word) {
   if (Word == "yes")
     return true;
   return Word == "no" ? std::optional(false) : std::nullopt;
+}
+
+/// Reads a name and the words about this function; false if they are wrong.
+bool readFunction(std::string_view Line, UnitDecisions &U) {
+  const auto Name = unescaped(take(Line, ' '));
+  if (!Name || Line.empty())
+    return false;
+  FunctionDecisions D;
+  while (!Line.empty())
+    if (!D.add(take(Line, ' ')))
+      return false;
+  return U.Functions.emplace(*Name, D).second;
 }
 
 /// Reads the line of a unit's decision; returns false if it is none.
@@ -64,12 +78,7 @@ bool readDecision(std::string_view Line, UnitDecisions &U) {
     U.Options.emplace_back(Line);
     return !Line.empty();
   }
-  if (Kind != "outline" || take(Line, ' ') != "no")
-    return false;
-  const auto Name = unescaped(Line);
-  if (Name)
-    U.NoOutline.push_back(*Name);
-  return Name.has_value();
+  return Kind == "function" && readFunction(Line, U);
 }
 
 /// The number of path components at the end that are equal.
@@ -148,6 +157,25 @@ private:
 };
 
 } // namespace
+
+bool FunctionDecisions::add(std::string_view Word) {
+  if (Word == "nooutline")
+    return !std::exchange(NoOutline, true);
+  if (Word == "minsize" || Word == "optsize" || Word == "speed")
+    return std::exchange(Size, Word).empty();
+  if (take(Word, '=') != "unroll")
+    return false;
+  const auto Factor = number<unsigned>(Word);
+  return Factor && *Factor >= 1 && *Factor <= MaxUnroll &&
+         !std::exchange(Unroll, *Factor);
+}
+
+const FunctionDecisions *UnitDecisions::function(std::string_view Name) const {
+  auto Found = Functions.find(Name);
+  if (Found == Functions.end())
+    Found = Functions.find("*");
+  return Found == Functions.end() ? nullptr : &Found->second;
+}
 
 std::optional<DecisionFile> DecisionFile::read(const std::string &Path,
                                                std::string &Error) {

@@ -10,7 +10,8 @@
 //   inline 1 no luaV_execute luaH_getn 14           ... is worth 14 bytes
 //   pipeline function(simplifycfg),mergefunc      behind the level's own
 //   option enable-machine-outliner=always LLVM's, for code generation
-//   outline no luaV_execute               not from this function
+//   function luaV_execute optsize unroll=4   size level and loops of this one
+//   function * nooutline                  all others: nothing is outlined
 //   searched 1f0a63b2 90cc27de            hashes of the functions that the
 //                                         search saw, for the next search
 //
@@ -22,6 +23,7 @@
 
 #include "runner.h"
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -36,6 +38,16 @@ struct InlineDecision {
   unsigned Bytes = 0; ///< how much smaller it makes the program
 };
 
+/// The decisions about a whole function.
+struct FunctionDecisions {
+  std::string Size;    ///< minsize, optsize or speed; empty for as it was
+  unsigned Unroll = 0; ///< innermost loops by this factor; 0 for LLVM's
+  bool NoOutline = false;
+
+  /// Adds a word of a decision file; false if it is none.
+  bool add(std::string_view Word);
+};
+
 /// The decisions for one module.
 struct UnitDecisions {
   using Call = std::pair<std::string, std::string>; ///< caller and callee
@@ -44,7 +56,10 @@ struct UnitDecisions {
   std::map<Call, std::map<unsigned, InlineDecision>> Inline;
   std::string Pipeline; ///< runs behind the level's own; may be empty
   std::vector<std::string> Options; ///< of code generation: NAME or NAME=VALUE
-  std::vector<std::string> NoOutline; ///< what the outliner leaves alone
+  std::map<std::string, FunctionDecisions, std::less<>> Functions;
+
+  /// What is decided for a function: by its name, or by "*"; null for nothing.
+  const FunctionDecisions *function(std::string_view Name) const;
 };
 
 class DecisionFile {

@@ -27,7 +27,7 @@ UNIT = UnitDecisions(
     {CallKey("main", ODD, 2): True, CallKey(ODD, "f", 1): False},
     "function(simplifycfg),mergefunc",
     options=["enable-machine-outliner=always"],
-    no_outline=[ODD, "main"],
+    functions={ODD: ("nooutline",), "main": ("optsize", "unroll=64"), "*": ("speed",)},
 )
 CALLS = """\
 source_filename = "src/calls.c"
@@ -47,7 +47,7 @@ define i32 @two(i32 %x) {
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     path = str(tmp_path / "f.decisions")
     write_decisions(path, [UNIT, UnitDecisions("other.c")], ["made for a test"])
-    assert read_decisions(path) == [UNIT, UnitDecisions("other.c", {}, "", options=[], no_outline=[])]
+    assert read_decisions(path) == [UNIT, UnitDecisions("other.c", {}, "", options=[])]
     assert Path(path).read_text().startswith(f"{HEAD}\n# made for a test\n")
 
 
@@ -87,7 +87,7 @@ def test_all_doors_write_the_same(tmp_path: Path) -> None:
         tmp_path,
         "unit src/calls.c",
         "pipeline mergefunc",
-        "outline no two",
+        "function two optsize nooutline",
         "option enable-machine-outliner=always",
         "inline 1 no two leaf",
     )
@@ -100,6 +100,7 @@ def test_all_doors_write_the_same(tmp_path: Path) -> None:
     assert ours.splitlines()[1:] == theirs.out.decode().splitlines()[1:]
     assert calls_left(ours) == 1
     assert "nooutline" in ours
+    assert "optsize" in ours
 
 
 def stdin_of(folder: Path, path: str) -> Path:
@@ -116,7 +117,9 @@ def stdin_of(folder: Path, path: str) -> Path:
         (["unit a.c", "inline 1 maybe f g"], ":3: expected a decision, got "),
         (["unit a.c", "inline 1 yes f"], ":3: expected a decision, got "),
         (["inline 1 yes f g"], ":2: expected a decision, got "),
-        (["unit a.c", "outline no"], ":3: expected a decision, got "),
+        (["unit a.c", "function f"], ":3: expected a decision, got "),
+        (["unit a.c", "function f unroll=65"], ":3: expected a decision, got "),
+        (["unit a.c", "function f optsize speed"], ":3: expected a decision, got "),
         (["unit a.c", "remove f"], ":3: expected a decision, got "),
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else "",
@@ -138,6 +141,37 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("something else\n")
     assert f'expected "{HEAD}", got' in refused("opt", "in.ll", "-O2", "--decisions=x", cwd=tmp_path)
     assert "expected a file that can be read" in refused("opt", "in.ll", "-O2", "--decisions=y", cwd=tmp_path)
+
+
+LOOPS = """
+int first(const int *p, int n) { int s = 0; for (int i = 0; i < n; i++) s ^= p[i] * p[s & 7]; return s; }
+int second(const int *p, int n) { int s = 0; for (int i = 0; i < n; i++) s ^= p[i] * p[s & 7]; return s; }
+"""
+
+
+def test_decisions_about_functions(tmp_path: Path) -> None:
+    """A name counts before `*`; the size level is set before LLVM's passes, and unrolling is LLVM's own."""
+    (tmp_path / "a.c").write_text(LOOPS)
+    path = written(tmp_path, "unit a.c", "function first unroll=4 speed", "function * optsize")
+    flags = ("-Oz", "-emit-llvm", "-S", "a.c", "-o", "-")
+    plain, decided = (command("cc", *flags, *more, cwd=tmp_path) for more in ((), (f"--decisions={path}",)))
+    assert (plain.code, decided.code, decided.err) == (0, 0, "")
+    assert body(plain.out.decode(), "first").count("mul nsw") == 1
+    assert body(decided.out.decode(), "first").count("mul nsw") == 4
+    assert body(decided.out.decode(), "second") == body(plain.out.decode(), "second")
+    sizes = dict(re.findall(r"^attributes (#\d+) = \{ (.*) \}$", decided.out.decode(), re.MULTILINE))
+    levels = [
+        {"minsize", "optsize"} & set(sizes[number].split())
+        for number in re.findall(r"^define .*? (#\d+) ", decided.out.decode(), re.MULTILINE)
+    ]
+    assert levels == [set(), {"optsize"}]
+
+
+def body(text: str, name: str) -> str:
+    """The instructions of a function."""
+    found = re.search(rf"^define .* @{name}\(.*?^}}", text, re.DOTALL | re.MULTILINE)
+    assert found
+    return found[0].partition("\n")[2]
 
 
 REPEATED = """

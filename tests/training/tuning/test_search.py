@@ -14,12 +14,13 @@ from passpilot.plugin.compile import emit
 from passpilot.plugin.errors import Error
 from passpilot.plugin.module import Module
 from passpilot.training.rewards import symbol_sizes
-from passpilot.training.tuning.decision_file import read_decisions
+from passpilot.training.tuning.decision_file import read_decisions, word_kind
 from passpilot.training.tuning.engine import LocalEngine
 from passpilot.training.tuning.influence import Edge, Influence, components
+from passpilot.training.tuning.recipes import EVICTION
 from passpilot.training.tuning.search import Search
 from passpilot.training.tuning.sizes import LinkedSizes, object_sizes
-from passpilot.training.tuning.unit import LLVMS_OWN, UnitChoice
+from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, UnitChoice
 from tests.command import passpilot as command
 from tests.command import refused
 from tests.training.tuning.units import modules, searched, units
@@ -48,13 +49,32 @@ def test_a_unit_becomes_smaller_and_every_door_knows_how(unit: Path, tmp_path: P
     assert sum(decided.gains.values()) <= start - tuned
     (found,) = units([unit], sections=False)
     choice = UnitChoice(decided.inline, decided.pipeline, tuple(decided.options))
-    again = LocalEngine([found]).compile([(0, choice)])  # its options must not stay in this process
-    assert object_sizes(again).total == tuned
+    (again,) = LocalEngine([found]).compile([(0, choice)])  # its options must not stay in this process
+    assert isinstance(again, Compiled)
+    assert object_sizes([again]).total == tuned
     opted = command("opt", unit, "-Oz", "--decisions=one.decisions", "-o", "out.bc", cwd=tmp_path)
     assert (opted.code, opted.err) == (0, "")
     output = ("-filetype=obj", "-relocation-model=pic", "--decisions=one.decisions")
     assert command("llc", "out.bc", *output, "-o", "out.o", cwd=tmp_path).code == 0
     assert sum(symbol_sizes((tmp_path / "out.o").read_bytes()).values()) <= tuned
+
+
+@pytest.mark.parametrize("lever", ["size", "unroll", "eviction"])
+def test_levers_that_are_asked_for(lever: str, tmp_path: Path) -> None:
+    """They search nothing else, and never make a program larger."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    whole = units(modules(folder))
+    found = Search(
+        whole, LocalEngine(whole, 2), object_sizes, compiles=100 * len(whole), levers=[lever]
+    ).run()
+    assert found.best.total <= found.start.total
+    tried = len(EVICTION) if lever == "eviction" else 2
+    assert len(whole) * (1 + tried) <= found.compiles <= len(whole) * (2 + tried)
+    for made in found.best.made:
+        assert (made.choice.inline, made.choice.tail) == ({}, "")
+        assert bool(made.choice.options) <= (lever == "eviction")
+        assert {word_kind(word) for words in made.choice.functions.values() for word in words} <= {lever}
 
 
 def test_a_program_becomes_smaller(tmp_path: Path) -> None:
