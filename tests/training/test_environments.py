@@ -8,6 +8,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
@@ -192,11 +193,14 @@ def test_importing_registers(first: str) -> None:
 
 
 def test_the_guide_prints_what_it_says(tmp_path: Path) -> None:
+    """One agent, and several."""
     text = (Path(__file__).parents[2] / "docs" / "environments.md").read_text()
-    code, said = re.findall(r"```(?:python|text)\n(.*?)```", text, re.DOTALL)
-    (tmp_path / "guide.py").write_text(code)
-    out = subprocess.check_output([sys.executable, "guide.py"], cwd=tmp_path, text=True)
-    assert out == said
+    blocks = re.findall(r"```(python|text)\n(.*?)```", text, re.DOTALL)
+    printing = [(code, said) for (_, code), (kind, said) in pairwise(blocks) if kind == "text"]
+    assert len(printing) == 2
+    for code, said in printing:
+        (tmp_path / "guide.py").write_text(code)
+        assert subprocess.check_output([sys.executable, "guide.py"], cwd=tmp_path, text=True) == said
 
 
 def test_wrong_arguments_are_refused(program: Path) -> None:
