@@ -23,6 +23,7 @@ from passpilot.plugin.errors import AdviceError, InputError, PeerError
 from passpilot.plugin.load import load_file
 from passpilot.training.compiler_pb2 import CompilerMessage
 from passpilot.training.environments.agents import CompilerAEC
+from passpilot.training.rewards import code_bytes
 from tests.command import passpilot
 from tests.passes.allocator.steps import POINTS
 from tests.training.serving import served
@@ -42,8 +43,11 @@ def evict(obs):
     return int(obs["mask"].reshape(-1).nonzero()[0][-1])  # rather none
 
 
-def colour(obs):
-    return int(obs["mask"].reshape(-1).nonzero()[0][-1])
+colour = evict
+
+
+def same(obs):
+    return obs.default()
 """
 
 
@@ -112,7 +116,7 @@ def workers() -> set[int]:
 
 
 STYLE: Final = (
-    "not a NumPy array|format <descriptor>_<number>|probably should be|different observation space sizes"
+    ".*(not a NumPy array|<descriptor>_<number>|probably should be|different observation space sizes)"
 )
 """What PettingZoo's test likes otherwise: observations are dictionaries, and agents have points' names."""
 
@@ -147,11 +151,23 @@ def test_two_policies_give_the_code_of_the_commands(source: Path, policy: Path, 
         ours = info["object"]
         _, other = played(env, {"inline": code.inline})
         assert other["object"] != ours  # the allocator's agent matters
-    flags = (f"-passes={PIPELINE}", f"--inline=python:{policy}:inline", "-o", tmp_path / "mid.bc")
-    assert passpilot("opt", source, *flags, cwd=tmp_path).code == 0
-    flags = ("-O2", "-filetype=obj", f"--evict=python:{policy}:evict", "-o", tmp_path / "out.o")
-    assert passpilot("llc", tmp_path / "mid.bc", *flags, cwd=tmp_path).code == 0
-    assert (tmp_path / "out.o").read_bytes() == ours
+    mid, out = tmp_path / "mid.bc", tmp_path / "out.o"
+    advised = f"--inline=python:{policy}:inline"
+    assert passpilot("opt", source, f"-passes={PIPELINE}", advised, "-o", mid, cwd=tmp_path).code == 0
+    advised = f"--evict=python:{policy}:evict"
+    assert passpilot("llc", mid, "-O2", "-filetype=obj", advised, "-o", out, cwd=tmp_path).code == 0
+    assert out.read_bytes() == ours
+
+
+def test_the_object_needs_no_reward(program: Path) -> None:
+    """One for a trainer that measures by itself; the measured value does not depend on it."""
+    with made(("inline",), program, pipeline=PIPELINE, reward="none", with_object=True) as env:
+        rewards, info = played(env)
+    assert (rewards, "value" in info) == ({"inline": 0.0}, False)
+    with made(("inline",), program, pipeline=PIPELINE, with_object=True) as env:
+        _, measured = played(env)
+    assert info["object"] == measured["object"]
+    assert measured["value"] == code_bytes(info["object"])
 
 
 def test_default_answers_of_four_agents_give_the_default(pressed: Path, policy: Path, tmp_path: Path) -> None:
@@ -166,7 +182,8 @@ def test_default_answers_of_four_agents_give_the_default(pressed: Path, policy: 
         assert rewards == dict.fromkeys(POINTS, 0.0)
         assert info["object"] == by_llc()
         rewards, info = played(env, {**defaults(POINTS), "ra-colour": load_file(policy).colour})
-        assert info["object"] == by_llc(f"--ra-colour=python:{policy}:colour") != by_llc()
+        others = [f"--{point}=python:{policy}:same" for point in POINTS if point != "ra-colour"]
+        assert info["object"] == by_llc(f"--ra-colour=python:{policy}:colour", *others) != by_llc()
         assert {*rewards.values()} != {0.0}
 
 
@@ -243,7 +260,7 @@ def test_a_crash_or_a_hang_ends_an_episode_only(
 def test_a_bad_answer_names_the_agent_and_may_be_corrected(action: object, program: Path) -> None:
     with made(INLINE_EVICT, program, pipeline=PIPELINE, compiler="thread") as env:
         env.reset()
-        with pytest.raises(AdviceError, match=r"^agent inline: compiler: .*expected a"):
+        with pytest.raises(AdviceError, match=r"^agent inline: .*expected a"):
             env.step(action)
         assert env.agent_selection == "inline"
         env.step(1)

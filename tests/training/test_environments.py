@@ -79,6 +79,19 @@ def test_an_episode_is_a_compilation(made: Env) -> None:
     assert any(played(made, seed)[2]["value"] != value for seed in range(1, 4))
 
 
+def test_options_of_llvm_reach_the_compiler(pressed: Path) -> None:
+    options = ["-regalloc=advised"]
+    with CompilerEnv("ra-colour", [pressed], reward="allocation-cost", llvm_options=options) as env:
+        reward, steps, _ = played(env)
+        assert reward != 0
+        assert steps > 1
+    with (
+        CompilerEnv("ra-colour", [pressed], llvm_options=["-no-such=1"]) as env,
+        pytest.raises(InputError, match="no-such"),
+    ):
+        env.reset()
+
+
 def test_the_default_gets_no_reward(program: Path) -> None:
     features = ["inlining_default"]
     with CompilerEnv("inline", [program], pipeline="default<Oz>", features=features) as env:

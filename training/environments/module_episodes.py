@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from passpilot.training.environments.local_compiler import Where
     from passpilot.training.episode import CompilerClient, Observed
 
 
@@ -110,7 +111,7 @@ def connect(
     if compiler in ("process", "thread"):
         from passpilot.training.environments.local_compiler import LocalCompiler
 
-        where = "process" if compiler == "process" else "thread"
+        where: Where = "process" if compiler == "process" else "thread"
         return LocalCompiler(where, load=load, timeout=timeout, llvm_options=llvm_options)
     from passpilot.training.episode import CompilerClient
 
