@@ -16,7 +16,7 @@ import numpy as np
 import psutil
 import pytest
 from pettingzoo.test import api_test, seed_test
-from pettingzoo.utils.conversions import aec_to_parallel, turn_based_aec_to_parallel
+from pettingzoo.utils import aec_to_parallel, turn_based_aec_to_parallel
 
 from passpilot.features.point import find_point
 from passpilot.plugin.errors import AdviceError, InputError, PeerError
@@ -305,6 +305,20 @@ def test_a_service_can_compile(program: Path, policy: Path, tmp_path: Path) -> N
     ):
         rewards, info = played(env, policies)
     assert (rewards, info["object"]) == (local[0], local[1]["object"])
+
+
+def test_a_service_gets_options_of_llvm_by_a_file(pressed: Path, tmp_path: Path) -> None:
+    file = tmp_path / "allocator.py"
+    file.write_text(f"import passpilot\n\npasspilot.llvm_options(['{ADVISED}'])\n")
+    features = {name: ["mask", find_point(name).default.name] for name in POINTS}
+    options: dict[str, Any] = {"features": features, "reward": "allocation-cost"}
+    with (
+        served(tmp_path, f"--load={file}") as service,
+        contextlib.closing(
+            CompilerAEC(POINTS, [pressed.read_bytes()], compiler=service.target, **options)
+        ) as env,
+    ):
+        assert played(env, defaults(POINTS))[0] == dict.fromkeys(POINTS, 0.0)
 
 
 def test_a_service_of_another_version_is_noticed(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
