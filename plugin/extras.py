@@ -26,6 +26,7 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
         "gymnasium",
         "lightgbm",
         "onnx",
+        "pettingzoo",
         "pyarrow",
         "skl2onnx",
         "sklearn",

@@ -9,11 +9,16 @@ from passpilot.training.registration import register_when_imported
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from passpilot.training.data.shards import DecisionShards as DecisionShards
+    from passpilot.training.environments.agents import CompilerAEC as CompilerAEC
     from passpilot.training.environments.compiler_env import CompilerEnv as CompilerEnv
 
-__all__ = ["CompilerEnv", "DecisionShards"]
+__all__ = ["CompilerAEC", "CompilerEnv", "DecisionShards"]
 
-_HOMES = {"CompilerEnv": "environments.compiler_env", "DecisionShards": "data.shards"}
+_HOMES = {
+    "CompilerAEC": "environments.agents",
+    "CompilerEnv": "environments.compiler_env",
+    "DecisionShards": "data.shards",
+}
 
 register_when_imported()
 

@@ -19,19 +19,21 @@ class AgentMessage(_message.Message):
     def __init__(self, start: _Optional[_Union[Start, _Mapping]] = ..., action: _Optional[_Union[Action, _Mapping]] = ...) -> None: ...
 
 class CompilerMessage(_message.Message):
-    __slots__ = ("observation", "result", "failure", "episode")
+    __slots__ = ("observation", "result", "failure", "episode", "point")
     OBSERVATION_FIELD_NUMBER: _ClassVar[int]
     RESULT_FIELD_NUMBER: _ClassVar[int]
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     EPISODE_FIELD_NUMBER: _ClassVar[int]
+    POINT_FIELD_NUMBER: _ClassVar[int]
     observation: bytes
     result: Result
     failure: Refusal
     episode: Episode
-    def __init__(self, observation: _Optional[bytes] = ..., result: _Optional[_Union[Result, _Mapping]] = ..., failure: _Optional[_Union[Refusal, _Mapping]] = ..., episode: _Optional[_Union[Episode, _Mapping]] = ...) -> None: ...
+    point: str
+    def __init__(self, observation: _Optional[bytes] = ..., result: _Optional[_Union[Result, _Mapping]] = ..., failure: _Optional[_Union[Refusal, _Mapping]] = ..., episode: _Optional[_Union[Episode, _Mapping]] = ..., point: _Optional[str] = ...) -> None: ...
 
 class Start(_message.Message):
-    __slots__ = ("code", "path", "point", "pipeline", "opt_level", "features", "reward", "function", "at")
+    __slots__ = ("code", "path", "point", "pipeline", "opt_level", "features", "reward", "function", "at", "also", "object")
     class AtEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -48,6 +50,8 @@ class Start(_message.Message):
     REWARD_FIELD_NUMBER: _ClassVar[int]
     FUNCTION_FIELD_NUMBER: _ClassVar[int]
     AT_FIELD_NUMBER: _ClassVar[int]
+    ALSO_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
     code: bytes
     path: str
     point: str
@@ -57,7 +61,17 @@ class Start(_message.Message):
     reward: str
     function: str
     at: _containers.ScalarMap[str, str]
-    def __init__(self, code: _Optional[bytes] = ..., path: _Optional[str] = ..., point: _Optional[str] = ..., pipeline: _Optional[str] = ..., opt_level: _Optional[int] = ..., features: _Optional[_Iterable[str]] = ..., reward: _Optional[str] = ..., function: _Optional[str] = ..., at: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    also: _containers.RepeatedCompositeFieldContainer[Asked]
+    object: bool
+    def __init__(self, code: _Optional[bytes] = ..., path: _Optional[str] = ..., point: _Optional[str] = ..., pipeline: _Optional[str] = ..., opt_level: _Optional[int] = ..., features: _Optional[_Iterable[str]] = ..., reward: _Optional[str] = ..., function: _Optional[str] = ..., at: _Optional[_Mapping[str, str]] = ..., also: _Optional[_Iterable[_Union[Asked, _Mapping]]] = ..., object: _Optional[bool] = ...) -> None: ...
+
+class Asked(_message.Message):
+    __slots__ = ("point", "features")
+    POINT_FIELD_NUMBER: _ClassVar[int]
+    FEATURES_FIELD_NUMBER: _ClassVar[int]
+    point: str
+    features: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, point: _Optional[str] = ..., features: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Action(_message.Message):
     __slots__ = ("integer", "number")
@@ -102,18 +116,20 @@ class Number(_message.Message):
     def __init__(self, low: _Optional[float] = ..., high: _Optional[float] = ...) -> None: ...
 
 class Result(_message.Message):
-    __slots__ = ("reward", "value", "baseline", "decisions", "notes")
+    __slots__ = ("reward", "value", "baseline", "decisions", "notes", "object")
     REWARD_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
     BASELINE_FIELD_NUMBER: _ClassVar[int]
     DECISIONS_FIELD_NUMBER: _ClassVar[int]
     NOTES_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
     reward: float
     value: float
     baseline: float
     decisions: int
     notes: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, reward: _Optional[float] = ..., value: _Optional[float] = ..., baseline: _Optional[float] = ..., decisions: _Optional[int] = ..., notes: _Optional[_Iterable[str]] = ...) -> None: ...
+    object: bytes
+    def __init__(self, reward: _Optional[float] = ..., value: _Optional[float] = ..., baseline: _Optional[float] = ..., decisions: _Optional[int] = ..., notes: _Optional[_Iterable[str]] = ..., object: _Optional[bytes] = ...) -> None: ...
 
 class Refusal(_message.Message):
     __slots__ = ("failure", "retry")

@@ -20,7 +20,7 @@ import grpc
 from passpilot.plugin.errors import CompilationError, Error, InputError
 from passpilot.runners.remote import grpc_messages
 from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage, Start
-from passpilot.training.messages import failure
+from passpilot.training.messages import default_start, failure
 from passpilot.training.rewards import improvement
 
 if TYPE_CHECKING:
@@ -208,10 +208,7 @@ class _AgentStream:
 
     async def _compare(self, worker: EpisodeWorker, answer: CompilerMessage) -> None:
         """Add baseline and reward to a result."""
-        default = Start()
-        default.CopyFrom(self._start)
-        for what in ("point", "features", "function"):  # all else is the same for the default
-            default.ClearField(what)
+        default = default_start(self._start)
         key = hashlib.sha256(default.SerializeToString(deterministic=True)).digest()
 
         async def measure() -> float:

@@ -9,6 +9,7 @@ with CompilerClient("127.0.0.1:5005") as compiler:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from passpilot.training.compiler_pb2 import AgentMessage, CompilerMessage, Episode, Result
 
     Observed: TypeAlias = Mapping[str, Tensor]
-    Info: TypeAlias = Mapping[str, float | int | tuple[str, ...]]
+    Info: TypeAlias = Mapping[str, float | int | tuple[str, ...] | bytes]
 
     class MessageStream(Protocol):
         """Exchanges messages with a compiler; `EpisodeStream` does it over gRPC."""
@@ -44,6 +45,17 @@ if TYPE_CHECKING:
         def action_message(self, action: object) -> AgentMessage: ...
         def exchange(self, message: AgentMessage) -> CompilerMessage: ...
         def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _PointInEpisode:
+    """What an episode shows and takes at one point; the views are those of the frame."""
+
+    tensors: tuple[TensorSpec, ...]
+    advice: TensorSpec
+    domain: Domain
+    frame: NDArray[np.uint8]
+    views: Observed
 
 
 class CompilerClient:
@@ -63,17 +75,17 @@ class CompilerClient:
         Error: an argument is invalid.
     """
 
+    point: str = ""
+    """The point whose decision is asked for."""
+
     tensors: tuple[TensorSpec, ...] = ()
-    """The tensors in the present episode's observations."""
+    """The tensors in the observations at this point."""
 
     advice: TensorSpec
-    """The type of the present episode's actions."""
+    """The type of the actions at this point."""
 
     domain: Domain
-    """The valid actions of the present episode."""
-
-    _frame: NDArray[np.uint8] = np.zeros(0, np.uint8)
-    """The bytes of the observation."""
+    """The valid actions at this point."""
 
     def __init__(self, target: str, *, timeout: float = 600.0, tls: str = "", token: str = "") -> None:
         self._who = f"compiler {target}"
@@ -83,7 +95,12 @@ class CompilerClient:
             msg = f"{self._who}: expected a timeout of more than 0 seconds, at most a million, got {timeout}"
             raise InputError(msg)
         self._stream: MessageStream = EpisodeStream(target, timeout, tls=tls, token=token)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Forget the episode before."""
         self._asking = False
+        self._points: dict[str, _PointInEpisode] = {}
         self.info: Info = {}
         """What the service says of the episode; complete after its last step."""
 
@@ -98,6 +115,8 @@ class CompilerClient:
         features: Iterable[str] = (),
         function: str = "",
         opt_level: int = 2,
+        also: Mapping[str, Iterable[str]] = MappingProxyType({}),
+        with_object: bool = False,
     ) -> Observed | None:
         """Start an episode, which ends the present one; the first observation, or None without decisions.
 
@@ -111,13 +130,17 @@ class CompilerClient:
             features: the tensors to observe; empty for the point's own features.
             function: take only the decisions in this function; empty for all.
             opt_level: the level of code generation, 0 to 3.
+            also: more points whose decisions to take in the same compilation, each with the tensors to
+                observe there; the attribute `point` names the one that asks.
+            with_object: whether `info` has the object file at the end, as ``object``.
 
         Raises:
             Error: the module, the pipeline or another argument is wrong; the class is the service's error's.
             PeerError: the service is absent, silent or gone.
         """
-        if isinstance(features, str):
-            raise InputError(f"{self._who}: expected the names of features, got one text {features!r:.80}")
+        for wanted in (features, *also.values()):
+            if isinstance(wanted, str):
+                raise InputError(f"{self._who}: expected the names of features, got one text {wanted!r:.80}")
         start = self._stream.start_message(
             point=point,
             pipeline=pipeline,
@@ -126,17 +149,19 @@ class CompilerClient:
             features=list(features),
             function=function,
             opt_level=opt_level,
+            also=[{"point": name, "features": list(wanted)} for name, wanted in also.items()],
+            object=with_object,
             **{"path" if isinstance(module, str) else "code": module},
         )
-        self._asking, self.info = False, {}
+        self._begin()
         return self._take(self._exchange(start))
 
     def step(self, action: object) -> tuple[Observed | None, float, bool, Info]:
         """Take one decision; return the next observation (None at the end), the reward, done, and info.
 
         Every step reuses the observation's arrays: copy what you keep. The reward is 0 until the end; then
-        `info` has the measured ``value``, its ``baseline``, the number of ``decisions`` and the compiler's
-        ``notes``.
+        `info` has the measured ``value``, its ``baseline``, the number of ``decisions``, the compiler's
+        ``notes``, and the ``object`` file if it was asked for.
 
         Raises:
             AdviceError: the action is outside the domain, or masked; try another one.
@@ -162,26 +187,21 @@ class CompilerClient:
             failure = message.failure.failure
             raise error_class(failure.kind)(f"{self._who}: {for_terminal(failure.error)}")
         if message.HasField("episode"):
-            self._introduce(message.episode)
+            self._points[message.point] = _introduced(message.episode)
+        if place := self._points.get(message.point):
+            self.point = message.point
+            self.tensors, self.advice, self.domain = place.tensors, place.advice, place.domain
         self._asking = message.HasField("observation")
         if message.HasField("result"):
             self._reward, self.info = message.result.reward, _info(message.result)
             return None
-        if len(message.observation) != len(self._frame) or not self._asking or not self.tensors:
+        if not self._asking or not place or not place.tensors or len(message.observation) != len(place.frame):
             self.close()
             got = f"{len(message.observation)}; use one version at both ends"
-            raise PeerError(f"{self._who}: expected an observation of {len(self._frame)} bytes, got {got}")
-        self._frame[:] = np.frombuffer(message.observation, np.uint8)
-        return self._views
-
-    def _introduce(self, episode: Episode) -> None:
-        self.tensors = tuple(map(_spec, episode.tensors))
-        self.advice = _spec(episode.advice)
-        self.domain = _domain(episode)
-        self._frame = np.zeros(layout(self.tensors)[1], np.uint8)
-        self._views: Observed = tensor_views(self.tensors, self._frame)
-        for view in self._views.values():
-            view.flags.writeable = False
+            size = len(place.frame) if place else 0
+            raise PeerError(f"{self._who}: expected an observation of {size} bytes, got {got}")
+        place.frame[:] = np.frombuffer(message.observation, np.uint8)
+        return place.views
 
     def close(self) -> None:
         """End the episode, if any, and the stream. Idempotent; `reset` opens a new stream."""
@@ -193,6 +213,15 @@ class CompilerClient:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _introduced(episode: Episode) -> _PointInEpisode:
+    tensors = tuple(map(_spec, episode.tensors))
+    frame = np.zeros(layout(tensors)[1], np.uint8)
+    views: Observed = tensor_views(tensors, frame)
+    for view in views.values():
+        view.flags.writeable = False
+    return _PointInEpisode(tensors, _spec(episode.advice), _domain(episode), frame, views)
 
 
 def _spec(row: advisor_pb2.TensorSpec) -> TensorSpec:
@@ -209,10 +238,12 @@ def _domain(episode: Episode) -> Domain:
 
 
 def _info(result: Result) -> Info:
-    info: dict[str, float | int | tuple[str, ...]] = {
+    info: dict[str, float | int | tuple[str, ...] | bytes] = {
         "decisions": result.decisions,
         "notes": tuple(result.notes),
     }
     if result.HasField("value"):
         info |= {"value": result.value, "baseline": result.baseline}
+    if result.object:
+        info["object"] = result.object
     return info

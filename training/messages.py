@@ -12,11 +12,14 @@ They travel over a socket. A message is a u32 length and an `AgentMessage` to th
 from __future__ import annotations
 
 import struct
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import CompilationError, Error
 from passpilot.plugin.failures import describe_failure
-from passpilot.training.compiler_pb2 import CompilerMessage
+from passpilot.training.compiler_pb2 import CompilerMessage, Start
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 LENGTH: Final = struct.Struct("=I")
 
@@ -26,3 +29,18 @@ def failure(error: BaseException, *, retry: bool = False) -> CompilerMessage:
     kind = type(error).__name__ if isinstance(error, Error) else CompilationError.__name__
     text = " ".join(filter(None, map(str.strip, describe_failure(error).splitlines())))
     return CompilerMessage(failure={"failure": {"error": text, "kind": kind}, "retry": retry})
+
+
+def points_of(start: Start) -> list[tuple[str, Sequence[str]]]:
+    """The points that an episode decides, each with the features to observe; none in the default's start."""
+    first = [(start.point, start.features)] if start.point else []
+    return [*first, *((each.point, each.features) for each in start.also)]
+
+
+def default_start(start: Start) -> Start:
+    """The start of the same compilation by the compiler's own default."""
+    default = Start()
+    default.CopyFrom(start)
+    for what in ("point", "features", "function", "also", "object"):  # all else is the same
+        default.ClearField(what)
+    return default

@@ -40,15 +40,20 @@ _PYTHON: Final = (sys.executable, "-P", "-m")
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """What a worker loads at its start, and whether modules and pipelines may read and write files."""
+    """What a worker loads at its start, and whether modules and pipelines may read and write files.
+
+    `llvm_options` are LLVM's own options for all its compilations.
+    """
 
     load: Sequence[str] = ()
     allow_files: bool = False
+    llvm_options: Sequence[str] = ()
 
     @property
     def arguments(self) -> list[str]:
         """The worker's arguments after the socket."""
-        return [str(int(self.allow_files)), *self.load]
+        files = str(int(self.allow_files))
+        return [files, str(len(self.llvm_options)), *self.llvm_options, *self.load]
 
 
 class _Link(asyncio.Protocol):

@@ -18,6 +18,7 @@ from passpilot.plugin import _core
 from passpilot.plugin.compile import file_type, generate
 from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.plugin.module import Module
+from passpilot.training.messages import points_of
 from passpilot.training.rewards import find_measure
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Task:
     opt_level: int
     measure: Measure | None
     function: str
+    with_object: bool = False
 
     @classmethod
     def of(cls, start: Start) -> Task:
@@ -53,16 +55,26 @@ class Task:
         level = start.opt_level if start.HasField("opt_level") else _DEFAULT_LEVEL
         if level not in LEVELS:
             raise InputError(f"opt_level: expected 0 to {LEVELS[-1]}, got {level}")
-        if start.point and start.point not in emit_points() and not start.pipeline:
-            msg = f"pipeline: expected one that reaches the point {start.point}, got none; try default<Oz>"
-            raise InputError(msg)
+        for point, _ in points_of(start):
+            if point not in emit_points() and not start.pipeline:
+                msg = f"pipeline: expected one that reaches the point {point}, got none; try default<Oz>"
+                raise InputError(msg)
         if start.at and not start.pipeline:
             raise InputError("at: expected a pipeline that has extension points, got none; try default<O2>")
         measure = find_measure(start.reward)
-        return cls(start.code, start.pipeline, dict(start.at), level, measure, start.function)
+        at = dict(start.at)
+        return cls(start.code, start.pipeline, at, level, measure, start.function, start.object)
 
     def run(self, advisors: Sequence[AdvisorLike] = ()) -> float | None:
         """Compile the module with advice and measure it; None without a measure.
+
+        Raises:
+            Error: the compilation failed.
+        """
+        return self.value(self.emitted(advisors))
+
+    def emitted(self, advisors: Sequence[AdvisorLike] = ()) -> _core.Emitted | None:
+        """Compile the module with advice; None if nobody needs its code.
 
         Raises:
             Error: the compilation failed.
@@ -74,24 +86,28 @@ class Task:
             asked = [each for each in advisors if each.point not in emit_points()]
             optimize(module, self.pipeline, asked, at=self.at)
         generating = [each for each in advisors if each.point in emit_points()]
-        if self.measure is None and not generating:
+        if self.measure is None and not generating and not self.with_object:
             return None
         if self.pipeline:
             module = Module.read(module.bitcode(), name=_NAME, verify=False, for_codegen=True)
-        emitted = generate(module, self._options(), generating)
-        if self.measure is None:
+        return generate(module, self._options(), generating)
+
+    def value(self, emitted: _core.Emitted | None) -> float | None:
+        """What the measure says of the compiled module; None without a measure."""
+        if self.measure is None or emitted is None:
             return None
         if self.measure.costs and not emitted.costs:
             msg = (
                 "reward: no function was allocated by the greedy allocator (as at opt_level 0): the cost is 0"
             )
-            warnings.warn(msg, PasspilotWarning, stacklevel=2)
+            warnings.warn(msg, PasspilotWarning, stacklevel=3)
         return self.measure.of(emitted)
 
     def _options(self) -> _core.EmitOptions:
         made = _core.EmitOptions()
         made.opt_level = self.opt_level
-        made.filetype = file_type(self.measure.filetype if self.measure else "null")
+        kind = self.measure.filetype if self.measure else "null"
+        made.filetype = file_type("obj" if self.with_object else kind)
         made.costs = self.measure is not None and self.measure.costs
         return made
 

@@ -6,6 +6,7 @@ It exchanges the messages of `passpilot.training.messages` over a socket.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -19,11 +20,12 @@ from passpilot.features.domain import Choice, Flag, Number
 from passpilot.features.spec import by_name
 from passpilot.passes.advisor import make_advisor
 from passpilot.passes.points import search_point
+from passpilot.plugin.compile import llvm_options
 from passpilot.plugin.errors import AdviceError, Error
 from passpilot.plugin.load import load_file
 from passpilot.runners.base import Runner, own_features
 from passpilot.training import compiler_pb2, limits
-from passpilot.training.messages import LENGTH, failure
+from passpilot.training.messages import LENGTH, failure, points_of
 from passpilot.training.task import Task
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ class AgentChannel:
         self._end = end
         self._file = end.makefile("rb")
         self._read = self._file.read
+        self.abandoned = False
+        """Whether the agent has abandoned the present episode."""
 
     def receive(self) -> compiler_pb2.AgentMessage:
         """The next message; when the service has gone, end the process."""
@@ -71,7 +75,7 @@ class _Abandoned(Exception):  # noqa: N818  (not an error)
 
 
 class AgentRunner(Runner):
-    """Asks the agent at the other end of `channel`.
+    """Asks the agent at the other end of `channel`; all points of an episode share the channel.
 
     If `function` is set, the compiler's default answers for all other functions.
     """
@@ -81,8 +85,8 @@ class AgentRunner(Runner):
         self.inputs = point.select(dict.fromkeys([*features, *mask])) if features else own_features(point)
         self.output = point.advice
         self.__name__ = "agent"  # its name in warnings
+        self.point = point.name
         self.decisions = 0
-        self.abandoned = False
         self._domain = point.domain
         self._function = function
         self._context = ""
@@ -98,12 +102,17 @@ class AgentRunner(Runner):
         if self._function and self._place() != self._function:
             assert self.host is not None, "it runs in the compiler"
             return self.host.default()
-        message = compiler_pb2.CompilerMessage(observation=self.frame.tobytes(), episode=self.introduction())
+        channel = self._channel
+        if channel.abandoned:  # at another point; the compilation goes on to its end
+            raise _Abandoned
+        message = compiler_pb2.CompilerMessage(
+            observation=self.frame.tobytes(), episode=self.introduction(), point=self.point
+        )
         while True:
-            self._channel.send(message)
-            received = self._channel.receive()
+            channel.send(message)
+            received = channel.receive()
             if not received.HasField("action"):
-                self.abandoned = True
+                channel.abandoned = True
                 raise _Abandoned
             try:
                 advice = self._domain.accept(_value(received.action), self.tensors)
@@ -154,22 +163,29 @@ def _describe_domain(domain: Domain, out: compiler_pb2.Episode) -> None:
 def _compiled(start: compiler_pb2.Start, channel: AgentChannel) -> compiler_pb2.CompilerMessage:
     """Compile an episode, asking the agent; return the last message."""
     task = Task.of(start)
-    with warnings.catch_warnings(record=True) as caught:
+    channel.abandoned = False
+    with warnings.catch_warnings(record=True) as caught, contextlib.ExitStack() as advising:
         warnings.simplefilter("always")
-        point = search_point(start.point)
-        runner = AgentRunner(point, start.features, start.function, channel)
-        with make_advisor(point.name, runner) as advisor:
-            try:
-                value = task.run([advisor])
-            except Exception:
-                if runner.abandoned:
-                    return compiler_pb2.CompilerMessage()
-                raise
+        runners = [
+            AgentRunner(search_point(point), features, start.function, channel)
+            for point, features in points_of(start)
+        ]
+        advisors = [advising.enter_context(make_advisor(runner.point, runner)) for runner in runners]
+        try:
+            emitted = task.emitted(advisors)
+            value = task.value(emitted)
+        except Exception:
+            if channel.abandoned:
+                return compiler_pb2.CompilerMessage()
+            raise
     notes = [str(warning.message) for warning in caught]
-    if start.function and not runner.decisions:
+    decisions = sum(runner.decisions for runner in runners)
+    if start.function and not decisions:
         notes.append(f"function {start.function}: the compiler asked nothing about it")
-    result = compiler_pb2.Result(value=value, decisions=runner.decisions, notes=notes)
-    return compiler_pb2.CompilerMessage(result=result, episode=runner.introduction())
+    code = emitted.code if emitted is not None and task.with_object else b""
+    result = compiler_pb2.Result(value=value, decisions=decisions, notes=notes, object=code)
+    first = runners[0]
+    return compiler_pb2.CompilerMessage(result=result, episode=first.introduction(), point=first.point)
 
 
 def _answer(
@@ -190,18 +206,23 @@ def _answer(
 def main(argv: Sequence[str]) -> None:
     """Serve the socket whose descriptor is the first argument.
 
-    The second argument is 1 if modules and pipelines may read and write files, else 0. The other arguments
-    are files to load.
+    The second argument is 1 if modules and pipelines may read and write files, else 0. The third one is the
+    number of LLVM's options that follow. The other arguments are files to load.
     """
     ctypes.CDLL(None).prctl(_PARENT_DEATH, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service
     channel, allow_files = AgentChannel(socket.socket(fileno=int(argv[0]))), argv[1] == "1"
-    serve(channel, argv[2:], allow_files=allow_files)
+    end = 3 + int(argv[2])
+    serve(channel, argv[end:], allow_files=allow_files, options=argv[3:end])
 
 
-def serve(channel: AgentChannel, load: Sequence[str], *, allow_files: bool) -> None:
-    """Load files and compile episodes; returns only if a file cannot be loaded."""
+def serve(
+    channel: AgentChannel, load: Sequence[str], *, allow_files: bool, options: Sequence[str] = ()
+) -> None:
+    """Set LLVM's options, load files and compile episodes; returns only if one of them is wrong."""
     try:
+        if options:
+            llvm_options(options)
         if not allow_files:
             limits.refuse_assembly_files()
         for file in load:

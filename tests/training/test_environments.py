@@ -8,6 +8,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
@@ -76,6 +77,19 @@ def test_an_episode_is_a_compilation(made: Env) -> None:
     again, count, told = played(made)
     assert (again, count, told["value"]) == (reward, steps, value)
     assert any(played(made, seed)[2]["value"] != value for seed in range(1, 4))
+
+
+def test_options_of_llvm_reach_the_compiler(pressed: Path) -> None:
+    options = ["-regalloc=advised"]
+    with CompilerEnv("ra-colour", [pressed], reward="allocation-cost", llvm_options=options) as env:
+        reward, steps, _ = played(env)
+        assert reward != 0
+        assert steps > 1
+    with (
+        CompilerEnv("ra-colour", [pressed], llvm_options=["-no-such=1"]) as env,
+        pytest.raises(InputError, match="no-such"),
+    ):
+        env.reset()
 
 
 def test_the_default_gets_no_reward(program: Path) -> None:
@@ -192,11 +206,14 @@ def test_importing_registers(first: str) -> None:
 
 
 def test_the_guide_prints_what_it_says(tmp_path: Path) -> None:
+    """One agent, and several."""
     text = (Path(__file__).parents[2] / "docs" / "environments.md").read_text()
-    code, said = re.findall(r"```(?:python|text)\n(.*?)```", text, re.DOTALL)
-    (tmp_path / "guide.py").write_text(code)
-    out = subprocess.check_output([sys.executable, "guide.py"], cwd=tmp_path, text=True)
-    assert out == said
+    blocks = re.findall(r"```(python|text)\n(.*?)```", text, re.DOTALL)
+    printing = [(code, said) for (_, code), (kind, said) in pairwise(blocks) if kind == "text"]
+    assert len(printing) == 2
+    for code, said in printing:
+        (tmp_path / "guide.py").write_text(code)
+        assert subprocess.check_output([sys.executable, "guide.py"], cwd=tmp_path, text=True) == said
 
 
 def test_wrong_arguments_are_refused(program: Path) -> None:

@@ -21,7 +21,7 @@ from passpilot.plugin.errors import AdviceError, CompilationError, Error, InputE
 from passpilot.plugin.files import read_regular
 from passpilot.training.compiler_pb2 import Action, AgentMessage, CompilerMessage, Start
 from passpilot.training.episode import CompilerClient
-from passpilot.training.messages import LENGTH, failure
+from passpilot.training.messages import LENGTH, default_start, failure
 from passpilot.training.pool import GRACE, WorkerOptions, launch, obituary
 from passpilot.training.rewards import improvement
 from passpilot.training.worker import AgentChannel, serve
@@ -47,20 +47,31 @@ class LocalCompiler(CompilerClient):
         where: ``process`` or ``thread``.
         load: Python files that register features and passes.
         timeout: seconds that one step of the compiler may take.
+        llvm_options: LLVM's own options for the process, such as ``-regalloc=advised``.
 
     Raises:
         InputError: an argument is wrong.
     """
 
-    def __init__(self, where: Where = "process", *, load: Sequence[str] = (), timeout: float = 300.0) -> None:
+    def __init__(
+        self,
+        where: Where = "process",
+        *,
+        load: Sequence[str] = (),
+        timeout: float = 300.0,
+        llvm_options: Sequence[str] = (),
+    ) -> None:
         self._who = "compiler"
-        self._asking = False
-        self.info = {}
+        self._begin()
         if where not in ("process", "thread"):
             raise InputError(f"compiler: expected process or thread, got {where!r}")
         if not timeout > 0:
             raise InputError(f"compiler: expected a timeout of more than 0 seconds, got {timeout}")
-        self._stream = _LocalStream(where, WorkerOptions(tuple(load), allow_files=True), timeout)
+        if llvm_options and where == "thread":
+            msg = "compiler: expected a process with LLVM's options, which are a process's own, got a thread"
+            raise InputError(f"{msg}; use a process, or set them for this one with passpilot.llvm_options")
+        options = WorkerOptions(tuple(load), allow_files=True, llvm_options=tuple(llvm_options))
+        self._stream = _LocalStream(where, options, timeout)
 
 
 class _LocalStream:
@@ -143,10 +154,7 @@ class _LocalStream:
 
     def _compare(self, answer: CompilerMessage) -> None:
         """Add baseline and reward to a result."""
-        default = Start()
-        default.CopyFrom(self._start)
-        for what in ("point", "features", "function"):  # all else is the same for the default
-            default.ClearField(what)
+        default = default_start(self._start)
         key = hashlib.sha256(default.SerializeToString(deterministic=True)).digest()
         if key not in self._baselines:
             measured = self._ask(AgentMessage(start=default))
