@@ -106,12 +106,11 @@ class FlipsAlone(Search):
     def _starts(self) -> None:
         pass
 
-    _tails = _outlined = _starts
-
 
 def flips(unit: Unit, budget: int) -> Curve:
     """Independent flips."""
-    search = FlipsAlone([unit], LocalEngine([unit], JOBS), object_sizes, compiles=budget)
+    engine = LocalEngine([unit], JOBS)
+    search = FlipsAlone([unit], engine, object_sizes, compiles=budget, levers=["inline"])
     return [(compiles, size) for compiles, _, size in search.run().curve]
 
 

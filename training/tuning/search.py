@@ -135,7 +135,7 @@ class Search:
         start = self._best = self._first()
         self._note()
         interrupted = False
-        phases = [
+        phases: list[tuple[str, Callable[[], None]]] = [
             ("options", partial(self._options, OPTIONS[:FIRST])),
             ("pipeline", partial(self._tails, TAILS[:FIRST])),
             ("inline", self._starts),

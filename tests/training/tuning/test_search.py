@@ -167,7 +167,7 @@ def test_a_program_that_does_not_link_is_an_error(tmp_path: Path) -> None:
         (
             ("a.bc", "-o", "x", "--search=inlines"),
             2,
-            "expected some of inline, pipeline, options, got 'inlines'",
+            "expected some of inline, pipeline, options, size, unroll, eviction, got 'inlines'",
         ),
         (
             ("a.bc", "-o", "x", "--lto"),
