@@ -124,6 +124,17 @@ class Report:
             {"name": name, "curve": [], "start": start, "text": text, "reward": "", "units": units}
         )
 
+    def _searches(self) -> list[dict[str, object]]:
+        """The searches and decision files; the units of a search come once, though its file is there, too."""
+        shown: list[object] = []
+        searches = []
+        for each in sorted(self._tunes, key=lambda tune: not tune["curve"]):
+            units = cast("list[dict[str, object]]", each["units"])
+            new = [unit for unit in units if unit not in shown]
+            shown += new
+            searches.append({**each, "units": new})
+        return searches
+
     def to_html(self, title: str = "") -> bytes:
         """The page."""
         return page(title or self._title(), self.to_json())
@@ -137,7 +148,7 @@ class Report:
             "demangled": demangled({*texts, *self._function_names()}),
             "runs": [*(run.to_json() for run in self._logged), *self._decided],
             "evaluations": self._evaluations,
-            "tunes": self._tunes,
+            "tunes": self._searches(),
             "sizes": self._sizes,
             "costs": self._costs,
         }

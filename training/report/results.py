@@ -156,7 +156,7 @@ def _tally(unit: UnitDecisions) -> dict[str, object]:
 def _searched(unit: UnitDecisions, sizes: tuple[int, int] | None) -> dict[str, object]:
     known = {"start": sizes[0], "text": sizes[1]} if sizes else {}
     rest = {"calls": len(unit.inline), "pipeline": unit.pipeline, "options": " ".join(unit.options)}
-    return {"name": unit.name, **known, **rest}
+    return _unit_of({"name": unit.name, **known, **rest})
 
 
 def whole_sizes(path: str) -> tuple[int, int] | None:

@@ -137,9 +137,19 @@ def result_table(search: Search | SpeedSearch, found: Found, reward: RewardText)
             "after": functions(found.best.sizes.functions),
         },
         "units": [
-            {"name": unit.name, "before": before, "after": after}
-            for unit, before, after in zip(
-                search.units, found.start.sizes.objects, found.best.sizes.objects, strict=True
+            {
+                "name": unit.name,
+                **({"start": start, "text": text} if start else {}),  # a timed search does not know them
+                "calls": len(made.choice.inline),
+                "pipeline": made.choice.tail,
+                "options": " ".join(made.choice.options),
+            }
+            for unit, start, text, made in zip(
+                search.units,
+                found.start.sizes.objects,
+                found.best.sizes.objects,
+                found.best.made,
+                strict=True,
             )
         ],
     }

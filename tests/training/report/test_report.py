@@ -18,8 +18,10 @@ from passpilot.plugin.errors import Error
 from passpilot.training.report.inputs import Report
 from passpilot.training.report.names import demangled
 from passpilot.training.tuning.decision_file import CallKey, UnitDecisions, write_decisions
+from tests.command import passpilot as command
 from tests.passes.allocation.pressure import allocated, compiled
 from tests.training.report.samples import HOSTILE, evaluation, search, write_log
+from tests.training.tuning.units import modules
 
 MANY = 1_000_000
 
@@ -175,6 +177,18 @@ def test_the_result_of_a_search(tmp_path: Path) -> None:
     at = sizes["names"].index("outlined")
     assert (sizes["functions"]["before"][at], sizes["functions"]["after"][at]) == (0, 4000)
     assert sizes["rest"] == [0, 0]
+
+
+def test_units_of_a_search_and_its_decision_file_are_shown_once(tmp_path: Path) -> None:
+    module, path = modules(tmp_path)[0], tmp_path / "p.decisions"
+    done = command("tune", module, "--compiles=8", "--result=p.json", "-o", path, cwd=tmp_path)
+    assert done.code == 0, done.err
+    (alone,) = reported(tmp_path / "p.json")["tunes"]
+    (unit,) = alone["units"]
+    assert 0 < unit["text"] < unit["start"]
+    assert unit["pipeline"]
+    for inputs in ((path, tmp_path / "p.json"), (tmp_path / "p.json", path)):
+        assert [each["units"] for each in reported(*inputs)["tunes"]] == [[unit], []]
 
 
 def test_mangled_names_are_shown_demangled(tmp_path: Path) -> None:
