@@ -51,6 +51,22 @@ class DataOptions(NamedTuple):
     jobs: int
 
 
+class NativeSizeOptions(NamedTuple):
+    """The command line of `passpilot train native-size`."""
+
+    inputs: tuple[str, ...]
+    corpus: str
+    program: tuple[str, ...]
+    split: str
+    passes: str
+    dimension: int
+    trees: int
+    seed: int
+    output: str
+    deadline: float
+    jobs: int
+
+
 class TrainOptions(NamedTuple):
     """The command line of a trainer."""
 
@@ -76,6 +92,8 @@ def main(argv: Sequence[str]) -> int:
             load_file(file)
         if values["command"] == "data":
             _gather(record(DataOptions, values), command)
+        elif values["command"] == "native-size":
+            _native_size(record(NativeSizeOptions, values), command)
         elif values["command"] == "imitate":
             _imitate(record(TrainOptions, values), command)
         elif values["command"] == "evolve":
@@ -129,7 +147,40 @@ def make_parser() -> Parser:
                 'pip install "passpilot[rl]".',
             )
         )
+    _add_native_size(
+        command(
+            "native-size",
+            "learn how large the machine code of a function is",
+            "Learn the bytes of machine code of functions from their IR: an IR2Vec vocabulary, and an ONNX\n"
+            "model that makes bytes of embeddings.",
+        )
+    )
     return parser
+
+
+def _add_native_size(parser: Parser) -> None:
+    add = parser.option
+    parser.add_argument("inputs", nargs="*", metavar="IN", help="modules (.ll, .bc) that are not optimized")
+    add("o", dest="output", required=True, metavar="DIR", help="the folder of the model")
+    _add_modules(parser)
+    add("dimension", type=count_of("dimension"), default=32, metavar="N", help="of the vocabulary (32)")
+    add("trees", type=count_of("trees"), default=200, metavar="N", help="of the model behind it (200)")
+    add("seed", type=int, default=0, metavar="N", help="of training (0)")
+    _add_common(parser)
+
+
+def _add_modules(parser: Parser) -> None:
+    add = parser.option
+    add("corpus", default="", metavar="DIR", help="compile the programs of a corpus, at their own levels")
+    add("program", action="append", default=[], metavar="NAME", help="only this program; may be repeated")
+    add("split", default="", metavar="FILE.toml", help="parts of programs by name; others are left out")
+    add(
+        "passes",
+        default="",
+        metavar="PIPELINE",
+        help="textual pipeline (the module's level, else default<Oz>)",
+    )
+    add("deadline", type=_seconds, default=600.0, metavar="SECONDS", help="for one module (600)")
 
 
 def _add_data(parser: Parser) -> None:
@@ -138,24 +189,15 @@ def _add_data(parser: Parser) -> None:
         "inputs", nargs="*", metavar="IN", help="modules (.ll, .bc) that are not optimized, or logs (.log)"
     )
     add("o", dest="output", required=True, metavar="DIR", help="the folder of the shards")
-    add("corpus", default="", metavar="DIR", help="compile the programs of a corpus, at their own levels")
-    add("program", action="append", default=[], metavar="NAME", help="only this program; may be repeated")
-    add("split", default="", metavar="FILE.toml", help="parts of programs by name; others are left out")
+    _add_modules(parser)
     add("part", default="train", metavar="PART", help="train, validation or test, without --split (train)")
     add("point", default="inline", metavar="POINT", help="the decision point (inline)")
     teacher = "a runner; {program} stands for the program's name; may be repeated (default)"
     add("teacher", action="append", default=[], metavar="SPEC", help=teacher)
     reward = "what the best teacher makes smallest: native-size, allocation-cost (native-size)"
     add("reward", default="native-size", metavar="REWARD", help=reward)
-    add(
-        "passes",
-        default="",
-        metavar="PIPELINE",
-        help="textual pipeline (the module's level, else default<Oz>)",
-    )
     at = "another pipeline, such as vectorizer-start=advised-unroll; may be repeated"
     add("at", action="append", default=[], metavar="PLACE=PIPELINE", help=at)
-    add("deadline", type=_seconds, default=600.0, metavar="SECONDS", help="for one module (600)")
     _add_common(parser)
 
 
@@ -262,6 +304,41 @@ def _places(texts: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"train data: --at: expected PLACE=PIPELINE, got {text!r}")
         made[place] = pipeline
     return made
+
+
+def _native_size(options: NativeSizeOptions, command: str) -> None:
+    with needs("train", "train native-size"):
+        from passpilot.training.native_size.fit import FitSettings
+        from passpilot.training.native_size.training import TRAIN, NativeSizeTraining, accuracy_text
+    from passpilot.training.corpus.layout import Corpus
+    from passpilot.training.corpus.partition import SplitFile
+    from passpilot.training.data.collection import corpus_modules, loose_modules
+
+    if bool(options.inputs) == bool(options.corpus):
+        raise UsageError("train native-size: expected modules or --corpus=DIR, got none of them, or both")
+    modules = (
+        corpus_modules(Corpus.read(options.corpus), options.program, options.passes)
+        if options.corpus
+        else loose_modules(options.inputs, options.passes)
+    )
+    parts = {each.program: TRAIN for each in modules}
+    if options.split:
+        split = SplitFile.read(options.split)
+        parts = {name: part for part, names in split.parts.items() for name in names if name in parts}
+    settings = FitSettings(options.dimension, options.trees, seed=options.seed)
+    training = NativeSizeTraining(modules, parts, settings, _jobs(options.jobs), options.deadline)
+    with progress("compiling", sum(each.program in parts for each in modules)) as step:
+        made = training.run(options.output, command, step)
+    _warn(training.problems)
+    for part, each in made.items():
+        print(f"{part:10} {accuracy_text(each)}")
+
+
+def _warn(problems: Sequence[str]) -> None:
+    for problem in problems[:MOST_PROBLEMS]:
+        _say(f"warning: left out: {problem}")
+    if (more := len(problems) - MOST_PROBLEMS) > 0:
+        _say(f"warning: left out: {more} more modules")
 
 
 # --- trainers --------------------------------------------------------------------------------

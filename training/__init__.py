@@ -11,13 +11,15 @@ if TYPE_CHECKING:
     from passpilot.training.data.shards import DecisionShards as DecisionShards
     from passpilot.training.environments.agents import CompilerAEC as CompilerAEC
     from passpilot.training.environments.compiler_env import CompilerEnv as CompilerEnv
+    from passpilot.training.native_size.model import NativeSize as NativeSize
 
-__all__ = ["CompilerAEC", "CompilerEnv", "DecisionShards"]
+__all__ = ["CompilerAEC", "CompilerEnv", "DecisionShards", "NativeSize"]
 
 _HOMES = {
     "CompilerAEC": "environments.agents",
     "CompilerEnv": "environments.compiler_env",
     "DecisionShards": "data.shards",
+    "NativeSize": "native_size.model",
 }
 
 register_when_imported()

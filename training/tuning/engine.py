@@ -73,7 +73,7 @@ class LocalEngine:
         self, work: Sequence[tuple[int, UnitChoice]], done: Done = lambda _number, _made: None
     ) -> list[Compiled | Error]:
         """See `Engine`."""
-        warm_up()
+        warm_up(self.units[0].rewards if self.units else ())
         runs = [partial(self.units[number].compile, choice) for number, choice in work]
         return run_isolated_together("tune", runs, self.deadline, self.jobs, done)
 

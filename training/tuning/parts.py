@@ -31,6 +31,13 @@ def instructions(module: Module, _: _core.EmitOptions) -> dict[str, float]:
     return {each.name: each.instruction_count for each in module.functions if not each.is_declaration}
 
 
+def native_estimate(module: Module, _: _core.EmitOptions) -> dict[str, float]:
+    """The bytes of machine code, estimated from the IR by the model that comes with passpilot."""
+    from passpilot.training.native_size.model import shipped
+
+    return shipped().sizes(module)
+
+
 def allocation_cost(module: Module, wanted: _core.EmitOptions) -> dict[str, float]:
     """The weighed costs of spills, reloads and copies, as `llc --report` shows them."""
     wanted.filetype, wanted.costs = file_type("null"), True
@@ -89,6 +96,7 @@ def _with_regions(text: str) -> str:
 
 PARTS: Final[Mapping[str, Callable[[Module, _core.EmitOptions], dict[str, float]]]] = {
     "instructions": instructions,
+    "native-estimate": native_estimate,
     "allocation-cost": allocation_cost,
     "mca": mca_cycles,
 }

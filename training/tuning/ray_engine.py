@@ -116,6 +116,6 @@ def _compiled(source: tuple[bytes, Unit], name: str, choice: UnitChoice, deadlin
     if key not in _units:
         _units[key] = replace(settings, module=Module(code))
     unit = _units[key]
-    warm_up()
+    warm_up(())
     (made,) = run_isolated_together("tune", [lambda: unit.compile(choice)], deadline, 1)
     return made

@@ -163,7 +163,7 @@ class Unit:
 
 
 @cache
-def warm_up() -> None:
+def warm_up(rewards: tuple[str, ...]) -> None:
     """Compile a function, once in this process, so that its children find imports and tables of LLVM made."""
     module = Module(b"define i32 @f(i32 %x) {\n  ret i32 %x\n}\n")
-    Unit(module, "default<Oz>", "").compile(LLVMS_OWN)
+    Unit(module, "default<Oz>", "", rewards=rewards).compile(LLVMS_OWN)

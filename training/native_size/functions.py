@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions as rows: what of their IR says how large their machine code is, and how large it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from passpilot.passes.optimize import optimize
+from passpilot.plugin import _core
+from passpilot.plugin.compile import PipelineOptions, file_type, generate
+from passpilot.plugin.isolated import run_isolated_together
+from passpilot.plugin.module import Module
+from passpilot.training.rewards import symbol_sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from passpilot.plugin.errors import Error
+    from passpilot.training.data.gather import TaughtModule
+
+    Doubles = NDArray[np.float64]
+
+SHAPE: Final = ("blocks", "instructions", "arguments")
+"""The features of a function beside its embedding."""
+
+OPT_LEVEL: Final = 2
+"""The level of code generation, llc's default."""
+
+NOWHERE: Final = "available_externally"
+"""The linkage of functions whose code another module has."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionRows:
+    """Functions of modules behind their pipeline.
+
+    Attributes:
+        names: of functions.
+        counts: float64[N, E], how often a function has each of IR2Vec's entities, by LLVM's weight of them.
+        shape: float64[N, 3], `SHAPE`.
+        sizes: float64[N], the bytes of machine code; zeros if nobody has measured them.
+    """
+
+    names: Sequence[str]
+    counts: Doubles
+    shape: Doubles
+    sizes: Doubles
+
+    @staticmethod
+    def joined(rows: Sequence[FunctionRows]) -> FunctionRows:
+        """All rows."""
+        return FunctionRows(
+            [name for each in rows for name in each.names],
+            np.concatenate([np.zeros((0, len(_core.ir2vec_entities()))), *(each.counts for each in rows)]),
+            np.concatenate([np.zeros((0, len(SHAPE))), *(each.shape for each in rows)]),
+            np.concatenate([np.zeros(0), *(each.sizes for each in rows)]),
+        )
+
+
+@cache
+def _counting() -> _core.IR2VecVocabulary:
+    """A vocabulary of unit vectors: its embedding of a function counts the entities."""
+    return _core.IR2VecVocabulary(np.eye(len(_core.ir2vec_entities())))
+
+
+def rows_of(module: Module) -> FunctionRows:
+    """The functions of a module that has run through its pipeline."""
+    found = [each for each in module.functions if not each.is_declaration and each.linkage != NOWHERE]
+    shape = [
+        (sum(1 for _ in each.blocks), each.instruction_count, sum(1 for _ in each.arguments))
+        for each in found
+    ]
+    entities = len(_core.ir2vec_entities())
+    counts = np.array([_counting().embed(each, False) for each in found]).reshape(-1, entities)
+    return FunctionRows(
+        [each.name for each in found],
+        counts,
+        np.array(shape, np.float64).reshape(-1, len(SHAPE)),
+        np.zeros(len(found)),
+    )
+
+
+def measured_rows(
+    modules: Sequence[TaughtModule],
+    jobs: int,
+    deadline: float,
+    done: Callable[[int, object], object] = lambda _number, _made: None,
+) -> list[FunctionRows | Error]:
+    """Compile modules in processes of their own; the functions of each, with their sizes, or its error."""
+    runs = [partial(_measured, each) for each in modules]
+    return run_isolated_together("train native-size", runs, deadline, jobs, done)
+
+
+def _measured(taught: TaughtModule) -> FunctionRows:
+    module = Module.read(taught.path)
+    optimize(module, taught.pipeline, [], options=PipelineOptions(as_clang=True))
+    rows = rows_of(module)
+    options = _core.EmitOptions()
+    options.filetype, options.opt_level, options.relocation_model = file_type("obj"), OPT_LEVEL, "pic"
+    sizes = symbol_sizes(generate(module, options, []).code)
+    kept = [number for number, name in enumerate(rows.names) if name in sizes]
+    names = [rows.names[number] for number in kept]
+    return FunctionRows(
+        names, rows.counts[kept], rows.shape[kept], np.array([sizes[name] for name in names], np.float64)
+    )

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`NativeSize`: estimates the machine code of functions without generating it.
+
+A model is a folder: `VOCABULARY`, an IR2Vec vocabulary in LLVM's format, and `HEAD`, an ONNX model that makes
+bytes of embeddings. The head has one input, ``functions`` of float32[N, D+3]: the symbolic embedding of a
+function, and its numbers of blocks, instructions and arguments; the output is ``bytes`` of float32[N, 1].
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from passpilot.features.llvm.ir2vec import Vocabulary
+from passpilot.plugin.errors import InputError
+from passpilot.plugin.files import read_regular
+from passpilot.training.native_size.functions import NOWHERE
+
+if TYPE_CHECKING:
+    from passpilot.plugin.module import Module
+
+VOCABULARY: Final = "vocabulary.json"
+HEAD: Final = "head.onnx"
+
+SHIPPED: Final = os.path.join(os.path.dirname(__file__), "x86-64-Oz")
+"""The model that comes with passpilot: of clang-22 -Oz for x86-64, on the training programs of the corpus."""
+
+
+class NativeSize:
+    """Estimates the bytes of machine code of functions from their IR behind the pipeline."""
+
+    def __init__(self, vocabulary: Vocabulary, head: bytes, who: str) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = (
+            1  # no threads, so that children may fork
+        )
+        try:
+            self._head = onnxruntime.InferenceSession(head, options, providers=["CPUExecutionProvider"])
+            (found,) = self._head.get_inputs()
+        except Exception as error:  # onnxruntime raises many kinds
+            raise InputError(
+                f"native size {who}: expected an ONNX model of one input, got: {error}"
+            ) from error
+        columns = vocabulary.dimension + 3
+        if found.shape[1:] != [columns] or found.type != "tensor(float)":
+            got = f"{found.type} {found.shape}"
+            raise InputError(f"native size {who}: expected a head for float32[N, {columns}], got {got}")
+        self._input, self._vocabulary = found.name, vocabulary
+
+    @classmethod
+    def read(cls, folder: str | os.PathLike[str]) -> NativeSize:
+        """Read a model that `passpilot train native-size` wrote.
+
+        Raises:
+            InputError: a file is missing or wrong.
+        """
+        vocabulary = Vocabulary.read(os.path.join(folder, VOCABULARY))
+        path = os.path.join(folder, HEAD)
+        try:
+            head = read_regular(path)
+        except OSError as error:
+            raise InputError(f"native size {path}: expected a model, got: {error.strerror}") from error
+        return cls(vocabulary, head, path)
+
+    def sizes(self, module: Module) -> dict[str, float]:
+        """The estimated bytes of every function that the module has code for; run its pipeline first."""
+        found = [each for each in module.functions if not each.is_declaration and each.linkage != NOWHERE]
+        if not found:
+            return {}
+        rows = [
+            (
+                *self._vocabulary.embed(each),
+                sum(1 for _ in each.blocks),
+                each.instruction_count,
+                sum(1 for _ in each.arguments),
+            )
+            for each in found
+        ]
+        (made,) = self._head.run(None, {self._input: np.array(rows, np.float32)})
+        return {each.name: float(size) for each, size in zip(found, made[:, 0], strict=True)}
+
+
+@cache
+def shipped() -> NativeSize:
+    """The model that comes with passpilot."""
+    return NativeSize.read(SHIPPED)
