@@ -16,21 +16,39 @@ using namespace llvm;
 
 namespace passpilot {
 
+int BusyBlocks::position(SlotIndex I) const {
+  return F.LIS.getSlotIndexes()->getZeroIndex().distance(I);
+}
+
 BusyBlocks::BusyBlocks(const FunctionAllocation &F, const LiveBlocks &Live)
     : F(F), Live(Live) {
+  Begins.reserve(Live.All.size());
   for (unsigned I = 0; I < Live.size(); ++I) {
-    const MachineBasicBlock &B = *Live.All[I].Block;
-    const auto Terminator = B.getFirstTerminator();
-    Ends.push_back(Terminator == B.end()
-                       ? F.LIS.getMBBEndIdx(&B).getPrevSlot()
-                       : F.LIS.getInstructionIndex(*Terminator));
-    const int Number = Live.All[I].Block->getNumber();
-    const ArrayRef<SlotIndex> Slots = F.LIS.getRegMaskSlotsInBlock(Number);
-    const auto Masks = F.LIS.getRegMaskBitsInBlock(Number);
-    for (size_t C = 0; C < Slots.size(); ++C)
-      if (Live.Range.liveAt(Slots[C]))
-        Calls.push_back({Slots[C], Masks[C], I});
+    Begins.push_back(Live.All[I].Begin);
+    findCalls(I);
+    if (Live.All[I].Work > 0)
+      findPieces(I);
   }
+}
+
+void BusyBlocks::findCalls(unsigned Index) {
+  const LiveBlock &B = Live.All[Index];
+  const int Number = B.Block->getNumber();
+  const ArrayRef<SlotIndex> Slots = F.LIS.getRegMaskSlotsInBlock(Number);
+  const auto Masks = F.LIS.getRegMaskBitsInBlock(Number);
+  const bool Throughout = B.Length == B.End - B.Begin;
+  for (size_t I = 0; I < Slots.size(); ++I)
+    if (Throughout || Live.Range.liveAt(Slots[I]))
+      Calls.push_back({Slots[I], Masks[I], Index,
+                       position(Slots[I].getDeadSlot()) > B.Last});
+}
+
+void BusyBlocks::findPieces(unsigned Index) {
+  const MachineBasicBlock *B = Live.All[Index].Block;
+  const SlotIndex Begin = F.LIS.getMBBStartIdx(B), End = F.LIS.getMBBEndIdx(B);
+  for (auto S = Live.Range.find(Begin);
+       S != Live.Range.end() && S->start < End; ++S)
+    Pieces.push_back({std::max(S->start, Begin), std::min(S->end, End), Index});
 }
 
 using OnOverlap = function_ref<void(SlotIndex From, SlotIndex Until)>;
@@ -67,29 +85,59 @@ static void overlaps(const FunctionAllocation &F, const LiveRange &A,
   }
 }
 
-/// Marks the blocks from \p From to \p Until as taken.
+/// Marks the blocks from \p From to \p Until as taken; the range is live in all
+/// of them.
 void BusyBlocks::mark(TakenBlocks &T, SlotIndex From, SlotIndex Until) const {
-  for (const MachineBasicBlock *B = F.LIS.getMBBFromIndex(From); B;
-       B = B->getNextNode()) {
-    const unsigned I = Live.indexOf(B);
-    T.Anywhere.set(I);
-    if (From <= F.LIS.getMBBStartIdx(B))
-      T.AtStart.set(I);
-    if (Until > Ends[I])
-      T.AtEnd.set(I);
-    if (Until <= F.LIS.getMBBEndIdx(B))
-      break;
-  }
+  const int Start = position(From), Stop = position(Until);
+  const auto First = std::upper_bound(Begins.begin(), Begins.end(), Start) - 1;
+  auto End = First + 1;
+  if (End != Begins.end() && *End < Stop)
+    End = std::lower_bound(End, Begins.end(), Stop);
+  const auto I = static_cast<unsigned>(First - Begins.begin());
+  const auto Last = static_cast<unsigned>(End - Begins.begin()) - 1;
+  T.Anywhere.set(I, Last + 1);
+  T.AtStart.set(Start <= *First ? I : I + 1, Last + 1);
+  T.AtEnd.set(I, Stop > Live.All[Last].Last ? Last + 1 : Last);
 }
 
 TakenBlocks BusyBlocks::of(MCRegister Reg) const {
   TakenBlocks T(Live.size());
-  auto Mark = [&](SlotIndex From, SlotIndex Until) { mark(T, From, Until); };
-  overlaps(F, Live.Range, Reg, Mark);
+  overlaps(F, Live.Range, Reg, [&](SlotIndex From, SlotIndex Until) {
+    mark(T, From, Until);
+  });
   for (const Call &C : Calls)
-    if (MachineOperand::clobbersPhysReg(C.Preserved, Reg))
-      Mark(C.At, C.At.getDeadSlot());
+    if (MachineOperand::clobbersPhysReg(C.Preserved, Reg)) {
+      T.Anywhere.set(C.Block);
+      if (C.AtEnd)
+        T.AtEnd.set(C.Block);
+    }
   return T;
+}
+
+double BusyBlocks::freeWork(MCRegister Reg) const {
+  BitVector Taken(Live.size());
+  const LiveIntervalUnion *Unions = F.Matrix.getLiveUnions();
+  for (MCRegUnit Unit : F.TRI.regunits(Reg)) {
+    auto Assigned = Unions[static_cast<unsigned>(Unit)].begin();
+    const LiveRange &Fixed = F.LIS.getRegUnit(Unit);
+    for (const Piece &P : Pieces) {
+      if (Taken[P.Block])
+        continue;
+      Assigned.advanceTo(P.From);
+      if ((Assigned.valid() && Assigned.start() < P.Until) ||
+          (!Fixed.empty() && Fixed.overlaps(P.From, P.Until)))
+        Taken.set(P.Block);
+    }
+  }
+  for (const Call &C : Calls)
+    if (Live.All[C.Block].Work > 0 &&
+        MachineOperand::clobbersPhysReg(C.Preserved, Reg))
+      Taken.set(C.Block);
+  double Sum = 0;
+  for (unsigned I = 0; I < Live.size(); ++I)
+    if (!Taken[I])
+      Sum += Live.All[I].Work;
+  return Sum;
 }
 
 std::vector<std::pair<SlotIndex, SlotIndex>>
@@ -103,9 +151,12 @@ BusyBlocks::within(unsigned Index, MCRegister Reg) const {
   overlaps(F, Whole, Reg, [&](SlotIndex From, SlotIndex Until) {
     Taken.emplace_back(From, Until);
   });
-  for (const Call &C : Calls)
-    if (C.Block == Index && MachineOperand::clobbersPhysReg(C.Preserved, Reg))
-      Taken.emplace_back(C.At, C.At.getDeadSlot());
+  auto C = std::lower_bound(
+      Calls.begin(), Calls.end(), Index,
+      [](const Call &Each, unsigned Block) { return Each.Block < Block; });
+  for (; C != Calls.end() && C->Block == Index; ++C)
+    if (MachineOperand::clobbersPhysReg(C->Preserved, Reg))
+      Taken.emplace_back(C->At, C->At.getDeadSlot());
   std::sort(Taken.begin(), Taken.end());
   return Taken;
 }

@@ -25,6 +25,9 @@ public:
   BusyBlocks(const FunctionAllocation &F, const LiveBlocks &Live);
 
   TakenBlocks of(llvm::MCRegister Reg) const;
+  /// The work of the blocks in which \p Reg is free: of() without the blocks
+  /// that have no accesses, which are most.
+  double freeWork(llvm::MCRegister Reg) const;
   /// The slots within block \p Index where \p Reg is taken, in order.
   std::vector<std::pair<llvm::SlotIndex, llvm::SlotIndex>>
   within(unsigned Index, llvm::MCRegister Reg) const;
@@ -34,12 +37,22 @@ private:
     llvm::SlotIndex At;
     const uint32_t *Preserved;
     unsigned Block;
+    bool AtEnd; ///< behind the place of a copy at the block's end
+  };
+  /// Where the range is live in a block that has work.
+  struct Piece {
+    llvm::SlotIndex From, Until;
+    unsigned Block;
   };
   const FunctionAllocation &F;
   const LiveBlocks &Live;
-  std::vector<Call> Calls;           ///< that the range is live across
-  std::vector<llvm::SlotIndex> Ends; ///< of blocks: where copies would be
+  std::vector<Call> Calls; ///< that the range is live across, in order
+  std::vector<Piece> Pieces;
+  std::vector<int> Begins; ///< of the blocks
 
+  int position(llvm::SlotIndex I) const;
+  void findCalls(unsigned Index);
+  void findPieces(unsigned Index);
   void mark(TakenBlocks &T, llvm::SlotIndex From, llvm::SlotIndex Until) const;
 };
 
