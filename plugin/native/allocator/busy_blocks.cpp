@@ -51,7 +51,9 @@ void BusyBlocks::findPieces(unsigned Index) {
     Pieces.push_back({std::max(S->start, Begin), std::min(S->end, End), Index});
 }
 
-using OnOverlap = function_ref<void(SlotIndex From, SlotIndex Until)>;
+/// Takes a part that two live ranges have in common; returns from where on
+/// another one would matter.
+using OnOverlap = function_ref<SlotIndex(SlotIndex From, SlotIndex Until)>;
 
 /// Calls \p Found with the parts that two live ranges have in common.
 static void overlaps(const LiveRange &A, const LiveRange &B, OnOverlap Found) {
@@ -66,12 +68,17 @@ static void overlaps(const LiveRange &A, const LiveRange &B, OnOverlap Found) {
 static void overlaps(const LiveRange &A, const LiveIntervalUnion &Assigned,
                      OnOverlap Found) {
   auto O = Assigned.begin();
-  for (const LiveRange::Segment &S : A)
-    for (O.advanceTo(S.start); O.valid() && O.start() < S.end; ++O) {
-      Found(std::max(S.start, O.start()), std::min(S.end, O.stop()));
-      if (O.stop() > S.end)
-        break; // it may overlap the next segment, too
+  SlotIndex Next = A.beginIndex();
+  for (const LiveRange::Segment &S : A) {
+    Next = std::max(Next, S.start);
+    if (Next >= S.end)
+      continue;
+    for (O.advanceTo(Next); O.valid() && O.start() < S.end; O.advanceTo(Next)) {
+      Next = Found(std::max(Next, O.start()), std::min(S.end, O.stop()));
+      if (Next >= S.end)
+        break; // the range in O may overlap the next segment, too
     }
+  }
 }
 
 /// Calls \p Found with the parts of \p A in which \p Reg is taken, apart from
@@ -86,8 +93,9 @@ static void overlaps(const FunctionAllocation &F, const LiveRange &A,
 }
 
 /// Marks the blocks from \p From to \p Until as taken; the range is live in all
-/// of them.
-void BusyBlocks::mark(TakenBlocks &T, SlotIndex From, SlotIndex Until) const {
+/// of them. Returns from where on the last one says more.
+SlotIndex BusyBlocks::mark(TakenBlocks &T, SlotIndex From,
+                           SlotIndex Until) const {
   const int Start = position(From), Stop = position(Until);
   const auto First = std::upper_bound(Begins.begin(), Begins.end(), Start) - 1;
   auto End = First + 1;
@@ -97,13 +105,18 @@ void BusyBlocks::mark(TakenBlocks &T, SlotIndex From, SlotIndex Until) const {
   const auto Last = static_cast<unsigned>(End - Begins.begin()) - 1;
   T.Anywhere.set(I, Last + 1);
   T.AtStart.set(Start <= *First ? I : I + 1, Last + 1);
-  T.AtEnd.set(I, Stop > Live.All[Last].Last ? Last + 1 : Last);
+  const LiveBlock &B = Live.All[Last];
+  const bool TakesEnd = Stop > B.Last;
+  T.AtEnd.set(I, TakesEnd ? Last + 1 : Last);
+  if (TakesEnd || T.AtEnd[Last])
+    return F.LIS.getMBBEndIdx(B.Block);
+  return B.LastSlot;
 }
 
 TakenBlocks BusyBlocks::of(MCRegister Reg) const {
   TakenBlocks T(Live.size());
   overlaps(F, Live.Range, Reg, [&](SlotIndex From, SlotIndex Until) {
-    mark(T, From, Until);
+    return mark(T, From, Until);
   });
   for (const Call &C : Calls)
     if (MachineOperand::clobbersPhysReg(C.Preserved, Reg)) {
@@ -150,6 +163,7 @@ BusyBlocks::within(unsigned Index, MCRegister Reg) const {
   Whole.addSegment({Begin, End, &Value});
   overlaps(F, Whole, Reg, [&](SlotIndex From, SlotIndex Until) {
     Taken.emplace_back(From, Until);
+    return Until;
   });
   auto C = std::lower_bound(
       Calls.begin(), Calls.end(), Index,

@@ -53,7 +53,8 @@ private:
   int position(llvm::SlotIndex I) const;
   void findCalls(unsigned Index);
   void findPieces(unsigned Index);
-  void mark(TakenBlocks &T, llvm::SlotIndex From, llvm::SlotIndex Until) const;
+  llvm::SlotIndex mark(TakenBlocks &T, llvm::SlotIndex From,
+                       llvm::SlotIndex Until) const;
 };
 
 } // namespace passpilot

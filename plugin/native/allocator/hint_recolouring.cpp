@@ -10,6 +10,7 @@
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineRegisterInfo.h"
 #include "llvm/CodeGen/RegisterClassInfo.h"
+#include "llvm/CodeGen/TargetRegisterInfo.h"
 #include "llvm/CodeGen/VirtRegMap.h"
 
 #include <utility>
@@ -86,10 +87,14 @@ private:
         copyCost(Reg, Better) >= copyCost(Reg, Now))
       return;
     const LiveInterval &LI = F.LIS.getInterval(Reg);
+    if (!F.TRI.regsOverlap(Now, Better) && !isFree(LI, Better))
+      return;
     F.Matrix.unassign(LI);
-    const bool IsFree =
-        F.Matrix.checkInterference(LI, Better) == LiveRegMatrix::IK_Free;
-    F.Matrix.assign(LI, IsFree ? Better : Now);
+    F.Matrix.assign(LI, isFree(LI, Better) ? Better : Now);
+  }
+
+  bool isFree(const LiveInterval &LI, MCRegister Reg) const {
+    return F.Matrix.checkInterference(LI, Reg) == LiveRegMatrix::IK_Free;
   }
 };
 

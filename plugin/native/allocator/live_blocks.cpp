@@ -34,6 +34,12 @@ LiveBlocks::LiveBlocks(const FunctionAllocation &F, FunctionBlocks &Blocks,
     Work += B.Work;
   }
   Splittable = Splittable && entersEverywhere();
+  if (!Splittable)
+    return;
+  Flow.reserve(All.size());
+  for (const LiveBlock &B : All)
+    Flow.push_back({B.Frequency, B.Before, B.After, B.In, B.Out, B.Pinned,
+                    !B.Accesses.empty()});
 }
 
 unsigned LiveBlocks::indexOf(const MachineBasicBlock *Block) const {
@@ -53,9 +59,11 @@ LiveBlock &LiveBlocks::at(const MachineBasicBlock &Block) {
   const BlockFacts &Facts = Blocks.of(Block);
   const int Begin = position(F, F.LIS.getMBBStartIdx(&Block));
   const int End = position(F, F.LIS.getMBBEndIdx(&Block));
-  const int Last =
-      Facts.Terminator.isValid() ? position(F, Facts.Terminator) : End - 1;
-  All.push_back({&Block, Facts.Frequency, Begin, End, Last, Facts.Pinned});
+  const SlotIndex Last = Facts.Terminator.isValid()
+                             ? Facts.Terminator
+                             : F.LIS.getMBBEndIdx(&Block).getPrevSlot();
+  All.push_back({&Block, Facts.Frequency, Begin, End, position(F, Last), Last,
+                 Facts.Pinned});
   All.back().LoopDepth = Facts.LoopDepth;
   return All.back();
 }

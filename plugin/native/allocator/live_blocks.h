@@ -37,7 +37,8 @@ struct LiveBlock {
   double Frequency;
   // Positions in the function, 16 per instruction.
   int Begin, End; ///< of the block
-  int Last;       ///< where a copy at its end would be
+  int Last;       ///< of LastSlot
+  llvm::SlotIndex LastSlot; ///< where a copy at its end would be
   bool Pinned;    ///< see BlockFacts
   bool In = false, Out = false; ///< live at its begin, at its end
   bool Defines = false;
@@ -50,6 +51,13 @@ struct LiveBlock {
   std::vector<RangeAccess> Accesses = {}; ///< in order
 };
 
+/// A live block in brief, for walks over all of them.
+struct BlockFlow {
+  double Frequency;
+  unsigned Before, After;
+  bool In, Out, Pinned, HasAccess;
+};
+
 class LiveBlocks {
 public:
   /// Valid until the next one of the same \p Blocks is made.
@@ -58,6 +66,8 @@ public:
 
   const llvm::LiveInterval &Range;
   std::vector<LiveBlock> All; ///< in the order of the code
+  /// As All; empty if the range cannot be split.
+  std::vector<BlockFlow> Flow;
   /// Whether it can be split: no parts of registers are live on their own, and
   /// a copy can follow every definition.
   bool Splittable = true;

@@ -98,9 +98,9 @@ void RegionFinder::addLoops() {
     SplitRegion R;
     R.Kind = RegionKind::Loop;
     R.Blocks.resize(Live.size());
-    for (unsigned I = 0; I < Live.size(); ++I)
-      if (L->contains(Live.All[I].Block))
-        R.Blocks.set(I);
+    for (const MachineBasicBlock *B : L->getBlocks())
+      if (Live.contains(B))
+        R.Blocks.set(Live.indexOf(B));
     if (closeBlocks(R, Live))
       add(std::move(R));
   }

@@ -11,12 +11,13 @@ namespace passpilot {
 /// How often the neighbours of a junction are weighed against each other.
 static constexpr unsigned Rounds = 12;
 
+static bool isThrough(const BlockFlow &B) {
+  return B.In && B.Out && !B.HasAccess;
+}
+
 RegionGrowth::RegionGrowth(const LiveBlocks &Live)
-    : Firsts(Live.Junctions + 1), Bias(Live.Junctions), Sign(Live.Junctions) {
-  Blocks.reserve(Live.All.size());
-  for (const LiveBlock &B : Live.All)
-    Blocks.push_back({B.Frequency, B.Before, B.After, B.In, B.Out,
-                      !B.Accesses.empty()});
+    : Blocks(Live.Flow), Firsts(Live.Junctions + 1), Bias(Live.Junctions),
+      Sign(Live.Junctions) {
   connect();
 }
 
@@ -24,7 +25,8 @@ RegionGrowth::RegionGrowth(const LiveBlocks &Live)
 void RegionGrowth::connect() {
   auto ForEach = [&](auto Connect) {
     for (unsigned I = 0; I < Blocks.size(); ++I)
-      if (const Block &B = Blocks[I]; B.isThrough() && B.Before != B.After) {
+      if (const BlockFlow &B = Blocks[I];
+          isThrough(B) && B.Before != B.After) {
         Connect(B.Before, B.After, I);
         Connect(B.After, B.Before, I);
       }
@@ -43,9 +45,9 @@ void RegionGrowth::connect() {
 void RegionGrowth::lean(const BitVector &Taken) {
   std::fill(Bias.begin(), Bias.end(), 0);
   for (unsigned I = 0; I < Blocks.size(); ++I) {
-    const Block &B = Blocks[I];
+    const BlockFlow &B = Blocks[I];
     const bool IsTaken = Taken[I];
-    if (B.isThrough() && !IsTaken)
+    if (isThrough(B) && !IsTaken)
       continue;
     const double Lean = IsTaken ? -B.Frequency : B.Frequency;
     if (B.In)
@@ -79,7 +81,7 @@ BitVector RegionGrowth::grow(const BitVector &Taken) {
   settle(Taken);
   BitVector Region(static_cast<unsigned>(Blocks.size()));
   for (unsigned I = 0; I < Blocks.size(); ++I) {
-    const Block &B = Blocks[I];
+    const BlockFlow &B = Blocks[I];
     const bool Stays =
         B.In && B.Out && Sign[B.Before] > 0 && Sign[B.After] > 0;
     if ((B.HasAccess || Stays) && !Taken[I])

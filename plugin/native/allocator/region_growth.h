@@ -23,18 +23,12 @@ public:
   llvm::BitVector grow(const llvm::BitVector &Taken);
 
 private:
-  struct Block {
-    double Frequency;
-    unsigned Before, After; ///< its junctions
-    bool In, Out, HasAccess;
-    bool isThrough() const { return In && Out && !HasAccess; }
-  };
   /// Another junction, at the other end of a block without accesses.
   struct Neighbour {
     double Weight;
     unsigned Junction, Block;
   };
-  std::vector<Block> Blocks;
+  const std::vector<BlockFlow> &Blocks;
   std::vector<Neighbour> Neighbours; ///< of the first junction, of the second...
   std::vector<unsigned> Firsts;      ///< where a junction's neighbours begin
   std::vector<double> Bias;
