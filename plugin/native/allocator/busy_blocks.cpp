@@ -26,8 +26,6 @@ BusyBlocks::BusyBlocks(const FunctionAllocation &F, const LiveBlocks &Live)
   for (unsigned I = 0; I < Live.size(); ++I) {
     Begins.push_back(Live.All[I].Begin);
     findCalls(I);
-    if (Live.All[I].Work > 0)
-      findPieces(I);
   }
 }
 
@@ -41,14 +39,6 @@ void BusyBlocks::findCalls(unsigned Index) {
     if (Throughout || Live.Range.liveAt(Slots[I]))
       Calls.push_back({Slots[I], Masks[I], Index,
                        position(Slots[I].getDeadSlot()) > B.Last});
-}
-
-void BusyBlocks::findPieces(unsigned Index) {
-  const MachineBasicBlock *B = Live.All[Index].Block;
-  const SlotIndex Begin = F.LIS.getMBBStartIdx(B), End = F.LIS.getMBBEndIdx(B);
-  for (auto S = Live.Range.find(Begin);
-       S != Live.Range.end() && S->start < End; ++S)
-    Pieces.push_back({std::max(S->start, Begin), std::min(S->end, End), Index});
 }
 
 /// Takes a part that two live ranges have in common; returns from where on
@@ -125,32 +115,6 @@ TakenBlocks BusyBlocks::of(MCRegister Reg) const {
         T.AtEnd.set(C.Block);
     }
   return T;
-}
-
-double BusyBlocks::freeWork(MCRegister Reg) const {
-  BitVector Taken(Live.size());
-  const LiveIntervalUnion *Unions = F.Matrix.getLiveUnions();
-  for (MCRegUnit Unit : F.TRI.regunits(Reg)) {
-    auto Assigned = Unions[static_cast<unsigned>(Unit)].begin();
-    const LiveRange &Fixed = F.LIS.getRegUnit(Unit);
-    for (const Piece &P : Pieces) {
-      if (Taken[P.Block])
-        continue;
-      Assigned.advanceTo(P.From);
-      if ((Assigned.valid() && Assigned.start() < P.Until) ||
-          (!Fixed.empty() && Fixed.overlaps(P.From, P.Until)))
-        Taken.set(P.Block);
-    }
-  }
-  for (const Call &C : Calls)
-    if (Live.All[C.Block].Work > 0 &&
-        MachineOperand::clobbersPhysReg(C.Preserved, Reg))
-      Taken.set(C.Block);
-  double Sum = 0;
-  for (unsigned I = 0; I < Live.size(); ++I)
-    if (!Taken[I])
-      Sum += Live.All[I].Work;
-  return Sum;
 }
 
 std::vector<std::pair<SlotIndex, SlotIndex>>

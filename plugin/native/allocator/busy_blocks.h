@@ -25,9 +25,6 @@ public:
   BusyBlocks(const FunctionAllocation &F, const LiveBlocks &Live);
 
   TakenBlocks of(llvm::MCRegister Reg) const;
-  /// The work of the blocks in which \p Reg is free: of() without the blocks
-  /// that have no accesses, which are most.
-  double freeWork(llvm::MCRegister Reg) const;
   /// The slots within block \p Index where \p Reg is taken, in order.
   std::vector<std::pair<llvm::SlotIndex, llvm::SlotIndex>>
   within(unsigned Index, llvm::MCRegister Reg) const;
@@ -39,20 +36,13 @@ private:
     unsigned Block;
     bool AtEnd; ///< behind the place of a copy at the block's end
   };
-  /// Where the range is live in a block that has work.
-  struct Piece {
-    llvm::SlotIndex From, Until;
-    unsigned Block;
-  };
   const FunctionAllocation &F;
   const LiveBlocks &Live;
   std::vector<Call> Calls; ///< that the range is live across, in order
-  std::vector<Piece> Pieces;
   std::vector<int> Begins; ///< of the blocks
 
   int position(llvm::SlotIndex I) const;
   void findCalls(unsigned Index);
-  void findPieces(unsigned Index);
   llvm::SlotIndex mark(TakenBlocks &T, llvm::SlotIndex From,
                        llvm::SlotIndex Until) const;
 };

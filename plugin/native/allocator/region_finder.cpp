@@ -4,6 +4,7 @@
 
 #include "../llvm/allocator_points.h"
 #include "region_border.h"
+#include "region_bound.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/CodeGen/MachineLoopInfo.h"
@@ -19,6 +20,8 @@ static constexpr size_t HotBlocks = 4;
 /// The chance that a region without a free register gets one, if its accesses
 /// are so much denser than the whole range's that others give way.
 static constexpr double Chance = 0.5, Denser = 1.25;
+/// Sums of the same numbers in another order may differ by less.
+static constexpr double Rounding = 1 + 1e-9;
 /// LLVM adds this to the length of a range when it computes its spill weight.
 static constexpr int ShortRange = 25 * SlotIndex::InstrDist;
 
@@ -36,7 +39,6 @@ std::vector<SplitRegion> RegionFinder::find(ArrayRef<MCRegister> Registers) {
   const std::vector<unsigned> Hot = hottest();
   addLoops();
   addBlocks(Hot);
-  lookAtRegisters();
   if (Live.All.size() > 1)
     addRegisters(Registers);
   for (unsigned Index : Hot) {
@@ -65,9 +67,8 @@ bool RegionFinder::any(ArrayRef<MCRegister> Registers) {
   return !Found.empty() || !find(Registers).empty();
 }
 
-void RegionFinder::lookAtRegisters() {
-  Busy.emplace(F, Live);
-  Growth.emplace(Live);
+const BusyBlocks &RegionFinder::busy() {
+  return Busy ? *Busy : Busy.emplace(F, Live);
 }
 
 void RegionFinder::add(SplitRegion R) {
@@ -136,22 +137,23 @@ void RegionFinder::shrink(SplitRegion &R, const TakenBlocks &Taken) const {
     R = std::move(Less);
 }
 
-/// Adds the registers' regions, in the order of the registers. The work that a
-/// register could save at most is known sooner than its region.
+/// Adds the registers' regions, in the order of the registers; where only the
+/// best counts, those that may be it.
 void RegionFinder::addRegisters(ArrayRef<MCRegister> Registers) {
   if (!OnlyBest) {
     for (MCRegister Reg : Registers)
       addRegister(Reg);
     return;
   }
+  const RegionBound Bound(F, Live);
   std::vector<std::pair<double, size_t>> Order;
   for (const auto &[I, Reg] : enumerate(Registers))
-    if (const double Most = Busy->freeWork(Reg); Most > 0)
+    if (const double Most = Bound.most(Reg); Most > 0)
       Order.emplace_back(-Most, I);
   sort(Order);
   std::vector<std::pair<size_t, SplitRegion>> InOrder;
   for (const auto &[Most, I] : Order) {
-    if (-Most < Best)
+    if (-Most * Rounding < Best)
       break;
     const size_t Before = Found.size();
     addRegister(Registers[I]);
@@ -169,7 +171,9 @@ void RegionFinder::addRegister(MCRegister Reg) {
   SplitRegion R;
   R.Kind = RegionKind::Register;
   R.Free = Reg;
-  const TakenBlocks Taken = Busy->of(Reg);
+  const TakenBlocks Taken = busy().of(Reg);
+  if (!Growth)
+    Growth.emplace(Live);
   R.Blocks = Growth->grow(Taken.Anywhere);
   if (!closeBlocks(R, Live, &Taken))
     return;
@@ -183,7 +187,7 @@ void RegionFinder::addGap(unsigned Index, MCRegister Reg) {
   const LiveBlock &B = Live.All[Index];
   if (B.Accesses.size() < 2 || (OnlyBest && B.Work <= Best))
     return;
-  const auto Taken = Busy->within(Index, Reg);
+  const auto Taken = busy().within(Index, Reg);
   auto EndOf = [&](const RangeAccess &A) {
     const bool Stays = Live.Range.Query(A.Index).valueOut() != nullptr;
     return Stays ? A.Index.getDeadSlot() : A.Index.getRegSlot();

@@ -28,14 +28,14 @@ private:
   const FunctionAllocation &F;
   const LiveBlocks &Live;
   const bool OnlyBest;
-  // Set if registers are looked at.
+  // Set when first needed.
   std::optional<BusyBlocks> Busy;
   std::optional<RegionGrowth> Growth;
   double Best = 0; ///< the largest promise of a region that was found
   std::vector<SplitRegion> Found;
 
   void add(SplitRegion R);
-  void lookAtRegisters();
+  const BusyBlocks &busy();
   void addLoops();
   void addBlocks(llvm::ArrayRef<unsigned> Hot);
   void addRegisters(llvm::ArrayRef<llvm::MCRegister> Registers);
