@@ -23,8 +23,11 @@ int BusyBlocks::position(SlotIndex I) const {
 BusyBlocks::BusyBlocks(const FunctionAllocation &F, const LiveBlocks &Live)
     : F(F), Live(Live) {
   Begins.reserve(Live.All.size());
+  Ends.reserve(Live.All.size());
   for (unsigned I = 0; I < Live.size(); ++I) {
-    Begins.push_back(Live.All[I].Begin);
+    const LiveBlock &B = Live.All[I];
+    Begins.push_back(B.Begin);
+    Ends.push_back({B.Last, B.LastSlot, F.LIS.getMBBEndIdx(B.Block)});
     findCalls(I);
   }
 }
@@ -95,11 +98,11 @@ SlotIndex BusyBlocks::mark(TakenBlocks &T, SlotIndex From,
   const auto Last = static_cast<unsigned>(End - Begins.begin()) - 1;
   T.Anywhere.set(I, Last + 1);
   T.AtStart.set(Start <= *First ? I : I + 1, Last + 1);
-  const LiveBlock &B = Live.All[Last];
+  const BlockEnd &B = Ends[Last];
   const bool TakesEnd = Stop > B.Last;
   T.AtEnd.set(I, TakesEnd ? Last + 1 : Last);
   if (TakesEnd || T.AtEnd[Last])
-    return F.LIS.getMBBEndIdx(B.Block);
+    return B.End;
   return B.LastSlot;
 }
 

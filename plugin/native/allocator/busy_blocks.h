@@ -39,7 +39,13 @@ private:
   const FunctionAllocation &F;
   const LiveBlocks &Live;
   std::vector<Call> Calls; ///< that the range is live across, in order
+  /// As in LiveBlock.
+  struct BlockEnd {
+    int Last;
+    llvm::SlotIndex LastSlot, End;
+  };
   std::vector<int> Begins; ///< of the blocks
+  std::vector<BlockEnd> Ends;
 
   int position(llvm::SlotIndex I) const;
   void findCalls(unsigned Index);

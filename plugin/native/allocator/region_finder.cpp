@@ -138,14 +138,15 @@ void RegionFinder::shrink(SplitRegion &R, const TakenBlocks &Taken) const {
 }
 
 /// Adds the registers' regions, in the order of the registers; where only the
-/// best counts, those that may be it.
+/// best counts, those that may be it. Without any gain they are left out.
 void RegionFinder::addRegisters(ArrayRef<MCRegister> Registers) {
+  const RegionBound Bound(F, Live);
   if (!OnlyBest) {
     for (MCRegister Reg : Registers)
-      addRegister(Reg);
+      if (Bound.most(Reg) > 0)
+        addRegister(Reg);
     return;
   }
-  const RegionBound Bound(F, Live);
   std::vector<std::pair<double, size_t>> Order;
   for (const auto &[I, Reg] : enumerate(Registers))
     if (const double Most = Bound.most(Reg); Most > 0)
