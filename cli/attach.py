@@ -78,7 +78,8 @@ def _parsed(argv: Sequence[str]) -> tuple[AttachOptions, list[str]]:
         elif (row := HOOKED.get(argument.partition("=")[0].removeprefix("--"))) and not row.interactive:
             raise UsageError(
                 f"attach: --{row.name}: expected a point of an unmodified compiler, got one that only "
-                f"passpilot's plugin adds; use `passpilot {row.command}`, or load the plugin (`passpilot plugin-path`)"
+                f"passpilot's plugin adds; use `passpilot {row.command}`, or load the plugin "
+                f"(`passpilot plugin-path`)"
             )
         elif argument in parser._option_string_actions:
             ours.append(joined(parser, argument, rest))

@@ -21,8 +21,7 @@ static constexpr unsigned MostEvictions = 16;
 static constexpr unsigned BrokenCascade = 10;
 
 std::optional<EvictionCost> Evictions::cost(const LiveInterval &LI,
-                                            MCRegister Reg,
-                                            bool OnlyLighter) {
+                                            MCRegister Reg, bool OnlyLighter) {
   EvictionCost Cost;
   for (MCRegUnit Unit : F.TRI.regunits(Reg)) {
     const auto &Found = F.Matrix.query(LI, Unit).interferingVRegs(MostRanges);

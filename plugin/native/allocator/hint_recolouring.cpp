@@ -51,7 +51,7 @@ public:
 
 private:
   FunctionAllocation &F;
-  std::vector<std::pair<Register, Register>> All; ///< in the code's order
+  std::vector<std::pair<Register, Register>> All;      ///< in the code's order
   DenseMap<Register, std::vector<HintingCopy>> Copies; ///< of a live range
 
   void note(Register To, Register From, double Frequency) {

@@ -36,10 +36,10 @@ struct LiveBlock {
   const llvm::MachineBasicBlock *Block;
   double Frequency;
   // Positions in the function, 16 per instruction.
-  int Begin, End; ///< of the block
-  int Last;       ///< of LastSlot
-  llvm::SlotIndex LastSlot; ///< where a copy at its end would be
-  bool Pinned;    ///< see BlockFacts
+  int Begin, End;               ///< of the block
+  int Last;                     ///< of LastSlot
+  llvm::SlotIndex LastSlot;     ///< where a copy at its end would be
+  bool Pinned;                  ///< see BlockFacts
   bool In = false, Out = false; ///< live at its begin, at its end
   bool Defines = false;
   int Length = 0; ///< how long it is live there

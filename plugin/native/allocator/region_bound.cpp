@@ -109,8 +109,7 @@ double RegionBound::most(MCRegister Reg) const {
   double Sum = 0;
   for (unsigned I : Accessing)
     if (!Taken[I])
-      Sum += std::max(0.0,
-                      Live.All[I].Work - copyCost(Live.Flow[I], Taken));
+      Sum += std::max(0.0, Live.All[I].Work - copyCost(Live.Flow[I], Taken));
   return Sum;
 }
 

@@ -25,8 +25,7 @@ RegionGrowth::RegionGrowth(const LiveBlocks &Live)
 void RegionGrowth::connect() {
   auto ForEach = [&](auto Connect) {
     for (unsigned I = 0; I < Blocks.size(); ++I)
-      if (const BlockFlow &B = Blocks[I];
-          isThrough(B) && B.Before != B.After) {
+      if (const BlockFlow &B = Blocks[I]; isThrough(B) && B.Before != B.After) {
         Connect(B.Before, B.After, I);
         Connect(B.After, B.Before, I);
       }
@@ -82,8 +81,7 @@ BitVector RegionGrowth::grow(const BitVector &Taken) {
   BitVector Region(static_cast<unsigned>(Blocks.size()));
   for (unsigned I = 0; I < Blocks.size(); ++I) {
     const BlockFlow &B = Blocks[I];
-    const bool Stays =
-        B.In && B.Out && Sign[B.Before] > 0 && Sign[B.After] > 0;
+    const bool Stays = B.In && B.Out && Sign[B.Before] > 0 && Sign[B.After] > 0;
     if ((B.HasAccess || Stays) && !Taken[I])
       Region.set(I);
   }

@@ -29,8 +29,9 @@ private:
     unsigned Junction, Block;
   };
   const std::vector<BlockFlow> &Blocks;
-  std::vector<Neighbour> Neighbours; ///< of the first junction, of the second...
-  std::vector<unsigned> Firsts;      ///< where a junction's neighbours begin
+  std::vector<Neighbour>
+      Neighbours;               ///< of the first junction, of the second...
+  std::vector<unsigned> Firsts; ///< where a junction's neighbours begin
   std::vector<double> Bias;
   /// By junction: 1 if the value should be in the region's register, -1 if not.
   std::vector<int> Sign;

@@ -49,9 +49,9 @@ Session::Session(const Point &P, std::shared_ptr<Runner> R,
       Logged || !this->Custom.empty() || TheRunner->readsOthers();
   for (const TensorSpec &S : P.Features) {
     FeatureBuffers.push_back(Buffer(S.Name));
-    FeatureIsRead.push_back(ReadsAll || std::count(RunnerInputs.begin(),
-                                                   RunnerInputs.end(),
-                                                   FeatureBuffers.back()));
+    FeatureIsRead.push_back(ReadsAll ||
+                            std::count(RunnerInputs.begin(), RunnerInputs.end(),
+                                       FeatureBuffers.back()));
   }
   for (const CustomFeature &F : this->Custom)
     CustomBuffers.push_back(Buffer(F.Spec.Name));
