@@ -61,7 +61,11 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parsed(argv: Sequence[str]) -> tuple[AttachOptions, list[str]]:
-    """The options, and the compiler's command line: what follows -- or begins with the first other word."""
+    """The options, and the compiler's command line: what follows -- or begins with the first other word.
+
+    Raises:
+        UsageError: a point is advised that an unmodified compiler does not have.
+    """
     parser = make_parser()
     ours: list[str] = []
     rest = iter(argv)
@@ -71,6 +75,12 @@ def _parsed(argv: Sequence[str]) -> tuple[AttachOptions, list[str]]:
             command = list(rest)
         elif not argument.startswith("-"):
             command = [argument, *rest]
+        elif (row := HOOKED.get(argument.partition("=")[0].removeprefix("--"))) and not row.interactive:
+            raise UsageError(
+                f"attach: --{row.name}: expected a point of an unmodified compiler, got one that only "
+                f"passpilot's plugin adds; use `passpilot {row.command}`, or load the plugin "
+                f"(`passpilot plugin-path`)"
+            )
         elif argument in parser._option_string_actions:
             ours.append(joined(parser, argument, rest))
         else:

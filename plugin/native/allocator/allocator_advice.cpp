@@ -29,7 +29,7 @@ bool RangeChoices::allows(AllocatorAction A) const {
   case AllocatorAction::Evict:
     return any_of(Registers, [](auto &R) { return R.Eviction.has_value(); });
   case AllocatorAction::Split:
-    return MaySplit && !Regions.empty();
+    return MaySplit && HasRegions;
   case AllocatorAction::Spill:
     return MaySpill;
   case AllocatorAction::Wait:
@@ -53,6 +53,8 @@ public:
   void setFloat(Feature F, double Value, size_t Column = 0) {
     data<float>(F)[Column] = static_cast<float>(Value);
   }
+  /// Whether anybody reads it; others may be left out.
+  bool reads(Feature F) const { return S.reads(static_cast<size_t>(F)); }
 
 private:
   Session &S;
@@ -77,6 +79,20 @@ std::vector<std::string> registerNames(const FunctionAllocation &F,
 }
 
 } // namespace
+
+bool AllocatorAdvice::readsEvictions() const {
+  return readsOfAction(ActionFeature::EvictableRegisters) ||
+         readsOfAction(ActionFeature::CheapestEviction);
+}
+
+bool AllocatorAdvice::readsRegions() const {
+  return readsOfAction(ActionFeature::Splits) ||
+         readsOfAction(ActionFeature::SplitGain);
+}
+
+bool AllocatorAdvice::readsSpillCost() const {
+  return readsOfAction(ActionFeature::SpillCost);
+}
 
 size_t AllocatorAdvice::instructions(const LiveInterval &LI) const {
   return range_size(F.MRI.reg_nodbg_instructions(LI.reg()));
@@ -116,14 +132,18 @@ size_t AllocatorAdvice::order(ArrayRef<WaitingRange> First, size_t Count) {
     const RangeRecord &Record = Records[First[I].Reg];
     All.push_back(&LI);
     T.set(O::Mask, 1, I);
-    T.set(O::Size, LI.getSize(), I);
+    if (T.reads(O::Size))
+      T.set(O::Size, LI.getSize(), I);
     T.setFloat(O::Weight, weightOf(LI), I);
-    T.set(O::IsLocal, isLocal(F, LI), I);
-    T.set(O::IsHinted, F.VRM.hasKnownPreference(LI.reg()), I);
+    if (T.reads(O::IsLocal))
+      T.set(O::IsLocal, isLocal(F, LI), I);
+    if (T.reads(O::IsHinted))
+      T.set(O::IsHinted, F.VRM.hasKnownPreference(LI.reg()), I);
     T.set(O::IsSplit, Record.Generation > 0, I);
     T.set(O::HasWaited, Record.Waited, I);
     T.set(O::ClassSize, classSize(LI), I);
-    T.set(O::Instructions, instructions(LI), I);
+    if (T.reads(O::Instructions))
+      T.set(O::Instructions, instructions(LI), I);
     T.set(O::Priority, First[I].Priority, I);
   }
   T.set(O::Waiting, Count);
@@ -149,7 +169,8 @@ AllocatorAction AllocatorAdvice::action(const RangeChoices &C,
   const LiveInterval &LI = C.Range;
   for (int64_t I = 0; I < AllocatorActions; ++I)
     T.set(A::Mask, C.allows(static_cast<AllocatorAction>(I)), I);
-  T.set(A::Size, LI.getSize());
+  if (T.reads(A::Size))
+    T.set(A::Size, LI.getSize());
   T.setFloat(A::Weight, weightOf(LI));
   T.set(A::IsLocal, isLocal(F, LI));
   T.set(A::IsHinted, F.VRM.hasKnownPreference(LI.reg()));
@@ -157,7 +178,8 @@ AllocatorAction AllocatorAdvice::action(const RangeChoices &C,
   T.set(A::HasWaited, C.Record.Waited);
   T.set(A::Evictions, C.Record.Evictions);
   T.set(A::ClassSize, classSize(LI));
-  T.set(A::Instructions, instructions(LI));
+  if (T.reads(A::Instructions))
+    T.set(A::Instructions, instructions(LI));
   T.setFloat(A::SpillCost, C.Live ? C.Live->Work : 0);
   int64_t Free = 0, FreeHint = 0, Evictable = 0;
   std::optional<float> Cheapest;
@@ -205,7 +227,8 @@ size_t AllocatorAdvice::colour(const RangeChoices &C, bool Evicting,
     T.set(Co::IsWanted, R.Reg == C.Record.Wanted, I);
     T.set(Co::IsCalleeSaved, F.Classes.getLastCalleeSavedAlias(R.Reg).isValid(),
           I);
-    T.set(Co::IsInUse, F.Matrix.isPhysRegUsed(R.Reg), I);
+    if (T.reads(Co::IsInUse))
+      T.set(Co::IsInUse, F.Matrix.isPhysRegUsed(R.Reg), I);
     T.set(Co::EncodingCost, Costs[R.Reg.id()], I);
     if (R.Eviction) {
       T.set(Co::Interferences, R.Eviction->Ranges, I);

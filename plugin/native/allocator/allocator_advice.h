@@ -23,6 +23,7 @@ struct WaitingRange {
 struct RegisterChoice {
   llvm::MCRegister Reg;
   bool IsFree = false, IsHint = false;
+  bool MayEvict = false; ///< Eviction has not been looked at yet
   std::optional<EvictionCost> Eviction = {};
 };
 
@@ -31,8 +32,9 @@ struct RangeChoices {
   const llvm::LiveInterval &Range;
   const RangeRecord &Record;
   std::vector<RegisterChoice> Registers; ///< hints first
-  const LiveBlocks *Live = nullptr;      ///< set if Regions are known
-  std::vector<SplitRegion> Regions = {};
+  const LiveBlocks *Live = nullptr;      ///< null if nobody needed them
+  std::vector<SplitRegion> Regions = {}; ///< empty if nobody needed them
+  bool HasRegions = false;
   bool MaySplit = false, MaySpill = false, MayWait = false;
 
   bool allows(AllocatorAction A) const;
@@ -50,6 +52,10 @@ public:
   bool asksAction() const { return asks(Sessions.Action); }
   bool asksColour() const { return asks(Sessions.Colour); }
   bool asksSplit() const { return asks(Sessions.Split); }
+  // What "ra-action" reads.
+  bool readsEvictions() const;
+  bool readsRegions() const;
+  bool readsSpillCost() const;
 
   /// The index of the range that is next, at most AllocatorColumns of \p Count.
   size_t order(llvm::ArrayRef<WaitingRange> First, size_t Count);
@@ -64,6 +70,9 @@ private:
   RangeRecords &Records;
   std::vector<Session *> Told; ///< know the function
 
+  bool readsOfAction(ActionFeature A) const {
+    return asksAction() && Sessions.Action->reads(static_cast<size_t>(A));
+  }
   static bool asks(const Session *S) { return S && !S->stopped(); }
   void enter(Session &S);
   size_t instructions(const llvm::LiveInterval &LI) const;

@@ -16,24 +16,37 @@ using namespace llvm;
 
 namespace passpilot {
 
+int BusyBlocks::position(SlotIndex I) const {
+  return F.LIS.getSlotIndexes()->getZeroIndex().distance(I);
+}
+
 BusyBlocks::BusyBlocks(const FunctionAllocation &F, const LiveBlocks &Live)
     : F(F), Live(Live) {
+  Begins.reserve(Live.All.size());
+  Ends.reserve(Live.All.size());
   for (unsigned I = 0; I < Live.size(); ++I) {
-    const MachineBasicBlock &B = *Live.All[I].Block;
-    const auto Terminator = B.getFirstTerminator();
-    Ends.push_back(Terminator == B.end()
-                       ? F.LIS.getMBBEndIdx(&B).getPrevSlot()
-                       : F.LIS.getInstructionIndex(*Terminator));
-    const int Number = Live.All[I].Block->getNumber();
-    const ArrayRef<SlotIndex> Slots = F.LIS.getRegMaskSlotsInBlock(Number);
-    const auto Masks = F.LIS.getRegMaskBitsInBlock(Number);
-    for (size_t C = 0; C < Slots.size(); ++C)
-      if (Live.Range.liveAt(Slots[C]))
-        Calls.push_back({Slots[C], Masks[C], I});
+    const LiveBlock &B = Live.All[I];
+    Begins.push_back(B.Begin);
+    Ends.push_back({B.Last, B.LastSlot, F.LIS.getMBBEndIdx(B.Block)});
+    findCalls(I);
   }
 }
 
-using OnOverlap = function_ref<void(SlotIndex From, SlotIndex Until)>;
+void BusyBlocks::findCalls(unsigned Index) {
+  const LiveBlock &B = Live.All[Index];
+  const int Number = B.Block->getNumber();
+  const ArrayRef<SlotIndex> Slots = F.LIS.getRegMaskSlotsInBlock(Number);
+  const auto Masks = F.LIS.getRegMaskBitsInBlock(Number);
+  const bool Throughout = B.Length == B.End - B.Begin;
+  for (size_t I = 0; I < Slots.size(); ++I)
+    if (Throughout || Live.Range.liveAt(Slots[I]))
+      Calls.push_back({Slots[I], Masks[I], Index,
+                       position(Slots[I].getDeadSlot()) > B.Last});
+}
+
+/// Takes a part that two live ranges have in common; returns from where on
+/// another one would matter.
+using OnOverlap = function_ref<SlotIndex(SlotIndex From, SlotIndex Until)>;
 
 /// Calls \p Found with the parts that two live ranges have in common.
 static void overlaps(const LiveRange &A, const LiveRange &B, OnOverlap Found) {
@@ -48,12 +61,17 @@ static void overlaps(const LiveRange &A, const LiveRange &B, OnOverlap Found) {
 static void overlaps(const LiveRange &A, const LiveIntervalUnion &Assigned,
                      OnOverlap Found) {
   auto O = Assigned.begin();
-  for (const LiveRange::Segment &S : A)
-    for (O.advanceTo(S.start); O.valid() && O.start() < S.end; ++O) {
-      Found(std::max(S.start, O.start()), std::min(S.end, O.stop()));
-      if (O.stop() > S.end)
-        break; // it may overlap the next segment, too
+  SlotIndex Next = A.beginIndex();
+  for (const LiveRange::Segment &S : A) {
+    Next = std::max(Next, S.start);
+    if (Next >= S.end)
+      continue;
+    for (O.advanceTo(Next); O.valid() && O.start() < S.end; O.advanceTo(Next)) {
+      Next = Found(std::max(Next, O.start()), std::min(S.end, O.stop()));
+      if (Next >= S.end)
+        break; // the range in O may overlap the next segment, too
     }
+  }
 }
 
 /// Calls \p Found with the parts of \p A in which \p Reg is taken, apart from
@@ -67,28 +85,38 @@ static void overlaps(const FunctionAllocation &F, const LiveRange &A,
   }
 }
 
-/// Marks the blocks from \p From to \p Until as taken.
-void BusyBlocks::mark(TakenBlocks &T, SlotIndex From, SlotIndex Until) const {
-  for (const MachineBasicBlock *B = F.LIS.getMBBFromIndex(From); B;
-       B = B->getNextNode()) {
-    const unsigned I = Live.indexOf(B);
-    T.Anywhere.set(I);
-    if (From <= F.LIS.getMBBStartIdx(B))
-      T.AtStart.set(I);
-    if (Until > Ends[I])
-      T.AtEnd.set(I);
-    if (Until <= F.LIS.getMBBEndIdx(B))
-      break;
-  }
+/// Marks the blocks from \p From to \p Until as taken; the range is live in all
+/// of them. Returns from where on the last one says more.
+SlotIndex BusyBlocks::mark(TakenBlocks &T, SlotIndex From,
+                           SlotIndex Until) const {
+  const int Start = position(From), Stop = position(Until);
+  const auto First = std::upper_bound(Begins.begin(), Begins.end(), Start) - 1;
+  auto End = First + 1;
+  if (End != Begins.end() && *End < Stop)
+    End = std::lower_bound(End, Begins.end(), Stop);
+  const auto I = static_cast<unsigned>(First - Begins.begin());
+  const auto Last = static_cast<unsigned>(End - Begins.begin()) - 1;
+  T.Anywhere.set(I, Last + 1);
+  T.AtStart.set(Start <= *First ? I : I + 1, Last + 1);
+  const BlockEnd &B = Ends[Last];
+  const bool TakesEnd = Stop > B.Last;
+  T.AtEnd.set(I, TakesEnd ? Last + 1 : Last);
+  if (TakesEnd || T.AtEnd[Last])
+    return B.End;
+  return B.LastSlot;
 }
 
 TakenBlocks BusyBlocks::of(MCRegister Reg) const {
   TakenBlocks T(Live.size());
-  auto Mark = [&](SlotIndex From, SlotIndex Until) { mark(T, From, Until); };
-  overlaps(F, Live.Range, Reg, Mark);
+  overlaps(F, Live.Range, Reg, [&](SlotIndex From, SlotIndex Until) {
+    return mark(T, From, Until);
+  });
   for (const Call &C : Calls)
-    if (MachineOperand::clobbersPhysReg(C.Preserved, Reg))
-      Mark(C.At, C.At.getDeadSlot());
+    if (MachineOperand::clobbersPhysReg(C.Preserved, Reg)) {
+      T.Anywhere.set(C.Block);
+      if (C.AtEnd)
+        T.AtEnd.set(C.Block);
+    }
   return T;
 }
 
@@ -102,10 +130,14 @@ BusyBlocks::within(unsigned Index, MCRegister Reg) const {
   Whole.addSegment({Begin, End, &Value});
   overlaps(F, Whole, Reg, [&](SlotIndex From, SlotIndex Until) {
     Taken.emplace_back(From, Until);
+    return Until;
   });
-  for (const Call &C : Calls)
-    if (C.Block == Index && MachineOperand::clobbersPhysReg(C.Preserved, Reg))
-      Taken.emplace_back(C.At, C.At.getDeadSlot());
+  auto C = std::lower_bound(
+      Calls.begin(), Calls.end(), Index,
+      [](const Call &Each, unsigned Block) { return Each.Block < Block; });
+  for (; C != Calls.end() && C->Block == Index; ++C)
+    if (MachineOperand::clobbersPhysReg(C->Preserved, Reg))
+      Taken.emplace_back(C->At, C->At.getDeadSlot());
   std::sort(Taken.begin(), Taken.end());
   return Taken;
 }

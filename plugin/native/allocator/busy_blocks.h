@@ -34,13 +34,23 @@ private:
     llvm::SlotIndex At;
     const uint32_t *Preserved;
     unsigned Block;
+    bool AtEnd; ///< behind the place of a copy at the block's end
   };
   const FunctionAllocation &F;
   const LiveBlocks &Live;
-  std::vector<Call> Calls;           ///< that the range is live across
-  std::vector<llvm::SlotIndex> Ends; ///< of blocks: where copies would be
+  std::vector<Call> Calls; ///< that the range is live across, in order
+  /// As in LiveBlock.
+  struct BlockEnd {
+    int Last;
+    llvm::SlotIndex LastSlot, End;
+  };
+  std::vector<int> Begins; ///< of the blocks
+  std::vector<BlockEnd> Ends;
 
-  void mark(TakenBlocks &T, llvm::SlotIndex From, llvm::SlotIndex Until) const;
+  int position(llvm::SlotIndex I) const;
+  void findCalls(unsigned Index);
+  llvm::SlotIndex mark(TakenBlocks &T, llvm::SlotIndex From,
+                       llvm::SlotIndex Until) const;
 };
 
 } // namespace passpilot

@@ -56,7 +56,8 @@ AllocatorAction defaultAction(const RangeChoices &C) {
     return Action::Evict;
   if (C.allows(Action::Wait))
     return Action::Wait;
-  if (C.allows(Action::Split) && promise(C.Regions.front(), *C.Live) > 0)
+  if (C.MaySplit && !C.Regions.empty() &&
+      promise(C.Regions.front(), *C.Live) > 0)
     return Action::Split;
   if (C.allows(Action::Spill))
     return Action::Spill;

@@ -21,16 +21,14 @@ static constexpr unsigned MostEvictions = 16;
 static constexpr unsigned BrokenCascade = 10;
 
 std::optional<EvictionCost> Evictions::cost(const LiveInterval &LI,
-                                            MCRegister Reg) {
-  if (F.Matrix.checkInterference(LI, Reg) != LiveRegMatrix::IK_VirtReg)
-    return std::nullopt;
+                                            MCRegister Reg, bool OnlyLighter) {
   EvictionCost Cost;
   for (MCRegUnit Unit : F.TRI.regunits(Reg)) {
     const auto &Found = F.Matrix.query(LI, Unit).interferingVRegs(MostRanges);
     if (Found.size() >= MostRanges)
       return std::nullopt;
     for (const LiveInterval *Other : Found)
-      if (!add(Cost, LI, *Other))
+      if (!add(Cost, LI, *Other) || (OnlyLighter && !Cost.Lighter))
         return std::nullopt;
   }
   return Cost;

@@ -32,10 +32,11 @@ public:
   Evictions(FunctionAllocation &F, RangeRecords &Records)
       : F(F), Records(Records) {}
 
-  /// The cost of taking \p Reg from the ranges that interfere with \p LI;
-  /// nothing if that is forbidden.
+  /// The cost of taking \p Reg from the live ranges that interfere with \p LI,
+  /// and nothing else interferes; nothing if that is forbidden. \p OnlyLighter:
+  /// ... or if one of them is not Lighter.
   std::optional<EvictionCost> cost(const llvm::LiveInterval &LI,
-                                   llvm::MCRegister Reg);
+                                   llvm::MCRegister Reg, bool OnlyLighter);
   /// Unassigns them and adds them to \p Evicted.
   void evict(const llvm::LiveInterval &LI, llvm::MCRegister Reg,
              llvm::SmallVectorImpl<llvm::Register> &Evicted);

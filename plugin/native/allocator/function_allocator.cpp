@@ -19,6 +19,8 @@
 #include "llvm/CodeGen/TargetRegisterInfo.h"
 #include "llvm/CodeGen/VirtRegMap.h"
 
+#include <utility>
+
 using namespace llvm;
 
 namespace passpilot {
@@ -92,8 +94,10 @@ bool FunctionAllocator::place(const LiveInterval &LI) {
   using Action = AllocatorAction;
   RangeChoices C = choicesOf(LI);
   std::optional<LiveBlocks> Live; // C refers to it
-  if (Advice.asksAction() || !(C.allows(Action::Assign) || C.MayWait))
-    findRegions(C, Live);
+  if (!(C.allows(Action::Assign) || C.MayWait) || Advice.readsRegions())
+    findRegions(C, Live, !Advice.asksSplit() && !Advice.readsRegions());
+  else if (Advice.asksAction())
+    lookForRegions(C, Live);
   const Action Default = defaultAction(C);
   if (!C.allows(Default))
     return false;
@@ -104,6 +108,8 @@ bool FunctionAllocator::place(const LiveInterval &LI) {
     assign(LI, C.Registers[Advice.colour(C, false, *freeRegister(C))].Reg);
     break;
   case Action::Evict: {
+    if (Advice.asksAction())
+      findEvictions(C, /*OnlyLighter=*/false);
     auto Best = hintWorthEvicting(C);
     if (!Best)
       Best = cheapestEviction(C, Chosen == Default && !Record.Waited);
@@ -111,6 +117,8 @@ bool FunctionAllocator::place(const LiveInterval &LI) {
     break;
   }
   case Action::Split:
+    if (C.Regions.empty())
+      findRegions(C, Live, /*OnlyBest=*/false);
     split(C, C.Regions[Advice.split(C)]);
     break;
   case Action::Spill:
@@ -153,30 +161,80 @@ void FunctionAllocator::findRegisters(RangeChoices &C) {
   const bool Asked = Advice.asksAction() || Advice.asksColour();
   bool Free = false;
   for (RegisterChoice &R : C.Registers) {
-    R.IsFree =
-        F.Matrix.checkInterference(C.Range, R.Reg) == LiveRegMatrix::IK_Free;
+    const auto Kind = F.Matrix.checkInterference(C.Range, R.Reg);
+    R.IsFree = Kind == LiveRegMatrix::IK_Free;
+    R.MayEvict = Kind == LiveRegMatrix::IK_VirtReg;
     Free |= R.IsFree;
     // The default takes the first one, if no other one was wanted.
     if (R.IsFree && !Asked && (R.IsHint || !C.Record.Wanted.isValid()))
       break;
   }
-  // The default looks at evictions only for a hint if a register is free.
-  for (RegisterChoice &R : C.Registers)
-    if (!R.IsFree && (!Free || R.IsHint || Advice.asksAction()))
-      R.Eviction = Takeover.cost(C.Range, R.Reg);
+  if (Advice.readsEvictions())
+    findEvictions(C, /*OnlyLighter=*/false);
+  else if (Free)
+    lookForEvictions(C);
+  else if (Asked || C.MayWait || !C.MaySpill) // the default evicts
+    findEvictions(C, /*OnlyLighter=*/!Asked && C.MayWait);
 }
 
-void FunctionAllocator::findRegions(RangeChoices &C,
-                                    std::optional<LiveBlocks> &Live) {
-  Live.emplace(F, Tools.Bundles, C.Range);
-  C.Live = &*Live;
-  if (!C.MaySplit)
+/// Finds all evictions, or those that the default may choose.
+void FunctionAllocator::findEvictions(RangeChoices &C, bool OnlyLighter) {
+  for (RegisterChoice &R : C.Registers)
+    if (std::exchange(R.MayEvict, false))
+      R.Eviction = Takeover.cost(C.Range, R.Reg, OnlyLighter);
+}
+
+/// While a register is free, the default evicts only for a hint; who decides
+/// otherwise needs to know whether there is another eviction.
+void FunctionAllocator::lookForEvictions(RangeChoices &C) {
+  bool Found = !Advice.asksAction();
+  for (RegisterChoice &R : C.Registers) {
+    if (!R.MayEvict || (Found && !R.IsHint))
+      continue;
+    R.MayEvict = false;
+    R.Eviction = Takeover.cost(C.Range, R.Reg, /*OnlyLighter=*/false);
+    Found |= R.Eviction.has_value();
+  }
+}
+
+void FunctionAllocator::findBlocks(RangeChoices &C,
+                                   std::optional<LiveBlocks> &Live) {
+  if (Live)
     return;
+  if (!Blocks)
+    Blocks.emplace(F, Tools.Bundles);
+  Live.emplace(F, *Blocks, C.Range);
+  C.Live = &*Live;
+}
+
+static SmallVector<MCRegister, 32> registersOf(const RangeChoices &C) {
   SmallVector<MCRegister, 32> Registers;
   for (const RegisterChoice &R : C.Registers)
     Registers.push_back(R.Reg);
-  const bool OnlyBest = !Advice.asksAction() && !Advice.asksSplit();
-  C.Regions = RegionFinder(F, *Live, OnlyBest).find(Registers);
+  return Registers;
+}
+
+void FunctionAllocator::findRegions(RangeChoices &C,
+                                    std::optional<LiveBlocks> &Live,
+                                    bool OnlyBest) {
+  if (C.MaySplit || Advice.readsSpillCost())
+    findBlocks(C, Live);
+  if (!C.MaySplit)
+    return;
+  C.Regions = RegionFinder(F, *Live, OnlyBest).find(registersOf(C));
+  C.HasRegions = !C.Regions.empty();
+  if (OnlyBest && !C.HasRegions && Advice.asksAction())
+    lookForRegions(C, Live);
+}
+
+/// As findRegions() where nobody needs to know the regions.
+void FunctionAllocator::lookForRegions(RangeChoices &C,
+                                       std::optional<LiveBlocks> &Live) {
+  if (C.MaySplit || Advice.readsSpillCost())
+    findBlocks(C, Live);
+  if (C.MaySplit)
+    C.HasRegions =
+        RegionFinder(F, *Live, /*OnlyBest=*/false).any(registersOf(C));
 }
 
 //===-- The steps ---------------------------------------------------------===//

@@ -48,6 +48,7 @@ private:
   Evictions Takeover;
   AllocatorAdvice Advice;
   WaitingRanges Waiting;
+  std::optional<FunctionBlocks> Blocks; ///< set when first needed
   llvm::SmallPtrSet<llvm::MachineInstr *, 32> DeadInstructions;
   using NewRegisters = llvm::SmallVector<llvm::Register, 8>;
 
@@ -59,7 +60,12 @@ private:
   bool place(const llvm::LiveInterval &LI);
   RangeChoices choicesOf(const llvm::LiveInterval &LI);
   void findRegisters(RangeChoices &C);
-  void findRegions(RangeChoices &C, std::optional<LiveBlocks> &Live);
+  void findEvictions(RangeChoices &C, bool OnlyLighter);
+  void lookForEvictions(RangeChoices &C);
+  void findBlocks(RangeChoices &C, std::optional<LiveBlocks> &Live);
+  void findRegions(RangeChoices &C, std::optional<LiveBlocks> &Live,
+                   bool OnlyBest);
+  void lookForRegions(RangeChoices &C, std::optional<LiveBlocks> &Live);
   void assign(const llvm::LiveInterval &LI, llvm::MCRegister Reg);
   void evict(const llvm::LiveInterval &LI, llvm::MCRegister Reg);
   void split(const RangeChoices &C, const SplitRegion &R);

@@ -4,7 +4,6 @@
 
 #include "../llvm/live_range.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/CodeGen/EdgeBundles.h"
 #include "llvm/CodeGen/LiveIntervals.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineRegisterInfo.h"
@@ -16,13 +15,18 @@ using namespace llvm;
 
 namespace passpilot {
 
-LiveBlocks::LiveBlocks(const FunctionAllocation &F, const EdgeBundles &Bundles,
+/// The position of \p I in the function, 16 per instruction.
+static int position(const FunctionAllocation &F, SlotIndex I) {
+  return F.LIS.getSlotIndexes()->getZeroIndex().distance(I);
+}
+
+LiveBlocks::LiveBlocks(const FunctionAllocation &F, FunctionBlocks &Blocks,
                        const LiveInterval &LI)
-    : Range(LI), F(F) {
+    : Range(LI), F(F), Blocks(Blocks) {
   if (LI.hasSubRanges() || LI.empty())
     Splittable = false;
   findBlocks();
-  findJunctions(Bundles);
+  findJunctions();
   findAccesses();
   for (LiveBlock &B : All) {
     for (const RangeAccess &A : B.Accesses)
@@ -30,53 +34,75 @@ LiveBlocks::LiveBlocks(const FunctionAllocation &F, const EdgeBundles &Bundles,
     Work += B.Work;
   }
   Splittable = Splittable && entersEverywhere();
+  if (!Splittable)
+    return;
+  Flow.reserve(All.size());
+  for (const LiveBlock &B : All)
+    Flow.push_back({B.Frequency, B.Before, B.After, B.In, B.Out, B.Pinned,
+                    !B.Accesses.empty()});
 }
 
 unsigned LiveBlocks::indexOf(const MachineBasicBlock *Block) const {
-  return Indices.lookup(Block);
+  return Blocks.BlockNumbers[static_cast<size_t>(Block->getNumber())];
 }
 
 bool LiveBlocks::contains(const MachineBasicBlock *Block) const {
-  return Indices.contains(Block);
+  const unsigned I = indexOf(Block);
+  return I < All.size() && All[I].Block == Block;
 }
 
-static bool isPinned(const MachineBasicBlock &Block) {
-  return any_of(Block.successors(), [](const MachineBasicBlock *S) {
-    return S->isEHPad() || S->isInlineAsmBrIndirectTarget();
-  });
+/// The last block of All, which is \p Block: adds it unless it is there.
+LiveBlock &LiveBlocks::at(const MachineBasicBlock &Block) {
+  if (!All.empty() && All.back().Block == &Block)
+    return All.back();
+  Blocks.BlockNumbers[static_cast<size_t>(Block.getNumber())] = size();
+  const BlockFacts &Facts = Blocks.of(Block);
+  const int Begin = position(F, F.LIS.getMBBStartIdx(&Block));
+  const int End = position(F, F.LIS.getMBBEndIdx(&Block));
+  const SlotIndex Last = Facts.Terminator.isValid()
+                             ? Facts.Terminator
+                             : F.LIS.getMBBEndIdx(&Block).getPrevSlot();
+  All.push_back({&Block, Facts.Frequency, Begin, End, position(F, Last), Last,
+                 Facts.Pinned});
+  All.back().LoopDepth = Facts.LoopDepth;
+  return All.back();
 }
 
 void LiveBlocks::findBlocks() {
-  for (const LiveRange::Segment &S : Range)
+  for (const LiveRange::Segment &S : Range) {
+    const int Start = position(F, S.start), Stop = position(F, S.end);
     for (const MachineBasicBlock *B = F.LIS.getMBBFromIndex(S.start); B;
          B = B->getNextNode()) {
-      if (Indices.try_emplace(B, size()).second)
-        All.push_back({B, frequency(F, *B), F.LIS.isLiveInToMBB(Range, B),
-                       F.LIS.isLiveOutOfMBB(Range, B), isPinned(*B)});
-      const SlotIndex From = std::max(S.start, F.LIS.getMBBStartIdx(B));
-      const SlotIndex Until = std::min(S.end, F.LIS.getMBBEndIdx(B));
-      All[indexOf(B)].Length += From.distance(Until);
-      Length += From.distance(Until);
-      if (S.end == Until)
+      LiveBlock &Here = at(*B);
+      Here.In |= Start <= Here.Begin;
+      Here.Out |= Stop >= Here.End;
+      Here.Length += std::min(Stop, Here.End) - std::max(Start, Here.Begin);
+      if (Stop <= Here.End)
         break;
     }
+  }
+  for (const LiveBlock &B : All)
+    Length += B.Length;
 }
 
-void LiveBlocks::findJunctions(const EdgeBundles &Bundles) {
-  DenseMap<unsigned, unsigned> Numbers;
-  auto At = [&](const LiveBlock &B, bool End) {
-    const unsigned Bundle = Bundles.getBundle(B.Block->getNumber(), End);
-    const auto Found = Numbers.try_emplace(Bundle, Junctions);
-    Junctions += Found.second;
-    return Found.first->second;
+void LiveBlocks::findJunctions() {
+  std::vector<unsigned> Known; // edge bundles
+  auto Number = [&](unsigned Bundle) {
+    unsigned &Its = Blocks.JunctionNumbers[Bundle];
+    if (Its >= Known.size() || Known[Its] != Bundle) {
+      Its = static_cast<unsigned>(Known.size());
+      Known.push_back(Bundle);
+    }
+    return Its;
   };
   for (LiveBlock &B : All) {
-    B.LoopDepth = loopDepth(F, *B.Block);
+    const BlockFacts &Facts = Blocks.of(*B.Block);
     if (B.In)
-      B.Before = At(B, false);
+      B.Before = Number(Facts.Before);
     if (B.Out)
-      B.After = At(B, true);
+      B.After = Number(Facts.After);
   }
+  Junctions = static_cast<unsigned>(Known.size());
 }
 
 /// Whether \p I copies one part of a split range to another.
@@ -94,12 +120,11 @@ void LiveBlocks::findAccesses() {
     const auto [Reads, Writes] = I.readsWritesVirtualRegister(Reg);
     if (I.isBundled() || (I.isTerminator() && Writes))
       Splittable = false;
-    const auto Found = Indices.find(I.getParent());
-    if (Found == Indices.end()) {
+    if (!contains(I.getParent())) {
       Splittable &= !Reads && !Writes; // or all uses are undefined
       continue;
     }
-    LiveBlock &B = All[Found->second];
+    LiveBlock &B = All[indexOf(I.getParent())];
     B.Defines |= Writes;
     B.Accesses.push_back(
         {&I, F.LIS.getInstructionIndex(I), Reads, Writes, isSplitCopy(F, I)});
@@ -117,8 +142,7 @@ bool LiveBlocks::entersEverywhere() const {
     return !B.In ||
            (!B.Block->pred_empty() &&
             all_of(B.Block->predecessors(), [&](const MachineBasicBlock *P) {
-              const auto Found = Indices.find(P);
-              return Found != Indices.end() && All[Found->second].Out;
+              return contains(P) && All[indexOf(P)].Out;
             }));
   });
 }

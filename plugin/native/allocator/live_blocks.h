@@ -5,15 +5,12 @@
 #ifndef PASSPILOT_ALLOCATOR_LIVE_BLOCKS_H
 #define PASSPILOT_ALLOCATOR_LIVE_BLOCKS_H
 
-#include "../llvm/function_allocation.h"
-#include "llvm/ADT/DenseMap.h"
+#include "function_blocks.h"
 #include "llvm/CodeGen/LiveInterval.h"
 
 #include <vector>
 
 namespace llvm {
-class EdgeBundles;
-class MachineBasicBlock;
 class MachineInstr;
 } // namespace llvm
 
@@ -38,12 +35,14 @@ struct RangeAccess {
 struct LiveBlock {
   const llvm::MachineBasicBlock *Block;
   double Frequency;
-  bool In, Out; ///< live at its begin, at its end
-  /// No copy at the end would reach all successors: one is a landing pad, or a
-  /// target of inline assembly.
-  bool Pinned;
+  // Positions in the function, 16 per instruction.
+  int Begin, End;               ///< of the block
+  int Last;                     ///< of LastSlot
+  llvm::SlotIndex LastSlot;     ///< where a copy at its end would be
+  bool Pinned;                  ///< see BlockFacts
+  bool In = false, Out = false; ///< live at its begin, at its end
   bool Defines = false;
-  int Length = 0; ///< how long it is live there; 16 per instruction
+  int Length = 0; ///< how long it is live there
   unsigned LoopDepth = 0;
   double Work = 0; ///< what its accesses cost in memory
   // The junctions of control flow at its begin and its end, counted from 0;
@@ -52,13 +51,23 @@ struct LiveBlock {
   std::vector<RangeAccess> Accesses = {}; ///< in order
 };
 
+/// A live block in brief, for walks over all of them.
+struct BlockFlow {
+  double Frequency;
+  unsigned Before, After;
+  bool In, Out, Pinned, HasAccess;
+};
+
 class LiveBlocks {
 public:
-  LiveBlocks(const FunctionAllocation &F, const llvm::EdgeBundles &Bundles,
+  /// Valid until the next one of the same \p Blocks is made.
+  LiveBlocks(const FunctionAllocation &F, FunctionBlocks &Blocks,
              const llvm::LiveInterval &LI);
 
   const llvm::LiveInterval &Range;
   std::vector<LiveBlock> All; ///< in the order of the code
+  /// As All; empty if the range cannot be split.
+  std::vector<BlockFlow> Flow;
   /// Whether it can be split: no parts of registers are live on their own, and
   /// a copy can follow every definition.
   bool Splittable = true;
@@ -69,16 +78,17 @@ public:
   unsigned Junctions = 0;
 
   unsigned size() const { return static_cast<unsigned>(All.size()); }
-  /// The block's index in All.
+  /// The index in All of a block that it contains.
   unsigned indexOf(const llvm::MachineBasicBlock *Block) const;
   bool contains(const llvm::MachineBasicBlock *Block) const;
 
 private:
   const FunctionAllocation &F;
-  llvm::DenseMap<const llvm::MachineBasicBlock *, unsigned> Indices;
+  FunctionBlocks &Blocks;
 
+  LiveBlock &at(const llvm::MachineBasicBlock &Block);
   void findBlocks();
-  void findJunctions(const llvm::EdgeBundles &Bundles);
+  void findJunctions();
   void findAccesses();
   bool entersEverywhere() const;
 };

@@ -58,13 +58,16 @@ public:
       : R(R), Live(Live), Taken(Taken), Junctions(Live.Junctions) {}
 
   bool close() {
+    for (unsigned I : R.Blocks.set_bits())
+      noteInside(Live.Flow[I]);
     for (unsigned I = 0; I < Live.size(); ++I)
-      note(Live.All[I], I, R.Blocks[I]);
+      if (!R.Blocks[I])
+        noteOutside(Live.Flow[I], I);
     for (const Junction &J : Junctions)
       if (!J.possible())
         return false;
     for (unsigned I = 0; I < Live.size(); ++I)
-      addCopies(Live.All[I], R.Blocks[I]);
+      addCopies(Live.Flow[I], I, R.Blocks[I]);
     return true;
   }
 
@@ -74,40 +77,52 @@ private:
   const TakenBlocks *const Taken;
   std::vector<Junction> Junctions;
 
-  void note(const LiveBlock &B, unsigned I, bool Inside) {
-    const double Enter = ReadCost * B.Frequency;
-    const double Leave = R.Defines ? WriteCost * B.Frequency : 0;
+  double leaving(const BlockFlow &B) const {
+    return R.Defines ? WriteCost * B.Frequency : 0;
+  }
+
+  void noteInside(const BlockFlow &B) {
     if (B.In) {
       Junction &J = Junctions[B.Before];
-      (Inside ? J.HasInside : J.HasOutside) = true;
-      (Inside ? J.Outside : J.Inside) += Inside ? Enter : Leave;
-      if (!Inside && R.Defines && Taken && Taken->AtStart[I])
-        J.MustBeOutside = true;
+      J.HasInside = true;
+      J.Outside += ReadCost * B.Frequency;
     }
     if (B.Out) {
       Junction &J = Junctions[B.After];
-      (Inside ? J.HasInside : J.HasOutside) = true;
-      (Inside ? J.Outside : J.Inside) += Inside ? Leave : Enter;
-      if (B.Pinned && Inside && R.Defines)
-        J.MustBeInside = true;
-      if (!Inside && (B.Pinned || (Taken && Taken->AtEnd[I])))
-        J.MustBeOutside = true;
+      J.HasInside = true;
+      J.Outside += leaving(B);
+      J.MustBeInside |= B.Pinned && R.Defines;
     }
   }
 
-  void addCopies(const LiveBlock &B, bool Inside) {
-    using Place = RegionCopy::Place;
-    if (B.In && Junctions[B.Before].isInside() != Inside)
-      add(B, Place::BlockStart, Inside);
-    if (B.Out && Junctions[B.After].isInside() != Inside)
-      add(B, Place::BlockEnd, !Inside);
+  void noteOutside(const BlockFlow &B, unsigned I) {
+    if (B.In) {
+      Junction &J = Junctions[B.Before];
+      J.HasOutside = true;
+      J.Inside += leaving(B);
+      J.MustBeOutside |= R.Defines && Taken && Taken->AtStart[I];
+    }
+    if (B.Out) {
+      Junction &J = Junctions[B.After];
+      J.HasOutside = true;
+      J.Inside += ReadCost * B.Frequency;
+      J.MustBeOutside |= B.Pinned || (Taken && Taken->AtEnd[I]);
+    }
   }
 
-  void add(const LiveBlock &B, RegionCopy::Place Where, bool Enters) {
+  void addCopies(const BlockFlow &B, unsigned I, bool Inside) {
+    using Place = RegionCopy::Place;
+    if (B.In && Junctions[B.Before].isInside() != Inside)
+      add(I, Place::BlockStart, Inside);
+    if (B.Out && Junctions[B.After].isInside() != Inside)
+      add(I, Place::BlockEnd, !Inside);
+  }
+
+  void add(unsigned I, RegionCopy::Place Where, bool Enters) {
     if (!Enters && !R.Defines)
       return;
-    R.Copies.push_back({B.Block, Where, nullptr, Enters});
-    R.CopyCost += (Enters ? ReadCost : WriteCost) * B.Frequency;
+    R.Copies.push_back({Live.All[I].Block, Where, nullptr, Enters});
+    R.CopyCost += (Enters ? ReadCost : WriteCost) * Live.Flow[I].Frequency;
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include "../llvm/allocator_points.h"
 #include "region_border.h"
+#include "region_bound.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/CodeGen/MachineLoopInfo.h"
@@ -16,11 +17,11 @@ namespace passpilot {
 
 /// How many blocks are considered as regions, and for gaps.
 static constexpr size_t HotBlocks = 4;
-/// How often the neighbours of a place are weighed against each other.
-static constexpr unsigned Rounds = 12;
 /// The chance that a region without a free register gets one, if its accesses
 /// are so much denser than the whole range's that others give way.
 static constexpr double Chance = 0.5, Denser = 1.25;
+/// Sums of the same numbers in another order may differ by less.
+static constexpr double Rounding = 1 + 1e-9;
 /// LLVM adds this to the length of a range when it computes its spill weight.
 static constexpr int ShortRange = 25 * SlotIndex::InstrDist;
 
@@ -39,8 +40,7 @@ std::vector<SplitRegion> RegionFinder::find(ArrayRef<MCRegister> Registers) {
   addLoops();
   addBlocks(Hot);
   if (Live.All.size() > 1)
-    for (MCRegister Reg : Registers)
-      addRegister(Reg);
+    addRegisters(Registers);
   for (unsigned Index : Hot) {
     addHalves(Index);
     for (MCRegister Reg : Registers)
@@ -52,6 +52,28 @@ std::vector<SplitRegion> RegionFinder::find(ArrayRef<MCRegister> Registers) {
   if (Found.size() > AllocatorColumns)
     Found.resize(AllocatorColumns);
   return std::move(Found);
+}
+
+bool RegionFinder::any(ArrayRef<MCRegister> Registers) {
+  if (!Live.Splittable)
+    return false;
+  const std::vector<unsigned> Hot = hottest();
+  for (unsigned Index : Hot)
+    addHalves(Index);
+  if (Found.empty())
+    addBlocks(Hot);
+  if (Found.empty())
+    addLoops();
+  return !Found.empty() || !find(Registers).empty();
+}
+
+const BusyBlocks &RegionFinder::busy() {
+  return Busy ? *Busy : Busy.emplace(F, Live);
+}
+
+void RegionFinder::add(SplitRegion R) {
+  Best = std::max(Best, promise(R, Live));
+  Found.push_back(std::move(R));
 }
 
 std::vector<unsigned> RegionFinder::hottest() const {
@@ -77,11 +99,11 @@ void RegionFinder::addLoops() {
     SplitRegion R;
     R.Kind = RegionKind::Loop;
     R.Blocks.resize(Live.size());
-    for (unsigned I = 0; I < Live.size(); ++I)
-      if (L->contains(Live.All[I].Block))
-        R.Blocks.set(I);
+    for (const MachineBasicBlock *B : L->getBlocks())
+      if (Live.contains(B))
+        R.Blocks.set(Live.indexOf(B));
     if (closeBlocks(R, Live))
-      Found.push_back(std::move(R));
+      add(std::move(R));
   }
 }
 
@@ -92,66 +114,8 @@ void RegionFinder::addBlocks(ArrayRef<unsigned> Hot) {
     R.Blocks.resize(Live.size());
     R.Blocks.set(I);
     if (Live.All[I].Accesses.size() > 1 && closeBlocks(R, Live))
-      Found.push_back(std::move(R));
+      add(std::move(R));
   }
-}
-
-namespace {
-
-/// A place where control flow joins or forks: whether the value should be in
-/// the region's register there.
-struct Leaning {
-  double Bias = 0;
-  SmallVector<std::pair<unsigned, double>, 4> Neighbours = {};
-  int Sign = 0;
-};
-
-/// Weighs all places against their neighbours, as LLVM's spill placement does.
-void settle(MutableArrayRef<Leaning> Places) {
-  bool Changed = true;
-  for (unsigned Round = 0; Changed && Round < Rounds; ++Round) {
-    Changed = false;
-    for (Leaning &P : Places) {
-      double Sum = P.Bias;
-      for (const auto &[Other, Weight] : P.Neighbours)
-        Sum += Weight * Places[Other].Sign;
-      const int Sign = Sum > 0 ? 1 : Sum < 0 ? -1 : 0;
-      Changed |= Sign != P.Sign;
-      P.Sign = Sign;
-    }
-  }
-}
-
-} // namespace
-
-/// The blocks outside \p Taken that should be in a region: those with accesses,
-/// and those between them where it is cheaper to stay in the register.
-BitVector RegionFinder::grow(const BitVector &Taken) const {
-  std::vector<Leaning> Places(Live.Junctions);
-  for (unsigned I = 0; I < Live.size(); ++I) {
-    const LiveBlock &B = Live.All[I];
-    const double Lean = Taken[I] ? -B.Frequency : B.Frequency;
-    const bool Through = !Taken[I] && B.Accesses.empty() && B.In && B.Out;
-    if (Through && B.Before != B.After) {
-      Places[B.Before].Neighbours.emplace_back(B.After, B.Frequency);
-      Places[B.After].Neighbours.emplace_back(B.Before, B.Frequency);
-    } else if (!Through) {
-      if (B.In)
-        Places[B.Before].Bias += Lean;
-      if (B.Out)
-        Places[B.After].Bias += Lean;
-    }
-  }
-  settle(Places);
-  BitVector Region(Live.size());
-  for (unsigned I = 0; I < Live.size(); ++I) {
-    const LiveBlock &B = Live.All[I];
-    const bool Stays =
-        B.In && B.Out && Places[B.Before].Sign > 0 && Places[B.After].Sign > 0;
-    if (!Taken[I] && (!B.Accesses.empty() || Stays))
-      Region.set(I);
-  }
-  return Region;
 }
 
 /// Takes out the blocks that cost more copies than they save.
@@ -173,28 +137,49 @@ void RegionFinder::shrink(SplitRegion &R, const TakenBlocks &Taken) const {
     R = std::move(Less);
 }
 
+/// Adds the registers' regions, in the order of the registers; where only the
+/// best counts, those that may be it. Without any gain they are left out.
+void RegionFinder::addRegisters(ArrayRef<MCRegister> Registers) {
+  const RegionBound Bound(F, Live);
+  if (!OnlyBest) {
+    for (MCRegister Reg : Registers)
+      if (Bound.most(Reg) > 0)
+        addRegister(Reg);
+    return;
+  }
+  std::vector<std::pair<double, size_t>> Order;
+  for (const auto &[I, Reg] : enumerate(Registers))
+    if (const double Most = Bound.most(Reg); Most > 0)
+      Order.emplace_back(-Most, I);
+  sort(Order);
+  std::vector<std::pair<size_t, SplitRegion>> InOrder;
+  for (const auto &[Most, I] : Order) {
+    if (-Most * Rounding < Best)
+      break;
+    const size_t Before = Found.size();
+    addRegister(Registers[I]);
+    if (Found.size() > Before) {
+      InOrder.emplace_back(I, std::move(Found.back()));
+      Found.pop_back();
+    }
+  }
+  sort(InOrder, [](auto &A, auto &B) { return A.first < B.first; });
+  for (auto &[I, R] : InOrder)
+    Found.push_back(std::move(R));
+}
+
 void RegionFinder::addRegister(MCRegister Reg) {
   SplitRegion R;
   R.Kind = RegionKind::Register;
   R.Free = Reg;
-  const TakenBlocks Taken = Busy.of(Reg);
-  if (OnlyBest && mostWork(Taken.Anywhere) <= Best)
-    return;
-  R.Blocks = grow(Taken.Anywhere);
+  const TakenBlocks Taken = busy().of(Reg);
+  if (!Growth)
+    Growth.emplace(Live);
+  R.Blocks = Growth->grow(Taken.Anywhere);
   if (!closeBlocks(R, Live, &Taken))
     return;
   shrink(R, Taken);
-  Best = std::max(Best, R.gain());
-  Found.push_back(std::move(R));
-}
-
-/// What the blocks outside \p Taken could save at most.
-double RegionFinder::mostWork(const BitVector &Taken) const {
-  double Sum = 0;
-  for (unsigned I = 0; I < Live.size(); ++I)
-    if (!Taken[I])
-      Sum += Live.All[I].Work;
-  return Sum;
+  add(std::move(R));
 }
 
 /// The accesses of a block between which \p Reg is free; those with the largest
@@ -203,7 +188,7 @@ void RegionFinder::addGap(unsigned Index, MCRegister Reg) {
   const LiveBlock &B = Live.All[Index];
   if (B.Accesses.size() < 2 || (OnlyBest && B.Work <= Best))
     return;
-  const auto Taken = Busy.within(Index, Reg);
+  const auto Taken = busy().within(Index, Reg);
   auto EndOf = [&](const RangeAccess &A) {
     const bool Stays = Live.Range.Query(A.Index).valueOut() != nullptr;
     return Stays ? A.Index.getDeadSlot() : A.Index.getRegSlot();
@@ -212,16 +197,15 @@ void RegionFinder::addGap(unsigned Index, MCRegister Reg) {
     const bool Enters = Live.Range.Query(A.Index).valueIn() != nullptr;
     return Enters ? A.Index.getBaseIndex() : A.Index.getRegSlot();
   };
-  auto IsFree = [&](SlotIndex From, SlotIndex Until) {
-    return none_of(Taken, [&](const auto &Segment) {
-      return Segment.first < Until && From < Segment.second;
-    });
-  };
+  auto Next = Taken.begin(); // the first one that ends later
   SplitRegion Largest;
   for (size_t First = 0, Last = 0; First < B.Accesses.size(); First = Last) {
     const SlotIndex From = StartOf(B.Accesses[First]);
+    while (Next != Taken.end() && Next->second <= From)
+      ++Next;
     Last = First;
-    while (Last < B.Accesses.size() && IsFree(From, EndOf(B.Accesses[Last])))
+    while (Last < B.Accesses.size() &&
+           (Next == Taken.end() || EndOf(B.Accesses[Last]) <= Next->first))
       ++Last;
     if (Last == First) {
       ++Last;
@@ -234,7 +218,7 @@ void RegionFinder::addGap(unsigned Index, MCRegister Reg) {
       Largest = std::move(R);
   }
   if (Largest.Instructions)
-    Found.push_back(std::move(Largest));
+    add(std::move(Largest));
 }
 
 /// The accesses before the largest gap between two of them, and those after it.
@@ -254,7 +238,7 @@ void RegionFinder::addHalves(unsigned Index) {
                                     std::pair(Widest, Accesses.size() - 1)}) {
     SplitRegion R;
     if (closeGap(R, Live, Index, First, Last))
-      Found.push_back(std::move(R));
+      add(std::move(R));
   }
 }
 

@@ -6,6 +6,7 @@
 #define PASSPILOT_ALLOCATOR_REGION_FINDER_H
 
 #include "busy_blocks.h"
+#include "region_growth.h"
 #include "split_region.h"
 
 namespace passpilot {
@@ -15,28 +16,33 @@ public:
   /// \p OnlyBest: regions that cannot be the first may be left out.
   RegionFinder(const FunctionAllocation &F, const LiveBlocks &Live,
                bool OnlyBest)
-      : F(F), Live(Live), OnlyBest(OnlyBest), Busy(F, Live) {}
+      : F(F), Live(Live), OnlyBest(OnlyBest) {}
 
   /// The regions, the most promising first. \p Registers: those that the range
   /// may have.
   std::vector<SplitRegion> find(llvm::ArrayRef<llvm::MCRegister> Registers);
+  /// Whether find() finds some.
+  bool any(llvm::ArrayRef<llvm::MCRegister> Registers);
 
 private:
   const FunctionAllocation &F;
   const LiveBlocks &Live;
   const bool OnlyBest;
-  const BusyBlocks Busy;
-  double Best = 0; ///< the largest gain of a region with a free register
+  // Set when first needed.
+  std::optional<BusyBlocks> Busy;
+  std::optional<RegionGrowth> Growth;
+  double Best = 0; ///< the largest promise of a region that was found
   std::vector<SplitRegion> Found;
 
+  void add(SplitRegion R);
+  const BusyBlocks &busy();
   void addLoops();
   void addBlocks(llvm::ArrayRef<unsigned> Hot);
+  void addRegisters(llvm::ArrayRef<llvm::MCRegister> Registers);
   void addRegister(llvm::MCRegister Reg);
   void addGap(unsigned Index, llvm::MCRegister Reg);
   void addHalves(unsigned Index);
   std::vector<unsigned> hottest() const;
-  llvm::BitVector grow(const llvm::BitVector &Taken) const;
-  double mostWork(const llvm::BitVector &Taken) const;
   void shrink(SplitRegion &R, const TakenBlocks &Taken) const;
 };
 

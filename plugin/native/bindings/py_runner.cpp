@@ -62,6 +62,7 @@ public:
   }
 
   Batching batching() const override { return A.Batches; }
+  bool readsOthers() const override { return true; }
 
   void switchContext(std::string_view Name) override {
     guarded(A, FailureKind::Python, [&] {

@@ -48,6 +48,8 @@ public:
   virtual bool evaluateBatch(const void *const *In, size_t Stride, size_t Count,
                              Advice *Out);
   virtual Batching batching() const { return Batching::None; }
+  /// Whether it may read other offered tensors than its inputs.
+  virtual bool readsOthers() const { return false; }
   virtual void switchContext(std::string_view) {}
   /// A compilation of the module that was made of the file \p Source begins.
   virtual void begin(std::string_view Source) { (void)Source; }

@@ -45,8 +45,14 @@ Session::Session(const Point &P, std::shared_ptr<Runner> R,
   };
   for (const TensorSpec &S : TheRunner->inputs())
     RunnerInputs.push_back(Buffer(S.Name));
-  for (const TensorSpec &S : P.Features)
+  const bool ReadsAll =
+      Logged || !this->Custom.empty() || TheRunner->readsOthers();
+  for (const TensorSpec &S : P.Features) {
     FeatureBuffers.push_back(Buffer(S.Name));
+    FeatureIsRead.push_back(ReadsAll ||
+                            std::count(RunnerInputs.begin(), RunnerInputs.end(),
+                                       FeatureBuffers.back()));
+  }
   for (const CustomFeature &F : this->Custom)
     CustomBuffers.push_back(Buffer(F.Spec.Name));
   for (const void *In : RunnerInputs)

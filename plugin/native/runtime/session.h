@@ -118,6 +118,8 @@ public:
 
   /// The buffer of the point's own feature \p I.
   void *feature(size_t I) { return FeatureBuffers[I]; }
+  /// Whether the runner, a custom feature or the log may read feature \p I.
+  bool reads(size_t I) const { return FeatureIsRead[I]; }
   /// The mask of a Choice, int64[Count].
   int64_t *mask() { return Mask; }
   void switchContext(std::string_view Name);
@@ -176,6 +178,7 @@ private:
   std::shared_ptr<TensorBlock> Block; // shared with Python's views
   std::vector<const void *> RunnerInputs;
   std::vector<void *> FeatureBuffers;
+  std::vector<bool> FeatureIsRead;
   void *DefaultBuffer = nullptr; // set if the runner or the log reads it
   bool ReadsGiven = true; ///< the runner reads the point's features alone
   int64_t *Mask = nullptr;

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Measures what a question of the advised allocator costs beyond its features, by point and runner.
+
+The time is from the advisor's own clock, which starts when the features are written: the runner and the check
+of the answer. A C function takes the first legal column; a Python policy takes the default, or reads a tensor
+and takes the default. Runners take turns; the figures are medians. Targets: 0.5 µs in C, 2 µs in Python.
+Fails beyond them. Writes bench/results/allocator_questions.json.
+
+usage: bench_allocator_questions.py [PROGRAM] [ROUNDS]      (lz4, 5)
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console
+from rich.table import Table
+
+from passpilot import Module, emit, find_point
+from passpilot.passes.advisor import make_advisor
+from passpilot.runners.base import own_features
+from passpilot.runners.native import function_runner
+
+if TYPE_CHECKING:
+    from passpilot.runners.python import Observation
+    from passpilot.runners.spec import RunnerLike
+
+ROOT: Final = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+from bench.bench_decision import address, shared_library  # noqa: E402
+from tests.passes.allocation.allocated import optimized  # noqa: E402
+from tests.passes.allocator.steps import POINTS, advised_allocator  # noqa: E402
+
+TARGETS: Final = {"C function": 0.5, "Python, takes the default": 2.0, "Python, reads a view": 2.0}
+FIRST_LEGAL: Final = """
+#include <stdint.h>
+int decide(void *context, const void *const *inputs, void *output) {
+  const int64_t *mask = inputs[0];
+  int64_t column = 0;
+  (void)context;
+  while (!mask[column])
+    ++column;
+  *(int64_t *)output = column;
+  return 0;
+}
+"""
+
+
+def takes_default(obs: Observation) -> object:
+    """Reads nothing."""
+    return obs.default()
+
+
+def reads_view(obs: Observation) -> object:
+    """Reads one element through a numpy view."""
+    return obs.default() if obs["size"].item(0) >= 0 else 0
+
+
+def runner(kind: str, point: str, decide: int) -> RunnerLike:
+    """A new runner."""
+    if kind == "C function":
+        found = find_point(point)
+        return function_runner(decide, own_features(found), found.advice)
+    return takes_default if kind.endswith("default") else reads_view
+
+
+def microseconds(source: Path, kind: str, point: str, decide: int) -> float:
+    """The mean time of a point's questions in one code generation."""
+    with make_advisor(point, runner(kind, point, decide)) as advisor, advised_allocator():
+        emit(Module.read(source), "obj", advisors=advisor, relocation_model="pic")
+        return advisor.stats.microseconds_per_decision
+
+
+def main() -> None:
+    """Measure in turns, print the medians, write the JSON, and fail beyond the targets."""
+    source = optimized(sys.argv[1] if len(sys.argv) > 1 else "lz4")
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    times: dict[tuple[str, str], list[float]] = {(kind, point): [] for kind in TARGETS for point in POINTS}
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "decide.c").write_text(FIRST_LEGAL)
+        library = shared_library(Path(folder), "decide", ["cc", Path(folder) / "decide.c"])
+        for _ in range(rounds):
+            for kind, point in times:
+                times[kind, point].append(microseconds(source, kind, point, address(library.decide)))
+    found = {kind: {point: statistics.median(times[kind, point]) for point in POINTS} for kind in TARGETS}
+    table = Table("runner", *POINTS, title=f"µs per question, median of {rounds}")
+    for kind, row in found.items():
+        table.add_row(kind, *(f"{value:.2f}" for value in row.values()))
+    Console().print(table)
+    results = Path(__file__).with_name("results")
+    results.mkdir(exist_ok=True)
+    (results / "allocator_questions.json").write_text(json.dumps(found, indent=1) + "\n")
+    beyond = [
+        f"{kind} at {point}" for kind, row in found.items() for point in row if row[point] > TARGETS[kind]
+    ]
+    if beyond:
+        sys.exit(f"bench_allocator_questions: beyond the target: {', '.join(beyond)}")
+
+
+if __name__ == "__main__":
+    main()

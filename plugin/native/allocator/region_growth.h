@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which blocks of a live range should share a register that is taken in some of
+// them.
+
+#ifndef PASSPILOT_ALLOCATOR_REGION_GROWTH_H
+#define PASSPILOT_ALLOCATOR_REGION_GROWTH_H
+
+#include "live_blocks.h"
+#include "llvm/ADT/BitVector.h"
+
+#include <vector>
+
+namespace passpilot {
+
+class RegionGrowth {
+public:
+  explicit RegionGrowth(const LiveBlocks &Live);
+
+  /// The blocks outside \p Taken that should be in a region: those with
+  /// accesses, and those between them where it is cheaper to stay in the
+  /// register.
+  llvm::BitVector grow(const llvm::BitVector &Taken);
+
+private:
+  /// Another junction, at the other end of a block without accesses.
+  struct Neighbour {
+    double Weight;
+    unsigned Junction, Block;
+  };
+  const std::vector<BlockFlow> &Blocks;
+  std::vector<Neighbour>
+      Neighbours;               ///< of the first junction, of the second...
+  std::vector<unsigned> Firsts; ///< where a junction's neighbours begin
+  std::vector<double> Bias;
+  /// By junction: 1 if the value should be in the region's register, -1 if not.
+  std::vector<int> Sign;
+
+  void connect();
+  void lean(const llvm::BitVector &Taken);
+  void settle(const llvm::BitVector &Taken);
+};
+
+} // namespace passpilot
+
+#endif
