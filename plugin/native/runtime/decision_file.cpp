@@ -170,8 +170,8 @@ bool FunctionDecisions::add(std::string_view Word) {
          !std::exchange(Unroll, *Factor);
 }
 
-const FunctionDecisions *UnitDecisions::function(std::string_view Name) const {
-  auto Found = Functions.find(Name);
+const FunctionDecisions *UnitDecisions::function(std::string_view Which) const {
+  auto Found = Functions.find(Which);
   if (Found == Functions.end())
     Found = Functions.find("*");
   return Found == Functions.end() ? nullptr : &Found->second;

@@ -59,7 +59,7 @@ struct UnitDecisions {
   std::map<std::string, FunctionDecisions, std::less<>> Functions;
 
   /// What is decided for a function: by its name, or by "*"; null for nothing.
-  const FunctionDecisions *function(std::string_view Name) const;
+  const FunctionDecisions *function(std::string_view Which) const;
 };
 
 class DecisionFile {
