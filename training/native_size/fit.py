@@ -21,6 +21,7 @@ from passpilot.plugin.errors import InputError
 from passpilot.plugin.extras import needs
 from passpilot.plugin.files import write_file
 from passpilot.training.learning.graph import IR_VERSION, ML_OPSET, OPSET, GraphBuilder, tree_attributes
+from passpilot.training.native_size.functions import SHAPE
 from passpilot.training.native_size.model import HEAD, VOCABULARY
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # on a busy machine, threads that spin wait for ever
@@ -33,6 +34,8 @@ with needs("train", "train native-size"):
 
 if TYPE_CHECKING:
     from passpilot.training.native_size.functions import Doubles, FunctionRows
+
+INSTRUCTIONS: Final = SHAPE.index("instructions")
 
 LEAST: Final = 4.0
 """Bytes; no linear estimate is below them."""
@@ -155,7 +158,8 @@ class FittedSize:
 
     def head(self) -> onnx.ModelProto:
         """The ONNX model that makes bytes of embeddings."""
-        columns = self.vectors.shape[1] + 3
+        dimension = self.vectors.shape[1]
+        columns = dimension + len(SHAPE)
         graph = GraphBuilder()
 
         def number(value: float) -> str:
@@ -166,9 +170,9 @@ class FittedSize:
             "Add", graph.add("MatMul", "functions", weights), number(float(self._linear.intercept_))
         )
         base = graph.add("Max", linear, number(LEAST))
-        indices = graph.constant(np.array([columns - 2]), "instructions")
+        indices = graph.constant(np.array([dimension + INSTRUCTIONS]), "instructions")
         instructions = graph.add("Max", graph.add("Gather", "functions", indices, axis=1), number(1))
-        dimensions = graph.constant(np.arange(columns - 3), "dimensions")
+        dimensions = graph.constant(np.arange(dimension), "dimensions")
         means = graph.add("Div", graph.add("Gather", "functions", dimensions, axis=1), instructions)
         density = graph.add("Div", base, instructions)
         inputs = graph.add("Concat", "functions", means, density, axis=1)
@@ -203,8 +207,9 @@ class FittedSize:
 
 def _more(inputs: Doubles, base: Doubles) -> Doubles:
     """The inputs of the trees: also the embedding and the linear estimate per instruction."""
-    instructions = np.maximum(inputs[:, -2:-1], 1)
-    return np.column_stack([inputs, inputs[:, :-3] / instructions, base[:, None] / instructions])
+    dimension = inputs.shape[1] - len(SHAPE)
+    instructions = np.maximum(inputs[:, dimension + INSTRUCTIONS, None], 1)
+    return np.column_stack([inputs, inputs[:, :dimension] / instructions, base[:, None] / instructions])
 
 
 def _rounded(values: Doubles) -> Doubles:

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from passpilot.plugin.errors import Error
+    from passpilot.plugin.ir import Function
     from passpilot.training.data.gather import TaughtModule
 
     Doubles = NDArray[np.float64]
 
-SHAPE: Final = ("blocks", "instructions", "arguments")
-"""The features of a function beside its embedding."""
+SHAPE: Final = ("blocks", "instructions", "arguments", "phis", "incoming")
+"""The features of a function beside its embedding. `incoming` are operands of phis; most cost nothing."""
 
 OPT_LEVEL: Final = 2
 """The level of code generation, llc's default."""
@@ -43,7 +44,7 @@ class FunctionRows:
     Attributes:
         names: of functions.
         counts: float64[N, E], how often a function has each of IR2Vec's entities, by LLVM's weight of them.
-        shape: float64[N, 3], `SHAPE`.
+        shape: float64[N, S], `SHAPE`.
         sizes: float64[N], the bytes of machine code; zeros if nobody has measured them.
     """
 
@@ -69,13 +70,26 @@ def _counting() -> _core.IR2VecVocabulary:
     return _core.IR2VecVocabulary(np.eye(len(_core.ir2vec_entities())))
 
 
+def shape_of(function: Function) -> tuple[int, ...]:
+    """`SHAPE` of a function."""
+    blocks = phis = incoming = 0
+    for block in function.blocks:
+        blocks += 1
+        here = 0
+        for instruction in block.instructions:
+            if instruction.opcode != "phi":
+                break
+            here += 1
+        if here:
+            phis += here
+            incoming += here * len(block.predecessors)
+    return blocks, function.instruction_count, sum(1 for _ in function.arguments), phis, incoming
+
+
 def rows_of(module: Module) -> FunctionRows:
     """The functions of a module that has run through its pipeline."""
     found = [each for each in module.functions if not each.is_declaration and each.linkage != NOWHERE]
-    shape = [
-        (sum(1 for _ in each.blocks), each.instruction_count, sum(1 for _ in each.arguments))
-        for each in found
-    ]
+    shape = [shape_of(each) for each in found]
     entities = len(_core.ir2vec_entities())
     counts = np.array([_counting().embed(each, False) for each in found]).reshape(-1, entities)
     return FunctionRows(

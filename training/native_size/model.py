@@ -2,8 +2,8 @@
 """`NativeSize`: estimates the machine code of functions without generating it.
 
 A model is a folder: `VOCABULARY`, an IR2Vec vocabulary in LLVM's format, and `HEAD`, an ONNX model that makes
-bytes of embeddings. The head has one input, ``functions`` of float32[N, D+3]: the symbolic embedding of a
-function, and its numbers of blocks, instructions and arguments; the output is ``bytes`` of float32[N, 1].
+bytes of embeddings. The head has one input, ``functions`` of float32[N, D+5]: the symbolic embedding of a
+function, and its `SHAPE`; the output is ``bytes`` of float32[N, 1].
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from passpilot.features.llvm.ir2vec import Vocabulary
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.files import read_regular
-from passpilot.training.native_size.functions import NOWHERE
+from passpilot.training.native_size.functions import NOWHERE, SHAPE, shape_of
 
 if TYPE_CHECKING:
     from passpilot.plugin.module import Module
@@ -46,7 +46,7 @@ class NativeSize:
             raise InputError(
                 f"native size {who}: expected an ONNX model of one input, got: {error}"
             ) from error
-        columns = vocabulary.dimension + 3
+        columns = vocabulary.dimension + len(SHAPE)
         if found.shape[1:] != [columns] or found.type != "tensor(float)":
             got = f"{found.type} {found.shape}"
             raise InputError(f"native size {who}: expected a head for float32[N, {columns}], got {got}")
@@ -72,15 +72,7 @@ class NativeSize:
         found = [each for each in module.functions if not each.is_declaration and each.linkage != NOWHERE]
         if not found:
             return {}
-        rows = [
-            (
-                *self._vocabulary.embed(each),
-                sum(1 for _ in each.blocks),
-                each.instruction_count,
-                sum(1 for _ in each.arguments),
-            )
-            for each in found
-        ]
+        rows = [(*self._vocabulary.embed(each), *shape_of(each)) for each in found]
         (made,) = self._head.run(None, {self._input: np.array(rows, np.float32)})
         return {each.name: float(size) for each, size in zip(found, made[:, 0], strict=True)}
 
