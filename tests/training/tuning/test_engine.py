@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import time
 from pathlib import Path
@@ -84,17 +85,17 @@ def test_a_ray_cluster_compiles_the_same_and_outlives_a_worker(tmp_path: Path) -
         assert isinstance(failing, Error)
         assert not isinstance(good, Error)
 
-        def kill(index: int, _: object) -> None:
-            if index == 0:
-                workers = [
-                    each
-                    for each in psutil.Process().children(recursive=True)
-                    if each.name().startswith("ray::_compiled")
-                ]
-                assert workers
-                for worker in workers:
-                    worker.kill()
+        killed: list[psutil.Process] = []
 
-        work = [(number % 2, LLVMS_OWN) for number in range(12)]
+        def kill(_index: int, _made: object) -> None:
+            """Kill the workers that compile, once there are any."""
+            for each in psutil.Process().children(recursive=True) if not killed else ():
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    if each.name().startswith("ray::_compiled"):
+                        each.kill()
+                        killed.append(each)
+
+        work = [(number % 2, LLVMS_OWN) for number in range(40)]
         made = ray.compile(work, kill)
+        assert killed
         assert not any(isinstance(each, Error) for each in made)
