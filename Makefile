@@ -16,7 +16,7 @@ UNDER_ADDRESS := tests/plugin tests/passes/inline tests/passes/allocation tests/
 UNDER_THREAD := tests/plugin/native/c tests/plugin/native/stock/test_lld.py tests/plugin/test_lifetime.py -k "not test_cpp and not model_at_each_domain and not programs_ask and not may_be_moved and not cache_with_advice"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build setup-test lint format types pytest lit docs corpus bench soak policies policies-small sanitize wheel clean
+.PHONY: help demo test build setup-test lint format types pytest lit docs corpus bench bench-check soak policies policies-small sanitize wheel clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -69,6 +69,10 @@ corpus: setup-test ## fetch and compile the real programs that the tests use, in
 
 bench: setup-test ## side-by-side measurements
 	@set -e; for f in bench/bench_*.py bench/runners.py; do echo "== $$f"; $(PY) $$f; done
+
+bench-check: setup-test corpus ## the measurements that have bars, in half an hour; fails beyond a bar
+	$(PY) bench/check.py
+	$(PY) bench/performance.py
 
 soak: setup-test corpus ## the tests that take long
 	$(PY) -m pytest -q -n $(JOBS) -m soak

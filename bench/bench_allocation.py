@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
+from bench.bars import Bar, arguments, settle  # noqa: E402
 from tests.passes.allocation.allocated import optimized  # noqa: E402
 
 C_FUNCTIONS: Final = """
@@ -141,10 +142,24 @@ def processes(source: Path, rounds: int, folder: Path) -> dict[str, list[float]]
     return times
 
 
+def bars(asked: dict[str, dict[str, float]], ratios: dict[str, float]) -> list[Bar]:
+    """What the figures may be."""
+    limits = {"C function": 0.5, "Python": 3.0}
+    made = [
+        Bar(f"{what} at `{point}`, µs", value, limit)
+        for what, row in asked.items()
+        for start, limit in limits.items()
+        if what.startswith(start)
+        for point, value in row.items()
+    ]
+    return [*made, *(Bar(what, ratio, 1.25, "llc-22") for what, ratio in ratios.items() if what != "llc-22")]
+
+
 def main() -> None:
     """Measure, print the tables, write the JSON."""
-    name = sys.argv[1] if len(sys.argv) > 1 else "sqlite"
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    given = arguments()
+    name, count = (*given, *("sqlite", "5")[len(given) :])
+    rounds = int(count)
     source = optimized(name)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -167,6 +182,7 @@ def main() -> None:
     results.mkdir(exist_ok=True)
     data = {"program": name, "rounds": rounds, "microseconds": asked, "seconds": times, "ratios": ratios}
     (results / "allocation.json").write_text(json.dumps(data, indent=1) + "\n")
+    settle("allocation", *bars(asked, ratios))
 
 
 if __name__ == "__main__":

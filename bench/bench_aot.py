@@ -30,6 +30,7 @@ from passpilot.runners.native import onnx_library
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
+from bench.bars import Bar, settle  # noqa: E402
 from bench.bench_decision import shared_library  # noqa: E402
 from tests.corpus.programs import cache_home  # noqa: E402
 from tests.runners.aot.models import mlp  # noqa: E402
@@ -189,6 +190,15 @@ def ratio(times: dict[str, list[float]], ours: str, theirs: str) -> float:
     return statistics.median(a / b for a, b in zip(times[ours], times[theirs], strict=True))
 
 
+def bars(results: dict[str, dict[str, float]]) -> list[Bar]:
+    """What the figures of the models may be."""
+    made = []
+    for title, row in results.items():
+        made.append(Bar(f"`aot:`, {title}", row["native_ratio"], 0.4, "onnxruntime's C API"))
+        made.append(Bar(f"`aot:`, {title}, ms to the first answer", row["first_answer_ms"], 5))
+    return made
+
+
 def main() -> None:
     """Measure in turns, print the medians."""
     table = Table(title=f"microseconds per answer, median of {ROUNDS} rounds; ratios to onnxruntime's C API")
@@ -229,6 +239,7 @@ def main() -> None:
             )
     (ROOT / "bench/results").mkdir(exist_ok=True)
     (ROOT / "bench/results/aot.json").write_text(json.dumps(results, indent=1) + "\n")
+    settle("aot", *bars(results))
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from passpilot.runners.foreign.mlgo import Header
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
+from bench.bars import Bar, arguments, settle  # noqa: E402
 from tests.corpus.programs import cache_home  # noqa: E402
 
 PASSPILOT: Final = Path(sys.executable).with_name("passpilot")
@@ -82,16 +83,18 @@ def with_peer(peer: Path, folder: Path, command: Command) -> str:
     return done.stdout
 
 
-def print_row(what: str, unit: str, pairs: Sequence[tuple[float, float]]) -> None:
-    """Print the medians of both sides, and the median of the rounds' ratios."""
+def print_row(what: str, unit: str, pairs: Sequence[tuple[float, float]]) -> float:
+    """Print the medians of both sides; returns the median of the rounds' ratios."""
     peer, ours = (statistics.median(column) for column in zip(*pairs, strict=True))
     ratio = statistics.median(b / a for a, b in pairs)
     print(f"{what:18}peer in C {peer:7.2f} {unit:3} attach {ours:7.2f} {unit:3} ratio {ratio:.2f}")
+    return ratio
 
 
 def main() -> None:
     """Measure in turns and print the rows."""
-    program, level, rounds = (*sys.argv[1:], *("lua", "Oz", "5")[len(sys.argv) - 1 :])
+    given = arguments()
+    program, level, rounds = (*given, *("lua", "Oz", "5")[len(given) :])
     bitcode = cache_home() / f"dev/bc/{program}/{level}/whole.bc"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -111,14 +114,18 @@ def main() -> None:
 
         whole = [both(real) for _ in range(int(rounds))]
         single = [both(bare) for _ in range(int(rounds))]
-    print_row("whole, clock", "s", [(a.clock, b.clock) for a, b in whole])
-    print_row("whole, processor", "s", [(a.processor, b.processor) for a, b in whole])
+    clock = print_row("whole, clock", "s", [(a.clock, b.clock) for a, b in whole])
+    processor = print_row("whole, processor", "s", [(a.processor, b.processor) for a, b in whole])
     print_row(
         "bare question",
         "us",
         [(float(a.printed) / 1e3, float(b.printed.split()[0]) / 1e3) for a, b in single],
     )
-    print("at most 1.5 of the whole, the start of Python included")
+    settle(
+        "attach",
+        Bar("stock opt under `attach`, elapsed", clock, 1.5, "a peer in C"),
+        Bar("stock opt under `attach`, processor time", processor, 1.5, "a peer in C"),
+    )
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from rich.table import Table
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
+from bench.bars import Bar, arguments, settle  # noqa: E402
 from passpilot.training.rewards import code_bytes  # noqa: E402
 from tests.corpus.build import build  # noqa: E402
 from tests.corpus.programs import all_programs  # noqa: E402
@@ -61,6 +62,7 @@ def main(names: list[str]) -> None:
     (ROOT / "bench/results/best_of.json").write_text(
         json.dumps({"mean": mean, "programs": rows}, indent=1) + "\n"
     )
+    settle("best_of", Bar(f"size of `cc -Oz --best-of={COUNT}`, {len(rows)} programs", mean, LIMIT, "clang-22 -Oz"))
     if mean > LIMIT:
         sys.exit(f"bench_best_of: expected at most {LIMIT}, got {mean:.4f}")
 
@@ -85,4 +87,4 @@ def measured(name: str, folder: Path) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(arguments())

@@ -25,6 +25,7 @@ from passpilot.runners.native import onnx_library
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
+from bench.bars import Bar, settle  # noqa: E402
 from bench.bench_decision import shared_library  # noqa: E402
 from tests.plugin.native.c.client import CRunner  # noqa: E402
 from tests.runners.aot.models import mlp  # noqa: E402
@@ -150,6 +151,13 @@ def main() -> None:
     results["ratio of onnx:"] = {"median": statistics.median(ratios), "least": min(ratios)}
     (ROOT / "bench/results").mkdir(exist_ok=True)
     (ROOT / "bench/results/c_api.json").write_text(json.dumps(results, indent=1) + "\n")
+    medians = {name: row["median"] for name, row in results.items()}
+    settle(
+        "c_api",
+        Bar("a constant from C, ns", medians["const:0"], 250),
+        Bar("`onnx:` from C", medians["ratio of onnx:"], 1.15, "onnxruntime's C API"),
+        Bar("a Python policy from C, µs", medians["python:, reads a view"] / 1e3, 5),
+    )
 
 
 if __name__ == "__main__":

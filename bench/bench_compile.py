@@ -24,6 +24,7 @@ from rich.table import Table
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
+from bench.bars import Bar, arguments, settle  # noqa: E402
 from tests.corpus.programs import cache_home  # noqa: E402
 
 POLICY: Final = "def echo(obs):\n    return obs.default()\n"
@@ -68,7 +69,8 @@ def commands(folder: Path, bitcode: Path, pipeline: str) -> dict[str, list[str |
 
 def main() -> None:
     """Measure in turns, print medians and the medians of the rounds' ratios."""
-    program, level, rounds = (*sys.argv[1:], *("sqlite", "Oz", "5")[len(sys.argv) - 1 :])
+    given = arguments()
+    program, level, rounds = (*given, *("sqlite", "Oz", "5")[len(given) :])
     bitcode = cache_home() / f"dev/bc/{program}/{level}/whole.bc"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -110,6 +112,13 @@ def main() -> None:
     (results / "compile.json").write_text(json.dumps(report, indent=1) + "\n")
     if len(outputs) != 1:
         sys.exit(1)
+    settle(
+        "compile",
+        Bar("passpilot opt without an advisor", ratios["passpilot opt"], 1.05, "opt-22"),
+        Bar("a C++ runner repeats the default", ratios["native echo"], 1.08, "opt-22"),
+        Bar("a Python policy repeats the default", ratios["Python echo"], 1.25, "opt-22"),
+        Bar("the Python policy", to_native, 1.05, "the C++ runner"),
+    )
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
+from bench.bars import Bar, settle  # noqa: E402
 from tests.corpus.programs import cache_home  # noqa: E402
 
 ROUNDS: Final = 7
@@ -143,6 +144,15 @@ def microseconds(path: Path, make: Make) -> float:
         return advisor.stats.microseconds_per_decision
 
 
+def bars(medians: dict[str, float], ratio: float) -> list[Bar]:
+    """What the figures may be."""
+    return [
+        Bar("a C function, µs per decision", medians["C function"], 0.2),
+        Bar("a Python policy with a numpy view, µs per decision", medians["Python, numpy view"], 2),
+        Bar("`onnx:`, a perceptron", ratio, 1.3, FLOOR),
+    ]
+
+
 def main() -> None:
     """Measure in turns, print the medians."""
     path = cache_home() / f"dev/bc/{PROGRAM}/Oz/whole.bc"
@@ -166,6 +176,7 @@ def main() -> None:
     results = ROOT / "bench/results"
     results.mkdir(exist_ok=True)
     (results / "decision.json").write_text(json.dumps({"us": medians, "onnx_ratio": ratio}, indent=1) + "\n")
+    settle("decision", *bars(medians, ratio))
 
 
 if __name__ == "__main__":

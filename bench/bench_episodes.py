@@ -21,6 +21,7 @@ from passpilot.training.episode import CompilerClient
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from bench.bars import Bar, settle
 from tests.command import program
 from tests.corpus.build import build
 from tests.corpus.programs import programs
@@ -56,8 +57,8 @@ def seconds(function: Callable[..., object], *arguments: object) -> float:
     return time.perf_counter() - start
 
 
-def measure_overhead(target: str, code: bytes) -> None:
-    """Print the overhead per decision over a policy in the process."""
+def measure_overhead(target: str, code: bytes) -> float:
+    """Print the overhead per decision over a policy in the process, and return it."""
     decisions = in_process(code)
     with CompilerClient(target) as client:
         episode(client, code)
@@ -66,6 +67,7 @@ def measure_overhead(target: str, code: bytes) -> None:
     more = statistics.median(b - a for a, b in rounds) / decisions * 1e6
     print(f"{decisions} decisions, whole compilation by decision: python: in process {plain:.0f} us", end="")
     print(f"   episode {remote:.0f} us   overhead {more:.0f} us")
+    return more
 
 
 def measure_episodes(target: str, code: bytes) -> None:
@@ -99,10 +101,11 @@ def main() -> None:
         assert service.stdout is not None
         try:
             target = f"127.0.0.1:{int(service.stdout.readline())}"
-            measure_overhead(target, program(CALLS).encode())
+            overhead = measure_overhead(target, program(CALLS).encode())
             measure_episodes(target, code)
         finally:
             service.terminate()
+    settle("episodes", Bar("an episode over gRPC, µs more per decision", overhead, 800, "a policy in the process"))
 
 
 if __name__ == "__main__":

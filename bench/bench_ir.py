@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
+from bench.bars import Bar, arguments, settle  # noqa: E402
 from tests.corpus.build import build  # noqa: E402
 from tests.corpus.programs import programs  # noqa: E402
 from tests.stock import run  # noqa: E402
@@ -94,7 +95,7 @@ def parsed(name: str) -> tuple[Module, Any, str]:
 
 def main() -> None:
     """Measure and print."""
-    ours, theirs, name = parsed(sys.argv[1] if len(sys.argv) > 1 else "lz4")
+    ours, theirs, name = parsed((*arguments(), "lz4")[0])
     rows: dict[str, dict[str, float]] = {}
     table = Table(title=f"instructions per second, {name}")
     for column in ("walk", "passpilot", "llvmlite", "ratio"):
@@ -109,6 +110,8 @@ def main() -> None:
     results = ROOT / "bench/results"
     results.mkdir(exist_ok=True)
     (results / "ir.json").write_text(json.dumps({"program": name, **rows}, indent=2) + "\n")
+    times = {walk: row["passpilot"] / row["llvmlite"] for walk, row in rows.items()}
+    settle("ir", *(Bar(f"walk that reads {walk}, times as fast", each, 1, "llvmlite", least=True) for walk, each in times.items()))
 
 
 if __name__ == "__main__":

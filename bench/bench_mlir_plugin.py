@@ -20,9 +20,11 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from passpilot.plugin.toolchain import mlir_plugin
-
 ROOT: Final = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+from bench.bars import Bar, settle  # noqa: E402
+from passpilot.plugin.toolchain import mlir_plugin  # noqa: E402
+
 ROUNDS: Final = {2000: 9, 20000: 5}
 REPEATS: Final = 6
 """The runs of a pass that changes nothing in one pipeline."""
@@ -168,6 +170,19 @@ def loading(folder: Path) -> dict[str, float]:
     }
 
 
+def bars(results: dict[str, dict[str, float]]) -> list[Bar]:
+    """What the figures may be: for the ratios, the worst of the modules."""
+    worst = {
+        kind: max(row[kind] for row in results.values() if kind in row) for kind in ("default", "const:1")
+    }
+    question = results["microseconds per question"]
+    return [
+        *(Bar(f"plugin, `{kind}`", ratio, 1.15, "MLIR's own `inline`") for kind, ratio in worst.items()),
+        Bar("plugin, a question in Python, µs", question["python"], 3),
+        Bar("plugin, a question of a native runner, µs", question["native"], 2.2),
+    ]
+
+
 def main() -> None:
     """Measure, print, write."""
     results: dict[str, dict[str, float]] = {}
@@ -196,6 +211,7 @@ def main() -> None:
     console.print(inlined, others)
     (ROOT / "bench/results").mkdir(exist_ok=True)
     (ROOT / "bench/results/mlir_plugin.json").write_text(json.dumps(results, indent=1) + "\n")
+    settle("mlir_plugin", *bars(results))
 
 
 if __name__ == "__main__":

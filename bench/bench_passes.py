@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from passpilot.plugin.ir import Function
 
 ROOT: Final = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+from bench.bars import Bar, arguments, settle  # noqa: E402
 ROUNDS: Final = 15
 NATIVE: Final = "no-op-function"
 
@@ -78,7 +80,8 @@ def seconds(module: passpilot.Module, pipeline: str) -> float:
 
 def main() -> None:
     """Measure, print, and write the figures."""
-    functions = int(sys.argv[1]) if len(sys.argv) > 1 else 20000
+    given = arguments()
+    functions = int(given[0]) if given else 20000
     module = module_of(functions)
     passes = (NATIVE, "bench-empty", "bench-name", "bench-walk")
     taken: dict[str, list[float]] = {name: [] for name in passes}
@@ -93,6 +96,7 @@ def main() -> None:
     results = ROOT / "bench" / "results"
     results.mkdir(exist_ok=True)
     (results / "passes.json").write_text(json.dumps({"functions": functions, "microseconds": each}, indent=1))
+    settle("passes", Bar("an empty Python pass, µs per function", each["bench-empty"] - each[NATIVE], 2, "LLVM's own"))
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
+from bench.bars import Bar, settle  # noqa: E402
 
 ROUNDS: Final = 200
 TOGETHER: Final = 32
@@ -93,6 +94,15 @@ def measured(point: DecisionPoint[int], rows: Rows, runner: RunnerLike) -> dict[
     return {name: statistics.median(values) for name, values in taken.items()}
 
 
+def bars(results: list[dict[str, Any]]) -> list[Bar]:
+    """What the figures may be."""
+    return [
+        Bar(f"`ask_all`, ONNX, {row['features']} features, times as fast", row["ratio"], 3, "`ask`", least=True)
+        for row in results
+        if row["runner"] == "ONNX"
+    ]
+
+
 def main() -> None:
     """Measure, print, and write the figures."""
     import onnx
@@ -123,6 +133,7 @@ def main() -> None:
     folder_of_results = ROOT / "bench" / "results"
     folder_of_results.mkdir(exist_ok=True)
     (folder_of_results / "points.json").write_text(json.dumps(results, indent=1))
+    settle("points", *bars(results))
 
 
 if __name__ == "__main__":

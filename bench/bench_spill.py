@@ -25,6 +25,7 @@ from rich.table import Table
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
+from bench.bars import Bar, arguments, settle  # noqa: E402
 from passpilot import PriorityAdvisor  # noqa: E402
 from passpilot.passes.optimize import optimize  # noqa: E402
 from passpilot.plugin import _core  # noqa: E402
@@ -87,9 +88,10 @@ def main(policy: str = "@spill", *names: str) -> None:
     if not names:
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps({"policy": policy, "mean": mean, "programs": rows}, indent=1) + "\n")
+        settle("spill", Bar(f"spill code with `{policy}`, {len(rows)} programs", mean, LIMIT, "greedy"))
     if mean > LIMIT:
         sys.exit(f"bench_spill: expected at most {LIMIT}, got {mean:.4f}")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*arguments())

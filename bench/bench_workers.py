@@ -19,6 +19,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
+from bench.bars import Bar, arguments, settle  # noqa: E402
 from passpilot.plugin.errors import Error  # noqa: E402
 from passpilot.plugin.module import Module  # noqa: E402
 from passpilot.training.tuning.engine import LocalEngine  # noqa: E402
@@ -32,7 +33,7 @@ RESULTS: Final = ROOT / "bench/results/workers.json"
 
 def main() -> None:
     """Measure, print, write."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    rounds = int((*arguments(), "5")[0])
     if problems := build(["lua"]):
         sys.exit(f"bench_workers: {problems[0]}")
     program = programs()["lua"]
@@ -46,6 +47,7 @@ def main() -> None:
     median = statistics.median(ratios)
     print(f"tune: two workers are {median:.2f} times as fast as one ({len(units)} units, {rounds} rounds)")
     RESULTS.write_text(json.dumps({"units": len(units), "ratios": ratios, "median": median}, indent=1) + "\n")
+    settle("workers", Bar("two workers of `tune`, times as fast", median, LEAST, "one worker", least=True))
     if median < LEAST:
         sys.exit(f"bench_workers: expected at least {LEAST}, got {median:.2f}")
 

@@ -18,26 +18,35 @@ COLOURS: Final = ("#767676", "#c2571a", "#1a6fb5", "#2c8a4b", "#8a4fb0", "#b01a5
 """Readable on the background, which the plot brings along for dark pages."""
 
 
-def dots(title: str, names: Sequence[str], rows: Mapping[str, Mapping[str, float]]) -> str:
+def dots(
+    title: str,
+    names: Sequence[str],
+    rows: Mapping[str, Mapping[str, float]],
+    *,
+    step: float = STEP,
+    left: int = LEFT,
+) -> str:
     """The plot.
 
     Args:
         title: stands above it.
         names: the competitors.
         rows: the ratios of a program by competitor, by program; those that are missing have no dot.
+        step: the distance of the marks.
+        left: the width of the programs' names.
     """
     values = [value for row in rows.values() for value in row.values()]
-    low = int(min(values) / STEP) * STEP
-    high = (int(max(*values, 1.0) / STEP) + 1) * STEP
+    low = int(min(values) / step) * step
+    high = (int(max(*values, 1.0) / step) + 1) * step
     bottom = TOP + ROW * len(rows)
 
     def x(value: float) -> float:
-        return round(LEFT + (value - low) / (high - low) * WIDTH, 1)
+        return round(left + (value - low) / (high - low) * WIDTH, 1)
 
     lines = []
-    for mark in range(round((high - low) / STEP) + 1):
-        value = low + mark * STEP
-        heavy = abs(value - 1) < STEP / 2
+    for mark in range(round((high - low) / step) + 1):
+        value = low + mark * step
+        heavy = abs(value - 1) < step / 2
         lines += [
             f'<line x1="{x(value)}" x2="{x(value)}" y1="{TOP - 6}" y2="{bottom}" '
             f'stroke="{"#444" if heavy else "#ddd"}"/>',
@@ -45,17 +54,17 @@ def dots(title: str, names: Sequence[str], rows: Mapping[str, Mapping[str, float
         ]
     for number, (program, row) in enumerate(rows.items()):
         y = TOP + ROW * number + ROW / 2
-        lines.append(f'<text x="{LEFT - 10}" y="{y + 4}" text-anchor="end">{escape(program)}</text>')
+        lines.append(f'<text x="{left - 10}" y="{y + 4}" text-anchor="end">{escape(program)}</text>')
         for name, colour in zip(names, COLOURS, strict=False):
             if name in row:
                 tip = f"<title>{escape(program)}, {escape(name)}: {row[name]:.3f}</title>"
                 lines.append(f'<circle cx="{x(row[name])}" cy="{y}" r="5" fill="{colour}">{tip}</circle>')
-    at = LEFT
+    at = left
     for name, colour in zip(names, COLOURS, strict=False):
         lines.append(f'<circle cx="{at}" cy="38" r="5" fill="{colour}"/>')
         lines.append(f'<text x="{at + 10}" y="42">{escape(name)}</text>')
         at += 30 + 7 * len(name)
-    size = f'width="{LEFT + WIDTH + 30}" height="{bottom + 28}"'
+    size = f'width="{left + WIDTH + 30}" height="{bottom + 28}"'
     font = 'font-family="sans-serif" font-size="12"'
     body = "\n".join(lines)
     return (

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`InlineAdvisor`: asks a runner about each call site that LLVM's inliner could inline.
 
-LLVM's `MLInlineAdvisor` computes the features, decides what is legal and tracks the module's state. Call
-sites that it does not ask about (in unreachable blocks, recursive ones) get LLVM's default decision.
+It asks about the call sites that LLVM's `MLInlineAdvisor` asks about, with the same features; those that
+nobody reads are not computed. Call sites that LLVM does not ask about (in unreachable blocks, recursive ones)
+get its default decision.
 """
 
 from __future__ import annotations

@@ -212,7 +212,6 @@ std::vector<std::string> HostedModule::optimize(const std::string &Text,
     PipelineRun P(*M, TM.get(), Passes, O, Text);
     std::optional<Compilation> Advised;
     if (Inline) {
-      liftGrowthLimit();
       Advised.emplace(*M, P.MAM, *Inline);
       P.MAM.registerPass(
           [] { return PluginInlineAdvisorAnalysis(Compilation::advisor); });

@@ -22,30 +22,6 @@ template <typename Tag, typename Tag::Type Member> struct Open {
   friend typename Tag::Type member(Tag) { return Member; }
 };
 
-struct NodeCount {
-  using Type = int64_t MLInlineAdvisor::*;
-  friend Type member(NodeCount);
-};
-struct EdgeCount {
-  using Type = int64_t MLInlineAdvisor::*;
-  friend Type member(EdgeCount);
-};
-struct InitialIRSize {
-  using Type = const int32_t MLInlineAdvisor::*;
-  friend Type member(InitialIRSize);
-};
-struct CurrentIRSize {
-  using Type = int32_t MLInlineAdvisor::*;
-  friend Type member(CurrentIRSize);
-};
-struct NodesInLastSCC {
-  using Type = SmallPtrSet<const LazyCallGraph::Node *, 1> MLInlineAdvisor::*;
-  friend Type member(NodesInLastSCC);
-};
-struct DeadFunctions {
-  using Type = DenseSet<Function *> MLInlineAdvisor::*;
-  friend Type member(DeadFunctions);
-};
 struct FunctionDelegate {
   using Type = MachineFunction::Delegate *MachineFunction::*;
   friend Type member(FunctionDelegate);
@@ -60,23 +36,11 @@ struct Instrumentation {
   friend Type member(Instrumentation);
 };
 
-template struct Open<NodeCount, &MLInlineAdvisor::NodeCount>;
-template struct Open<EdgeCount, &MLInlineAdvisor::EdgeCount>;
-template struct Open<InitialIRSize, &MLInlineAdvisor::InitialIRSize>;
-template struct Open<CurrentIRSize, &MLInlineAdvisor::CurrentIRSize>;
-template struct Open<NodesInLastSCC, &MLInlineAdvisor::NodesInLastSCC>;
-template struct Open<DeadFunctions, &MLInlineAdvisor::DeadFunctions>;
 template struct Open<FunctionDelegate, &MachineFunction::TheDelegate>;
 template struct Open<RegisterDelegates, &MachineRegisterInfo::TheDelegates>;
 template struct Open<Instrumentation, &PassBuilder::PIC>;
 
 } // namespace
-
-InlineBooks booksOf(MLInlineAdvisor &A) {
-  return {A.*member(NodeCount()),      A.*member(EdgeCount()),
-          A.*member(InitialIRSize()),  A.*member(CurrentIRSize()),
-          A.*member(NodesInLastSCC()), A.*member(DeadFunctions())};
-}
 
 MachineFunction::Delegate *delegateOf(const MachineFunction &MF) {
   return MF.*member(FunctionDelegate());

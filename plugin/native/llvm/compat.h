@@ -8,7 +8,6 @@
 #ifndef PASSPILOT_LLVM_COMPAT_H
 #define PASSPILOT_LLVM_COMPAT_H
 
-#include "llvm/Analysis/MLInlineAdvisor.h"
 #include "llvm/Analysis/MLModelRunner.h"
 #include "llvm/Analysis/TensorSpec.h"
 #include "llvm/CodeGen/MachineFunction.h"
@@ -22,17 +21,6 @@
 #include <vector>
 
 namespace passpilot {
-
-/// The counters of LLVM's ML inline advisor, which it updates only for
-/// inlinings that it proposed itself.
-struct InlineBooks {
-  int64_t &NodeCount, &EdgeCount;
-  const int32_t &InitialIRSize;
-  int32_t &CurrentIRSize;
-  llvm::SmallPtrSet<const llvm::LazyCallGraph::Node *, 1> &NodesInLastSCC;
-  llvm::DenseSet<llvm::Function *> &DeadFunctions;
-};
-InlineBooks booksOf(llvm::MLInlineAdvisor &A);
 
 /// Who is notified of changes of a machine function; may be null.
 llvm::MachineFunction::Delegate *delegateOf(const llvm::MachineFunction &MF);

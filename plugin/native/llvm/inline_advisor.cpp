@@ -3,12 +3,12 @@
 #include "inline_advisor.h"
 
 #include "call_site.h"
-#include "compat.h"
 #include "compilation.h"
+#include "llvm_options.h"
 #include "points.h"
+#include "llvm/Analysis/AssumptionCache.h"
 #include "llvm/Analysis/BlockFrequencyInfo.h"
-#include "llvm/Analysis/LoopInfo.h"
-#include "llvm/IR/Dominators.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
 
 using namespace llvm;
 
@@ -16,43 +16,26 @@ namespace passpilot {
 
 namespace {
 
-/// Gives LLVM's feature extraction the session's buffers. evaluate() is unused:
-/// the session asks the actual runner.
-class FeatureBuffers final : public MLModelRunner {
+/// A recommendation that changes the books if it is followed.
+class BookedAdvice : public InlineAdvice {
 public:
-  FeatureBuffers(LLVMContext &Ctx, const std::vector<llvm::TensorSpec> &Specs,
-                 Session &S)
-      : MLModelRunner(Ctx, Kind::Release, Specs.size()) {
-    // Features that LLVM adds to its 38 (embeddings) get unread buffers.
-    for (size_t I = 0; I < Specs.size(); ++I)
-      setUpBufferForTensor(I, Specs[I],
-                           I < inlinePoint().Features.size() ? S.feature(I)
-                                                             : nullptr);
+  BookedAdvice(passpilot::InlineAdvisor &A, CallBase &CB,
+               OptimizationRemarkEmitter &ORE, bool Yes)
+      : InlineAdvice(&A, CB, ORE, Yes), A(A) {
+    if (Yes)
+      A.expectInlining(*Caller, *Callee);
   }
 
 private:
-  void *evaluateUntyped() override { return nullptr; }
-};
-
-/// An inlining that LLVM's default makes without a question from its ML
-/// advisor.
-class UnaskedAdvice final : public InlineAdvice {
-public:
-  UnaskedAdvice(passpilot::InlineAdvisor &A, CallBase &CB,
-                OptimizationRemarkEmitter &ORE, const InlineCost &Cost)
-      : InlineAdvice(&A, CB, ORE, true), A(A), Cost(Cost),
-        EdgesBefore(A.getLocalCalls(*Caller) +
-                    (Callee == Caller ? 0 : A.getLocalCalls(*Callee))),
-        SizeBefore(A.getIRSize(*Caller) +
-                   (Callee == Caller ? 0 : A.getIRSize(*Callee))) {}
-
-private:
   passpilot::InlineAdvisor &A;
-  const InlineCost Cost;
-  const int64_t EdgesBefore, SizeBefore;
 
+  virtual void remarkInlined() = 0;
   void recordInliningImpl() override { inlined(false); }
   void recordInliningWithCalleeDeletedImpl() override { inlined(true); }
+  void inlined(bool CalleeWasDeleted) {
+    remarkInlined();
+    A.onInlining(*Caller, *Callee, CalleeWasDeleted);
+  }
   void recordUnsuccessfulInliningImpl(const InlineResult &R) override {
     ORE.emit([&] {
       return OptimizationRemarkMissed(Advisor->getAnnotatedInlinePassName(),
@@ -62,33 +45,54 @@ private:
              << "': " << ore::NV("Reason", R.getFailureReason());
     });
   }
-  void inlined(bool CalleeWasDeleted) {
+};
+
+/// An inlining that LLVM's default makes without a question from its ML
+/// advisor.
+class UnaskedAdvice final : public BookedAdvice {
+public:
+  UnaskedAdvice(passpilot::InlineAdvisor &A, CallBase &CB,
+                OptimizationRemarkEmitter &ORE, const InlineCost &Cost)
+      : BookedAdvice(A, CB, ORE, true), Cost(Cost) {}
+
+private:
+  const InlineCost Cost;
+
+  void remarkInlined() override {
     emitInlinedIntoBasedOnCost(ORE, DLoc, Block, *Callee, *Caller, Cost, false,
                                Advisor->getAnnotatedInlinePassName());
-    A.onUnaskedInlining(*Caller, *Callee, EdgesBefore, SizeBefore,
-                        CalleeWasDeleted);
   }
 };
 
-/// A decision that the runner was asked about. Reports changes to the session
-/// and emits the default inliner's remarks, with the features added in remark
-/// files.
-class AskedAdvice final : public MLInlineAdvice {
+/// A call that the program wants inlined.
+class MandatoryAdvice final : public BookedAdvice {
 public:
-  AskedAdvice(MLInlineAdvisor *A, CallBase &CB, OptimizationRemarkEmitter &ORE,
-              bool Yes, Session &S)
-      : MLInlineAdvice(A, CB, ORE, Yes), Books(*A), Session(S) {}
+  MandatoryAdvice(passpilot::InlineAdvisor &A, CallBase &CB,
+                  OptimizationRemarkEmitter &ORE)
+      : BookedAdvice(A, CB, ORE, true) {}
 
 private:
-  MLInlineAdvisor &Books;
+  void remarkInlined() override {
+    emitInlinedInto(
+        ORE, DLoc, Block, *Callee, *Caller, /*IsMandatory=*/true,
+        [](OptimizationRemark &R) { R << ": always inline attribute"; },
+        Advisor->getAnnotatedInlinePassName());
+  }
+};
+
+/// A decision that the runner was asked about. Emits the default inliner's
+/// remarks, with the features added in remark files.
+class AskedAdvice final : public BookedAdvice {
+public:
+  AskedAdvice(passpilot::InlineAdvisor &A, CallBase &CB,
+              OptimizationRemarkEmitter &ORE, bool Yes, Session &S)
+      : BookedAdvice(A, CB, ORE, Yes), Session(S) {}
+
+private:
   passpilot::Session &Session;
 
-  void recordInliningImpl() override { inlined(false); }
-  void recordInliningWithCalleeDeletedImpl() override { inlined(true); }
-  void inlined(bool CalleeWasDeleted) {
-    ++Session.Epoch;
+  void remarkInlined() override {
     remark<OptimizationRemark>("Inlined", "' inlined into '", "advised");
-    Books.onSuccessfulInlining(*this, CalleeWasDeleted);
   }
   void recordUnattemptedInliningImpl() override {
     remark<OptimizationRemarkMissed>("NotInlined", "' not inlined into '",
@@ -110,91 +114,217 @@ private:
   }
 };
 
+bool hasRemarks(LLVMContext &C) {
+  return C.getLLVMRemarkStreamer() || C.getDiagHandlerPtr()->isAnyRemarkEnabled();
+}
+
 } // namespace
+
+/// The features of LLVM's cost analysis come first; one estimate sums them up.
+static constexpr size_t CostFeatures =
+    static_cast<size_t>(InlineCostFeatureIndex::NumberOfFeatures);
 
 InlineAdvisor::InlineAdvisor(Module &M, ModuleAnalysisManager &MAM,
                              InlineParams Params, passpilot::Session &S)
-    : MLInlineAdvisor(
-          M, MAM,
-          [&](const std::vector<llvm::TensorSpec> &Specs) {
-            return std::make_unique<FeatureBuffers>(M.getContext(), Specs, S);
-          },
-          [this](CallBase &CB) { return Default.decide(CB).has_value(); }),
+    : llvm::InlineAdvisor(
+          M,
+          MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager()),
       Session(S), Default(FAM, Params),
-      CG(MAM.getResult<LazyCallGraphAnalysis>(M)) {
+      PSI(MAM.getResult<ProfileSummaryAnalysis>(M)),
+      Remarked(hasRemarks(M.getContext())), Reads(findReads()),
+      ReadsCostParts(readsCostParts()),
+      ReadsCost(reads({FeatureIndex::cost_estimate})),
+      ReadsFunctions(readsFunctions()), Books(M, MAM, FAM, Reads),
+      GrowthLimit(growthLimitOfUser()) {
   Session.switchContext("");
+}
+
+bool InlineAdvisor::reads(std::initializer_list<FeatureIndex> Any) const {
+  return Remarked || any_of(Any, [&](FeatureIndex I) {
+           return Session.reads(static_cast<size_t>(I));
+         });
+}
+
+bool InlineAdvisor::readsCostParts() const {
+  for (size_t I = 0; I < CostFeatures; ++I)
+    if (reads({static_cast<FeatureIndex>(I)}))
+      return true;
+  return false;
+}
+
+bool InlineAdvisor::readsFunctions() const {
+  return reads({FeatureIndex::callee_basic_block_count,
+                FeatureIndex::callee_conditionally_executed_blocks,
+                FeatureIndex::callee_users,
+                FeatureIndex::caller_basic_block_count,
+                FeatureIndex::caller_conditionally_executed_blocks,
+                FeatureIndex::caller_users});
+}
+
+InlineReads InlineAdvisor::findReads() const {
+  InlineReads R;
+  R.Graph = reads({FeatureIndex::node_count, FeatureIndex::callsite_height});
+  R.Edges = reads({FeatureIndex::edge_count});
+  R.Uses = reads({FeatureIndex::caller_users, FeatureIndex::callee_users});
+  R.Size = Session.Limit > 0 || growthLimitOfUser() > 0;
+  return R;
 }
 
 void InlineAdvisor::onPassEntry(LazyCallGraph::SCC *SCC) {
   ++Session.Epoch;
-  MLInlineAdvisor::onPassEntry(SCC);
+  if (!ForceStop)
+    Books.enter(SCC);
 }
 
 void InlineAdvisor::onPassExit(LazyCallGraph::SCC *SCC) {
   ++Session.Epoch;
-  MLInlineAdvisor::onPassExit(SCC);
+  Books.exit(ForceStop ? nullptr : SCC);
+}
+
+void InlineAdvisor::expectInlining(Function &Caller, Function &Callee) {
+  Books.remember(Caller);
+  Books.known(Callee);
+}
+
+void InlineAdvisor::onInlining(Function &Caller, Function &Callee,
+                               bool CalleeWasDeleted) {
+  ++Session.Epoch;
+  Books.inlined(Caller, Callee, CalleeWasDeleted);
+  ForceStop |= GrowthLimit > 0 && Books.hasGrown(GrowthLimit);
+}
+
+std::unique_ptr<InlineAdvice>
+InlineAdvisor::getMandatoryAdvice(CallBase &CB, bool Advice) {
+  auto &ORE = getCallerORE(CB);
+  Advice &= Books.facts(*CB.getCaller()).isReachable(*CB.getParent());
+  if (Advice && !ForceStop)
+    return std::make_unique<MandatoryAdvice>(*this, CB, ORE);
+  return std::make_unique<InlineAdvice>(this, CB, ORE, Advice);
 }
 
 std::unique_ptr<InlineAdvice> InlineAdvisor::getAdviceImpl(CallBase &CB) {
-  Asked = false;
-  auto Advice = MLInlineAdvisor::getAdviceImpl(CB);
-  if (!Asked && Advice->isInliningRecommended())
-    ++Session.Epoch; // LLVM inlines without a question
-  if (Asked || Advice->isInliningRecommended() || isForcedToStop() ||
-      Session.stopped())
-    return Advice;
-  // LLVM's ML advisor refused without a question: the call is in an unreachable
-  // block, recursive, forbidden, or beyond its features. Ask the default.
-  std::optional<InlineCost> Cost = Default.decide(CB);
-  if (!Cost)
-    return Advice;
-  Advice->recordUnattemptedInlining(); // LLVM wants each advice recorded once
-  ++Session.Counts.NotAskable;
-  return std::make_unique<UnaskedAdvice>(*this, CB, getCallerORE(CB), *Cost);
-}
-
-std::unique_ptr<MLInlineAdvice>
-InlineAdvisor::getAdviceFromModel(CallBase &CB,
-                                  OptimizationRemarkEmitter &ORE) {
-  Asked = true;
-  // The default inliner has the block frequencies at every call site. We always
-  // compute them, so that the output does not depend on whether the default
-  // decision is read.
-  FAM.getResult<BlockFrequencyAnalysis>(*CB.getCaller());
-  CallQuestion Question(CB, [&] { return Default.decide(CB).has_value(); });
-  const auto Answer = Session.ask(Question, overBudget());
-  const bool Yes = Answer && Answer->Integer;
-  return std::make_unique<AskedAdvice>(this, CB, ORE, Yes, Session);
-}
-
-bool InlineAdvisor::overBudget() {
-  const double Limit = Session.Limit;
-  const InlineBooks Books = booksOf(*this);
-  return Limit > 0 && Books.CurrentIRSize > Limit * Books.InitialIRSize;
-}
-
-void InlineAdvisor::onUnaskedInlining(Function &Caller, Function &Callee,
-                                      int64_t EdgesBefore, int64_t SizeBefore,
-                                      bool CalleeWasDeleted) {
-  ++Session.Epoch;
-  PreservedAnalyses PA = PreservedAnalyses::all();
-  PA.abandon<FunctionPropertiesAnalysis>();
-  PA.abandon<DominatorTreeAnalysis>();
-  PA.abandon<LoopAnalysis>();
-  FAM.invalidate(Caller, PA);
-  getCachedFPI(Caller) = FAM.getResult<FunctionPropertiesAnalysis>(Caller);
-  const InlineBooks Books = booksOf(*this);
-  int64_t Edges = getLocalCalls(Caller), Size = getIRSize(Caller);
-  if (CalleeWasDeleted) {
-    --Books.NodeCount;
-    Books.NodesInLastSCC.erase(CG.lookup(Callee));
-    Books.DeadFunctions.insert(&Callee);
-  } else if (&Callee != &Caller) {
-    Edges += getLocalCalls(Callee);
-    Size += getIRSize(Callee);
+  Function &Caller = *CB.getCaller();
+  if (!Books.facts(Caller).isReachable(*CB.getParent()))
+    return askDefault(CB);
+  auto &ORE = getCallerORE(CB);
+  const auto Kind = getMandatoryKind(CB, FAM, ORE);
+  if (Kind == MandatoryInliningKind::Never || &Caller == CB.getCalledFunction())
+    return askDefault(CB);
+  const bool Mandatory = Kind == MandatoryInliningKind::Always;
+  if (ForceStop) {
+    ORE.emit([&] {
+      return OptimizationRemarkMissed("inline-ml", "ForceStop", &CB)
+             << "Won't attempt inlining because module size grew too much.";
+    });
+    return std::make_unique<InlineAdvice>(this, CB, ORE, Mandatory);
   }
-  Books.EdgeCount += Edges - EdgesBefore;
-  Books.CurrentIRSize += static_cast<int32_t>(Size - SizeBefore);
+  if (!analyze(CB, Mandatory))
+    return askDefault(CB);
+  if (Mandatory)
+    return getMandatoryAdvice(CB, true);
+  return askSession(CB);
+}
+
+/// Whether LLVM's cost analysis could find that the call cannot be inlined;
+/// true if in doubt.
+bool InlineAdvisor::mayRefuse(CallBase &CB) {
+  Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
+  FunctionFacts &Facts = Books.facts(Callee);
+  if (Facts.isUnusual(Callee))
+    return true;
+  // An indirect call may turn out to be a recursion.
+  if (Facts.callsIndirectly(Callee) && Callee.hasAddressTaken())
+    return true;
+  // Callers that call themselves, or that want it, have a limited stack.
+  if (!Facts.allocates(Callee))
+    return false;
+  return limitsInlinedStack() ||
+         Caller.hasFnAttribute(
+             InlineConstants::MaxInlineStackSizeAttributeName) ||
+         any_of(Caller.users(), [&](const User *U) {
+           const auto *Call = dyn_cast<CallBase>(U);
+           return Call && Call->getFunction() == &Caller;
+         });
+}
+
+bool InlineAdvisor::analyze(CallBase &CB, bool Mandatory) {
+  auto &TTI = FAM.getResult<TargetIRAnalysis>(*CB.getCalledFunction());
+  auto AC = [&](Function &F) -> AssumptionCache & {
+    return FAM.getResult<AssumptionAnalysis>(F);
+  };
+  const bool Doubtful = !(ReadsCostParts && ReadsCost) && mayRefuse(CB);
+  if (!Mandatory && (ReadsCost || Doubtful)) {
+    const auto Cost = getInliningCostEstimate(CB, TTI, AC);
+    if (!Cost)
+      return false;
+    set(FeatureIndex::cost_estimate, *Cost);
+  }
+  if (ReadsCostParts || Doubtful) {
+    const auto Parts = getInliningCostFeatures(CB, TTI, AC);
+    if (!Parts)
+      return false;
+    for (size_t I = 0; I < CostFeatures; ++I)
+      set(static_cast<FeatureIndex>(I), (*Parts)[I]);
+  }
+  return true;
+}
+
+/// Computes the other features that are read.
+void InlineAdvisor::describe(CallBase &CB) {
+  Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
+  if (ReadsFunctions) {
+    const KnownFunction &From = Books.known(Caller), &To = Books.known(Callee);
+    set(FeatureIndex::callee_basic_block_count, To.Counts.Blocks);
+    set(FeatureIndex::callee_conditionally_executed_blocks,
+        To.Counts.ConditionalBlocks);
+    set(FeatureIndex::callee_users, To.Uses);
+    set(FeatureIndex::caller_basic_block_count, From.Counts.Blocks);
+    set(FeatureIndex::caller_conditionally_executed_blocks,
+        From.Counts.ConditionalBlocks);
+    set(FeatureIndex::caller_users, From.Uses);
+  }
+  if (Reads.Graph) {
+    set(FeatureIndex::callsite_height, Books.height(Caller));
+    set(FeatureIndex::node_count, Books.nodes());
+  }
+  if (Reads.Edges)
+    set(FeatureIndex::edge_count, Books.edges());
+  set(FeatureIndex::nr_ctant_params,
+      count_if(CB.args(), [](const Use &U) { return isa<Constant>(U); }));
+  set(FeatureIndex::is_callee_avail_external,
+      Callee.hasAvailableExternallyLinkage());
+  set(FeatureIndex::is_caller_avail_external,
+      Caller.hasAvailableExternallyLinkage());
+}
+
+std::unique_ptr<InlineAdvice> InlineAdvisor::askSession(CallBase &CB) {
+  describe(CB);
+  // The default inliner has the block frequencies at every call site whose
+  // caller is not optimized for size alone, or has a profile. We always compute
+  // them there, so that the output does not depend on whether the default
+  // decision is read.
+  Function &Caller = *CB.getCaller();
+  if (!Caller.hasMinSize() || PSI.hasProfileSummary())
+    FAM.getResult<BlockFrequencyAnalysis>(Caller);
+  CallQuestion Question(CB, [&] { return Default.decide(CB).has_value(); });
+  const auto Answer =
+      Session.ask(Question, Session.Limit > 0 && Books.hasGrown(Session.Limit));
+  const bool Yes = Answer && Answer->Integer;
+  return std::make_unique<AskedAdvice>(*this, CB, getCallerORE(CB), Yes,
+                                       Session);
+}
+
+/// Decides as LLVM's default where its ML advisor refuses without a question:
+/// the call is in an unreachable block, recursive, forbidden, or beyond the
+/// features.
+std::unique_ptr<InlineAdvice> InlineAdvisor::askDefault(CallBase &CB) {
+  auto &ORE = getCallerORE(CB);
+  if (!ForceStop && !Session.stopped())
+    if (const auto Cost = Default.decide(CB)) {
+      ++Session.Counts.NotAskable;
+      return std::make_unique<UnaskedAdvice>(*this, CB, ORE, *Cost);
+    }
+  return std::make_unique<InlineAdvice>(this, CB, ORE, false);
 }
 
 //===-- Compilation -------------------------------------------------------===//

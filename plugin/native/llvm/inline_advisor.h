@@ -1,44 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// LLVM's ML inline advisor, answered by passpilot. LLVM computes the features,
-// checks legality and updates its counters; the session answers.
+// LLVM's ML inline advisor, rebuilt around passpilot's sessions. It asks about
+// the same call sites as llvm::MLInlineAdvisor with the same values, but it
+// computes only those features that somebody reads.
 
 #ifndef PASSPILOT_LLVM_INLINE_ADVISOR_H
 #define PASSPILOT_LLVM_INLINE_ADVISOR_H
 
 #include "../runtime/session.h"
 #include "default_decision.h"
-#include "llvm/Analysis/MLInlineAdvisor.h"
+#include "inline_books.h"
+#include "llvm/Analysis/InlineAdvisor.h"
+#include "llvm/Analysis/InlineModelFeatureMaps.h"
+#include "llvm/Analysis/ProfileSummaryInfo.h"
 
 namespace passpilot {
 
-class InlineAdvisor final : public llvm::MLInlineAdvisor {
+class InlineAdvisor final : public llvm::InlineAdvisor {
 public:
   InlineAdvisor(llvm::Module &M, llvm::ModuleAnalysisManager &MAM,
                 llvm::InlineParams Params, passpilot::Session &S);
 
   void onPassEntry(llvm::LazyCallGraph::SCC *SCC) override;
   void onPassExit(llvm::LazyCallGraph::SCC *SCC) override;
-  /// Updates the counters after an inlining that LLVM's ML advisor did not
-  /// propose, such as a call in an unreachable block.
-  void onUnaskedInlining(llvm::Function &Caller, llvm::Function &Callee,
-                         int64_t EdgesBefore, int64_t SizeBefore,
-                         bool CalleeWasDeleted);
+
+  /// An advice recommends this inlining.
+  void expectInlining(llvm::Function &Caller, llvm::Function &Callee);
+  void onInlining(llvm::Function &Caller, llvm::Function &Callee,
+                  bool CalleeWasDeleted);
 
 protected:
   std::unique_ptr<llvm::InlineAdvice>
   getAdviceImpl(llvm::CallBase &CB) override;
-  std::unique_ptr<llvm::MLInlineAdvice>
-  getAdviceFromModel(llvm::CallBase &CB,
-                     llvm::OptimizationRemarkEmitter &ORE) override;
+  std::unique_ptr<llvm::InlineAdvice> getMandatoryAdvice(llvm::CallBase &CB,
+                                                         bool Advice) override;
 
 private:
   passpilot::Session &Session;
   DefaultDecision Default;
-  llvm::LazyCallGraph &CG;
-  bool Asked = false;
+  llvm::ProfileSummaryInfo &PSI;
+  const bool Remarked; ///< remarks show all features
+  const InlineReads Reads;
+  const bool ReadsCostParts, ReadsCost, ReadsFunctions;
+  InlineBooks Books;
+  const double GrowthLimit; ///< LLVM's, if the user has set it; or 0
+  bool ForceStop = false;
 
-  bool overBudget();
+  bool reads(std::initializer_list<llvm::FeatureIndex> Any) const;
+  bool readsCostParts() const;
+  bool readsFunctions() const;
+  InlineReads findReads() const;
+  /// Computes LLVM's cost analysis as far as it is read. Returns false if it
+  /// finds that the call cannot be inlined.
+  bool analyze(llvm::CallBase &CB, bool Mandatory);
+  bool mayRefuse(llvm::CallBase &CB);
+  void describe(llvm::CallBase &CB);
+  void set(llvm::FeatureIndex Feature, int64_t Value) {
+    const auto I = static_cast<size_t>(Feature);
+    *static_cast<int64_t *>(Session.feature(I)) = Value;
+  }
+  std::unique_ptr<llvm::InlineAdvice> askSession(llvm::CallBase &CB);
+  std::unique_ptr<llvm::InlineAdvice> askDefault(llvm::CallBase &CB);
 };
 
 } // namespace passpilot

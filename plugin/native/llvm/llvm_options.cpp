@@ -59,7 +59,19 @@ template <typename T> static void lift(StringRef Name) {
     O->setValue(Largest);
 }
 
-void liftGrowthLimit() { lift<float>("ml-advisor-size-increase-threshold"); }
+static bool isGiven(StringRef Name) {
+  const cl::Option *O = findOption(Name);
+  return O && O->getNumOccurrences();
+}
+
+double growthLimitOfUser() {
+  constexpr const char *Name = "ml-advisor-size-increase-threshold";
+  if (!isGiven(Name))
+    return 0;
+  return static_cast<cl::opt<float> *>(findOption(Name))->getValue();
+}
+
+bool limitsInlinedStack() { return isGiven("inline-max-stacksize"); }
 
 void liftEvictionLimit() { lift<unsigned>("mlregalloc-max-eviction-count"); }
 

@@ -14,10 +14,12 @@ namespace passpilot {
 /// The value of LLVM's boolean option \p Name; false if there is none.
 bool boolOption(llvm::StringRef Name);
 
-/// Lifts LLVM's process-wide growth limit for ML inlining, which would silently
-/// stop the questions. Advisors keep their own budget. A limit from the user's
-/// command line stays.
-void liftGrowthLimit();
+/// LLVM's growth limit for ML inlining if the user has set it, else 0. LLVM's
+/// own default would silently stop the questions.
+double growthLimitOfUser();
+
+/// Whether the user has limited the stack of functions that are inlined.
+bool limitsInlinedStack();
 
 /// Lifts LLVM's limit of evictions per live range. The session keeps its own
 /// limit, which does not count the default's evictions.

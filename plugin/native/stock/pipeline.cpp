@@ -123,7 +123,6 @@ private:
     Failed = !Inline;
     if (!Inline)
       return;
-    liftGrowthLimit();
     Session &S = Inline->session();
     S.OnFailure = [this] { fail(); };
     Entry.emplace(M, MAM, S);

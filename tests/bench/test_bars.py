@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Figures fail when they slip: scripts know their bars, and `--check` exits 1 beyond one."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.bars import Bar
+from bench.check import CHECKS, Check
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = """\
+import sys
+from pathlib import Path
+sys.path.insert(0, {root!r})
+from bench import bars
+bars.RESULTS = Path({folder!r})
+bars.settle("mine", bars.Bar("time", {value}, 1.5, "stock"), bars.Bar("rate", 2, 1, least=True))
+"""
+
+
+def settled(folder: Path, value: float, *flags: str) -> subprocess.CompletedProcess[str]:
+    script = folder / "bench_mine.py"
+    script.write_text(SCRIPT.format(root=str(ROOT), folder=str(folder), value=value))
+    return subprocess.run(
+        [sys.executable, script, *flags], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize(("value", "code"), [(1.5, 0), (1.51, 1)])
+def test_check_fails_beyond_a_bar(tmp_path: Path, value: float, code: int) -> None:
+    assert settled(tmp_path, value, "--check").returncode == code
+    assert settled(tmp_path, value).returncode == 0
+
+
+def test_a_record_names_the_machine_and_the_verdicts(tmp_path: Path) -> None:
+    done = settled(tmp_path, 2.0)
+    record = json.loads((tmp_path / "mine.json").read_text())
+    assert [(bar["name"], bar["value"], bar["limit"]) for bar in record["bars"]] == [
+        ("time", 2.0, 1.5),
+        ("rate", 2, 1),
+    ]
+    assert record["machine"]["cores"] >= 1
+    assert record["machine"]["processor"]
+    assert "BEYOND  time: 2 (≤ 1.5, against stock)" in done.stdout
+
+
+def test_what_is_no_number_is_beyond_its_bar() -> None:
+    assert not Bar("a", math.nan, 1).passed
+    assert not Bar("a", math.nan, 1, least=True).passed
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.script)
+def test_every_checked_script_settles_its_bars(check: Check) -> None:
+    name = check.script
+    text = (ROOT / f"bench/bench_{name}.py").read_text()
+    assert 'settle("' + name + '"' in text.replace("settle(\n        ", "settle(")
+
+
+def test_the_page_has_the_recorded_figures() -> None:
+    script = ROOT / "bench" / "performance.py"
+    done = subprocess.run(
+        [sys.executable, script, "--check"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
