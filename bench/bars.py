@@ -86,7 +86,12 @@ def machine() -> dict[str, str | int]:
             model = line.partition(":")[2].strip()
             break
     cores = len(os.sched_getaffinity(0))
-    return {"processor": model, "cores": cores, "kernel": platform.release(), "python": platform.python_version()}
+    return {
+        "processor": model,
+        "cores": cores,
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+    }
 
 
 def settle(script: str, *bars: Bar) -> None:

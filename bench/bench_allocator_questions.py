@@ -99,7 +99,11 @@ def main() -> None:
     (results / "allocator_questions.json").write_text(json.dumps(found, indent=1) + "\n")
     settle(
         "allocator_questions",
-        *(Bar(f"{kind} at `{point}`, µs", row[point], TARGETS[kind]) for kind, row in found.items() for point in row),
+        *(
+            Bar(f"{kind} at `{point}`, µs", row[point], TARGETS[kind])
+            for kind, row in found.items()
+            for point in row
+        ),
     )
 
 

@@ -62,7 +62,10 @@ def main(names: list[str]) -> None:
     (ROOT / "bench/results/best_of.json").write_text(
         json.dumps({"mean": mean, "programs": rows}, indent=1) + "\n"
     )
-    settle("best_of", Bar(f"size of `cc -Oz --best-of={COUNT}`, {len(rows)} programs", mean, LIMIT, "clang-22 -Oz"))
+    settle(
+        "best_of",
+        Bar(f"size of `cc -Oz --best-of={COUNT}`, {len(rows)} programs", mean, LIMIT, "clang-22 -Oz"),
+    )
     if mean > LIMIT:
         sys.exit(f"bench_best_of: expected at most {LIMIT}, got {mean:.4f}")
 

@@ -126,7 +126,10 @@ def main() -> None:
     (ROOT / "bench/results").mkdir(exist_ok=True)
     (ROOT / "bench/results/cc.json").write_text(json.dumps(results, indent=1) + "\n")
     kinds = ("cc", "--inline=default")
-    settle("cc", *(Bar(f"`{kind}`, ms more per file", results[kind]["over_ms"], LIMIT, "clang-22") for kind in kinds))
+    settle(
+        "cc",
+        *(Bar(f"`{kind}`, ms more per file", results[kind]["over_ms"], LIMIT, "clang-22") for kind in kinds),
+    )
 
 
 if __name__ == "__main__":

@@ -105,7 +105,10 @@ def main() -> None:
             measure_episodes(target, code)
         finally:
             service.terminate()
-    settle("episodes", Bar("an episode over gRPC, µs more per decision", overhead, 800, "a policy in the process"))
+    settle(
+        "episodes",
+        Bar("an episode over gRPC, µs more per decision", overhead, 800, "a policy in the process"),
+    )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Measures what a native model costs by the features that it reads: whole processes of stock opt with the plugin.
+"""Measures what a native model costs by the features that it reads, in whole processes of stock opt.
 
 The models are compiled ahead of time and repeat the default's decision, so that all outputs are equal: one
 reads nothing else, one also reads the twelve features that need no cost analysis, and one all 38. Processes
@@ -98,15 +98,22 @@ def main() -> None:
         who: statistics.median(a / b for a, b in zip(values, times["opt-22"], strict=True))
         for who, values in times.items()
     }
-    table = Table("a model that reads", "user s", "to opt-22", title=f"{program} at {level}, median of {rounds}")
+    table = Table(
+        "a model that reads", "user s", "to opt-22", title=f"{program} at {level}, median of {rounds}"
+    )
     for who, values in times.items():
         table.add_row(who, f"{statistics.median(values):.2f}", f"{ratios[who]:.3f}")
     Console().print(table)
     path = ROOT / "bench/results/features.json"
-    path.write_text(json.dumps({"program": program, "level": level, "seconds": times, "ratios": ratios}) + "\n")
+    path.write_text(
+        json.dumps({"program": program, "level": level, "seconds": times, "ratios": ratios}) + "\n"
+    )
     if len(outputs) != 1:
         sys.exit("bench_features: expected equal outputs")
-    settle("features", *(Bar(f"a model that reads {who}", ratios[who], bar, "opt-22") for who, (_, bar) in MODELS.items()))
+    settle(
+        "features",
+        *(Bar(f"a model that reads {who}", ratios[who], bar, "opt-22") for who, (_, bar) in MODELS.items()),
+    )
 
 
 if __name__ == "__main__":

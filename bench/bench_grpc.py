@@ -18,10 +18,10 @@ from itertools import pairwise
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from bench.bars import Bar, settle  # noqa: E402
-from passpilot.features.point import find_point  # noqa: E402
-from passpilot.runners.base import Runner, allocate  # noqa: E402
-from passpilot.runners.spec import make_runner  # noqa: E402
+from bench.bars import Bar, settle
+from passpilot.features.point import find_point
+from passpilot.runners.base import Runner, allocate
+from passpilot.runners.spec import make_runner
 
 import grpc  # isort: skip  (after passpilot, which sets its verbosity)
 

@@ -111,7 +111,13 @@ def main() -> None:
     results.mkdir(exist_ok=True)
     (results / "ir.json").write_text(json.dumps({"program": name, **rows}, indent=2) + "\n")
     times = {walk: row["passpilot"] / row["llvmlite"] for walk, row in rows.items()}
-    settle("ir", *(Bar(f"walk that reads {walk}, times as fast", each, 1, "llvmlite", least=True) for walk, each in times.items()))
+    settle(
+        "ir",
+        *(
+            Bar(f"walk that reads {walk}, times as fast", each, 1, "llvmlite", least=True)
+            for walk, each in times.items()
+        ),
+    )
 
 
 if __name__ == "__main__":

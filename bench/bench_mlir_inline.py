@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gc
 import json
+import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -20,12 +21,13 @@ from rich.console import Console
 from rich.table import Table
 
 import passpilot
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from bench.bars import Bar, settle  # noqa: E402
-from passpilot.features.mlir.call_graph import call_graphs  # noqa: E402
-from passpilot.features.mlir.inline import observe  # noqa: E402
-from passpilot.passes.mlir.inlining.graph import ChangingGraph  # noqa: E402
-from passpilot.passes.mlir.inlining.point import MLIR_INLINE  # noqa: E402
+from bench.bars import Bar, settle
+from passpilot.features.mlir.call_graph import call_graphs
+from passpilot.features.mlir.inline import observe
+from passpilot.passes.mlir.inlining.graph import ChangingGraph
+from passpilot.passes.mlir.inlining.point import MLIR_INLINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

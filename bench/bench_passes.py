@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from bench.bars import Bar, arguments, settle  # noqa: E402
+
 ROUNDS: Final = 15
 NATIVE: Final = "no-op-function"
 
@@ -96,7 +97,10 @@ def main() -> None:
     results = ROOT / "bench" / "results"
     results.mkdir(exist_ok=True)
     (results / "passes.json").write_text(json.dumps({"functions": functions, "microseconds": each}, indent=1))
-    settle("passes", Bar("an empty Python pass, µs per function", each["bench-empty"] - each[NATIVE], 2, "LLVM's own"))
+    settle(
+        "passes",
+        Bar("an empty Python pass, µs per function", each["bench-empty"] - each[NATIVE], 2, "LLVM's own"),
+    )
 
 
 if __name__ == "__main__":

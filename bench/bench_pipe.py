@@ -18,10 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from bench.bars import Bar, settle  # noqa: E402
-from passpilot.features.point import find_point  # noqa: E402
-from passpilot.runners.base import allocate  # noqa: E402
-from passpilot.runners.pipe import PipeRunner  # noqa: E402
+from bench.bars import Bar, settle
+from passpilot.features.point import find_point
+from passpilot.runners.base import allocate
+from passpilot.runners.pipe import PipeRunner
 
 ROUNDS = 100
 QUESTIONS = 500

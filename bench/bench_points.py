@@ -16,7 +16,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.table import Table
@@ -97,7 +97,13 @@ def measured(point: DecisionPoint[int], rows: Rows, runner: RunnerLike) -> dict[
 def bars(results: list[dict[str, Any]]) -> list[Bar]:
     """What the figures may be."""
     return [
-        Bar(f"`ask_all`, ONNX, {row['features']} features, times as fast", row["ratio"], 3, "`ask`", least=True)
+        Bar(
+            f"`ask_all`, ONNX, {row['features']} features, times as fast",
+            row["ratio"],
+            3,
+            "`ask`",
+            least=True,
+        )
         for row in results
         if row["runner"] == "ONNX"
     ]

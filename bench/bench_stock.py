@@ -134,7 +134,10 @@ def advising(folder: Path) -> dict[str, float]:
 def bars(milliseconds: dict[str, float], times: dict[str, float]) -> list[Bar]:
     """What the figures may be."""
     limits = {"aot:": 15, "onnx:": 60, "python:": 250}
-    made = [Bar(f"the plugin with `{kind}`, ms more", milliseconds[kind], bar, "opt-22") for kind, bar in limits.items()]
+    made = [
+        Bar(f"the plugin with `{kind}`, ms more", milliseconds[kind], bar, "opt-22")
+        for kind, bar in limits.items()
+    ]
     for name, ratio in times.items():
         kind, _, base = name.partition(" of ")
         bar = 1.25 if kind == "default, logged" else 1.15 if kind == "python: echo" else 1.05

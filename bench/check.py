@@ -67,7 +67,7 @@ def run(check: Check) -> str:
     """Run a script; what is wrong, or nothing. Its own output is shown if it fails."""
     script = Path(__file__).with_name(f"bench_{check.script}.py")
     (RESULTS / f"{check.script}.json").unlink(missing_ok=True)
-    command = [sys.executable, script, *check.arguments, CHECK]
+    command = [sys.executable, str(script), *check.arguments, CHECK]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=check.deadline, check=False)
     except subprocess.TimeoutExpired:
@@ -93,7 +93,9 @@ def table(records: list[Record]) -> Table:
 def main(names: list[str]) -> int:
     """Run the chosen scripts and print the table; the exit code."""
     checks = [check for check in CHECKS if not names or check.script in names]
-    problems = [f"no check is called {name}" for name in names if name not in {each.script for each in CHECKS}]
+    problems = [
+        f"no check is called {name}" for name in names if name not in {each.script for each in CHECKS}
+    ]
     began, records = time.monotonic(), []
     for check in checks:
         if not check.hours:

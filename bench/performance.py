@@ -48,7 +48,8 @@ def section(records: Sequence[Record]) -> str:
     kept = sum(bar.passed for each in records for bar in each.bars)
     count = sum(len(each.bars) for each in records)
     return (
-        f"Measured from {dates[0]} to {dates[-1]} on {'; '.join(machines)}. {kept} of {count} figures keep their bars.\n\n"
+        f"Measured from {dates[0]} to {dates[-1]} on {'; '.join(machines)}. "
+        f"{kept} of {count} figures keep their bars.\n\n"
         f"![{TITLE}](images/performance.svg)\n\n"
         "| script | figure | value | bar | peer | kept |\n|---|---|---|---|---|---|\n"
         + "".join(row(record, bar) for record in records for bar in record.bars)
@@ -78,7 +79,9 @@ def texts(root: Path = ROOT) -> dict[str, str]:
 def main(arguments: Sequence[str]) -> int:
     """Write the files, or check them; returns the exit code."""
     made = texts()
-    stale = [name for name, text in made.items() if not (ROOT / name).exists() or (ROOT / name).read_text() != text]
+    stale = [
+        name for name, text in made.items() if not (ROOT / name).exists() or (ROOT / name).read_text() != text
+    ]
     if "--check" in arguments:
         print(*(f"{name}: expected what bench/performance.py writes" for name in stale), sep="\n")
         return 1 if stale else 0

@@ -16,7 +16,7 @@
 namespace llvm {
 class BasicBlock;
 class CallBase;
-}
+} // namespace llvm
 
 namespace passpilot {
 

@@ -115,7 +115,8 @@ private:
 };
 
 bool hasRemarks(LLVMContext &C) {
-  return C.getLLVMRemarkStreamer() || C.getDiagHandlerPtr()->isAnyRemarkEnabled();
+  return C.getLLVMRemarkStreamer() ||
+         C.getDiagHandlerPtr()->isAnyRemarkEnabled();
 }
 
 } // namespace
@@ -127,8 +128,7 @@ static constexpr size_t CostFeatures =
 InlineAdvisor::InlineAdvisor(Module &M, ModuleAnalysisManager &MAM,
                              InlineParams Params, passpilot::Session &S)
     : llvm::InlineAdvisor(
-          M,
-          MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager()),
+          M, MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager()),
       Session(S), Default(FAM, Params),
       PSI(MAM.getResult<ProfileSummaryAnalysis>(M)),
       Remarked(hasRemarks(M.getContext())), Reads(findReads()),
@@ -193,8 +193,8 @@ void InlineAdvisor::onInlining(Function &Caller, Function &Callee,
   ForceStop |= GrowthLimit > 0 && Books.hasGrown(GrowthLimit);
 }
 
-std::unique_ptr<InlineAdvice>
-InlineAdvisor::getMandatoryAdvice(CallBase &CB, bool Advice) {
+std::unique_ptr<InlineAdvice> InlineAdvisor::getMandatoryAdvice(CallBase &CB,
+                                                                bool Advice) {
   auto &ORE = getCallerORE(CB);
   Advice &= Books.facts(*CB.getCaller()).isReachable(*CB.getParent());
   if (Advice && !ForceStop)

@@ -97,6 +97,8 @@ private:
   const uint64_t Seed;
   /// Picks a legal column by the upper 32 bits of \p X.
   int64_t legal(const int64_t *Mask, uint64_t X) const {
+    if (D.Count <= 64)
+      return legalOf64(Mask, X);
     uint64_t Legal = 0;
     for (int64_t I = 0; I < D.Count; ++I)
       Legal += Mask[I] != 0;
@@ -105,6 +107,17 @@ private:
       if (Mask[I] && Left-- == 0)
         return I;
     return 0;
+  }
+  /// The same without a branch per column.
+  int64_t legalOf64(const int64_t *Mask, uint64_t X) const {
+    uint64_t Legal = 0;
+    for (int64_t I = 0; I < D.Count; ++I)
+      Legal |= static_cast<uint64_t>(Mask[I] != 0) << I;
+    if (!Legal)
+      return 0;
+    for (uint64_t Left = X * __builtin_popcountll(Legal) >> 32; Left; --Left)
+      Legal &= Legal - 1;
+    return __builtin_ctzll(Legal);
   }
   uint64_t Key = 0;
   uint64_t *Ordinal = nullptr; // points into Ordinals, whose nodes do not move
