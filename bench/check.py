@@ -58,7 +58,6 @@ CHECKS: Final = (
     Check("mlir_plugin"),
     Check("episodes"),
     Check("best_of", hours=True),
-    Check("spill", hours=True),
     Check("workers", hours=True),
 )
 

@@ -25,7 +25,7 @@ InlineBooks::InlineBooks(Module &M, ModuleAnalysisManager &MAM,
       facts(F).uses(F);
   }
   Size = InitialSize;
-  if (Reads.Graph || Reads.Edges)
+  if (Reads.walksGraph())
     findLevels(M);
 }
 
@@ -115,14 +115,14 @@ void InlineBooks::enter(LazyCallGraph::SCC *SCC) {
   if (!SCC)
     return;
   forgetFunctions();
-  if (!Reads.Graph && !Reads.Edges)
+  if (!Reads.walksGraph())
     return;
   // Function passes have run since exit(), and may have created functions
   // beside those of the SCC, as CoroSplit does.
   while (!NodesInLastSCC.empty()) {
     const Node *N = *NodesInLastSCC.begin();
     NodesInLastSCC.erase(N);
-    if (Reads.Edges)
+    if (Reads.Edges || Reads.Uses)
       EdgeCount += callsIn(N->getFunction());
     const unsigned Level = Levels.lookup(N);
     for (const LazyCallGraph::Edge &E : **N)
@@ -139,12 +139,12 @@ void InlineBooks::enter(LazyCallGraph::SCC *SCC) {
 
 void InlineBooks::exit(LazyCallGraph::SCC *SCC) {
   forgetFunctions();
-  if (!SCC || (!Reads.Graph && !Reads.Edges))
+  if (!SCC || !Reads.walksGraph())
     return;
   for (const Node &N : *SCC)
     NodesInLastSCC.insert(&N);
   EdgesOfLastSeenNodes = 0;
-  if (Reads.Edges)
+  if (Reads.Edges || Reads.Uses)
     for (const Node *N : NodesInLastSCC)
       EdgesOfLastSeenNodes += callsIn(N->getFunction());
 }
@@ -177,7 +177,7 @@ void InlineBooks::inlined(Function &Caller, Function &Callee,
       Outdated.push_back(&Caller);
     K.Outdated = true;
   }
-  if (CalleeWasDeleted && (Reads.Graph || Reads.Edges)) {
+  if (CalleeWasDeleted && Reads.walksGraph()) {
     --NodeCount;
     NodesInLastSCC.erase(CG.lookup(Callee));
   }

@@ -25,6 +25,9 @@ struct InlineReads {
   bool Edges = false; ///< the number of calls
   bool Uses = false;  ///< the uses of callers or callees
   bool Size = false;  ///< the growth of the module
+
+  /// LLVM's counts of uses are as old as its walks over the call graph.
+  bool walksGraph() const { return Graph || Edges || Uses; }
 };
 
 /// One function, as it was after the last inlining into it.
