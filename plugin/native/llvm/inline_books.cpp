@@ -50,10 +50,11 @@ void InlineBooks::findLevels(Module &M) {
     for (Function *F : Members)
       Levels[&CG.get(*F)] = Level;
   }
-  if (Reads.Edges)
-    for (Function &F : M)
-      if (!F.isDeclaration())
-        EdgeCount += facts(F).counts(F).Calls;
+  if (Reads.Edges) // not of functions that nobody calls
+    for (const auto &Entry : Levels) {
+      Function &F = Entry.first->getFunction();
+      EdgeCount += facts(F).counts(F).Calls;
+    }
   NodeCount = Levels.size();
 }
 

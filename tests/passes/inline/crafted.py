@@ -215,4 +215,38 @@ define i32 @uses(i32 %x) {
 """
 )
 
-ALL: Final = {"unreachable": UNREACHABLE, "recursive": RECURSIVE, "attributes": ATTRIBUTES}
+UNUSED: Final = (
+    HEAD
+    + """
+@out = global i32 0
+
+; They call each other and nobody else calls them: their calls do not count.
+define internal i32 @unused(i32 %x) {
+  %y = call i32 @leaf(i32 %x)
+  %z = call i32 @unused_too(i32 %y)
+  ret i32 %z
+}
+define internal i32 @unused_too(i32 %x) {
+  %y = call i32 @leaf(i32 %x)
+  %z = call i32 @unused(i32 %y)
+  ret i32 %z
+}
+
+define internal i32 @leaf(i32 %x) {
+  store volatile i32 %x, ptr @out
+  ret i32 %x
+}
+
+define i32 @used(i32 %x) {
+  %y = call i32 @leaf(i32 %x)
+  ret i32 %y
+}
+"""
+)
+
+ALL: Final = {
+    "unreachable": UNREACHABLE,
+    "recursive": RECURSIVE,
+    "attributes": ATTRIBUTES,
+    "unused": UNUSED,
+}

@@ -33,6 +33,7 @@ from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation
 from tests import stock
 from tests.passes import interactive
+from tests.passes.inline import crafted
 
 Policy = Callable[[Observation], object]
 PIPELINE = "default<O2>"
@@ -151,6 +152,16 @@ def test_features_of_a_real_program(
     for feature_name in expected[0]:
         assert arrays[feature_name][:, 0].tolist() == [each[feature_name] for each in expected]
     assert (arrays["inlining_decision"] == arrays["inlining_default"]).all()
+
+
+def test_calls_of_functions_that_nobody_calls_do_not_count(tmp_path: Path) -> None:
+    source, log = tmp_path / "unused.ll", str(tmp_path / "decisions.log")
+    source.write_text(crafted.UNUSED)
+    optimize(Module.read(source), PIPELINE, [InlineAdvisor("default", log=log)])
+    arrays = read_log(log).to_arrays()
+    expected = interactive.decisions(source, PIPELINE, tmp_path)
+    assert [each["edge_count"] for each in expected] == arrays["edge_count"][:, 0].tolist()
+    assert expected[0]["edge_count"] == 1
 
 
 def test_the_default_is_computed_only_when_called(program: Path) -> None:
