@@ -71,8 +71,7 @@ bench: setup-test ## side-by-side measurements
 	@set -e; for f in bench/bench_*.py bench/runners.py; do echo "== $$f"; $(PY) $$f; done
 
 bench-check: setup-test corpus ## the measurements that have bars, in half an hour; fails beyond a bar
-	$(PY) bench/check.py
-	$(PY) bench/performance.py
+	@$(PY) bench/check.py; status=$$?; $(PY) bench/performance.py; exit $$status
 
 soak: setup-test corpus ## the tests that take long
 	$(PY) -m pytest -q -n $(JOBS) -m soak

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from bench.bars import RESULTS, Bar, Record, read_record  # noqa: E402
+from bench.check import CHECKS  # noqa: E402
 from bench.oz_plot import dots  # noqa: E402
 
 if TYPE_CHECKING:
@@ -47,9 +48,12 @@ def section(records: Sequence[Record]) -> str:
     dates = sorted(each.date for each in records)
     kept = sum(bar.passed for each in records for bar in each.bars)
     count = sum(len(each.bars) for each in records)
+    measured = {each.script for each in records}
+    missing = [f"`{check.script}`" for check in CHECKS if check.script not in measured]
+    rest = f" Without a record: {', '.join(missing)}." if missing else ""
     return (
         f"Measured from {dates[0]} to {dates[-1]} on {'; '.join(machines)}. "
-        f"{kept} of {count} figures keep their bars.\n\n"
+        f"{kept} of {count} figures keep their bars.{rest}\n\n"
         f"![{TITLE}](images/performance.svg)\n\n"
         "| script | figure | value | bar | peer | kept |\n|---|---|---|---|---|---|\n"
         + "".join(row(record, bar) for record in records for bar in record.bars)
