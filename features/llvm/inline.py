@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a model sees of a call site: the 38 features of LLVM 22's inliner, in LLVM's order.
 
-The values are those of LLVM's own ML inliner. Costs are in LLVM's inline cost units: an instruction is 5, a call 25. LLVM
-sums up the first 25 rows while it walks the callee with the call site's constant arguments bound; code that
-these arguments make dead is not counted. The other rows describe the two functions and the call graph.
+The values are those of LLVM's own ML inliner. Costs are in LLVM's inline cost units: an instruction is 5, a
+call 25. LLVM sums up the first 25 rows while it walks the callee with the call site's constant arguments
+bound; code that these arguments make dead is not counted. The other rows describe the two functions and the
+call graph.
 
 Source: llvm/Analysis/InlineModelFeatureMaps.h for names, types and order (a test compares them with the
 installed header), InlineCost.cpp, MLInlineAdvisor.cpp and FunctionPropertiesAnalysis.cpp for the values.

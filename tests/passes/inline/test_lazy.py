@@ -23,6 +23,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::passpilot.PasspilotWarning")  #
 POINT: Final = find_point("inline")
 NAMES: Final = tuple(spec.name for spec in POINT.features if spec.name != "inlining_default")
 CHEAP: Final = tuple(name for name in NAMES[25:] if name != "cost_estimate")
+CALLBACK: Final = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    ctypes.c_void_p,
+    ctypes.POINTER(ctypes.POINTER(ctypes.c_int64)),
+    ctypes.POINTER(ctypes.c_int64),
+)
 SUBSETS: Final[dict[str, tuple[str, ...]]] = {
     "none": (),
     "without-cost-analysis": CHEAP,
@@ -119,24 +125,20 @@ def advised(
     """What a native runner of these features was told, the module that its answers made, and the counts."""
     told: list[tuple[int, ...]] = []
 
-    @ctypes.CFUNCTYPE(
-        ctypes.c_int,
-        ctypes.c_void_p,
-        ctypes.POINTER(ctypes.POINTER(ctypes.c_int64)),
-        ctypes.POINTER(ctypes.c_int64),
-    )
     def decide(_: object, inputs: Sequence[Sequence[int]], output: list[int]) -> int:
         values = tuple(inputs[i][0] for i in range(len(names)))
         told.append(values)
         output[0] = (hash(values) ^ len(told)) % 3 != 0
         return 0
 
-    address = ctypes.cast(decide, ctypes.c_void_p).value
+    made = CALLBACK(decide)
+    address = ctypes.cast(made, ctypes.c_void_p).value
     assert address is not None
     runner = function_runner(address, POINT.select(list(names)), POINT.advice)
     module = Module.read(source)
     with InlineAdvisor(runner, log=str(log) if log else None, size_budget=1.5) as advisor:
         optimize(module, f"default<{level}>", [advisor])
+        assert advisor._core is not None
         counts = {name: advisor._core.counts[name] for name in ("asked", "not_askable", "budget_hits")}
     return told, module.bitcode(), counts
 
