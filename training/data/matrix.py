@@ -3,6 +3,7 @@
 
 A decision is one row of all its elements. Where it is a choice among columns that have features of their own,
 as in `evict`, it is a row per column: a model rates the columns one by one, and the best legal one is chosen.
+The compiler's own decision, if a model sees it, is there whether a column is the compiler's choice.
 """
 
 from __future__ import annotations
@@ -46,12 +47,14 @@ class Arrangement:
         features: the tensors that a model reads, in order.
         domain: the valid answers.
         whole: whether a decision is one row in any case.
+        default: the tensor of the compiler's own decision.
     """
 
     point: str
     features: tuple[TensorSpec, ...]
     domain: Domain
     whole: bool = False
+    default: str = ""
 
     @classmethod
     def of(cls, point: Point, names: Iterable[str], *, whole: bool = False) -> Arrangement:
@@ -68,7 +71,7 @@ class Arrangement:
         chosen: list[str] = []
         for name in names:
             chosen += own if name == ALL else [name]
-        made = cls(point.name, point.select(dict.fromkeys(chosen)), point.domain, whole)
+        made = cls(point.name, point.select(dict.fromkeys(chosen)), point.domain, whole, point.default.name)
         if made.by_column:
             wrong = [spec for spec in made.features if spec.size not in (1, made.columns)]
             if wrong:
@@ -114,9 +117,26 @@ class Arrangement:
         """Whether a feature may be infinite, or no number, which counts as 0."""
         return any(spec.dtype.startswith("float") for spec in self.features)
 
+    @property
+    def own_choice(self) -> int | None:
+        """The element of the compiler's own decision, where rows say whether their column is that."""
+        if not self.by_column:
+            return None
+        names = [spec.name for spec in self.features]
+        if self.default not in names:
+            return None
+        return sum(spec.size for spec in self.features[: names.index(self.default)])
+
     def places(self) -> NDArray[np.int64]:
-        """Where the numbers of the rows are among the elements: [columns, numbers], or [1, numbers]."""
+        """Where the numbers of the rows are in `extended`: [columns, numbers], or [1, numbers]."""
         return _places(self)
+
+    def extended(self, flat: Floats) -> Floats:
+        """The elements of decisions, and behind them whether a column is the compiler's own choice."""
+        if self.own_choice is None:
+            return flat
+        own = flat[:, self.own_choice, None] == np.arange(self.columns, dtype=np.float32)
+        return np.concatenate([flat, own.astype(np.float32)], axis=1)
 
     def flat(self, tensors: Mapping[str, NDArray[np.generic]]) -> Floats:
         """The elements of N decisions, all of them finite: [N, elements]."""
@@ -126,7 +146,7 @@ class Arrangement:
 
     def rows(self, flat: Floats) -> Floats:
         """The rows of decisions: [N, numbers], or [N, columns, numbers]."""
-        return flat[:, self.places()] if self.by_column else flat
+        return self.extended(flat)[:, self.places()] if self.by_column else flat
 
     def label_rows(self, scores: Floats) -> Floats:
         """The scores of decisions, [N, columns], from a model's outputs for their rows."""
@@ -138,7 +158,10 @@ def _places(arrangement: Arrangement) -> NDArray[np.int64]:
     if not arrangement.by_column:
         return np.arange(arrangement.elements, dtype=np.int64)[None]
     sizes = [spec.size for spec in arrangement.features]
-    starts = np.cumsum([0, *sizes])[:-1]
+    starts = np.cumsum([0, *sizes])[:-1].tolist()
+    if arrangement.own_choice is not None:
+        place = starts.index(arrangement.own_choice)
+        starts[place], sizes[place] = arrangement.elements, arrangement.columns
     rows = [
         [start + (column if size > 1 else 0) for start, size in zip(starts, sizes, strict=True)]
         for column in range(arrangement.columns)
@@ -151,11 +174,13 @@ class ExampleWeights:
     """How much decisions count.
 
     Attributes:
+        base: the weight of all; 0 lets bytes alone count.
         changed: the extra weight of those that are not the compiler's own.
         gain: the extra weight per byte that a decision makes the program smaller, up to 100 bytes.
         balance: 0 lets all decisions count alike, 1 lets all programs.
     """
 
+    base: float = 1.0
     changed: float = 0.0
     gain: float = 0.0
     balance: float = 0.0
@@ -287,8 +312,10 @@ def _weighed(
     gains: NDArray[np.float64],
     programs: NDArray[np.int32],
 ) -> NDArray[np.float64]:
-    weights = 1 + settings.changed * changed + settings.gain * np.clip(gains, 0, MOST_GAIN)
+    weights = settings.base + settings.changed * changed + settings.gain * np.clip(gains, 0, MOST_GAIN)
+    if not weights.any():
+        raise InputError("weights: expected one above 0, got none; the decisions have no gain, and base is 0")
     if settings.balance:
-        sums = np.bincount(programs, weights)
+        sums = np.maximum(np.bincount(programs, weights), np.finfo(np.float64).tiny)
         weights = weights / sums[programs] ** settings.balance
     return np.asarray(weights / weights.mean())

@@ -204,10 +204,10 @@ def _table(examples: Examples, scaling: Scaling) -> tuple[Floats, Doubles, Doubl
         return examples.flat, labels, weights
     legal = np.ones((len(examples), arrangement.columns), bool) if examples.mask is None else examples.mask
     decision, column = np.nonzero(legal)
-    places = arrangement.places()
+    places, flat = arrangement.places(), arrangement.extended(examples.flat)
     rows = np.empty((len(decision), places.shape[1]), np.float32)
     for number in range(places.shape[1]):
-        rows[:, number] = examples.flat[decision, places[column, number]]
+        rows[:, number] = flat[decision, places[column, number]]
     return rows, (labels[decision] == column).astype(np.float64), weights[decision]
 
 
