@@ -3,12 +3,13 @@
 
 usage: bench_reinforce.py [--steps=N] [--seeds=N] [--keep=DIR]
 
-Three units of Lua are the set, and there is nothing else: the bench shows that agents learn, not what a
-policy is worth elsewhere. Every agent decides N (20,000) times in episodes of these units, with rewards on
-the way (`partial`). The reward is the machine code that LLVM's own decisions make, less what the agent's
+Three small units of the tests are the set, and there is nothing else: the bench shows that agents learn, not
+what a policy is worth elsewhere. Every agent decides N (8,192) times in episodes of these units, with rewards
+on the way (`partial`). The reward is the machine code that LLVM's own decisions make, less what the agent's
 make, as a share: LLVM's own is 0. At every checkpoint the policy without chance is tried on all units.
-Writes bench/results/reinforce.json and docs/images/reinforce.svg. Fails if the best policy of an agent is not LEAST
-better than LLVM's own decisions, or than decisions at random, by the median of the seeds. It needs passpilot[rl].
+Writes bench/results/reinforce.json and docs/images/reinforce.svg. Fails if the best policies of a method are
+not LEAST better than LLVM's own decisions and than decisions at random, by the median of the seeds. It needs
+passpilot[rl].
 """
 
 from __future__ import annotations
@@ -28,11 +29,10 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from passpilot.training.learning.curves import plot  # noqa: E402
-from tests.corpus.build import build  # noqa: E402
-from tests.corpus.programs import programs  # noqa: E402
+from tests import stock  # noqa: E402
+from tests.training.tuning.units import modules  # noqa: E402
 
-UNITS: Final = ("lauxlib.c", "lstrlib.c", "ltable.c")
-LEAST: Final = 0.005
+LEAST: Final = 0.01
 METHODS: Final = ("ppo", "dqn")
 RESULTS: Final = ROOT / "bench/results/reinforce.json"
 IMAGE: Final = ROOT / "docs/images/reinforce.svg"
@@ -45,37 +45,32 @@ steps = {steps}
 seed = {seed}
 rollout = 512
 batch = 128
+horizon = 8
 checkpoint = 2
-learning_rate = {rate}
+learning_rate = 2e-3
 """
-RATES: Final = {"ppo": 1e-3, "dqn": 1e-3}
-"""The learning rates."""
 _RANDOM: Final = re.compile(r"decisions at random \| ([-+][\d.]+)%")
 
 
 def main() -> None:
     """Train, print, write."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=20_000)
+    parser.add_argument("--steps", type=int, default=8192)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
-    if problems := build(["lua"]):
-        sys.exit(f"bench_reinforce: {problems[0]}")
-    program = programs()["lua"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "in").mkdir()
-        for source in program.sources():
-            if Path(source).name in UNITS:
-                shutil.copy(program.unit(source, "Oz"), folder / "in" / f"{Path(source).stem}.bc")
+        stock.clang(stock.MANY_CALLS, folder / "in" / "many.bc", "-Oz")
+        modules(folder / "in")
         found = {
             method: [trained(folder, method, seed, options.steps) for seed in range(options.seeds)]
             for method in METHODS
         }
         if options.keep:
             shutil.copytree(folder, options.keep, dirs_exist_ok=True)
-    RESULTS.write_text(json.dumps({"units": UNITS, "steps": options.steps, **found}, indent=1) + "\n")
+    RESULTS.write_text(json.dumps({"steps": options.steps, **found}, indent=1) + "\n")
     draw(found)
     show(found)
 
@@ -83,7 +78,7 @@ def main() -> None:
 def trained(folder: Path, method: str, seed: int, steps: int) -> dict[str, object]:
     """The curve of one agent, its best policy's reward, and that of decisions at random."""
     settings, model = folder / f"{method}{seed}.toml", folder / f"{method}{seed}"
-    settings.write_text(SETTINGS.format(steps=steps, seed=seed, rate=RATES[method]))
+    settings.write_text(SETTINGS.format(steps=steps, seed=seed))
     subprocess.run([PASSPILOT, "train", method, settings, "-o", model], check=True)
     rows = list(csv.DictReader((model / "curve.csv").read_text().splitlines()))
     looks = [(float(row["steps"]), float(row["train reward"])) for row in rows if row["train reward"]]
@@ -112,7 +107,7 @@ def draw(found: dict[str, list[dict[str, object]]]) -> None:
             for steps, reward in agent["policy"]:  # type: ignore[attr-defined]
                 rows.setdefault(steps, {"decisions": steps})[name] = reward
     ordered = [rows[steps] for steps in sorted(rows)]
-    IMAGE.write_text(plot("Gain over LLVM's own decisions, on three units of Lua", ordered, charts))
+    IMAGE.write_text(plot("Gain over LLVM's own decisions, on three small units", ordered, charts))
 
 
 def show(found: dict[str, list[dict[str, object]]]) -> None:

@@ -196,9 +196,7 @@ def _add_data(parser: Parser) -> None:
     add("point", default="inline", metavar="POINT", help="the decision point (inline)")
     teacher = "a runner; {program} stands for the program's name; may be repeated (default)"
     add("teacher", action="append", default=[], metavar="SPEC", help=teacher)
-    flips = (
-        "instead of teachers: flip LLVM's inlining decisions in N compilations of every program (--corpus)"
-    )
+    flips = "flip the teacher's inlining decisions in N compilations of every program (--corpus)"
     add("flips", type=count_of("flips"), default=0, metavar="N", help=flips)
     add("seconds", type=_seconds, default=1e6, metavar="S", help="with --flips, the time for a program")
     reward = "what the best teacher makes smallest: native-size, allocation-cost (native-size)"
@@ -259,9 +257,9 @@ def _gather(options: DataOptions, command: str) -> None:
         raise UsageError("train data: expected logs or modules, got both")
     if os.path.exists(options.output) and os.listdir(options.output):
         raise InputError(f"{options.output}: expected a new folder, got one with files")
-    if options.flips and (options.teacher or not options.corpus):
-        raise UsageError("train data: expected --flips with --corpus and without --teacher")
-    teachers = ("flips",) if options.flips else options.teacher or ("default",)
+    if options.flips and (len(options.teacher) > 1 or not options.corpus):
+        raise UsageError("train data: expected --flips with --corpus and at most one --teacher")
+    teachers = options.teacher or ("default",)
     collected = (
         collect_logs(logs, options.point, options.output, options.part)
         if logs
@@ -315,7 +313,10 @@ def _flipped(options: DataOptions) -> Collected:
 
     corpus = Corpus.read(options.corpus)
     split = SplitFile.read(options.split) if options.split else None
-    flips = FlipSettings(options.flips, options.seconds, deadline=options.deadline, jobs=_jobs(options.jobs))
+    teacher = options.teacher[0] if options.teacher else "default"
+    flips = FlipSettings(
+        options.flips, options.seconds, teacher=teacher, deadline=options.deadline, jobs=_jobs(options.jobs)
+    )
     part = "" if split else options.part
     with progress("flipping decisions", len(options.program or programs_of(corpus))) as step:
         return collect_flips(corpus, options.program, flips, options.output, split, part, step)

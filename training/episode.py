@@ -165,8 +165,8 @@ class CompilerClient:
         """Take one decision; return the next observation (None at the end), the reward, done, and info.
 
         Every step reuses the observation's arrays: copy what you keep. The reward is 0 until the end, unless
-        it is ``partial``; at the end `info` has the measured ``value``, its ``baseline``, the number of ``decisions``, the compiler's
-        ``notes``, and the ``object`` file if it was asked for.
+        it is ``partial``; at the end `info` has the measured ``value``, its ``baseline``, the number of
+        ``decisions``, the compiler's ``notes``, and the ``object`` file if it was asked for.
 
         Raises:
             AdviceError: the action is outside the domain, or masked; try another one.

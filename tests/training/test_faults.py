@@ -18,7 +18,7 @@ import numpy as np
 import psutil
 import pytest
 
-import passpilot.training  # noqa: F401  (registers the environments)
+import passpilot.training
 from passpilot.plugin.errors import Error, PeerError
 from passpilot.training.data.collection import loose_modules
 from passpilot.training.data.gather import Taught, Teaching, gather

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 LARGEST: Final = 1e30
 """What infinity counts as, which some features of `evict` have."""
 
-Label = Literal["advice", "default"]
+Label = Literal["advice", "default", "worth"]
 ALL: Final = "*"
 """Stands for a point's own features in a list of names."""
 
@@ -176,13 +176,17 @@ class ExampleWeights:
     Attributes:
         base: the weight of all; 0 lets bytes alone count.
         changed: the extra weight of those that are not the compiler's own.
-        gain: the extra weight per byte that a decision makes the program smaller, up to 100 bytes.
+        gain: the extra weight per byte that a decision makes the program smaller.
+        most: the most bytes that one decision counts.
+        margin: where bytes are learned, by how many another answer than the compiler's own must be better.
         balance: 0 lets all decisions count alike, 1 lets all programs.
     """
 
     base: float = 1.0
     changed: float = 0.0
     gain: float = 0.0
+    most: float = 100.0
+    margin: float = 0.0
     balance: float = 0.0
 
 
@@ -199,6 +203,8 @@ class Examples:
         weights: how much they count; the mean is 1.
         programs: the numbers of their programs.
         names: the names of the programs.
+        gains: by how many bytes the label makes the program smaller than another answer, where it is known.
+        targets: at a flag, the bytes that yes spares, if these are learned; None if the labels are.
     """
 
     arrangement: Arrangement
@@ -209,6 +215,8 @@ class Examples:
     weights: NDArray[np.float64]
     programs: NDArray[np.int32]
     names: Sequence[str]
+    gains: NDArray[np.float64]
+    targets: NDArray[np.float64] | None = None
 
     @classmethod
     def load(
@@ -225,13 +233,16 @@ class Examples:
             shards: they are read in a stream.
             arrangement: how they become rows.
             default: the name of the tensor of the compiler's own decision.
-            label: what is to be learned: the advice, or the compiler's own decision.
+            label: what is to be learned: the advice, the compiler's own decision, or what yes is worth.
             weights: how much they count.
 
         Raises:
-            InputError: the shards lack a tensor.
+            InputError: the shards lack a tensor, or the worth of answers that are not yes or no is wanted.
         """
         advice, domain = shards.schema.advice.name, arrangement.domain
+        if label == "worth" and not isinstance(domain, Flag):
+            raise InputError(f"label worth: expected a point of yes or no, got {arrangement.point}")
+        settings = weights or ExampleWeights()
         mask = domain.mask if isinstance(domain, Choice) else ""
         wanted = dict.fromkeys([spec.name for spec in arrangement.features])
         wanted |= dict.fromkeys([default, advice, "program", GAIN, *([mask] if mask else [])])
@@ -243,7 +254,7 @@ class Examples:
         programs: list[NDArray[np.int32]] = []
         for batch in shards.batches(names):
             flat.append(arrangement.flat(batch))
-            labels.append(_plain(batch[advice if label == "advice" else default]))
+            labels.append(_plain(batch[default if label == "default" else advice]))
             defaults.append(_plain(batch[default]))
             gains.append(batch[GAIN].astype(np.float64))
             programs.append(_numbered(batch["program"], numbers))
@@ -253,14 +264,19 @@ class Examples:
             raise InputError(f"{shards.files[0]}: expected decisions, got none")
         found = np.concatenate(programs)
         known = np.concatenate(labels), np.concatenate(defaults)
+        worth = np.concatenate(gains)
+        targets = np.clip(worth, 0, settings.most) * np.where(known[0] > 0, 1, -1)
+        targets += settings.margin * np.where(known[1] > 0, 1, -1)
         return cls(
             arrangement,
             np.concatenate(flat),
             *known,
             np.concatenate(masks) if masked else None,
-            _weighed(weights or ExampleWeights(), known[0] != known[1], np.concatenate(gains), found),
+            _weighed(settings, known[0] != known[1], worth, found),
             found,
             list(numbers),
+            worth,
+            targets if label == "worth" else None,
         )
 
     def __len__(self) -> int:
@@ -270,6 +286,16 @@ class Examples:
     def rows(self) -> Floats:
         """The rows: [N, numbers], or [N, columns, numbers]."""
         return self.arrangement.rows(self.flat)
+
+    @property
+    def by_class(self) -> bool:
+        """Whether answers are learned, and not numbers."""
+        return self.targets is None and isinstance(self.arrangement.domain, (Flag, Choice))
+
+    @property
+    def numbers(self) -> NDArray[np.float64]:
+        """What is learned: the targets, or else the labels."""
+        return self.labels if self.targets is None else self.targets
 
     @property
     def changed(self) -> NDArray[np.bool_]:
@@ -302,17 +328,13 @@ def _numbered(texts: NDArray[np.generic], numbers: dict[str, int]) -> NDArray[np
     return found
 
 
-MOST_GAIN: Final = 100.0
-"""The most bytes that one decision's weight counts."""
-
-
 def _weighed(
     settings: ExampleWeights,
     changed: NDArray[np.bool_],
     gains: NDArray[np.float64],
     programs: NDArray[np.int32],
 ) -> NDArray[np.float64]:
-    weights = settings.base + settings.changed * changed + settings.gain * np.clip(gains, 0, MOST_GAIN)
+    weights = settings.base + settings.changed * changed + settings.gain * np.clip(gains, 0, settings.most)
     if not weights.any():
         raise InputError("weights: expected one above 0, got none; the decisions have no gain, and base is 0")
     if settings.balance:

@@ -2,8 +2,8 @@
 """`CompilerEnv`: an environment of Gymnasium; an episode is a compilation, a step is a decision.
 
 The reward of an episode is the improvement over the compiler's default. An agent learns nothing of it before
-the end, or with `partial` an estimate of its share at every step. A compilation that fails, also by a crash of LLVM, ends its episode: `truncated` is true,
-and `info["error"]` says why.
+the end, or with `partial` an estimate of its share at every step. A compilation that fails, also by a crash
+of LLVM, ends its episode: `truncated` is true, and `info["error"]` says why.
 
 `info["action_mask"]` and `action_masks` have the legal actions. For an illegal one the compiler's own
 decision is taken, as `info["illegal"]` says, so that agents without masks learn, too.

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-
 from passpilot.features.catalogue import HOOKED
 from passpilot.plugin.errors import InputError
-from passpilot.training.native_size.functions import NOWHERE, shape_of
+from passpilot.training.native_size.functions import NOWHERE
 from passpilot.training.native_size.model import shipped
 
 if TYPE_CHECKING:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Flips tell what decisions are worth: the bytes are those of compilations, and a model that learns them gains."""
+"""Flips tell what decisions are worth, in bytes that the linker sees, and a model can learn them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_gain_is_what_the_linker_sees(small: Path) -> None:
     read = Corpus.read(small)
-    found = [each for each in gather_flips(read, ["count"], FlipSettings(8, jobs=2))]
+    found = list(gather_flips(read, ["count"], FlipSettings(8, jobs=2)))
     assert found
     (program,) = (each for each in read.programs if each.name == "count")
     made = linked_program(read, program, "default<Oz>", RewardText.parse("text"))
@@ -88,3 +88,25 @@ def test_the_command_writes_flips(small: Path, tmp_path: Path) -> None:
 def test_flips_need_a_corpus(program: Path, tmp_path: Path) -> None:
     line = refused("train", "data", program, "--flips=4", "-o", "data", cwd=tmp_path, code=2)
     assert "expected --flips with --corpus" in line
+
+
+def test_a_model_is_flipped_too(small: Path, tmp_path: Path) -> None:
+    data = ("train", "data", f"--corpus={small}", "--program=count")
+    assert passpilot(*data, "--flips=4", "-o", "first", cwd=tmp_path).code == 0
+    (tmp_path / "a.toml").write_text(
+        'label = "worth"\nfeatures = ["*", "inlining_default"]\n[data]\ntrain = ["first/train"]\n'
+        "[weights]\nmost = 50.0\nmargin = 0.5\n[trees]\nrounds = 20\nleast_rows = 1\n"
+    )
+    done = passpilot("train", "imitate", "a.toml", "-o", "model", cwd=tmp_path)
+    assert done.code == 0, done.err
+    done = passpilot(*data, "--flips=4", "--teacher=onnx:model/model.onnx", "-o", "second", cwd=tmp_path)
+    assert done.code == 0, done.err
+    first, second = (DecisionShards(tmp_path / name / "train").arrays() for name in ("first", "second"))
+    assert len(first["gain"]) == len(second["gain"]) == 3
+    # The model does what the first flips have found better; to flip that back is worse.
+    better = first["gain"][first["inlining_decision"].ravel() != first["inlining_default"].ravel()]
+    assert better.sum() > 0
+    assert (second["inlining_decision"] == first["inlining_decision"]).all()
+    assert "expected the teacher default or onnx:FILE" in refused(
+        *data, "--flips=4", "--teacher=const:0", "-o", "third", cwd=tmp_path
+    )
