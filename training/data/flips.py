@@ -228,10 +228,9 @@ def judged(rows: DecisionRows, worths: Mapping[CallKey, float]) -> DecisionRows:
     for row, (caller, callee) in enumerate(zip(callers.codes, callees.codes, strict=True)):
         pair = callers.words[caller], callees.words[callee]
         counts[pair] += 1
-        worth = worths.get(CallKey(*pair, counts[pair]))
-        if worth is not None:
+        if (known := worths.get(CallKey(*pair, counts[pair]))) is not None:
             chosen.append(row)
-            found.append(worth)
+            found.append(known)
     kept, worth = np.array(chosen, np.int64), np.array(found, np.float32)
     tensors = {key: values[kept] for key, values in rows.tensors.items()}
     advice = rows.schema.advice

@@ -73,7 +73,7 @@ def test_the_command_writes_flips(small: Path, tmp_path: Path) -> None:
     )
     assert done.code == 0, done.err
     arrays = DecisionShards(tmp_path / "data" / "train").arrays()
-    assert (arrays["gain"] >= 0).all()
+    assert arrays["gain"].astype(float).min() >= 0
     assert arrays["gain"].any()
     assert set(np.unique(arrays["inlining_decision"])) <= {0, 1}
     assert '"flips": 2' in (tmp_path / "data" / "data.json").read_text()

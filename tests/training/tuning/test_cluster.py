@@ -36,7 +36,7 @@ def cluster() -> Iterator[Any]:
         made.add_node(num_cpus=1, object_store_memory=80_000_000)
     made.wait_for_nodes()
     yield made
-    made.shutdown()
+    made.shutdown()  # type: ignore[no-untyped-call]
 
 
 def test_nodes_die_and_nothing_is_lost(cluster: Any, tmp_path: Path) -> None:
