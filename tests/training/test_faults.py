@@ -17,7 +17,6 @@ import numpy as np
 import psutil
 import pytest
 
-import passpilot.training
 from passpilot.plugin.errors import Error, PeerError
 from passpilot.training.data.collection import loose_modules
 from passpilot.training.data.gather import Taught, Teaching, gather
