@@ -42,6 +42,8 @@ class DataOptions(NamedTuple):
     part: str
     point: str
     teacher: tuple[str, ...]
+    flips: int
+    seconds: float
     reward: str
     passes: str
     at: tuple[str, ...]
@@ -194,6 +196,9 @@ def _add_data(parser: Parser) -> None:
     add("point", default="inline", metavar="POINT", help="the decision point (inline)")
     teacher = "a runner; {program} stands for the program's name; may be repeated (default)"
     add("teacher", action="append", default=[], metavar="SPEC", help=teacher)
+    flips = "flip the teacher's inlining decisions in N compilations of every program (--corpus)"
+    add("flips", type=count_of("flips"), default=0, metavar="N", help=flips)
+    add("seconds", type=_seconds, default=1e6, metavar="S", help="with --flips, the time for a program")
     reward = "what the best teacher makes smallest: native-size, allocation-cost (native-size)"
     add("reward", default="native-size", metavar="REWARD", help=reward)
     at = "another pipeline, such as vectorizer-start=advised-unroll; may be repeated"
@@ -252,10 +257,14 @@ def _gather(options: DataOptions, command: str) -> None:
         raise UsageError("train data: expected logs or modules, got both")
     if os.path.exists(options.output) and os.listdir(options.output):
         raise InputError(f"{options.output}: expected a new folder, got one with files")
+    if options.flips and (len(options.teacher) > 1 or not options.corpus):
+        raise UsageError("train data: expected --flips with --corpus and at most one --teacher")
     teachers = options.teacher or ("default",)
     collected = (
         collect_logs(logs, options.point, options.output, options.part)
         if logs
+        else _flipped(options)
+        if options.flips
         else _compiled(options, teachers)
     )
     write_description(options.output, collected, command, () if logs else teachers)
@@ -294,6 +303,23 @@ def _compiled(options: DataOptions, teachers: Sequence[str]) -> Collected:
     )
     with progress("gathering decisions", len(modules)) as step:
         return collect(modules, teaching, options.output, split, "" if split else options.part, step)
+
+
+def _flipped(options: DataOptions) -> Collected:
+    from passpilot.training.corpus.layout import Corpus
+    from passpilot.training.corpus.partition import SplitFile, programs_of
+    from passpilot.training.data.collection import collect_flips
+    from passpilot.training.data.flips import FlipSettings
+
+    corpus = Corpus.read(options.corpus)
+    split = SplitFile.read(options.split) if options.split else None
+    teacher = options.teacher[0] if options.teacher else "default"
+    flips = FlipSettings(
+        options.flips, options.seconds, teacher=teacher, deadline=options.deadline, jobs=_jobs(options.jobs)
+    )
+    part = "" if split else options.part
+    with progress("flipping decisions", len(options.program or programs_of(corpus))) as step:
+        return collect_flips(corpus, options.program, flips, options.output, split, part, step)
 
 
 def _places(texts: Sequence[str]) -> dict[str, str]:

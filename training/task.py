@@ -22,7 +22,7 @@ from passpilot.training.messages import points_of
 from passpilot.training.rewards import find_measure
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from passpilot.plugin.asking import AdvisorLike
     from passpilot.training.compiler_pb2 import Start
@@ -73,8 +73,10 @@ class Task:
         """
         return self.value(self.emitted(advisors))
 
-    def emitted(self, advisors: Sequence[AdvisorLike] = ()) -> _core.Emitted | None:
-        """Compile the module with advice; None if nobody needs its code.
+    def emitted(
+        self, advisors: Sequence[AdvisorLike] = (), begin: Callable[[Module], object] = lambda _: None
+    ) -> _core.Emitted | None:
+        """Compile the module with advice; None if nobody needs its code. `begin` gets the module first.
 
         Raises:
             Error: the compilation failed.
@@ -82,6 +84,7 @@ class Task:
         module = Module.read(self.code, name=_NAME, for_codegen=not self.pipeline)
         if self.function:
             _check_defined(module, self.function)
+        begin(module)
         if self.pipeline:
             asked = [each for each in advisors if each.point not in emit_points()]
             optimize(module, self.pipeline, asked, at=self.at)

@@ -150,6 +150,7 @@ class Reinforcement:
                 features=policy.features,
                 timeout=settings.deadline,
                 failure_reward=-1.0,
+                partial=settings.partial,
             )
             return Monitor(VectorDecisions(env, policy.arrangement, policy.statistics))
 

@@ -20,6 +20,8 @@ class ReinforceSettings:
     pipeline: str = "default<Oz>"
     """The passes to run; empty for code generation alone."""
     reward: str = field(default="native-size", metadata={"choices": ("native-size", "allocation-cost")})
+    partial: bool = False
+    """Whether a decision has its share of the reward at once, by an estimate; of ``inline``."""
     features: tuple[str, ...] = (ALL,)
     hidden: tuple[int, ...] = field(default=(64, 64), metadata={"low": 1, "high": 4096})
     start: str = ""

@@ -133,6 +133,7 @@ def _taught(module: TaughtModule, teaching: Teaching) -> Taught:
             log = os.path.join(folder, str(number))
             spec = teacher.replace(PROGRAM, module.program)
             with make_advisor(teaching.point, spec, log=log) as advisor:
+                advisor.may_idle = True  # a module without calls has nothing to ask
                 value = task.run([advisor])
             sizes[teacher] = math.inf if value is None else value
         best = min(range(len(teaching.teachers)), key=lambda number: sizes[teaching.teachers[number]])

@@ -14,7 +14,7 @@ import os
 import time
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from passpilot.features.point import Point
+    from passpilot.training.data.matrix import Label
     from passpilot.training.learning.learner import Learner, State
     from passpilot.training.learning.policy_check import ExportCheck
     from passpilot.training.learning.settings import ImitateSettings
@@ -114,7 +115,7 @@ class Imitation:
                 each,
                 arrangement,
                 self._point.default.name,
-                "default" if settings.label == "default" else "advice",
+                cast("Label", settings.label),
                 settings.weights,
             )
             for part, each in shards.items()
@@ -163,7 +164,8 @@ class Imitation:
             curve.add(row)
             self._save(curve.rows)
             step(self._learner.rounds, _told(row))
-        title = f"Imitation at {self._point.name}: {loss_name(self._point.domain)} and agreement"
+        name = "squared error of bytes" if self._settings.label == "worth" else loss_name(self._point.domain)
+        title = f"Imitation at {self._point.name}: {name} and agreement"
         curve.close(title, _CHARTS)
         return self._finished()
 
@@ -204,6 +206,7 @@ class Imitation:
             seen = Agreement.of(validation, self._learner.validation_scores(), self._scaling)
             row |= {"validation loss": seen.loss, "validation agreement": seen.agreement}
             row |= {"validation changed found": seen.found, "validation changed right": seen.right}
+            row |= {"validation gain kept": seen.kept} if seen.kept else {}
         return row
 
     def _finished(self) -> Imitated:
@@ -303,6 +306,8 @@ def _sampled(examples: Examples, seed: int, most: int = SAMPLE) -> Examples:
         mask=None if examples.mask is None else examples.mask[chosen],
         weights=examples.weights[chosen],
         programs=examples.programs[chosen],
+        gains=examples.gains[chosen],
+        targets=None if examples.targets is None else examples.targets[chosen],
     )
 
 

@@ -176,11 +176,12 @@ class NetworkLearner:
         train, shape = self._train, (len(chosen), self._arrangement.columns)
         rows = self._normalized(train.flat[chosen])
         values = self.network.layers(rows)
-        labels = train.labels[chosen]
-        if not isinstance(self._arrangement.domain, (Flag, Choice)):
+        labels = train.numbers[chosen]
+        if not train.by_class:
             labels = (labels - self._scaling.offset) / self._scaling.factor
         mask = None if train.mask is None else train.mask[chosen]
-        slope = loss_slope(self._arrangement.domain, values[-1].reshape(shape), labels, mask)
+        domain = self._arrangement.domain if train.by_class else None
+        slope = loss_slope(domain, values[-1].reshape(shape), labels, mask)
         slope *= (train.weights[chosen] / len(chosen)).astype(np.float32)[:, None]
         self._step(self.network.gradients(values, slope.reshape(values[-1].shape)), rate)
 
@@ -240,9 +241,9 @@ class NetworkLearner:
 
 
 def loss_slope(
-    domain: Domain, scores: Floats, labels: NDArray[np.float64], mask: NDArray[np.bool_] | None
+    domain: Domain | None, scores: Floats, labels: NDArray[np.float64], mask: NDArray[np.bool_] | None
 ) -> Floats:
-    """The slope of the loss of every decision by its scores [N, columns]."""
+    """The slope of the loss of every decision by its scores [N, columns]; without a domain, of numbers."""
     if isinstance(domain, Flag):
         return np.asarray(sigmoid(scores) - labels[:, None], np.float32)
     if isinstance(domain, Choice):

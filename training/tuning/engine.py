@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from passpilot.plugin.errors import Error
+from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.isolated import run_isolated_together
 from passpilot.training.tuning.decision_file import CallKey
@@ -110,7 +111,8 @@ class KeepingEngine:
 
         def keep(index: int, made: Compiled | Error) -> None:
             if not isinstance(made, Error):
-                write_file(paths[missing[index]], _packed(made))
+                with contextlib.suppress(InputError):  # a full disk must not end the search
+                    write_file(paths[missing[index]], _packed(made))
             done(missing[index], made)
 
         made = iter(self.inner.compile([work[index] for index in missing], keep))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from passpilot.training.tuning.engine import Done
     from passpilot.training.tuning.unit import Compiled, Unit, UnitChoice
 
-ATTEMPTS: Final = 2
+ATTEMPTS: Final = 4
 """How often a compilation is tried whose worker dies."""
 CONNECT: Final = 120.0
 """The seconds for a cluster to give its first answer."""

@@ -183,6 +183,24 @@ def test_evictions_are_learned_by_columns(pressed: Path, tmp_path: Path) -> None
     assert objects[0] == objects[1]
 
 
+def test_llvms_own_choice_is_a_feature_of_columns(pressed: Path, tmp_path: Path) -> None:
+    gathered([pressed], tmp_path / "data", point="evict")
+    data = DataSettings((str(tmp_path / "data" / "train"),))
+    for policy in ("trees", "linear"):
+        settings = ImitateSettings(data, policy, features=("*", "evict_default"), label="default")
+        settings = replace(settings, network=NetworkSettings((), 60, 16, 1e-2), trees=TreeSettings(10, 7))
+        made = Imitation(settings, str(tmp_path / policy)).run()
+        assert made.parts["train"].agreement > 0.99
+        flags = ("-filetype=obj", f"--evict=onnx:{policy}/model.onnx", "-o", f"{policy}.o")
+        assert passpilot("llc", pressed, *flags, cwd=tmp_path).code == 0
+    assert passpilot("llc", pressed, "-filetype=obj", "-o", "plain.o", cwd=tmp_path).code == 0
+    assert (tmp_path / "linear.o").read_bytes() == (tmp_path / "plain.o").read_bytes()
+    assert passpilot("aot", "linear/model.onnx", "--point=evict", "-o", "a.so", cwd=tmp_path).code == 0
+    done = passpilot("llc", pressed, "-filetype=obj", "--evict=aot:a.so", "-o", "aot.o", cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    assert (tmp_path / "aot.o").read_bytes() == (tmp_path / "plain.o").read_bytes()
+
+
 def test_numbers_are_learned(pressed: Path, tmp_path: Path) -> None:
     gathered([pressed], tmp_path / "data", point="priority")
     data = DataSettings((str(tmp_path / "data" / "train"),))

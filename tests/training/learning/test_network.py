@@ -27,7 +27,9 @@ def examples(domain: Domain, scores: int) -> Examples:
     arrangement = Arrangement("p", (TensorSpec("a", "float32", (4,)),), domain)
     flat = random.standard_normal((ROWS, 4)).astype(np.float32)
     weights = random.uniform(0.5, 1.5, ROWS)
-    return Examples(arrangement, flat, labels, labels, mask, weights, np.zeros(ROWS, np.int32), ["p"])
+    return Examples(
+        arrangement, flat, labels, labels, mask, weights, np.zeros(ROWS, np.int32), ["p"], weights
+    )
 
 
 @pytest.mark.parametrize(("domain", "scores"), [(Flag(), 1), (Choice(5), 5), (Number(-1, 1), 1)])
