@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Gain against compilations of four searches for inlining decisions, side by side.
+"""Gain against compilations of five searches for inlining decisions, side by side.
 
 usage: bench_search.py [SECONDS]
 
 Independent flips alone, without starts, pipelines and the outliner, search every unit of UNITS for SECONDS
-(45). The other searches may spend as many compilations as they did: ours; the local search of Theodoridis
-and others, ASPLOS 2022, where every site is flipped alone and the keepers are joined, from two starts; and
-one random flip per compilation. Prints a table of the code size relative to -Oz, and writes
-bench/results/search.json; units that are there with the same SECONDS are not measured again. Fails if ours
-with half the compilations does not reach independent flips with all.
+(45). The other searches may spend as many compilations as they did: ours, and ours without pipelines and
+options; the local search of Theodoridis and others, ASPLOS 2022, where every site is flipped alone and the
+keepers are joined, from two starts; and one random flip per compilation. Prints a table of the code size
+relative to -Oz, and writes bench/results/search.json; units that are there with the same SECONDS are not
+measured again. Fails if ours with half the compilations does not reach independent flips with all.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import json
 import math
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,7 +33,7 @@ from passpilot.plugin.module import Module  # noqa: E402
 from passpilot.training.tuning.decision_file import CallKey  # noqa: E402
 from passpilot.training.tuning.engine import LocalEngine  # noqa: E402
 from passpilot.training.tuning.recipes import POLICIES  # noqa: E402
-from passpilot.training.tuning.search import Search  # noqa: E402
+from passpilot.training.tuning.search import LEVERS, Search  # noqa: E402
 from passpilot.training.tuning.sizes import object_sizes  # noqa: E402
 from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, Unit, UnitChoice  # noqa: E402
 from tests.corpus.programs import programs  # noqa: E402
@@ -97,9 +98,10 @@ def flipped(compiled: Compiled, *calls: CallKey) -> UnitChoice:
     return replace(compiled.choice, inline={**inline, **{call: not inline[call] for call in calls}})
 
 
-def ours(unit: Unit, budget: int) -> Curve:
+def ours(unit: Unit, budget: int, levers: Collection[str] = LEVERS) -> Curve:
     """`passpilot tune`."""
-    search = Search([unit], LocalEngine([unit], JOBS), object_sizes, compiles=budget)
+    engine = LocalEngine([unit], JOBS)
+    search = Search([unit], engine, object_sizes, compiles=budget, levers=levers)
     return [(compiles, size) for compiles, _, size in search.run().curve]
 
 
@@ -152,10 +154,11 @@ def single(unit: Unit, budget: int) -> Curve:
 
 SEARCHES: Final[dict[str, Callable[[Unit, int], Curve]]] = {
     "ours": ours,
+    "ours, inlining alone": partial(ours, levers=["inline"]),
     "local search": local,
     "one flip": single,
 }
-NAMES: Final = ("ours", FLIPS, "local search", "one flip")
+NAMES: Final = ("ours", "ours, inlining alone", FLIPS, "local search", "one flip")
 
 
 def size_at(curve: Curve, compiles: float) -> float:

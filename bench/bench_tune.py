@@ -7,8 +7,9 @@ Every program is built with clang-22 -Oz, with -Oz and the machine outliner, and
 the decisions of a search of SECONDS (60), or of N compilations, per unit; all three are linked by lld with
 --gc-sections. Then it is built for link-time optimization, by clang and with the decisions of `tune --lto`
 and the same effort. The outputs of the drivers must be what is recorded. Prints a table, and writes
-bench/results/tune.json after each program; programs that are there with the same effort are not measured
-again, so that the whole corpus can be measured in parts. DIR keeps the decision files.
+bench/results/tune.json after each program. Programs that are there with the same effort, or after more
+compilations, are not measured again, so that the whole corpus can be measured in parts. DIR keeps the
+decision files.
 Fails if a program is larger, or if a geometric mean is above its limit: LIMIT for linked programs relative
 to -Oz, OUTLINED relative to -Oz with the outliner, OBJECTS for the sums of objects.
 """
@@ -53,29 +54,27 @@ def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser()
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--budget", default="60")
-    group.add_argument("--compiles")
+    group.add_argument("--budget", type=int, default=60)
+    group.add_argument("--compiles", type=int)
     parser.add_argument("--keep", type=Path)
     parser.add_argument("programs", nargs="*", default=list(all_programs()))
     options = parser.parse_args()
-    effort = f"--compiles={options.compiles}" if options.compiles else f"--budget={options.budget}"
-    rows: dict[str, Row] = {}
-    if RESULTS.exists() and (kept := json.loads(RESULTS.read_text()))["effort"] == effort:
-        rows = kept["programs"]
+    effort = ("compiles", options.compiles) if options.compiles else ("budget", options.budget)
+    rows: dict[str, Row] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
         for name in options.programs:
-            if name in rows:
+            if rows.get(name, {}).get(effort[0], 0) >= effort[1]:
                 continue
             if problems := build([name]):
                 print(f"bench_tune: {name} is left out: {problems[0]}", file=sys.stderr)
                 continue
             rows[name] = measured(name, effort, Path(folder) / name)
-            RESULTS.write_text(json.dumps({"effort": effort, "programs": rows}, indent=1) + "\n")
+            RESULTS.write_text(json.dumps(dict(sorted(rows.items())), indent=1) + "\n")
             if options.keep:
                 keep(Path(folder) / name, options.keep)
             shutil.rmtree(Path(folder) / name)
             print(f"{name}: linked {rows[name]['tuned'] / rows[name]['oz']:.4f}", flush=True)
-    show(rows, effort)
+    show(rows)
 
 
 def keep(made: Path, folder: Path) -> None:
@@ -86,9 +85,9 @@ def keep(made: Path, folder: Path) -> None:
             shutil.copy(path, folder / search)
 
 
-def show(rows: dict[str, Row], effort: str) -> None:
+def show(rows: dict[str, Row]) -> None:
     """Print the table; exits if a limit is passed."""
-    table = Table(title=f"passpilot tune --size {effort}, two cores; .text in bytes")
+    table = Table(title="passpilot tune --size; .text in bytes")
     for column in (
         "program",
         "units",
@@ -121,7 +120,7 @@ def show(rows: dict[str, Row], effort: str) -> None:
         sys.exit(f"bench_tune: expected less: {', '.join(missed)}")
 
 
-def measured(name: str, effort: str, folder: Path) -> Row:
+def measured(name: str, effort: tuple[str, int], folder: Path) -> Row:
     """Search one program, and build it in three ways."""
     folder.mkdir()
     problems = export(folder / "corpus", [name], "Oz", sections=True)
@@ -129,11 +128,11 @@ def measured(name: str, effort: str, folder: Path) -> Row:
         sys.exit(f"bench_tune: {problems[0]}")
     corpus = Corpus.read(folder / "corpus")
     (program,) = corpus.programs
-    tune = [PASSPILOT, "tune", f"--corpus={corpus.folder}", effort]
+    tune = [PASSPILOT, "tune", f"--corpus={corpus.folder}", f"--{effort[0]}={effort[1]}"]
     subprocess.run([*tune, "-o", folder / "search"], check=True)
     subprocess.run([*tune, "--lto", "-o", folder / "search-lto"], check=True)
     decisions = [f"--decisions={folder / each / f'{name}.decisions'}" for each in ("search", "search-lto")]
-    row: Row = {"units": len(program.modules)}
+    row: Row = {"units": len(program.modules), effort[0]: effort[1]}
     for key, compiler in (
         ("oz", ["clang-22"]),
         ("outliner", ["clang-22", *OUTLINER]),
