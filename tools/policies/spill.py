@@ -12,14 +12,17 @@ from passpilot.training.policy_folder import PointChoice, PolicyText, RecipeChoi
 from tools.policies.choice import choose
 from tools.policies.formulas import AMONG_LOCAL, split_priority
 from tools.policies.made import chosen_text, write_made
-from tools.policies.units import Ways, by_program, data_hash, ratios, training_units
+from tools.policies.units import Ways, by_program, data_hash, ratios, units_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tools.policies.choice import Lever
 
+PARTS: Final = ("train", "validation")
+"""Nothing is fitted to a program: six formulas are compared."""
 UNITS: Final = 3
+MEASURED: Final = "weighed spill cost (RegAllocScore) relative to greedy's"
 POWERS: Final = (0.0, 0.5, 1.0)
 BASES: Final = {"behind all others": 0.0, "among those of a block": AMONG_LOCAL}
 
@@ -33,7 +36,7 @@ def formula(folder: Path, power: float, place: str) -> Lever:
 
 def make(folder: Path, jobs: int, *, small: bool) -> None:
     """Choose the formula, and write the policy's folder."""
-    units = training_units("O2", UNITS, small=small)
+    units = units_of(PARTS, "O2", UNITS, small=small)
     ways = Ways("O2", jobs, costs=True)
     greedy = by_program({unit: made.spills for unit, made in ways.compile(RecipeChoice(), units).items()})
 
@@ -54,7 +57,7 @@ def make(folder: Path, jobs: int, *, small: bool) -> None:
             description="Costs less in spill code than LLVM's greedy allocator",
             level="O2",
             targets=("x86_64",),
-            card=chosen_text("spill", "weighed spill cost (RegAllocScore) relative to greedy's", steps),
-            data={"training units (bitcode)": data_hash(units)},
+            card=chosen_text("spill", MEASURED, steps, " and ".join(PARTS)),
+            data={"units (bitcode)": data_hash(units)},
         )
         write_made(folder, text, recipe.points, [RecipeChoice()])

@@ -29,9 +29,10 @@ from passpilot.training.learning.checkpoint import Checkpoint, prefixed, without
 from passpilot.training.learning.curves import Curve
 from passpilot.training.learning.graph import policy_model
 from passpilot.training.learning.learner import Scaling
-from passpilot.training.learning.network import Network, NetworkLearner
+from passpilot.training.learning.network import NetworkLearner
 from passpilot.training.learning.policy import WEIGHTS, NetworkPolicy, policy_text, read_policy
 from passpilot.training.learning.policy_check import check_export
+from passpilot.training.learning.set_network import fresh_network
 from passpilot.training.learning.settings import NetworkSettings
 from passpilot.training.learning.toml_settings import toml_text
 
@@ -154,9 +155,8 @@ class EvolutionRun:
             labels = self._examples.labels
             scaling = Scaling(float(labels.mean()), float(labels.std()) or 1.0)
         settings = NetworkSettings(batch=64)
-        learner = NetworkLearner(
-            settings, self._settings.hidden, self._settings.seed, self._examples, None, scaling
-        )
+        first = fresh_network("network", arrangement, self._settings.hidden, self._settings.seed)
+        learner = NetworkLearner(settings, first, self._settings.seed, self._examples, None, scaling)
         learner.advance(settings.rounds)
         return NetworkPolicy(arrangement, learner.statistics, learner.network, scaling)
 
@@ -169,8 +169,7 @@ class EvolutionRun:
 
     def _with(self, weights: np.ndarray) -> NetworkPolicy:
         """The policy with other weights."""
-        old = self._policy.network
-        network = Network([each.copy() for each in old.weights], [each.copy() for each in old.biases])
+        network = self._policy.network.copy()
         network.assign(weights)
         policy = self._policy
         return NetworkPolicy(policy.arrangement, policy.statistics, network, policy.scaling)
