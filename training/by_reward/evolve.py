@@ -35,12 +35,14 @@ from passpilot.training.learning.policy_check import check_export
 from passpilot.training.learning.set_network import fresh_network
 from passpilot.training.learning.settings import NetworkSettings
 from passpilot.training.learning.toml_settings import toml_text
+from passpilot.training.machines.local import ThisMachine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from passpilot.training.by_reward.evolution import Strategy
     from passpilot.training.learning.policy_check import ExportCheck
+    from passpilot.training.machines.local import Machines
 
 MODEL: Final = "model.onnx"
 CHECKPOINT: Final = "checkpoint.npz"
@@ -114,7 +116,7 @@ class EvolutionRun:
         settings: paths in them are relative to `base`.
         base: a folder.
         folder: where the files come.
-        jobs: compilations at once.
+        machines: what compiles.
         resume: whether to go on from the folder's checkpoint, if there is one.
 
     Raises:
@@ -122,7 +124,13 @@ class EvolutionRun:
     """
 
     def __init__(
-        self, settings: EvolveSettings, base: str, folder: str, *, jobs: int = 1, resume: bool = False
+        self,
+        settings: EvolveSettings,
+        base: str,
+        folder: str,
+        *,
+        machines: Machines | None = None,
+        resume: bool = False,
     ) -> None:
         self._settings, self._folder, self._resume = settings, folder, resume
         self._point = search_point(settings.point)
@@ -130,20 +138,21 @@ class EvolutionRun:
         if settings.validation:
             self._parts["validation"] = modules_of(settings.validation, base, settings.pipeline)
         self._key = _key(settings, self._parts)
-        self._trials = Trials(settings.point, settings.reward, {}, settings.deadline, jobs)
+        machines = machines or ThisMachine()
+        self._trials = Trials(settings.point, settings.reward, {}, settings.deadline, machines)
         arrangement = Arrangement.of(self._point, settings.features)
-        self._examples = self._gathered(arrangement, jobs)
+        self._examples = self._gathered(arrangement, machines)
         self._policy = self._started(
             arrangement, os.path.join(base, settings.start) if settings.start else ""
         )
 
-    def _gathered(self, arrangement: Arrangement, jobs: int) -> Examples:
+    def _gathered(self, arrangement: Arrangement, machines: Machines) -> Examples:
         """The compiler's own decisions in the modules for training."""
         folder = os.path.join(self._folder, DATA)
         shards = os.path.join(folder, "train")
         if not self._resume or not os.path.isdir(shards):
             modules = loose_modules([each.name for each in self._parts["train"]], self._settings.pipeline)
-            teaching = Teaching(self._settings.point, deadline=self._settings.deadline, jobs=jobs)
+            teaching = Teaching(self._settings.point, deadline=self._settings.deadline, machines=machines)
             collect(modules, teaching, folder, None, "train")
         return Examples.load(DecisionShards(shards), arrangement, self._point.default.name)
 

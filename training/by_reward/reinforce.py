@@ -37,6 +37,7 @@ from passpilot.training.learning.network import Network
 from passpilot.training.learning.policy import WEIGHTS, NetworkPolicy, policy_text, read_policy
 from passpilot.training.learning.policy_check import check_export
 from passpilot.training.learning.toml_settings import toml_text
+from passpilot.training.machines.local import ThisMachine
 
 with needs("rl", "reinforcement learning"):
     import torch
@@ -116,7 +117,9 @@ class Reinforcement:
         self._parts = {"train": modules_of(settings.modules, base, settings.pipeline)}
         if settings.validation:
             self._parts["validation"] = modules_of(settings.validation, base, settings.pipeline)
-        self._trials = Trials(settings.point, settings.reward, {}, settings.deadline, settings.environments)
+        self._trials = Trials(
+            settings.point, settings.reward, {}, settings.deadline, ThisMachine(settings.environments)
+        )
         arrangement = Arrangement.of(self._point, settings.features, whole=True)
         self._examples = self._gathered(arrangement)
         statistics = FeatureStatistics.of(arrangement.names, [self._examples.flat])
