@@ -57,7 +57,7 @@ def together(means: Sequence[float]) -> str:
 
 def make(folder: Path, jobs: int, *, small: bool) -> None:
     """Choose the recipes, and write the policy's folder."""
-    units = units_of(("train",), "Oz", UNITS, small=small)
+    units = units_of("train", "Oz", UNITS, small=small)
     ways = Ways("Oz", jobs)
 
     def sizes(recipe: RecipeChoice) -> Mapping[Unit, float]:
