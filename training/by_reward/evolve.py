@@ -36,6 +36,7 @@ from passpilot.training.learning.set_network import fresh_network
 from passpilot.training.learning.settings import NetworkSettings
 from passpilot.training.learning.toml_settings import toml_text
 from passpilot.training.machines.local import ThisMachine
+from passpilot.training.rewards import REWARDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -63,7 +64,7 @@ class EvolveSettings:
     point: str = "inline"
     pipeline: str = "default<Oz>"
     """The passes to run; empty for code generation alone."""
-    reward: str = field(default="native-size", metadata={"choices": ("native-size", "allocation-cost")})
+    reward: str = field(default="native-size", metadata={"choices": REWARDS})
     features: tuple[str, ...] = (ALL,)
     hidden: tuple[int, ...] = field(default=(), metadata={"low": 1, "high": 4096})
     """The widths of the hidden layers; none for a linear policy."""

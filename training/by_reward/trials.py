@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from passpilot.runners.spec import RunnerLike
     from passpilot.training.machines.local import Machines
 
+TOGETHER: Final = 16
+"""Compilations that a child process makes one after the other: a new one costs as much as half of one."""
 FAILED: Final = -1.0
 """What a policy is worth whose compilation fails."""
 
@@ -70,9 +72,9 @@ class Trials:
         self, pairs: Sequence[tuple[RunnerLike | None, TrialModule]], step: Callable[[], object]
     ) -> list[float | Error]:
         """The measure of every module with its runner; None stands for the compiler's own decisions."""
-        runs = [partial(_measured, self.point, self.reward, self.at, *each) for each in pairs]
+        runs = [partial(measured, self.point, self.reward, self.at, *each) for each in pairs]
         self.compilations += len(runs)
-        return self.machines.run("train", runs, self.deadline, lambda _number, _made: step())
+        return self.machines.run("train", runs, self.deadline, lambda _number, _made: step(), TOGETHER)
 
     def rewards(
         self,
@@ -100,7 +102,7 @@ class Trials:
         return FAILED if isinstance(value, Error) else improvement(value, self._defaults[module.name])
 
 
-def _measured(
+def measured(
     point: str, reward: str, at: Mapping[str, str], runner: RunnerLike | None, module: TrialModule
 ) -> float:
     """In a process of its own: compile a module, and measure."""

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Machines(Protocol):
-    """Run calls, every one in a process of its own, which LLVM may end."""
+    """Run calls in processes that LLVM may end."""
 
     @property
     def jobs(self) -> int:
@@ -32,10 +32,12 @@ class Machines(Protocol):
         calls: Sequence[Callable[[], T]],
         deadline: float,
         done: Callable[[int, T | Error], object] = lambda _number, _made: None,
+        together: int = 1,
     ) -> list[T | Error]:
         """The results of calls in order; the error of one that fails, dies or takes over `deadline` seconds.
 
-        `done` is called with the number of a call and its result as soon as that is there.
+        `done` is called with the number of a call and its result as soon as that is there. A process may make
+        `together` calls one after the other, if they do not disturb each other.
         """
         ...
 
@@ -52,9 +54,10 @@ class ThisMachine:
         calls: Sequence[Callable[[], T]],
         deadline: float,
         done: Callable[[int, T | Error], object] = lambda _number, _made: None,
+        together: int = 1,
     ) -> list[T | Error]:
         """See `Machines`."""
-        return run_isolated_together(who, calls, deadline, self.jobs, done)
+        return run_isolated_together(who, calls, deadline, self.jobs, done, together)
 
 
 @contextmanager

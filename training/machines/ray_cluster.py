@@ -56,6 +56,7 @@ class RayCluster:
         calls: Sequence[Callable[[], T]],
         deadline: float,
         done: Callable[[int, T | Error], object] = lambda _number, _made: None,
+        together: int = 1,  # noqa: ARG002  (a call is a task)
     ) -> list[T | Error]:
         """See `Machines`; calls and results are sent, so they must be picklable."""
         remote = self.task(isolated)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from passpilot import Module, optimize
 from passpilot.plugin.errors import CompilationError, Error, InputError
 from passpilot.training.by_reward.evolution import Antithetic, Covariance, Strategy, centred_ranks
 from passpilot.training.by_reward.evolve import EvolutionRun, EvolveSettings
@@ -17,6 +18,7 @@ from passpilot.training.by_reward.trials import FAILED, TrialModule, Trials
 from passpilot.training.learning.imitate import Imitation
 from passpilot.training.learning.settings import DataSettings, ImitateSettings, NetworkSettings
 from passpilot.training.machines.local import ThisMachine
+from passpilot.training.native_size.model import shipped
 from tests.command import passpilot, refused
 from tests.training.shards import gathered
 
@@ -115,3 +117,15 @@ def test_wrong_modules_are_refused(tmp_path: Path) -> None:
     assert "expected files, got none that fit none/*.bc" in refused(
         "train", "evolve", "e.toml", "-o", "m", cwd=tmp_path
     )
+
+
+def test_an_estimated_reward_needs_no_code(program: Path) -> None:
+    module = TrialModule.read(str(program), "default<Oz>")
+    trials = Trials("inline", "native-estimate", machines=ThisMachine(2))
+    own, none = trials.measure([(None, module), ("const:0", module)], lambda: None)
+    compiled = Module(module.code)
+    optimize(compiled, "default<Oz>")
+    assert own == pytest.approx(sum(shipped().sizes(compiled).values()))
+    assert own != none
+    (value,) = Trials("evict", "native-estimate").measure([("const:0", module)], lambda: None)
+    assert "reward native-estimate: expected a point of the pipeline" in str(value)
