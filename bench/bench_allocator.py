@@ -8,9 +8,10 @@ the sums, too. The bars: 1.10 of greedy's and 0.95 of basic's score, and 3 times
 geometric means over the programs. Times are those of -time-passes in stock llc with the plugin, the sum of
 the allocators' passes, in turns, the least of three: with the default agents, and asked, where native runners
 answer all four points as the defaults do. Fails with exit code 1 beyond the bars, and names the programs that
-are beyond them alone, too. Writes bench/results/allocator.json.
+are beyond them alone, too. Writes bench/results/allocator.json after each program, and takes the programs
+that are there already into the means.
 
-usage: bench_allocator.py [--times] [PROGRAM ...]      (all programs of the corpus; --times: no scores)
+usage: bench_allocator.py [PROGRAM ...]      (all programs of the corpus that are not there)
 """
 
 from __future__ import annotations
@@ -36,11 +37,12 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
-from tests.corpus.programs import programs  # noqa: E402
+from tests.corpus.programs import all_programs  # noqa: E402
 from tests.passes.allocation.allocated import optimized  # noqa: E402
 
 BARS: Final = {"greedy": 1.10, "basic": 0.95}
 SLOWEST: Final = 3.0
+RESULTS: Final = ROOT / "bench/results/allocator.json"
 FUNCTION: Final = re.compile(r"\s-- Begin function (.+)$")
 BLOCK: Final = re.compile(r"(?:\S*BB\d+_|\s*(?:#|//)\s*%bb\.)(\d+):")
 ASKED: Final = (
@@ -145,20 +147,20 @@ def means(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 def main() -> None:
     """Measure, print the table, write the JSON, and fail beyond the bars."""
-    only_times = "--times" in sys.argv[1:]
-    names = [word for word in sys.argv[1:] if word != "--times"] or programs()
-    rows = {name: ({} if only_times else score_ratios(name)) | times(name) for name in names}
+    rows: dict[str, dict[str, float]] = (
+        json.loads(RESULTS.read_text())["programs"] if RESULTS.exists() else {}
+    )
+    for name in sys.argv[1:] or [each for each in all_programs() if each not in rows]:
+        rows[name] = score_ratios(name) | times(name)
+        total = means(list(rows.values()))
+        RESULTS.write_text(json.dumps({"programs": rows, "mean": total}, indent=1) + "\n")
+        print(name, {key: round(value, 3) for key, value in rows[name].items()}, file=sys.stderr, flush=True)
     total = means(list(rows.values()))
     table = Table("program", *total, title="the advised allocator / another: scores, allocation time")
     for name, row in {**rows, "mean": total}.items():
         table.add_row(name, *(f"{value:.3f}" for value in row.values()))
     Console().print(table)
-    results = Path(__file__).with_name("results")
-    results.mkdir(exist_ok=True)
-    (results / "allocator.json").write_text(json.dumps({"programs": rows, "mean": total}, indent=1) + "\n")
-    bars = {
-        key: bar for key, bar in {**BARS, "time": SLOWEST, "time, asked": SLOWEST}.items() if key in total
-    }
+    bars = {**BARS, "time": SLOWEST, "time, asked": SLOWEST}
     for name, row in rows.items():
         if alone := [f"{key} {row[key]:.2f}" for key, bar in bars.items() if row[key] > bar]:
             print(f"{name} alone is beyond: {', '.join(alone)}")

@@ -3,7 +3,8 @@
 
 A program must print with the policy what it prints at -O0. All programs together may be 3 % larger than at
 -Oz. Programs that run longer than five seconds at -O0, of which csmith makes some, are left out. Many are
-measured at once, one per processor. Ctrl-C ends the measurement, and shows what it has found.
+measured at once, one per processor. Ctrl-C ends the measurement, and shows what it has found. So does a
+compilation that fails, with exit code 2 and a line that names the program and the command.
 
 usage: python bench/bench_csmith.py [POLICY [COUNT [FIRST]]]    (@oz, 150 programs, from seed 1)
 """
@@ -12,13 +13,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from passpilot.training.rewards import code_bytes
 
@@ -39,18 +41,36 @@ class Sizes:
     same: bool
 
 
+class ToolError(Exception):
+    """A compiler, the linker or csmith has failed."""
+
+
+def run(command: list[str], **options: Any) -> None:
+    """Run a tool.
+
+    Raises:
+        ToolError: it has failed, or was not ready in time.
+    """
+    try:
+        subprocess.run(command, check=True, timeout=COMPILING, stderr=subprocess.PIPE, text=True, **options)
+    except subprocess.CalledProcessError as error:
+        last = (error.stderr.strip().splitlines() or ["no message"])[-1]
+        raise ToolError(f"{shlex.join(command)}: exit code {error.returncode}: {last}") from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ToolError(f"{shlex.join(command)}: {error}") from error
+
+
 def compiled(source: Path, name: str, *compiler: str) -> Path:
     """The object file that a compiler makes."""
     target = source.with_name(f"{name}.o")
-    command = [*compiler, *HEADERS, "-c", str(source), "-o", str(target)]
-    subprocess.run(command, check=True, timeout=COMPILING)
+    run([*compiler, *HEADERS, "-c", str(source), "-o", str(target)])
     return target
 
 
 def printed(made: Path, patience: float) -> bytes:
     """What the linked program prints; its exit code comes last."""
     program = made.with_suffix("")
-    subprocess.run(["clang-22", str(made), "-o", str(program)], check=True, timeout=COMPILING)
+    run(["clang-22", str(made), "-o", str(program)])
     done = subprocess.run([str(program)], capture_output=True, timeout=patience, check=False)
     return done.stdout + str(done.returncode).encode()
 
@@ -65,7 +85,7 @@ def measured_in(folder: Path, seed: int, policy: str) -> Sizes | None:
     """The same, with the program's files in a folder."""
     source = folder / "random.c"
     with source.open("wb") as file:
-        subprocess.run(["csmith", "--seed", str(seed)], cwd=folder, stdout=file, check=True, timeout=60)
+        run(["csmith", "--seed", str(seed)], cwd=folder, stdout=file)
     try:
         expected = printed(compiled(source, "plain", "clang-22", "-O0"), PATIENCE)
     except subprocess.TimeoutExpired:
@@ -80,26 +100,33 @@ def measured_in(folder: Path, seed: int, policy: str) -> Sizes | None:
 
 
 def main(policy: str = "@oz", count: str = "150", first: str = "1") -> int:
-    """Measure the programs; returns 1 if one is wrong, or all together are too large."""
+    """Measure the programs; returns 1 if one is wrong, or all together are too large, 2 if a tool fails."""
     found: dict[int, Sizes] = {}
+    failed = 0
     seeds = range(int(first), int(first) + int(count))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         work = {pool.submit(measured, seed, policy): seed for seed in seeds}
         with contextlib.suppress(KeyboardInterrupt):
             for done in as_completed(work):
-                if sizes := done.result():
-                    found[work[done]] = sizes
+                try:
+                    if sizes := done.result():
+                        found[work[done]] = sizes
+                except ToolError as error:
+                    print(f"bench_csmith: program {work[done]}: {error}", file=sys.stderr)
+                    failed = 2
+                    break
         pool.shutdown(cancel_futures=True)
     if not found:
-        print("bench_csmith: expected programs, got none that ends in time", file=sys.stderr)
-        return 1
+        if not failed:
+            print("bench_csmith: expected programs, got none that ends in time", file=sys.stderr)
+        return failed or 1
     wrong = [seed for seed, sizes in sorted(found.items()) if not sizes.same]
     ratio = sum(each.policy for each in found.values()) / sum(each.level for each in found.values())
     larger = sum(each.policy > each.level for each in found.values())
     worst = max(each.policy / each.level for each in found.values())
     print(f"{len(found)} of {count} programs; {len(wrong)} print something else: {wrong}")
     print(f"together {ratio:.4f} of -Oz; {larger} are larger, the worst {worst:.3f}")
-    return 1 if wrong or ratio > LARGEST else 0
+    return failed or (1 if wrong or ratio > LARGEST else 0)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Gain against compilations of four searches for inlining decisions, side by side.
+"""Gain against compilations of five searches for inlining decisions, side by side.
 
-usage: bench_search.py [COMPILATIONS]
+usage: bench_search.py [SECONDS]
 
-Every search has COMPILATIONS (200). Beside ours there are independent flips alone, without starts,
-pipelines and the outliner; the local search of Theodoridis and others, ASPLOS 2022, where every site is
-flipped alone and the keepers are joined, from two starts; and one random flip per compilation. Prints a
-table of the code size of UNITS relative to -Oz, and writes bench/results/search.json. Fails if ours with
-half the compilations does not reach independent flips.
+Independent flips alone, without starts, pipelines and the outliner, search every unit of UNITS for SECONDS
+(45). The other searches may spend as many compilations as they did: ours, and ours without pipelines and
+options; the local search of Theodoridis and others, ASPLOS 2022, where every site is flipped alone and the
+keepers are joined, from two starts; and one random flip per compilation. Prints a table of the code size
+relative to -Oz, and writes bench/results/search.json; units that are there with the same SECONDS are not
+measured again. Fails if ours with half the compilations does not reach independent flips with all.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ import json
 import math
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
@@ -31,7 +33,7 @@ from passpilot.plugin.module import Module  # noqa: E402
 from passpilot.training.tuning.decision_file import CallKey  # noqa: E402
 from passpilot.training.tuning.engine import LocalEngine  # noqa: E402
 from passpilot.training.tuning.recipes import POLICIES  # noqa: E402
-from passpilot.training.tuning.search import Search  # noqa: E402
+from passpilot.training.tuning.search import LEVERS, Search  # noqa: E402
 from passpilot.training.tuning.sizes import object_sizes  # noqa: E402
 from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, Unit, UnitChoice  # noqa: E402
 from tests.corpus.programs import programs  # noqa: E402
@@ -55,7 +57,9 @@ UNITS: Final = (
 JOBS: Final = 2
 POINTS: Final = (0.25, 0.5, 1.0)
 """Parts of the compilations at which sizes are compared."""
+RESULTS: Final = ROOT / "bench/results/search.json"
 
+FLIPS: Final = "independent flips"
 Curve = list[tuple[int, float]]
 """Compilations, and the best size after them."""
 
@@ -94,9 +98,10 @@ def flipped(compiled: Compiled, *calls: CallKey) -> UnitChoice:
     return replace(compiled.choice, inline={**inline, **{call: not inline[call] for call in calls}})
 
 
-def ours(unit: Unit, budget: int) -> Curve:
+def ours(unit: Unit, budget: int, levers: Collection[str] = LEVERS) -> Curve:
     """`passpilot tune`."""
-    search = Search([unit], LocalEngine([unit], JOBS), object_sizes, compiles=budget)
+    engine = LocalEngine([unit], JOBS)
+    search = Search([unit], engine, object_sizes, compiles=budget, levers=levers)
     return [(compiles, size) for compiles, _, size in search.run().curve]
 
 
@@ -107,11 +112,11 @@ class FlipsAlone(Search):
         pass
 
 
-def flips(unit: Unit, budget: int) -> Curve:
-    """Independent flips."""
+def flips(unit: Unit, seconds: float) -> tuple[Curve, int]:
+    """Independent flips, and how many compilations they took."""
     engine = LocalEngine([unit], JOBS)
-    search = FlipsAlone([unit], engine, object_sizes, compiles=budget, levers=["inline"])
-    return [(compiles, size) for compiles, _, size in search.run().curve]
+    found = FlipsAlone([unit], engine, object_sizes, seconds=seconds, levers=["inline"]).run()
+    return [(compiles, size) for compiles, _, size in found.curve], found.compiles
 
 
 def local(unit: Unit, budget: int) -> Curve:
@@ -149,49 +154,55 @@ def single(unit: Unit, budget: int) -> Curve:
 
 SEARCHES: Final[dict[str, Callable[[Unit, int], Curve]]] = {
     "ours": ours,
-    "independent flips": flips,
+    "ours, inlining alone": partial(ours, levers=["inline"]),
     "local search": local,
     "one flip": single,
 }
+NAMES: Final = ("ours", "ours, inlining alone", FLIPS, "local search", "one flip")
 
 
 def size_at(curve: Curve, compiles: float) -> float:
-    """The best size after some compilations."""
-    return [size for spent, size in curve if spent <= max(compiles, curve[0][0])][-1]
+    """The best size after some compilations, relative to the first."""
+    return [size for spent, size in curve if spent <= max(compiles, curve[0][0])][-1] / curve[0][1]
 
 
-def main(budget: int) -> None:
+def measured(unit: Unit, seconds: float) -> dict[str, Any]:
+    """The curves of all searches of one unit, and the compilations that they may spend."""
+    curve, budget = flips(unit, seconds)
+    others = {name: search(unit, budget) for name, search in SEARCHES.items()}
+    return {"compilations": budget, "curves": {FLIPS: curve, **others}}
+
+
+def mean(rows: dict[str, Any], name: str, part: float) -> float:
+    """The geometric mean of the sizes after a part of the compilations."""
+    sizes = [size_at(row["curves"][name], part * row["compilations"]) for row in rows.values()]
+    return math.exp(sum(map(math.log, sizes)) / len(sizes))
+
+
+def main(seconds: float) -> None:
     """Measure, print, write."""
-    curves: dict[str, dict[str, Curve]] = {}
+    rows: dict[str, Any] = {}
+    if RESULTS.exists() and (kept := json.loads(RESULTS.read_text()))["seconds"] == seconds:
+        rows = kept["units"]
     for program, source in UNITS:
         path = programs()[program].unit(source, "Oz")
-        unit = Unit(Module.read(path), "default<Oz>")
-        curves[path.stem] = {name: search(unit, budget) for name, search in SEARCHES.items()}
-        row = {name: f"{curve[-1][1] / curve[0][1]:.4f}" for name, curve in curves[path.stem].items()}
-        print(path.stem, row, flush=True)
-    table = Table(title=f"size relative to -Oz, geometric mean of {len(UNITS)} units")
+        if path.stem in rows:
+            continue
+        row = rows[path.stem] = measured(Unit(Module.read(path), "default<Oz>"), seconds)
+        print(path.stem, row["compilations"], {name: f"{mean({'': row}, name, 1):.4f}" for name in NAMES})
+        sys.stdout.flush()
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text(json.dumps({"seconds": seconds, "units": rows}) + "\n")
+    table = Table(title=f"size relative to -Oz, geometric mean of {len(rows)} units")
     table.add_column("search")
-    means: dict[str, list[float]] = {}
     for part in POINTS:
-        table.add_column(f"{part * budget:.0f} compilations", justify="right")
-    for name in SEARCHES:
-        means[name] = [
-            math.exp(
-                sum(
-                    math.log(size_at(each[name], part * budget) / each[name][0][1])
-                    for each in curves.values()
-                )
-                / len(curves)
-            )
-            for part in POINTS
-        ]
-        table.add_row(name, *(f"{mean:.4f}" for mean in means[name]))
+        table.add_column(f"{part:.0%} of the compilations", justify="right")
+    for name in NAMES:
+        table.add_row(name, *(f"{mean(rows, name, part):.4f}" for part in POINTS))
     Console(width=110).print(table)
-    (ROOT / "bench/results").mkdir(exist_ok=True)
-    (ROOT / "bench/results/search.json").write_text(json.dumps({"means": means, "curves": curves}) + "\n")
-    if means["ours"][1] > means["independent flips"][2]:
+    if mean(rows, "ours", 0.5) > mean(rows, FLIPS, 1):
         sys.exit("bench_search: expected ours with half the compilations to reach independent flips")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
+    main(float(sys.argv[1]) if len(sys.argv) > 1 else 45)

@@ -3,12 +3,14 @@
 
 usage: python bench/oz_results.py [--check]
 
-It reads bench/results/oz.json, a result of `passpilot eval`. With --check it writes nothing, and fails if a
-file is not what it would write.
+It reads bench/results/oz.json, a result of `passpilot eval`, and bench/results/tune.json, what searches of
+the same programs have found. With --check it writes nothing, and fails if a file is not what it would write.
 """
 
 from __future__ import annotations
 
+import json
+import statistics
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -18,14 +20,17 @@ from passpilot.training.evaluation.results import EvaluationResult, ratio_of, re
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
-from bench.oz_plot import dots  # noqa: E402
+from bench.dots import dots  # noqa: E402
+from bench.pages import table, write_or_check  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
 
     from passpilot.training.evaluation.results import ProgramResult
 
 RESULT: Final = "bench/results/oz.json"
+SEARCHED: Final = "bench/results/tune.json"
+TUNED: Final = "`passpilot tune`"
 PAGE: Final = "docs/oz-results.md"
 PLOT: Final = "docs/images/oz-results.svg"
 README: Final = "README.md"
@@ -41,14 +46,19 @@ NAMES: Final[Mapping[str, str]] = {
 }
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
 def named(name: str) -> str:
-    return "`passpilot tune`" if name.startswith("decisions:") else NAMES.get(name, f"`{name}`")
+    return NAMES.get(name, f"`{name}`")
+
+
+def searched(result: EvaluationResult) -> dict[str, float]:
+    """The linked code of the programs after a search of their own, relative to -Oz."""
+    rows = json.loads((ROOT / SEARCHED).read_text())
+    found = {}
+    for program in result.programs:
+        row, size = rows[program["name"]], program["results"][LEVEL]["linked"]
+        assert row["oz"] == size, f"{program['name']}: expected {size} bytes in {SEARCHED}, got {row['oz']}"
+        found[program["name"]] = row["tuned"] / row["oz"]
+    return found
 
 
 def means(result: EvaluationResult) -> str:
@@ -67,32 +77,35 @@ def against_outliner(result: EvaluationResult) -> str:
     )
 
 
-def by_program(result: EvaluationResult, metric: str) -> str:
-    """The ratios of one metric, by program; with the bytes at -Oz for sizes."""
+def by_program(
+    result: EvaluationResult, metric: str, more: Mapping[str, Mapping[str, float]] | None = None
+) -> str:
+    """The ratios of one metric, by program, with columns of other origin; with the bytes at -Oz for sizes."""
     others = [name for name in result.names if name != LEVEL]
+    columns = more or {}
     sized = metric == "linked"
     rows = []
     for program in sorted(result.programs, key=lambda each: each["name"]):
-        ratios = (ratio_of(program, metric, name, LEVEL) for name in others)
+        ratios = [ratio_of(program, metric, name, LEVEL) for name in others]
+        ratios += [column[program["name"]] for column in columns.values()]
         size = [f"{program['results'][LEVEL]['linked']:,}"] * sized
         rows.append([program["name"], *size, *("-" if each is None else f"{each:.3f}" for each in ratios)])
-    return table(["program", *["bytes at `-Oz`"] * sized, *map(named, others)], rows)
+    return table(["program", *["bytes at `-Oz`"] * sized, *map(named, others), *columns], rows)
 
 
 def plot(result: EvaluationResult) -> str:
     """The linked code of all programs, as SVG."""
     names = [name for name in result.names if name not in (LEVEL, "-Os")]
-    programs = sorted(result.programs, key=lambda each: each["name"])
-    ratios = {
-        each["name"]: {
-            named(name).replace("`", ""): ratio
-            for name in names
-            if (ratio := ratio_of(each, "linked", name, LEVEL)) is not None
+    tuned = searched(result)
+    ratios = {}
+    for program in sorted(result.programs, key=lambda each: each["name"]):
+        found = {named(name): ratio_of(program, "linked", name, LEVEL) for name in names}
+        found[TUNED] = tuned[program["name"]]
+        ratios[program["name"]] = {
+            name.replace("`", ""): value for name, value in found.items() if value is not None
         }
-        for each in programs
-    }
-    heads = [named(name).replace("`", "") for name in names]
-    return dots("Linked machine code relative to -Oz", heads, ratios)
+    heads = [*map(named, names), TUNED]
+    return dots("Linked machine code relative to -Oz", [head.replace("`", "") for head in heads], ratios)
 
 
 def weakest(result: EvaluationResult) -> str:
@@ -122,7 +135,8 @@ def unsteady(result: EvaluationResult) -> str:
 
 def page(result: EvaluationResult) -> str:
     """The page of the docs."""
-    facts = result.facts
+    facts, tuned = result.facts, searched(result)
+    mean = statistics.geometric_mean(tuned.values())
     count, rounds = len(result.programs), facts["rounds"]
     return f"""\
 # What @oz is worth
@@ -141,7 +155,10 @@ Every program ran {rounds} times{unsteady(result)}.
 
 ![The linked code of every program](images/oz-results.svg)
 
-{by_program(result, "linked")}
+{by_program(result, "linked", {TUNED: tuned})}
+The last column is what a search of each program itself has found, {mean:.3f} in the mean
+([what tune finds](tuning-results.md)); a policy has never seen these programs.
+
 ## Run time
 
 {by_program(result, "run")}
@@ -181,20 +198,5 @@ def texts(root: Path = ROOT) -> dict[str, str]:
     }
 
 
-def is_current(path: Path, text: str) -> bool:
-    return path.exists() and path.read_text() == text
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Write the files, or check them; returns the exit code."""
-    stale = [name for name, text in texts().items() if not is_current(ROOT / name, text)]
-    if "--check" in arguments:
-        print(*(f"{name}: expected what bench/oz_results.py writes" for name in stale), sep="\n")
-        return 1 if stale else 0
-    for name, text in texts().items():
-        (ROOT / name).write_text(text)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(write_or_check(texts(), "bench/oz_results.py", sys.argv[1:]))

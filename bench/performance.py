@@ -16,7 +16,7 @@ ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from bench.bars import RESULTS, Bar, Record, read_record  # noqa: E402
 from bench.check import CHECKS  # noqa: E402
-from bench.oz_plot import dots  # noqa: E402
+from bench.dots import dots  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

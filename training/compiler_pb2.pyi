@@ -19,21 +19,23 @@ class AgentMessage(_message.Message):
     def __init__(self, start: _Optional[_Union[Start, _Mapping]] = ..., action: _Optional[_Union[Action, _Mapping]] = ...) -> None: ...
 
 class CompilerMessage(_message.Message):
-    __slots__ = ("observation", "result", "failure", "episode", "point")
+    __slots__ = ("observation", "result", "failure", "episode", "point", "progress")
     OBSERVATION_FIELD_NUMBER: _ClassVar[int]
     RESULT_FIELD_NUMBER: _ClassVar[int]
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     EPISODE_FIELD_NUMBER: _ClassVar[int]
     POINT_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
     observation: bytes
     result: Result
     failure: Refusal
     episode: Episode
     point: str
-    def __init__(self, observation: _Optional[bytes] = ..., result: _Optional[_Union[Result, _Mapping]] = ..., failure: _Optional[_Union[Refusal, _Mapping]] = ..., episode: _Optional[_Union[Episode, _Mapping]] = ..., point: _Optional[str] = ...) -> None: ...
+    progress: float
+    def __init__(self, observation: _Optional[bytes] = ..., result: _Optional[_Union[Result, _Mapping]] = ..., failure: _Optional[_Union[Refusal, _Mapping]] = ..., episode: _Optional[_Union[Episode, _Mapping]] = ..., point: _Optional[str] = ..., progress: _Optional[float] = ...) -> None: ...
 
 class Start(_message.Message):
-    __slots__ = ("code", "path", "point", "pipeline", "opt_level", "features", "reward", "function", "at", "also", "object")
+    __slots__ = ("code", "path", "point", "pipeline", "opt_level", "features", "reward", "function", "at", "also", "object", "partial")
     class AtEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -52,6 +54,7 @@ class Start(_message.Message):
     AT_FIELD_NUMBER: _ClassVar[int]
     ALSO_FIELD_NUMBER: _ClassVar[int]
     OBJECT_FIELD_NUMBER: _ClassVar[int]
+    PARTIAL_FIELD_NUMBER: _ClassVar[int]
     code: bytes
     path: str
     point: str
@@ -63,7 +66,8 @@ class Start(_message.Message):
     at: _containers.ScalarMap[str, str]
     also: _containers.RepeatedCompositeFieldContainer[Asked]
     object: bool
-    def __init__(self, code: _Optional[bytes] = ..., path: _Optional[str] = ..., point: _Optional[str] = ..., pipeline: _Optional[str] = ..., opt_level: _Optional[int] = ..., features: _Optional[_Iterable[str]] = ..., reward: _Optional[str] = ..., function: _Optional[str] = ..., at: _Optional[_Mapping[str, str]] = ..., also: _Optional[_Iterable[_Union[Asked, _Mapping]]] = ..., object: _Optional[bool] = ...) -> None: ...
+    partial: bool
+    def __init__(self, code: _Optional[bytes] = ..., path: _Optional[str] = ..., point: _Optional[str] = ..., pipeline: _Optional[str] = ..., opt_level: _Optional[int] = ..., features: _Optional[_Iterable[str]] = ..., reward: _Optional[str] = ..., function: _Optional[str] = ..., at: _Optional[_Mapping[str, str]] = ..., also: _Optional[_Iterable[_Union[Asked, _Mapping]]] = ..., object: _Optional[bool] = ..., partial: _Optional[bool] = ...) -> None: ...
 
 class Asked(_message.Message):
     __slots__ = ("point", "features")

@@ -99,7 +99,7 @@ class CompilerClient:
 
     def _begin(self) -> None:
         """Forget the episode before."""
-        self._asking = False
+        self._asking, self._progress = False, 0.0
         self._points: dict[str, _PointInEpisode] = {}
         self.info: Info = {}
         """What the service says of the episode; complete after its last step."""
@@ -117,6 +117,7 @@ class CompilerClient:
         opt_level: int = 2,
         also: Mapping[str, Iterable[str]] = MappingProxyType({}),
         with_object: bool = False,
+        partial: bool = False,
     ) -> Observed | None:
         """Start an episode, which ends the present one; the first observation, or None without decisions.
 
@@ -133,6 +134,9 @@ class CompilerClient:
             also: more points whose decisions to take in the same compilation, each with the tensors to
                 observe there; the attribute `point` names the one that asks.
             with_object: whether `info` has the object file at the end, as ``object``.
+            partial: whether a step has its share of the reward at once, by an estimate of the machine code
+                of caller and callee; the last step has what is missing from the measured reward. Only for
+                ``inline``.
 
         Raises:
             Error: the module, the pipeline or another argument is wrong; the class is the service's error's.
@@ -151,6 +155,7 @@ class CompilerClient:
             opt_level=opt_level,
             also=[{"point": name, "features": list(wanted)} for name, wanted in also.items()],
             object=with_object,
+            partial=partial,
             **{"path" if isinstance(module, str) else "code": module},
         )
         self._begin()
@@ -159,9 +164,9 @@ class CompilerClient:
     def step(self, action: object) -> tuple[Observed | None, float, bool, Info]:
         """Take one decision; return the next observation (None at the end), the reward, done, and info.
 
-        Every step reuses the observation's arrays: copy what you keep. The reward is 0 until the end; then
-        `info` has the measured ``value``, its ``baseline``, the number of ``decisions``, the compiler's
-        ``notes``, and the ``object`` file if it was asked for.
+        Every step reuses the observation's arrays: copy what you keep. The reward is 0 until the end, unless
+        it is ``partial``; at the end `info` has the measured ``value``, its ``baseline``, the number of
+        ``decisions``, the compiler's ``notes``, and the ``object`` file if it was asked for.
 
         Raises:
             AdviceError: the action is outside the domain, or masked; try another one.
@@ -181,7 +186,8 @@ class CompilerClient:
             raise
 
     def _take(self, message: CompilerMessage) -> Observed | None:
-        self._reward = 0.0
+        self._reward = message.progress
+        self._progress += message.progress
         if message.HasField("failure"):
             self._asking = message.failure.retry
             failure = message.failure.failure
@@ -193,7 +199,7 @@ class CompilerClient:
             self.tensors, self.advice, self.domain = place.tensors, place.advice, place.domain
         self._asking = message.HasField("observation")
         if message.HasField("result"):
-            self._reward, self.info = message.result.reward, _info(message.result)
+            self._reward, self.info = message.result.reward - self._progress, _info(message.result)
             return None
         if not self._asking or not place or not place.tensors or len(message.observation) != len(place.frame):
             self.close()

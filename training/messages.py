@@ -41,6 +41,6 @@ def default_start(start: Start) -> Start:
     """The start of the same compilation by the compiler's own default."""
     default = Start()
     default.CopyFrom(start)
-    for what in ("point", "features", "function", "also", "object"):  # all else is the same
+    for what in ("point", "features", "function", "also", "object", "partial"):  # all else is the same
         default.ClearField(what)
     return default

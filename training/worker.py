@@ -26,6 +26,7 @@ from passpilot.plugin.load import load_file
 from passpilot.runners.base import Runner, own_features
 from passpilot.training import compiler_pb2, limits
 from passpilot.training.messages import LENGTH, failure, points_of
+from passpilot.training.native_size.progress import SizeProgress, progress_of
 from passpilot.training.task import Task
 
 if TYPE_CHECKING:
@@ -77,10 +78,18 @@ class _Abandoned(Exception):  # noqa: N818  (not an error)
 class AgentRunner(Runner):
     """Asks the agent at the other end of `channel`; all points of an episode share the channel.
 
-    If `function` is set, the compiler's default answers for all other functions.
+    If `function` is set, the compiler's default answers for all other functions. `progress` tells with every
+    question what the answer to the one before was worth.
     """
 
-    def __init__(self, point: Point, features: Sequence[str], function: str, channel: AgentChannel) -> None:
+    def __init__(
+        self,
+        point: Point,
+        features: Sequence[str],
+        function: str,
+        channel: AgentChannel,
+        progress: SizeProgress | None = None,
+    ) -> None:
         mask = [point.domain.mask] if isinstance(point.domain, Choice) else []
         self.inputs = point.select(dict.fromkeys([*features, *mask])) if features else own_features(point)
         self.output = point.advice
@@ -92,7 +101,7 @@ class AgentRunner(Runner):
         self._context = ""
         row = HOOKED.get(point.name)
         self._by_context = row is None or row.site != "call"
-        self._channel = channel
+        self._channel, self._progress = channel, progress
         self._first: compiler_pb2.Episode | None = _episode(point, self)
 
     def switch_context(self, name: str) -> None:
@@ -106,7 +115,10 @@ class AgentRunner(Runner):
         if channel.abandoned:  # at another point; the compilation goes on to its end
             raise _Abandoned
         message = compiler_pb2.CompilerMessage(
-            observation=self.frame.tobytes(), episode=self.introduction(), point=self.point
+            observation=self.frame.tobytes(),
+            episode=self.introduction(),
+            point=self.point,
+            progress=self._progress.seen(self.host.site) if self._progress and self.host else 0.0,
         )
         while True:
             channel.send(message)
@@ -166,14 +178,14 @@ def _compiled(start: compiler_pb2.Start, channel: AgentChannel) -> compiler_pb2.
     channel.abandoned = False
     with warnings.catch_warnings(record=True) as caught, contextlib.ExitStack() as advising:
         warnings.simplefilter("always")
+        progress = progress_of(start)
         runners = [
-            AgentRunner(search_point(point), features, start.function, channel)
+            AgentRunner(search_point(point), features, start.function, channel, progress)
             for point, features in points_of(start)
         ]
         advisors = [advising.enter_context(make_advisor(runner.point, runner)) for runner in runners]
         try:
-            emitted = task.emitted(advisors)
-            value = task.value(emitted)
+            value, emitted = task.compiled(advisors, progress.begin if progress else lambda _module: None)
         except Exception:
             if channel.abandoned:
                 return compiler_pb2.CompilerMessage()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The page about `@oz` and the README's table say what the recorded evaluation says."""
+"""The pages of results and the README's table say what is recorded."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_page_and_the_readme_have_the_recorded_figures() -> None:
-    script = ROOT / "bench" / "oz_results.py"
+@pytest.mark.parametrize("script", ["oz_results.py", "tune_results.py"])
+def test_the_pages_have_the_recorded_figures(script: str) -> None:
     done = subprocess.run(
-        [sys.executable, script, "--check"], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, ROOT / "bench" / script, "--check"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

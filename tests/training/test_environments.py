@@ -226,3 +226,51 @@ def test_wrong_arguments_are_refused(program: Path) -> None:
         pytest.raises(InputError, match="Ox"),
     ):
         env.reset()
+
+
+@pytest.mark.parametrize("compiler", ["thread", "process"])
+def test_partial_rewards_add_up_to_the_measured_one(compiler: str, program: Path) -> None:
+    env = gymnasium.make("passpilot/InlineSize-v0", modules=[str(program)], compiler=compiler, partial=True)
+    for seed in range(2):
+        _, info = env.reset(seed=seed)
+        env.action_space.seed(seed)
+        rewards, over = list[float](), False
+        while not over:
+            _, reward, terminated, truncated, info = env.step(env.action_space.sample())
+            rewards.append(float(reward))
+            over = terminated or truncated
+        value, baseline = cast("float", info["value"]), cast("float", info["baseline"])
+        assert sum(rewards) == pytest.approx((baseline - value) / baseline)
+        assert sum(reward != 0 for reward in rewards[:-1]) > len(rewards) / 3
+    env.close()
+
+
+def test_partial_rewards_tell_good_from_bad(program: Path) -> None:
+    """Decisions that differ from LLVM's in one place have other rewards there, before the end."""
+    env = gymnasium.make("passpilot/InlineSize-v0", modules=[str(program)], compiler="thread", partial=True)
+
+    def rewards(flipped: int) -> list[float]:
+        observation, info = env.reset(seed=0)
+        found, over = list[float](), False
+        while not over:
+            own = int(observation["cost_estimate"][0] < 0)
+            action = own ^ (len(found) == flipped)
+            observation, reward, terminated, truncated, info = env.step(action)
+            found.append(float(reward))
+            over = terminated or truncated
+        assert "error" not in info
+        return found
+
+    plain = rewards(-1)
+    for place in range(3):
+        other = rewards(place)
+        assert other[:place] == plain[:place]
+        assert other[place] != plain[place]
+    env.close()
+
+
+def test_partial_rewards_are_for_the_inliner(pressed: Path) -> None:
+    env = gymnasium.make("passpilot/Evict-v0", modules=[str(pressed)], compiler="thread", partial=True)
+    with pytest.raises(InputError, match="partial: expected the point inline alone, got evict"):
+        env.reset()
+    env.close()

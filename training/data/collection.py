@@ -18,14 +18,16 @@ import numpy as np
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import write_file
 from passpilot.training.corpus.partition import PARTS, SplitFile, programs_of
-from passpilot.training.data.gather import Taught, TaughtModule, gather, logged_decisions
+from passpilot.training.data.flips import gather_flips
+from passpilot.training.data.gather import TaughtModule, gather, logged_decisions
 from passpilot.training.data.shards import SUFFIX, ShardWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from passpilot.training.corpus.layout import Corpus
-    from passpilot.training.data.gather import Teaching
+    from passpilot.training.data.flips import FlipSettings
+    from passpilot.training.data.gather import Taught, Teaching
     from passpilot.training.data.shards import DecisionRows
 
 DESCRIPTION: Final = "data.json"
@@ -118,13 +120,40 @@ def collect(
     """
     parts = {name: each for each, names in (split.parts if split else {}).items() for name in names}
     wanted = [each for each in modules if parts.get(each.program, part)]
+    return _written(gather(wanted, teaching, step), folder, parts, part)
+
+
+def collect_flips(
+    corpus: Corpus,
+    programs: Sequence[str],
+    flips: FlipSettings,
+    folder: str,
+    split: SplitFile | None,
+    part: str,
+    step: Callable[[], object] = lambda: None,
+) -> Collected:
+    """Flip LLVM's inlining decisions in programs of a corpus, and write what that tells into shards.
+
+    Raises:
+        InputError: a program is unknown, a shard cannot be written, or nothing could be flipped.
+    """
+    known = programs_of(corpus)
+    if unknown := [name for name in programs if name not in known]:
+        raise InputError(f"{corpus.folder}: expected a program among {', '.join(known)}, got {unknown[0]}")
+    parts = {name: each for each, names in (split.parts if split else {}).items() for name in names}
+    wanted = [name for name in programs or known if parts.get(name, part)]
+    return _written(gather_flips(corpus, wanted, flips, step), folder, parts, part)
+
+
+def _written(made: Iterable[Taught | Error], folder: str, parts: Mapping[str, str], part: str) -> Collected:
+    """Write what modules teach into shards."""
     collected = Collected()
     writing = _ProgramShards(folder, collected, parts, part)
-    for made in gather(wanted, teaching, step):
-        if isinstance(made, Error):
-            collected.problems.append(str(made))
+    for each in made:
+        if isinstance(each, Error):
+            collected.problems.append(str(each))
         else:
-            writing.add(made)
+            writing.add(each)
     writing.close()
     if not any(each.decisions for each in collected.programs.values()):
         why = collected.problems[0] if collected.problems else "the modules ask nothing"

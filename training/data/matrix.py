@@ -3,6 +3,7 @@
 
 A decision is one row of all its elements. Where it is a choice among columns that have features of their own,
 as in `evict`, it is a row per column: a model rates the columns one by one, and the best legal one is chosen.
+The compiler's own decision, if a model sees it, is there whether a column is the compiler's choice.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 LARGEST: Final = 1e30
 """What infinity counts as, which some features of `evict` have."""
 
-Label = Literal["advice", "default"]
+Label = Literal["advice", "default", "worth"]
 ALL: Final = "*"
 """Stands for a point's own features in a list of names."""
 
@@ -46,12 +47,14 @@ class Arrangement:
         features: the tensors that a model reads, in order.
         domain: the valid answers.
         whole: whether a decision is one row in any case.
+        default: the tensor of the compiler's own decision.
     """
 
     point: str
     features: tuple[TensorSpec, ...]
     domain: Domain
     whole: bool = False
+    default: str = ""
 
     @classmethod
     def of(cls, point: Point, names: Iterable[str], *, whole: bool = False) -> Arrangement:
@@ -68,7 +71,7 @@ class Arrangement:
         chosen: list[str] = []
         for name in names:
             chosen += own if name == ALL else [name]
-        made = cls(point.name, point.select(dict.fromkeys(chosen)), point.domain, whole)
+        made = cls(point.name, point.select(dict.fromkeys(chosen)), point.domain, whole, point.default.name)
         if made.by_column:
             wrong = [spec for spec in made.features if spec.size not in (1, made.columns)]
             if wrong:
@@ -114,9 +117,26 @@ class Arrangement:
         """Whether a feature may be infinite, or no number, which counts as 0."""
         return any(spec.dtype.startswith("float") for spec in self.features)
 
+    @property
+    def own_choice(self) -> int | None:
+        """The element of the compiler's own decision, where rows say whether their column is that."""
+        if not self.by_column:
+            return None
+        names = [spec.name for spec in self.features]
+        if self.default not in names:
+            return None
+        return sum(spec.size for spec in self.features[: names.index(self.default)])
+
     def places(self) -> NDArray[np.int64]:
-        """Where the numbers of the rows are among the elements: [columns, numbers], or [1, numbers]."""
+        """Where the numbers of the rows are in `extended`: [columns, numbers], or [1, numbers]."""
         return _places(self)
+
+    def extended(self, flat: Floats) -> Floats:
+        """The elements of decisions, and behind them whether a column is the compiler's own choice."""
+        if self.own_choice is None:
+            return flat
+        own = flat[:, self.own_choice, None] == np.arange(self.columns, dtype=np.float32)
+        return np.concatenate([flat, own.astype(np.float32)], axis=1)
 
     def flat(self, tensors: Mapping[str, NDArray[np.generic]]) -> Floats:
         """The elements of N decisions, all of them finite: [N, elements]."""
@@ -126,7 +146,7 @@ class Arrangement:
 
     def rows(self, flat: Floats) -> Floats:
         """The rows of decisions: [N, numbers], or [N, columns, numbers]."""
-        return flat[:, self.places()] if self.by_column else flat
+        return self.extended(flat)[:, self.places()] if self.by_column else flat
 
     def label_rows(self, scores: Floats) -> Floats:
         """The scores of decisions, [N, columns], from a model's outputs for their rows."""
@@ -138,7 +158,10 @@ def _places(arrangement: Arrangement) -> NDArray[np.int64]:
     if not arrangement.by_column:
         return np.arange(arrangement.elements, dtype=np.int64)[None]
     sizes = [spec.size for spec in arrangement.features]
-    starts = np.cumsum([0, *sizes])[:-1]
+    starts = np.cumsum([0, *sizes])[:-1].tolist()
+    if arrangement.own_choice is not None:
+        place = starts.index(arrangement.own_choice)
+        starts[place], sizes[place] = arrangement.elements, arrangement.columns
     rows = [
         [start + (column if size > 1 else 0) for start, size in zip(starts, sizes, strict=True)]
         for column in range(arrangement.columns)
@@ -151,13 +174,19 @@ class ExampleWeights:
     """How much decisions count.
 
     Attributes:
+        base: the weight of all; 0 lets bytes alone count.
         changed: the extra weight of those that are not the compiler's own.
-        gain: the extra weight per byte that a decision makes the program smaller, up to 100 bytes.
+        gain: the extra weight per byte that a decision makes the program smaller.
+        most: the most bytes that one decision counts.
+        margin: where bytes are learned, by how many another answer than the compiler's own must be better.
         balance: 0 lets all decisions count alike, 1 lets all programs.
     """
 
+    base: float = 1.0
     changed: float = 0.0
     gain: float = 0.0
+    most: float = 100.0
+    margin: float = 0.0
     balance: float = 0.0
 
 
@@ -174,6 +203,8 @@ class Examples:
         weights: how much they count; the mean is 1.
         programs: the numbers of their programs.
         names: the names of the programs.
+        gains: by how many bytes the label makes the program smaller than another answer, where it is known.
+        targets: at a flag, the bytes that yes spares, if these are learned; None if the labels are.
     """
 
     arrangement: Arrangement
@@ -184,6 +215,8 @@ class Examples:
     weights: NDArray[np.float64]
     programs: NDArray[np.int32]
     names: Sequence[str]
+    gains: NDArray[np.float64]
+    targets: NDArray[np.float64] | None = None
 
     @classmethod
     def load(
@@ -200,13 +233,16 @@ class Examples:
             shards: they are read in a stream.
             arrangement: how they become rows.
             default: the name of the tensor of the compiler's own decision.
-            label: what is to be learned: the advice, or the compiler's own decision.
+            label: what is to be learned: the advice, the compiler's own decision, or what yes is worth.
             weights: how much they count.
 
         Raises:
-            InputError: the shards lack a tensor.
+            InputError: the shards lack a tensor, or the worth of answers that are not yes or no is wanted.
         """
         advice, domain = shards.schema.advice.name, arrangement.domain
+        if label == "worth" and not isinstance(domain, Flag):
+            raise InputError(f"label worth: expected a point of yes or no, got {arrangement.point}")
+        settings = weights or ExampleWeights()
         mask = domain.mask if isinstance(domain, Choice) else ""
         wanted = dict.fromkeys([spec.name for spec in arrangement.features])
         wanted |= dict.fromkeys([default, advice, "program", GAIN, *([mask] if mask else [])])
@@ -218,7 +254,7 @@ class Examples:
         programs: list[NDArray[np.int32]] = []
         for batch in shards.batches(names):
             flat.append(arrangement.flat(batch))
-            labels.append(_plain(batch[advice if label == "advice" else default]))
+            labels.append(_plain(batch[default if label == "default" else advice]))
             defaults.append(_plain(batch[default]))
             gains.append(batch[GAIN].astype(np.float64))
             programs.append(_numbered(batch["program"], numbers))
@@ -228,14 +264,19 @@ class Examples:
             raise InputError(f"{shards.files[0]}: expected decisions, got none")
         found = np.concatenate(programs)
         known = np.concatenate(labels), np.concatenate(defaults)
+        worth = np.concatenate(gains)
+        targets = np.clip(worth, 0, settings.most) * np.where(known[0] > 0, 1, -1)
+        targets += settings.margin * np.where(known[1] > 0, 1, -1)
         return cls(
             arrangement,
             np.concatenate(flat),
             *known,
             np.concatenate(masks) if masked else None,
-            _weighed(weights or ExampleWeights(), known[0] != known[1], np.concatenate(gains), found),
+            _weighed(settings, known[0] != known[1], worth, found),
             found,
             list(numbers),
+            worth,
+            targets if label == "worth" else None,
         )
 
     def __len__(self) -> int:
@@ -245,6 +286,16 @@ class Examples:
     def rows(self) -> Floats:
         """The rows: [N, numbers], or [N, columns, numbers]."""
         return self.arrangement.rows(self.flat)
+
+    @property
+    def by_class(self) -> bool:
+        """Whether answers are learned, and not numbers."""
+        return self.targets is None and isinstance(self.arrangement.domain, (Flag, Choice))
+
+    @property
+    def numbers(self) -> NDArray[np.float64]:
+        """What is learned: the targets, or else the labels."""
+        return self.labels if self.targets is None else self.targets
 
     @property
     def changed(self) -> NDArray[np.bool_]:
@@ -277,18 +328,16 @@ def _numbered(texts: NDArray[np.generic], numbers: dict[str, int]) -> NDArray[np
     return found
 
 
-MOST_GAIN: Final = 100.0
-"""The most bytes that one decision's weight counts."""
-
-
 def _weighed(
     settings: ExampleWeights,
     changed: NDArray[np.bool_],
     gains: NDArray[np.float64],
     programs: NDArray[np.int32],
 ) -> NDArray[np.float64]:
-    weights = 1 + settings.changed * changed + settings.gain * np.clip(gains, 0, MOST_GAIN)
+    weights = settings.base + settings.changed * changed + settings.gain * np.clip(gains, 0, settings.most)
+    if not weights.any():
+        raise InputError("weights: expected one above 0, got none; the decisions have no gain, and base is 0")
     if settings.balance:
-        sums = np.bincount(programs, weights)
+        sums = np.maximum(np.bincount(programs, weights), np.finfo(np.float64).tiny)
         weights = weights / sums[programs] ** settings.balance
     return np.asarray(weights / weights.mean())

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`CompilerEnv`: an environment of Gymnasium; an episode is a compilation, a step is a decision.
 
-An agent learns nothing of the reward before the end of the episode, where it is the improvement over the
-compiler's default. A compilation that fails, also by a crash of LLVM, ends its episode: `truncated` is true,
-and `info["error"]` says why.
+The reward of an episode is the improvement over the compiler's default. An agent learns nothing of it before
+the end, or with `partial` an estimate of its share at every step. A compilation that fails, also by a crash
+of LLVM, ends its episode: `truncated` is true, and `info["error"]` says why.
 
 `info["action_mask"]` and `action_masks` have the legal actions. For an illegal one the compiler's own
 decision is taken, as `info["illegal"]` says, so that agents without masks learn, too.
@@ -58,6 +58,7 @@ class CompilerEnv(gymnasium.Env["Decision", object]):
         shuffle: whether an episode's module is drawn at random; else they come one after the other.
         failure_reward: the reward of a compilation that fails.
         strict: whether an illegal action is an `AdviceError`.
+        partial: whether every decision has its share of the reward at once; see `CompilerClient.reset`.
         render_mode: None or ``ansi``.
 
     Raises:
@@ -86,6 +87,7 @@ class CompilerEnv(gymnasium.Env["Decision", object]):
         shuffle: bool = True,
         failure_reward: float = 0.0,
         strict: bool = False,
+        partial: bool = False,
         render_mode: str | None = None,
     ) -> None:
         for file in load:
@@ -99,6 +101,7 @@ class CompilerEnv(gymnasium.Env["Decision", object]):
             "features": self._decisions.asked,
             "function": function,
             "opt_level": opt_level,
+            "partial": partial,
         }
         self.observation_space = self._decisions.observation_space
         """The tensors of a decision, by name."""
@@ -149,7 +152,7 @@ class CompilerEnv(gymnasium.Env["Decision", object]):
         if observation is None:
             self._decisions.clear()
             return self._decisions.last, reward, done, False, {**self._info(), **more, **told}
-        return self._decisions.see(observation), 0.0, False, False, {**self._info(), **more}
+        return self._decisions.see(observation), reward, False, False, {**self._info(), **more}
 
     def _info(self) -> dict[str, object]:
         info: dict[str, object] = {"module": self._episodes.module}

@@ -70,6 +70,15 @@ class GraphBuilder:
         low, high = self.constant(np.array(-limit), "low"), self.constant(np.array(limit), "high")
         return self.add("Clip", scaled, low, high)
 
+    def extended(self, rows: str, arrangement: Arrangement) -> str:
+        """`Arrangement.extended`."""
+        if arrangement.own_choice is None:
+            return rows
+        place = self.constant(np.array([arrangement.own_choice], np.int64), "own")
+        columns = self.constant(np.arange(arrangement.columns, dtype=np.float32), "columns")
+        same = self.add("Equal", self.add("Gather", rows, place, axis=1), columns)
+        return self.add("Concat", rows, self.add("Cast", same, to=TensorProto.FLOAT), axis=1)
+
     def finite(self, rows: str) -> str:
         """`Arrangement.flat` for features that may be infinite, or no numbers."""
         zero, largest = np.array(0, np.float32), np.array(LARGEST, np.float32)
@@ -84,6 +93,7 @@ def policy_model(
     graph = GraphBuilder()
     rows = graph.finite(INPUT) if arrangement.has_floats else INPUT
     if arrangement.by_column:
+        rows = graph.extended(rows, arrangement)
         places = graph.constant(arrangement.places().reshape(-1), "places")
         shape = graph.constant(np.array([-1, len(arrangement.names)], np.int64), "shape")
         rows = graph.add("Reshape", graph.add("Gather", rows, places, axis=1), shape)

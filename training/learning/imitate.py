@@ -14,7 +14,7 @@ import os
 import time
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from passpilot.training.learning.metrics import Agreement
 from passpilot.training.learning.network import NetworkLearner
 from passpilot.training.learning.policy import WEIGHTS, NetworkPolicy, policy_text
 from passpilot.training.learning.policy_check import check_export
+from passpilot.training.learning.set_network import fresh_network
 from passpilot.training.learning.toml_settings import settings_of, toml_text
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from passpilot.features.point import Point
+    from passpilot.training.data.matrix import Label
     from passpilot.training.learning.learner import Learner, State
     from passpilot.training.learning.policy_check import ExportCheck
     from passpilot.training.learning.settings import ImitateSettings
@@ -114,7 +116,7 @@ class Imitation:
                 each,
                 arrangement,
                 self._point.default.name,
-                "default" if settings.label == "default" else "advice",
+                cast("Label", settings.label),
                 settings.weights,
             )
             for part, each in shards.items()
@@ -133,8 +135,8 @@ class Imitation:
             from passpilot.training.learning.trees import TreeLearner
 
             return TreeLearner(settings.trees, settings.seed, train, validation, self._scaling, self._jobs)
-        hidden = settings.network.hidden if settings.policy == "network" else ()
-        return NetworkLearner(settings.network, hidden, settings.seed, train, validation, self._scaling)
+        first = fresh_network(settings.policy, train.arrangement, settings.network.hidden, settings.seed)
+        return NetworkLearner(settings.network, first, settings.seed, train, validation, self._scaling)
 
     @property
     def rounds(self) -> int:
@@ -163,7 +165,8 @@ class Imitation:
             curve.add(row)
             self._save(curve.rows)
             step(self._learner.rounds, _told(row))
-        title = f"Imitation at {self._point.name}: {loss_name(self._point.domain)} and agreement"
+        name = "squared error of bytes" if self._settings.label == "worth" else loss_name(self._point.domain)
+        title = f"Imitation at {self._point.name}: {name} and agreement"
         curve.close(title, _CHARTS)
         return self._finished()
 
@@ -204,6 +207,7 @@ class Imitation:
             seen = Agreement.of(validation, self._learner.validation_scores(), self._scaling)
             row |= {"validation loss": seen.loss, "validation agreement": seen.agreement}
             row |= {"validation changed found": seen.found, "validation changed right": seen.right}
+            row |= {"validation gain kept": seen.kept} if seen.kept else {}
         return row
 
     def _finished(self) -> Imitated:
@@ -303,6 +307,8 @@ def _sampled(examples: Examples, seed: int, most: int = SAMPLE) -> Examples:
         mask=None if examples.mask is None else examples.mask[chosen],
         weights=examples.weights[chosen],
         programs=examples.programs[chosen],
+        gains=examples.gains[chosen],
+        targets=None if examples.targets is None else examples.targets[chosen],
     )
 
 

@@ -30,6 +30,7 @@ class Agreement:
         changed: how many labels are not the compiler's own.
         found: the share of these that the policy takes, too.
         right: the share of the policy's own deviations from the compiler that are as labelled.
+        kept: of the bytes that the labels gain over the compiler, those that the policy gains; 0 if unknown.
     """
 
     decisions: int
@@ -39,6 +40,7 @@ class Agreement:
     changed: int
     found: float
     right: float
+    kept: float = 0.0
 
     @classmethod
     def of(cls, examples: Examples, scores: Floats, scaling: Scaling) -> Agreement:
@@ -61,6 +63,7 @@ class Agreement:
             int(changed.sum()),
             _share(hit, changed),
             _share(hit, ~own),
+            _kept(examples.gains, hit, own, changed),
         )
 
     def text(self) -> str:
@@ -68,7 +71,15 @@ class Agreement:
         line = f"{self.agreement:.2%} of {self.decisions:,} decisions as labelled"
         if not self.changed:
             return line
-        return f"{line}; of {self.changed:,} that are not the compiler's own, {self.found:.1%}"
+        line = f"{line}; of {self.changed:,} that are not the compiler's own, {self.found:.1%}"
+        return f"{line}; {self.kept:.0%} of their gain" if self.kept else line
+
+
+def _kept(gains: np.ndarray, hit: np.ndarray, own: np.ndarray, changed: np.ndarray) -> float:
+    """The bytes that deviations from the compiler gain, as a share of what the labels gain."""
+    possible = float(gains[changed].sum())
+    won = float(gains[hit & ~own].sum() - gains[~hit & ~own].sum())
+    return won / possible if possible else 0.0
 
 
 def _share(hit: np.ndarray, among: np.ndarray) -> float:
@@ -77,18 +88,18 @@ def _share(hit: np.ndarray, among: np.ndarray) -> float:
 
 def loss(examples: Examples, scores: Floats, scaling: Scaling) -> float:
     """The weighted mean loss of scores [N, columns]."""
-    domain, labels = examples.arrangement.domain, examples.labels
+    domain, labels = examples.arrangement.domain, examples.numbers
     values = scores.astype(np.float64)
-    if isinstance(domain, Flag):
+    if not examples.by_class:
+        each = (values[:, 0] - (labels - scaling.offset) / scaling.factor) ** 2
+    elif isinstance(domain, Flag):
         signs = np.where(labels > 0, -1.0, 1.0)
         each = np.logaddexp(0, signs * values[:, 0])
-    elif isinstance(domain, Choice):
+    else:
         legal = values if examples.mask is None else np.where(examples.mask, values, -np.inf)
         top = legal.max(axis=1)
         top = np.where(np.isfinite(top), top, 0)
         total = np.log(np.maximum(np.exp(legal - top[:, None]).sum(axis=1), 1e-300)) + top
         chosen = values[np.arange(len(labels)), labels.astype(np.int64)]
         each = total - chosen
-    else:
-        each = (values[:, 0] - (labels - scaling.offset) / scaling.factor) ** 2
     return float(np.average(each, weights=examples.weights))

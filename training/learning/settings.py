@@ -8,8 +8,8 @@ from typing import Final
 
 from passpilot.training.data.matrix import ALL, ExampleWeights
 
-POLICIES: Final = ("trees", "network", "linear")
-"""Kinds of models: boosted trees, a multilayer perceptron, and a perceptron of one layer."""
+POLICIES: Final = ("trees", "network", "linear", "set")
+"""Kinds of models: boosted trees, a multilayer perceptron, one of one layer, and a network of sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ class ImitateSettings:
     """The kind of the model."""
     features: tuple[str, ...] = (ALL,)
     """What the model sees; ``*`` stands for the point's own features."""
-    label: str = field(default="advice", metadata={"choices": ("advice", "default")})
-    """What is imitated: the decisions that were taken, or the compiler's own."""
+    label: str = field(default="advice", metadata={"choices": ("advice", "default", "worth")})
+    """What is learned: the decisions that were taken, the compiler's own, or the bytes that yes spares."""
     seed: int = field(default=0, metadata={"low": 0, "high": (1 << 31) - 1})
     checkpoint: int = field(default=10, metadata={"low": 1, "high": 100_000})
     """Rounds between checkpoints and lines of the curve."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from passpilot.features.domain import Choice, Flag
 from passpilot.plugin.extras import needs
 from passpilot.training.learning.graph import GraphBuilder, tree_attributes
 
@@ -59,14 +58,14 @@ class TreeLearner:
         jobs: int = 1,
     ) -> None:
         self._settings, self._seed = settings, seed
-        self._arrangement = train.arrangement
+        self._arrangement, self._by_class = train.arrangement, train.by_class
         self._models: list[lightgbm.Booster] = []
         rows, labels, weights = _table(train, scaling)
         self._rows = rows
         self._jobs = max(1, min(jobs, len(rows) // PER_THREAD))
         self._exhausted = False
         self._outputs = self._arrangement.outputs
-        self._base = _base(self._arrangement.domain, self._outputs, labels, weights)
+        self._base = _base(self._by_class, self._outputs, labels, weights)
         self._data = lightgbm.Dataset(
             rows, labels, weight=weights, params=self._parameters(0), free_raw_data=False
         )
@@ -102,11 +101,10 @@ class TreeLearner:
 
     def _parameters(self, number: int) -> dict[str, object]:
         settings = self._settings
-        domain = self._arrangement.domain
         objective: dict[str, object] = {"objective": "binary"}
         if self._outputs > 1:
             objective = {"objective": "multiclass", "num_class": self._outputs}
-        elif not isinstance(domain, (Flag, Choice)):
+        elif not self._by_class:
             objective = {"objective": "regression"}
         drawn = {"bagging_freq": 1, "bagging_fraction": settings.sample} if settings.sample < 1 else {}
         return {
@@ -196,28 +194,28 @@ class TreeLearner:
 
 def _table(examples: Examples, scaling: Scaling) -> tuple[Floats, Doubles, Doubles]:
     """Rows, labels and weights for LightGBM; where columns are rated, a row per legal column."""
-    labels, weights = examples.labels, examples.weights
+    labels, weights = examples.numbers, examples.weights
     arrangement = examples.arrangement
     if not arrangement.by_column:
-        if not isinstance(arrangement.domain, (Flag, Choice)):
+        if not examples.by_class:
             labels = (labels - scaling.offset) / scaling.factor
         return examples.flat, labels, weights
     legal = np.ones((len(examples), arrangement.columns), bool) if examples.mask is None else examples.mask
     decision, column = np.nonzero(legal)
-    places = arrangement.places()
+    places, flat = arrangement.places(), arrangement.extended(examples.flat)
     rows = np.empty((len(decision), places.shape[1]), np.float32)
     for number in range(places.shape[1]):
-        rows[:, number] = examples.flat[decision, places[column, number]]
+        rows[:, number] = flat[decision, places[column, number]]
     return rows, (labels[decision] == column).astype(np.float64), weights[decision]
 
 
-def _base(domain: object, outputs: int, labels: Doubles, weights: Doubles) -> Doubles:
+def _base(by_class: bool, outputs: int, labels: Doubles, weights: Doubles) -> Doubles:
     """The scores that fit best without any feature."""
     if outputs > 1:
         shares = np.bincount(labels.astype(np.int64), weights, outputs) + 1e-3
         return np.asarray(np.log(shares / shares.sum()), np.float64)
     mean = float(np.average(labels, weights=weights))
-    if not isinstance(domain, (Flag, Choice)):
+    if not by_class:
         return np.array([mean])
     mean = min(max(mean, 1e-6), 1 - 1e-6)
     return np.array([np.log(mean / (1 - mean))])

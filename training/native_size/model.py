@@ -20,6 +20,7 @@ from passpilot.plugin.files import read_regular
 from passpilot.training.native_size.functions import NOWHERE, SHAPE, shape_of
 
 if TYPE_CHECKING:
+    from passpilot.plugin.ir import Function
     from passpilot.plugin.module import Module
 
 VOCABULARY: Final = "vocabulary.json"
@@ -75,6 +76,12 @@ class NativeSize:
         rows = [(*self._vocabulary.embed(each), *shape_of(each)) for each in found]
         (made,) = self._head.run(None, {self._input: np.array(rows, np.float32)})
         return {each.name: float(size) for each, size in zip(found, made[:, 0], strict=True)}
+
+    def size(self, function: Function) -> float:
+        """The estimated bytes of one function."""
+        row = np.array([(*self._vocabulary.embed(function), *shape_of(function))], np.float32)
+        (made,) = self._head.run(None, {self._input: row})
+        return float(made[0, 0])
 
 
 @cache

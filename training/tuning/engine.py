@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -11,15 +12,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from passpilot.plugin.errors import Error
+from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.isolated import run_isolated_together
+from passpilot.training.machines.local import ThisMachine
 from passpilot.training.tuning.decision_file import CallKey
 from passpilot.training.tuning.unit import Asked, Compiled, UnitChoice, warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from passpilot.training.machines.local import Machines
     from passpilot.training.tuning.unit import Unit
 
     Done = Callable[[int, Compiled | Error], object]
@@ -78,6 +81,17 @@ class LocalEngine:
         return run_isolated_together("tune", runs, self.deadline, self.jobs, done)
 
 
+def engine_on(where: Machines, units: Sequence[Unit], deadline: float = 300.0) -> Engine:
+    """What compiles units on machines, with `deadline` seconds for one compilation."""
+    if isinstance(where, ThisMachine):
+        return LocalEngine(units, where.jobs, deadline)
+    from passpilot.training.machines.ray_cluster import RayCluster
+    from passpilot.training.tuning.ray_engine import RayEngine
+
+    assert isinstance(where, RayCluster), "there are no others"
+    return RayEngine(units, where, deadline)
+
+
 @dataclass(slots=True)
 class KeepingEngine:
     """Keeps results in files, by what they are made of: a search that was ended continues where it was.
@@ -110,7 +124,8 @@ class KeepingEngine:
 
         def keep(index: int, made: Compiled | Error) -> None:
             if not isinstance(made, Error):
-                write_file(paths[missing[index]], _packed(made))
+                with contextlib.suppress(InputError):  # a full disk must not end the search
+                    write_file(paths[missing[index]], _packed(made))
             done(missing[index], made)
 
         made = iter(self.inner.compile([work[index] for index in missing], keep))

@@ -141,7 +141,8 @@ size_t AllocatorAdvice::order(ArrayRef<WaitingRange> First, size_t Count) {
       T.set(O::IsHinted, F.VRM.hasKnownPreference(LI.reg()), I);
     T.set(O::IsSplit, Record.Generation > 0, I);
     T.set(O::HasWaited, Record.Waited, I);
-    T.set(O::ClassSize, classSize(LI), I);
+    if (T.reads(O::ClassSize))
+      T.set(O::ClassSize, classSize(LI), I);
     if (T.reads(O::Instructions))
       T.set(O::Instructions, instructions(LI), I);
     T.set(O::Priority, First[I].Priority, I);

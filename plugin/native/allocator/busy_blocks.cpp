@@ -85,19 +85,33 @@ static void overlaps(const FunctionAllocation &F, const LiveRange &A,
   }
 }
 
+/// The last block that begins at \p At or before, from \p Near on.
+size_t BusyBlocks::blockAt(int At, size_t Near) const {
+  if (Begins[Near] > At)
+    Near = 0;
+  size_t Step = 1;
+  for (; Near + Step < Begins.size() && Begins[Near + Step] <= At; Step *= 2)
+    Near += Step;
+  const auto From = Begins.begin() + static_cast<ptrdiff_t>(Near);
+  const auto Until = Near + Step < Begins.size()
+                         ? From + static_cast<ptrdiff_t>(Step)
+                         : Begins.end();
+  return static_cast<size_t>(std::upper_bound(From, Until, At) -
+                             Begins.begin()) -
+         1;
+}
+
 /// Marks the blocks from \p From to \p Until as taken; the range is live in all
-/// of them. Returns from where on the last one says more.
-SlotIndex BusyBlocks::mark(TakenBlocks &T, SlotIndex From,
-                           SlotIndex Until) const {
+/// of them. Returns from where on the last one says more. \p Near: a block from
+/// which to search; becomes the first one.
+SlotIndex BusyBlocks::mark(TakenBlocks &T, SlotIndex From, SlotIndex Until,
+                           size_t &Near) const {
   const int Start = position(From), Stop = position(Until);
-  const auto First = std::upper_bound(Begins.begin(), Begins.end(), Start) - 1;
-  auto End = First + 1;
-  if (End != Begins.end() && *End < Stop)
-    End = std::lower_bound(End, Begins.end(), Stop);
-  const auto I = static_cast<unsigned>(First - Begins.begin());
-  const auto Last = static_cast<unsigned>(End - Begins.begin()) - 1;
+  Near = blockAt(Start, Near);
+  const auto I = static_cast<unsigned>(Near);
+  const auto Last = static_cast<unsigned>(blockAt(Stop - 1, Near));
   T.Anywhere.set(I, Last + 1);
-  T.AtStart.set(Start <= *First ? I : I + 1, Last + 1);
+  T.AtStart.set(Start <= Begins[Near] ? I : I + 1, Last + 1);
   const BlockEnd &B = Ends[Last];
   const bool TakesEnd = Stop > B.Last;
   T.AtEnd.set(I, TakesEnd ? Last + 1 : Last);
@@ -108,8 +122,9 @@ SlotIndex BusyBlocks::mark(TakenBlocks &T, SlotIndex From,
 
 TakenBlocks BusyBlocks::of(MCRegister Reg) const {
   TakenBlocks T(Live.size());
+  size_t Near = 0;
   overlaps(F, Live.Range, Reg, [&](SlotIndex From, SlotIndex Until) {
-    return mark(T, From, Until);
+    return mark(T, From, Until, Near);
   });
   for (const Call &C : Calls)
     if (MachineOperand::clobbersPhysReg(C.Preserved, Reg)) {

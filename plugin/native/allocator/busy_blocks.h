@@ -49,8 +49,9 @@ private:
 
   int position(llvm::SlotIndex I) const;
   void findCalls(unsigned Index);
+  size_t blockAt(int At, size_t Near) const;
   llvm::SlotIndex mark(TakenBlocks &T, llvm::SlotIndex From,
-                       llvm::SlotIndex Until) const;
+                       llvm::SlotIndex Until, size_t &Near) const;
 };
 
 } // namespace passpilot

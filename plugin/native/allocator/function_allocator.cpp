@@ -108,7 +108,7 @@ bool FunctionAllocator::place(const LiveInterval &LI) {
     assign(LI, C.Registers[Advice.colour(C, false, *freeRegister(C))].Reg);
     break;
   case Action::Evict: {
-    if (Advice.asksAction())
+    if (Advice.asksAction() || Advice.asksColour())
       findEvictions(C, /*OnlyLighter=*/false);
     auto Best = hintWorthEvicting(C);
     if (!Best)

@@ -26,7 +26,6 @@ LiveBlocks::LiveBlocks(const FunctionAllocation &F, FunctionBlocks &Blocks,
   if (LI.hasSubRanges() || LI.empty())
     Splittable = false;
   findBlocks();
-  findJunctions();
   findAccesses();
   for (LiveBlock &B : All) {
     for (const RangeAccess &A : B.Accesses)
@@ -34,21 +33,33 @@ LiveBlocks::LiveBlocks(const FunctionAllocation &F, FunctionBlocks &Blocks,
     Work += B.Work;
   }
   Splittable = Splittable && entersEverywhere();
-  if (!Splittable)
+}
+
+void LiveBlocks::findFlow() {
+  if (!Flow.empty())
     return;
+  findJunctions();
   Flow.reserve(All.size());
-  for (const LiveBlock &B : All)
-    Flow.push_back({B.Frequency, B.Before, B.After, B.In, B.Out, B.Pinned,
-                    !B.Accesses.empty()});
-}
-
-unsigned LiveBlocks::indexOf(const MachineBasicBlock *Block) const {
-  return Blocks.BlockNumbers[static_cast<size_t>(Block->getNumber())];
-}
-
-bool LiveBlocks::contains(const MachineBasicBlock *Block) const {
-  const unsigned I = indexOf(Block);
-  return I < All.size() && All[I].Block == Block;
+  FirstsAt.resize(Junctions + 1);
+  for (const LiveBlock &B : All) {
+    Flow.push_back({B.Frequency, B.Work, B.Before, B.After,
+                    static_cast<unsigned>(B.Accesses.size()), B.LoopDepth,
+                    B.Length, B.In, B.Out, B.Pinned, B.Defines});
+    if (B.In)
+      ++FirstsAt[B.Before + 1];
+    if (B.Out)
+      ++FirstsAt[B.After + 1];
+  }
+  for (size_t I = 1; I < FirstsAt.size(); ++I)
+    FirstsAt[I] += FirstsAt[I - 1];
+  BlocksAt.resize(FirstsAt.back());
+  std::vector<unsigned> Next(FirstsAt.begin(), FirstsAt.end() - 1);
+  for (unsigned I = 0; I < Flow.size(); ++I) {
+    if (Flow[I].In)
+      BlocksAt[Next[Flow[I].Before]++] = I;
+    if (Flow[I].Out)
+      BlocksAt[Next[Flow[I].After]++] = I;
+  }
 }
 
 /// The last block of All, which is \p Block: adds it unless it is there.

@@ -6,6 +6,7 @@
 #define PASSPILOT_ALLOCATOR_LIVE_BLOCKS_H
 
 #include "function_blocks.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/CodeGen/LiveInterval.h"
 
 #include <vector>
@@ -53,9 +54,12 @@ struct LiveBlock {
 
 /// A live block in brief, for walks over all of them.
 struct BlockFlow {
-  double Frequency;
+  double Frequency, Work;
   unsigned Before, After;
-  bool In, Out, Pinned, HasAccess;
+  unsigned Accesses; ///< their number
+  unsigned LoopDepth;
+  int Length;
+  bool In, Out, Pinned, Defines;
 };
 
 class LiveBlocks {
@@ -66,7 +70,7 @@ public:
 
   const llvm::LiveInterval &Range;
   std::vector<LiveBlock> All; ///< in the order of the code
-  /// As All; empty if the range cannot be split.
+  /// As All; for a range that can be split, after findFlow().
   std::vector<BlockFlow> Flow;
   /// Whether it can be split: no parts of registers are live on their own, and
   /// a copy can follow every definition.
@@ -74,17 +78,32 @@ public:
   double Work = 0; ///< what it costs to spill the range
   int Length = 0;  ///< the sum of the blocks' lengths
   /// Where control flow joins or forks, all blocks must agree: a junction is an
-  /// edge bundle of LLVM's.
+  /// edge bundle of LLVM's. Known after findFlow().
   unsigned Junctions = 0;
+  /// The blocks that begin or end at a junction, by indices in All; one that
+  /// does both is there twice. Known after findFlow().
+  llvm::ArrayRef<unsigned> blocksAt(unsigned Junction) const {
+    const unsigned First = FirstsAt[Junction];
+    return llvm::ArrayRef(BlocksAt).slice(First,
+                                          FirstsAt[Junction + 1] - First);
+  }
 
   unsigned size() const { return static_cast<unsigned>(All.size()); }
   /// The index in All of a block that it contains.
-  unsigned indexOf(const llvm::MachineBasicBlock *Block) const;
-  bool contains(const llvm::MachineBasicBlock *Block) const;
+  unsigned indexOf(const llvm::MachineBasicBlock *Block) const {
+    return Blocks.BlockNumbers[static_cast<size_t>(Block->getNumber())];
+  }
+  bool contains(const llvm::MachineBasicBlock *Block) const {
+    const unsigned I = indexOf(Block);
+    return I < All.size() && All[I].Block == Block;
+  }
+  /// Finds the junctions, and the blocks at them, unless they are known.
+  void findFlow();
 
 private:
   const FunctionAllocation &F;
   FunctionBlocks &Blocks;
+  std::vector<unsigned> FirstsAt, BlocksAt; ///< see blocksAt()
 
   LiveBlock &at(const llvm::MachineBasicBlock &Block);
   void findBlocks();

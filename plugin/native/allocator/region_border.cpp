@@ -8,10 +8,12 @@
 
 #include "region_border.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/LiveIntervals.h"
 #include "llvm/CodeGen/MachineBasicBlock.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace llvm;
 
@@ -35,117 +37,109 @@ bool SplitRegion::contains(const LiveBlocks &Live, const MachineInstr &I,
   return First->Index <= At && At <= Last->Index;
 }
 
-namespace {
+bool RegionBorder::close(SplitRegion &R, const TakenBlocks *Taken) {
+  count(R);
+  if (!R.Instructions || R.Blocks.all())
+    return false;
+  for (unsigned I : R.Blocks.set_bits())
+    noteInside(Live.Flow[I], R.Defines);
+  findNear(R.Blocks);
+  for (unsigned I : Near.set_bits())
+    if (!R.Blocks[I])
+      noteOutside(I, R.Defines, Taken);
+  const bool Possible =
+      all_of(Touched, [&](unsigned J) { return Junctions[J].possible(); });
+  if (Possible)
+    for (unsigned I : Near.set_bits())
+      addCopies(R, I);
+  for (unsigned J : Touched)
+    Junctions[J] = {};
+  Touched.clear();
+  return Possible;
+}
 
-/// A place where control flow joins or forks.
-struct Junction {
-  double Inside = 0;  ///< the cost of the copies if the value is inside there
-  double Outside = 0; ///< ... or in the rest
-  bool HasInside = false, HasOutside = false;
-  bool MustBeInside = false, MustBeOutside = false;
-
-  bool possible() const { return !MustBeInside || !MustBeOutside; }
-  bool isInside() const {
-    if (!HasInside || !HasOutside)
-      return HasInside;
-    return MustBeInside || (!MustBeOutside && Inside < Outside);
-  }
-};
-
-class Border {
-public:
-  Border(SplitRegion &R, const LiveBlocks &Live, const TakenBlocks *Taken)
-      : R(R), Live(Live), Taken(Taken), Junctions(Live.Junctions) {}
-
-  bool close() {
-    for (unsigned I : R.Blocks.set_bits())
-      noteInside(Live.Flow[I]);
-    for (unsigned I = 0; I < Live.size(); ++I)
-      if (!R.Blocks[I])
-        noteOutside(Live.Flow[I], I);
-    for (const Junction &J : Junctions)
-      if (!J.possible())
-        return false;
-    for (unsigned I = 0; I < Live.size(); ++I)
-      addCopies(Live.Flow[I], I, R.Blocks[I]);
-    return true;
-  }
-
-private:
-  SplitRegion &R;
-  const LiveBlocks &Live;
-  const TakenBlocks *const Taken;
-  std::vector<Junction> Junctions;
-
-  double leaving(const BlockFlow &B) const {
-    return R.Defines ? WriteCost * B.Frequency : 0;
-  }
-
-  void noteInside(const BlockFlow &B) {
-    if (B.In) {
-      Junction &J = Junctions[B.Before];
-      J.HasInside = true;
-      J.Outside += ReadCost * B.Frequency;
-    }
-    if (B.Out) {
-      Junction &J = Junctions[B.After];
-      J.HasInside = true;
-      J.Outside += leaving(B);
-      J.MustBeInside |= B.Pinned && R.Defines;
-    }
-  }
-
-  void noteOutside(const BlockFlow &B, unsigned I) {
-    if (B.In) {
-      Junction &J = Junctions[B.Before];
-      J.HasOutside = true;
-      J.Inside += leaving(B);
-      J.MustBeOutside |= R.Defines && Taken && Taken->AtStart[I];
-    }
-    if (B.Out) {
-      Junction &J = Junctions[B.After];
-      J.HasOutside = true;
-      J.Inside += ReadCost * B.Frequency;
-      J.MustBeOutside |= B.Pinned || (Taken && Taken->AtEnd[I]);
-    }
-  }
-
-  void addCopies(const BlockFlow &B, unsigned I, bool Inside) {
-    using Place = RegionCopy::Place;
-    if (B.In && Junctions[B.Before].isInside() != Inside)
-      add(I, Place::BlockStart, Inside);
-    if (B.Out && Junctions[B.After].isInside() != Inside)
-      add(I, Place::BlockEnd, !Inside);
-  }
-
-  void add(unsigned I, RegionCopy::Place Where, bool Enters) {
-    if (!Enters && !R.Defines)
-      return;
-    R.Copies.push_back({Live.All[I].Block, Where, nullptr, Enters});
-    R.CopyCost += (Enters ? ReadCost : WriteCost) * Live.Flow[I].Frequency;
-  }
-};
-
-} // namespace
-
-bool closeBlocks(SplitRegion &R, const LiveBlocks &Live,
-                 const TakenBlocks *Taken) {
+/// What the region's blocks do, and no copies yet.
+void RegionBorder::count(SplitRegion &R) const {
   R.Copies.clear();
   R.Work = R.CopyCost = 0;
   R.Instructions = R.LoopDepth = 0;
   R.Length = 0;
   R.Defines = false;
-  if (R.Blocks.all())
-    return false;
   for (unsigned I : R.Blocks.set_bits()) {
-    const LiveBlock &B = Live.All[I];
+    const BlockFlow &B = Live.Flow[I];
     R.Work += B.Work;
-    R.Instructions += static_cast<unsigned>(B.Accesses.size());
+    R.Instructions += B.Accesses;
     R.Defines |= B.Defines;
     R.Length += B.Length;
     R.LoopDepth = std::max(R.LoopDepth, B.LoopDepth);
   }
-  return R.Instructions && Border(R, Live, Taken).close();
+}
+
+/// The region's blocks, and all that may need a copy because of them.
+void RegionBorder::findNear(const BitVector &Blocks) {
+  if (Touched.size() > Junctions.size() / 4) { // most of them
+    Near.set();
+    return;
+  }
+  Near = Blocks;
+  for (unsigned J : Touched)
+    for (unsigned I : Live.blocksAt(J))
+      Near.set(I);
+}
+
+RegionBorder::Junction &RegionBorder::touch(unsigned J) {
+  if (!std::exchange(Junctions[J].HasInside, true))
+    Touched.push_back(J);
+  return Junctions[J];
+}
+
+/// What a copy out of the region costs.
+static double leaving(const BlockFlow &B, bool Defines) {
+  return Defines ? WriteCost * B.Frequency : 0;
+}
+
+void RegionBorder::noteInside(const BlockFlow &B, bool Defines) {
+  if (B.In)
+    touch(B.Before).Outside += ReadCost * B.Frequency;
+  if (B.Out) {
+    Junction &J = touch(B.After);
+    J.Outside += leaving(B, Defines);
+    J.MustBeInside |= B.Pinned && Defines;
+  }
+}
+
+/// Where no block of the region is, the value is in the rest.
+void RegionBorder::noteOutside(unsigned I, bool Defines,
+                               const TakenBlocks *Taken) {
+  const BlockFlow &B = Live.Flow[I];
+  if (B.In && Junctions[B.Before].HasInside) {
+    Junction &J = Junctions[B.Before];
+    J.HasOutside = true;
+    J.Inside += leaving(B, Defines);
+    J.MustBeOutside |= Defines && Taken && Taken->AtStart[I];
+  }
+  if (B.Out && Junctions[B.After].HasInside) {
+    Junction &J = Junctions[B.After];
+    J.HasOutside = true;
+    J.Inside += ReadCost * B.Frequency;
+    J.MustBeOutside |= B.Pinned || (Taken && Taken->AtEnd[I]);
+  }
+}
+
+void RegionBorder::addCopies(SplitRegion &R, unsigned I) const {
+  using Place = RegionCopy::Place;
+  const BlockFlow &B = Live.Flow[I];
+  const bool Inside = R.Blocks[I];
+  auto Add = [&](Place Where, bool Enters) {
+    if (!Enters && !R.Defines)
+      return;
+    R.Copies.push_back({Live.All[I].Block, Where, nullptr, Enters});
+    R.CopyCost += (Enters ? ReadCost : WriteCost) * B.Frequency;
+  };
+  if (B.In && Junctions[B.Before].isInside() != Inside)
+    Add(Place::BlockStart, Inside);
+  if (B.Out && Junctions[B.After].isInside() != Inside)
+    Add(Place::BlockEnd, !Inside);
 }
 
 bool closeGap(SplitRegion &R, const LiveBlocks &Live, unsigned Index,

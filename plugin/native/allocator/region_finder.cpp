@@ -3,7 +3,6 @@
 #include "region_finder.h"
 
 #include "../llvm/allocator_points.h"
-#include "region_border.h"
 #include "region_bound.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
@@ -17,6 +16,8 @@ namespace passpilot {
 
 /// How many blocks are considered as regions, and for gaps.
 static constexpr size_t HotBlocks = 4;
+/// How many registers are considered: those whose regions can gain most.
+static constexpr size_t MostRegisters = 4;
 /// The chance that a region without a free register gets one, if its accesses
 /// are so much denser than the whole range's that others give way.
 static constexpr double Chance = 0.5, Denser = 1.25;
@@ -36,6 +37,7 @@ double promise(const SplitRegion &R, const LiveBlocks &Live) {
 std::vector<SplitRegion> RegionFinder::find(ArrayRef<MCRegister> Registers) {
   if (!Live.Splittable)
     return {};
+  Live.findFlow();
   const std::vector<unsigned> Hot = hottest();
   addLoops();
   addBlocks(Hot);
@@ -60,11 +62,17 @@ bool RegionFinder::any(ArrayRef<MCRegister> Registers) {
   const std::vector<unsigned> Hot = hottest();
   for (unsigned Index : Hot)
     addHalves(Index);
-  if (Found.empty())
-    addBlocks(Hot);
+  if (!Found.empty())
+    return true;
+  Live.findFlow();
+  addBlocks(Hot);
   if (Found.empty())
     addLoops();
   return !Found.empty() || !find(Registers).empty();
+}
+
+RegionBorder &RegionFinder::border() {
+  return Border ? *Border : Border.emplace(Live);
 }
 
 const BusyBlocks &RegionFinder::busy() {
@@ -102,7 +110,7 @@ void RegionFinder::addLoops() {
     for (const MachineBasicBlock *B : L->getBlocks())
       if (Live.contains(B))
         R.Blocks.set(Live.indexOf(B));
-    if (closeBlocks(R, Live))
+    if (border().close(R))
       add(std::move(R));
   }
 }
@@ -113,13 +121,13 @@ void RegionFinder::addBlocks(ArrayRef<unsigned> Hot) {
     R.Kind = RegionKind::Block;
     R.Blocks.resize(Live.size());
     R.Blocks.set(I);
-    if (Live.All[I].Accesses.size() > 1 && closeBlocks(R, Live))
+    if (Live.All[I].Accesses.size() > 1 && border().close(R))
       add(std::move(R));
   }
 }
 
 /// Takes out the blocks that cost more copies than they save.
-void RegionFinder::shrink(SplitRegion &R, const TakenBlocks &Taken) const {
+void RegionFinder::shrink(SplitRegion &R, const TakenBlocks &Taken) {
   std::vector<double> Cost(Live.size());
   for (const RegionCopy &C : R.Copies) {
     const unsigned I = Live.indexOf(C.Block);
@@ -133,28 +141,22 @@ void RegionFinder::shrink(SplitRegion &R, const TakenBlocks &Taken) const {
     return;
   SplitRegion Less = R;
   Less.Blocks = std::move(Smaller);
-  if (closeBlocks(Less, Live, &Taken) && Less.gain() > R.gain())
+  if (border().close(Less, &Taken) && Less.gain() > R.gain())
     R = std::move(Less);
 }
 
-/// Adds the registers' regions, in the order of the registers; where only the
-/// best counts, those that may be it. Without any gain they are left out.
+/// Adds the regions of the registers that can gain most, in the order of the
+/// registers; where only the best counts, those that may be it.
 void RegionFinder::addRegisters(ArrayRef<MCRegister> Registers) {
   const RegionBound Bound(F, Live);
-  if (!OnlyBest) {
-    for (MCRegister Reg : Registers)
-      if (Bound.most(Reg) > 0)
-        addRegister(Reg);
-    return;
-  }
   std::vector<std::pair<double, size_t>> Order;
   for (const auto &[I, Reg] : enumerate(Registers))
     if (const double Most = Bound.most(Reg); Most > 0)
       Order.emplace_back(-Most, I);
   sort(Order);
   std::vector<std::pair<size_t, SplitRegion>> InOrder;
-  for (const auto &[Most, I] : Order) {
-    if (-Most * Rounding < Best)
+  for (const auto &[Most, I] : ArrayRef(Order).take_front(MostRegisters)) {
+    if (OnlyBest && -Most * Rounding < Best)
       break;
     const size_t Before = Found.size();
     addRegister(Registers[I]);
@@ -176,7 +178,7 @@ void RegionFinder::addRegister(MCRegister Reg) {
   if (!Growth)
     Growth.emplace(Live);
   R.Blocks = Growth->grow(Taken.Anywhere);
-  if (!closeBlocks(R, Live, &Taken))
+  if (!border().close(R, &Taken))
     return;
   shrink(R, Taken);
   add(std::move(R));

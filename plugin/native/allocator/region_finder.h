@@ -5,7 +5,7 @@
 #ifndef PASSPILOT_ALLOCATOR_REGION_FINDER_H
 #define PASSPILOT_ALLOCATOR_REGION_FINDER_H
 
-#include "busy_blocks.h"
+#include "region_border.h"
 #include "region_growth.h"
 #include "split_region.h"
 
@@ -14,8 +14,7 @@ namespace passpilot {
 class RegionFinder {
 public:
   /// \p OnlyBest: regions that cannot be the first may be left out.
-  RegionFinder(const FunctionAllocation &F, const LiveBlocks &Live,
-               bool OnlyBest)
+  RegionFinder(const FunctionAllocation &F, LiveBlocks &Live, bool OnlyBest)
       : F(F), Live(Live), OnlyBest(OnlyBest) {}
 
   /// The regions, the most promising first. \p Registers: those that the range
@@ -26,16 +25,18 @@ public:
 
 private:
   const FunctionAllocation &F;
-  const LiveBlocks &Live;
+  LiveBlocks &Live;
   const bool OnlyBest;
   // Set when first needed.
   std::optional<BusyBlocks> Busy;
   std::optional<RegionGrowth> Growth;
+  std::optional<RegionBorder> Border;
   double Best = 0; ///< the largest promise of a region that was found
   std::vector<SplitRegion> Found;
 
   void add(SplitRegion R);
   const BusyBlocks &busy();
+  RegionBorder &border();
   void addLoops();
   void addBlocks(llvm::ArrayRef<unsigned> Hot);
   void addRegisters(llvm::ArrayRef<llvm::MCRegister> Registers);
@@ -43,7 +44,7 @@ private:
   void addGap(unsigned Index, llvm::MCRegister Reg);
   void addHalves(unsigned Index);
   std::vector<unsigned> hottest() const;
-  void shrink(SplitRegion &R, const TakenBlocks &Taken) const;
+  void shrink(SplitRegion &R, const TakenBlocks &Taken);
 };
 
 /// What a region promises: its gain, less if it may find no register.

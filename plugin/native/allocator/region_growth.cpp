@@ -3,6 +3,7 @@
 #include "region_growth.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace llvm;
 
@@ -12,12 +13,15 @@ namespace passpilot {
 static constexpr unsigned Rounds = 12;
 
 static bool isThrough(const BlockFlow &B) {
-  return B.In && B.Out && !B.HasAccess;
+  return B.In && B.Out && !B.Accesses;
 }
 
 RegionGrowth::RegionGrowth(const LiveBlocks &Live)
-    : Blocks(Live.Flow), Firsts(Live.Junctions + 1), Bias(Live.Junctions),
-      Sign(Live.Junctions) {
+    : Blocks(Live.Flow), Firsts(Live.Junctions + 1), Untaken(Live.Junctions),
+      Sign(Live.Junctions), Unsettled(Live.Junctions) {
+  for (const BlockFlow &B : Blocks)
+    if (!isThrough(B))
+      lean(Untaken, B, B.Frequency);
   connect();
 }
 
@@ -40,49 +44,52 @@ void RegionGrowth::connect() {
   });
 }
 
-/// What the blocks with accesses and the taken blocks say of their junctions.
-void RegionGrowth::lean(const BitVector &Taken) {
-  std::fill(Bias.begin(), Bias.end(), 0);
-  for (unsigned I = 0; I < Blocks.size(); ++I) {
-    const BlockFlow &B = Blocks[I];
-    const bool IsTaken = Taken[I];
-    if (isThrough(B) && !IsTaken)
-      continue;
-    const double Lean = IsTaken ? -B.Frequency : B.Frequency;
-    if (B.In)
-      Bias[B.Before] += Lean;
-    if (B.Out)
-      Bias[B.After] += Lean;
-  }
+void RegionGrowth::lean(std::vector<double> &Bias, const BlockFlow &B,
+                        double By) {
+  if (B.In)
+    Bias[B.Before] += By;
+  if (B.Out)
+    Bias[B.After] += By;
 }
 
 /// Weighs all junctions against their neighbours, as LLVM's spill placement
-/// does.
+/// does. One is weighed again only if a neighbour has changed.
 void RegionGrowth::settle(const BitVector &Taken) {
   std::fill(Sign.begin(), Sign.end(), 0);
-  bool Changed = true;
-  for (unsigned Round = 0; Changed && Round < Rounds; ++Round) {
-    Changed = false;
-    for (size_t J = 0; J < Sign.size(); ++J) {
-      double Sum = Bias[J];
-      for (unsigned I = Firsts[J]; I < Firsts[J + 1]; ++I)
-        if (const Neighbour &N = Neighbours[I]; !Taken[N.Block])
-          Sum += N.Weight * Sign[N.Junction];
-      const int Now = Sum > 0 ? 1 : Sum < 0 ? -1 : 0;
-      Changed |= Now != Sign[J];
-      Sign[J] = Now;
-    }
-  }
+  for (unsigned J = 0; J < Bias.size(); ++J)
+    if (Bias[J] != 0)
+      Unsettled.set(J);
+  for (unsigned Round = 0; Unsettled.any() && Round < Rounds; ++Round)
+    for (int Next = Unsettled.find_first(); Next >= 0;
+         Next = Unsettled.find_next(static_cast<unsigned>(Next)))
+      weigh(static_cast<unsigned>(Next), Taken);
+  Unsettled.reset();
+}
+
+void RegionGrowth::weigh(unsigned J, const BitVector &Taken) {
+  Unsettled.reset(J);
+  double Sum = Bias[J];
+  for (unsigned I = Firsts[J]; I < Firsts[J + 1]; ++I)
+    if (const Neighbour &N = Neighbours[I]; !Taken[N.Block])
+      Sum += N.Weight * Sign[N.Junction];
+  const int Now = Sum > 0 ? 1 : Sum < 0 ? -1 : 0;
+  if (std::exchange(Sign[J], Now) == Now)
+    return;
+  for (unsigned I = Firsts[J]; I < Firsts[J + 1]; ++I)
+    Unsettled.set(Neighbours[I].Junction);
 }
 
 BitVector RegionGrowth::grow(const BitVector &Taken) {
-  lean(Taken);
+  Bias = Untaken;
+  for (unsigned I : Taken.set_bits())
+    lean(Bias, Blocks[I],
+         (isThrough(Blocks[I]) ? -1 : -2) * Blocks[I].Frequency);
   settle(Taken);
   BitVector Region(static_cast<unsigned>(Blocks.size()));
   for (unsigned I = 0; I < Blocks.size(); ++I) {
     const BlockFlow &B = Blocks[I];
     const bool Stays = B.In && B.Out && Sign[B.Before] > 0 && Sign[B.After] > 0;
-    if ((B.HasAccess || Stays) && !Taken[I])
+    if ((B.Accesses || Stays) && !Taken[I])
       Region.set(I);
   }
   return Region;

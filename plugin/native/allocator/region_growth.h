@@ -32,12 +32,17 @@ private:
   std::vector<Neighbour>
       Neighbours;               ///< of the first junction, of the second...
   std::vector<unsigned> Firsts; ///< where a junction's neighbours begin
-  std::vector<double> Bias;
+  /// What the blocks with accesses say of their junctions: above 0 if the value
+  /// should be in the region's register there.
+  std::vector<double> Untaken;
+  std::vector<double> Bias; ///< the same, with the taken blocks
   /// By junction: 1 if the value should be in the region's register, -1 if not.
   std::vector<int> Sign;
+  llvm::BitVector Unsettled; ///< junctions whose sign may change
 
   void connect();
-  void lean(const llvm::BitVector &Taken);
+  static void lean(std::vector<double> &Bias, const BlockFlow &B, double By);
+  void weigh(unsigned J, const llvm::BitVector &Taken);
   void settle(const llvm::BitVector &Taken);
 };
 

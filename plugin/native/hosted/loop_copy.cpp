@@ -13,13 +13,15 @@ namespace passpilot {
 
 namespace {
 
-/// Passes remarks on and swallows all other diagnostics.
+/// Passes remarks on and swallows all other diagnostics. It claims not to want
+/// those of any pass: LLVM would go on to analyze loops without a preheader,
+/// in front of which a computed jump is, and crash. They come all the same.
 class RemarkReader final : public DiagnosticHandler {
 public:
   explicit RemarkReader(std::function<void(const OptimizationRemark &)> &To)
       : To(To) {}
   bool isAnyRemarkEnabled() const override { return true; }
-  bool isPassedOptRemarkEnabled(StringRef) const override { return true; }
+  bool isPassedOptRemarkEnabled(StringRef) const override { return false; }
   bool isMissedOptRemarkEnabled(StringRef) const override { return false; }
   bool isAnalysisRemarkEnabled(StringRef) const override { return false; }
 
@@ -61,7 +63,7 @@ void LoopCopy::prepareLoops() {
   PM.run(F, FAM);
   for (Loop *L : loops().getLoopsInPreorder())
     if (const auto Place = PlaceOf.find(L);
-        Place != PlaceOf.end() && L->isInnermost())
+        Place != PlaceOf.end() && L->isInnermost() && L->isLoopSimplifyForm())
       Innermost.emplace_back(Place->second, L);
 }
 

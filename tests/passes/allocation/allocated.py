@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import passpilot
 from tests import stock
 from tests.corpus.build import bindir, build
-from tests.corpus.programs import Program, programs
+from tests.corpus.programs import Program, all_programs, programs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ def optimized(name: str, unit: str = "whole") -> Path:
     """A program of the corpus, or one unit of it, after stock opt -O2; made once and kept in the cache."""
     problems = build([name])
     assert not problems, problems
-    source = programs()[name].bitcode("O2") / f"{unit}.bc"
+    source = all_programs()[name].bitcode("O2") / f"{unit}.bc"
     target = source.with_suffix(".optimized")
     if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
         partial = target.with_suffix(".partial")

@@ -61,6 +61,12 @@ def test_asked_defaults_decide_as_unasked_ones(pressed: Path, tmp_path: Path) ->
         assert (arrays[advice] == arrays[f"{advice}_default"]).all()
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_to_ask_for_the_default_action_changes_no_colour(seed: int, pressed: Path) -> None:
+    colour = {"ra-colour": f"random:{seed}"}
+    assert emitted_by(pressed, {**colour, "ra-action": "default"}) == emitted_by(pressed, colour)
+
+
 def test_a_log_replays(pressed: Path, tmp_path: Path) -> None:
     code = emitted_by(pressed, random_runners(7), tmp_path)
     again = {point: f"replay:{tmp_path / point}.log" for point in POINTS}

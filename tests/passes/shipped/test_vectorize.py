@@ -8,7 +8,7 @@ from passpilot.features.llvm.vectorize import FEATURES, LARGEST, VECTOR_PLANS
 from passpilot.passes.optimize import optimize
 from passpilot.passes.shipped.vectorize import VECTORIZE
 from passpilot.plugin.compile import PipelineOptions
-from passpilot.plugin.errors import AdviceError
+from passpilot.plugin.errors import AdviceError, PasspilotWarning
 from passpilot.plugin.module import Module
 from passpilot.runners.python import Observation
 from tests import stock
@@ -86,6 +86,33 @@ def test_a_large_body_has_few_plans(tmp_path: Path) -> None:
 def test_every_row_is_told_and_documented() -> None:
     assert list(observed()["add"]) == [row.spec.name for row in FEATURES]
     assert all(len(row.doc) > 4 for row in FEATURES)
+
+
+COMPUTED_JUMP: Final = """
+define i32 @jump(ptr %p, i64 %n, ptr %to) {
+entry:
+  indirectbr ptr %to, [label %loop, label %exit]
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %sum = phi i32 [ 0, %entry ], [ %more, %loop ]
+  %at = getelementptr i32, ptr %p, i64 %i
+  %value = load i32, ptr %at
+  %more = add i32 %sum, %value
+  %next = add nuw nsw i64 %i, 1
+  %again = icmp ult i64 %next, %n
+  br i1 %again, label %loop, label %exit
+exit:
+  %result = phi i32 [ 0, %entry ], [ %more, %loop ]
+  ret i32 %result
+}
+"""
+
+
+def test_a_loop_behind_a_computed_jump_is_not_asked_about(tmp_path: Path) -> None:
+    """It cannot have a preheader, without which LLVM's analysis for remarks crashes."""
+    (tmp_path / "jump.ll").write_text(COMPUTED_JUMP)
+    with pytest.warns(PasspilotWarning, match="was never asked"):
+        assert observed(tmp_path / "jump.ll") == {}
 
 
 def test_an_order_that_matters_is_kept() -> None:

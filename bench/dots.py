@@ -38,7 +38,9 @@ def dots(
     values = [value for row in rows.values() for value in row.values()]
     low = int(min(values) / step) * step
     high = (int(max(*values, 1.0) / step) + 1) * step
-    bottom = TOP + ROW * len(rows)
+    key, below = legend(names, left)
+    top = TOP + below
+    bottom = top + ROW * len(rows)
 
     def x(value: float) -> float:
         return round(left + (value - low) / (high - low) * WIDTH, 1)
@@ -48,22 +50,18 @@ def dots(
         value = low + mark * step
         heavy = abs(value - 1) < step / 2
         lines += [
-            f'<line x1="{x(value)}" x2="{x(value)}" y1="{TOP - 6}" y2="{bottom}" '
+            f'<line x1="{x(value)}" x2="{x(value)}" y1="{top - 6}" y2="{bottom}" '
             f'stroke="{"#444" if heavy else "#ddd"}"/>',
             f'<text x="{x(value)}" y="{bottom + 16}" text-anchor="middle">{value:.2f}</text>',
         ]
     for number, (program, row) in enumerate(rows.items()):
-        y = TOP + ROW * number + ROW / 2
+        y = top + ROW * number + ROW / 2
         lines.append(f'<text x="{left - 10}" y="{y + 4}" text-anchor="end">{escape(program)}</text>')
         for name, colour in zip(names, COLOURS, strict=False):
             if name in row:
                 tip = f"<title>{escape(program)}, {escape(name)}: {row[name]:.3f}</title>"
                 lines.append(f'<circle cx="{x(row[name])}" cy="{y}" r="5" fill="{colour}">{tip}</circle>')
-    at = left
-    for name, colour in zip(names, COLOURS, strict=False):
-        lines.append(f'<circle cx="{at}" cy="38" r="5" fill="{colour}"/>')
-        lines.append(f'<text x="{at + 10}" y="42">{escape(name)}</text>')
-        at += 30 + 7 * len(name)
+    lines += key
     size = f'width="{left + WIDTH + 30}" height="{bottom + 28}"'
     font = 'font-family="sans-serif" font-size="12"'
     body = "\n".join(lines)
@@ -73,3 +71,16 @@ def dots(
         f'<rect width="100%" height="100%" fill="#fff"/>\n'
         f'<text x="10" y="18" font-weight="bold">{escape(title)}</text>\n{body}\n</svg>\n'
     )
+
+
+def legend(names: Sequence[str], left: int) -> tuple[list[str], int]:
+    """The names of the competitors beside their dots, and the height of its lines behind the first."""
+    lines, at, y = [], left, 38
+    for name, colour in zip(names, COLOURS, strict=False):
+        width = 30 + 7 * len(name)
+        if at + width > left + WIDTH:
+            at, y = left, y + 20
+        lines.append(f'<circle cx="{at}" cy="{y}" r="5" fill="{colour}"/>')
+        lines.append(f'<text x="{at + 10}" y="{y + 4}">{escape(name)}</text>')
+        at += width
+    return lines, y - 38
