@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import re
 import struct
-from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.plugin.errors import CompilationError
@@ -127,6 +126,8 @@ def _nameless(name: str, kind: _FloatFormat) -> int:
 
 def _rounded(decimal: str, kind: _FloatFormat) -> float:
     """The decimal rounded to the format, ties to even."""
+    from fractions import Fraction  # it imports much
+
     value = Fraction(decimal)
     exponent = max(math.frexp(float(value))[1] - 1, kind.least)
     step = Fraction(2) ** (exponent - kind.fraction)

@@ -118,6 +118,8 @@ class PassRegistry(Registry[PassDefinition]):
         if taken := self.get(name):
             return f"the pass at {taken.origin}"
         package = definition.kind.__module__.partition(".")[0]
+        if name in self.own and package == "passpilot":
+            return ""  # without a scan of all packages
         foreign = (e for e in self.offered().select(name=name) if _package(e) != package)
         return next((f"the entry point {entry.value}" for entry in foreign), "")
 
@@ -129,13 +131,15 @@ class PassRegistry(Registry[PassDefinition]):
 
         The decorator in its module registers the pass, too, but only at the first import.
         """
-        entry = self.entry(name)
-        if entry is None:
+        if name in self.own:
+            kind, place = self.import_own(name), self.own[name]
+        elif entry := self.entry(name):
+            kind, place = self.imported(entry), entry.value
+        else:
             return
-        kind = self.imported(entry)
         definition = self._definition_of(kind)
         if definition is None or definition.name != name:
-            who = f"pass {name!r} of entry point {entry.value}"
+            who = f"pass {name!r} of entry point {place}"
             expected = f"a class that a decorator of {self.api} names {name!r}"
             raise RegistrationError(f"{who}: expected {expected}, got {kind!r}")
         self.add(name, definition)
