@@ -15,6 +15,7 @@ from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.extras import needs
 from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.load import load_file
+from passpilot.training.rewards import REWARDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -103,8 +104,8 @@ def _run(name: str, values: Mapping[str, object], command: str) -> None:
     else:
         from passpilot.training.machines.local import machines
 
-        jobs = 0 if values["address"] else cast("int", values["jobs"])
-        with machines(str(values["engine"]), str(values["address"]), jobs) as where:
+        jobs, load = cast("int", values["jobs"]), cast("Sequence[str]", values["load"])
+        with machines(str(values["engine"]), str(values["address"]), jobs, load) as where:
             if name == "data":
                 _gather(record(DataOptions, values), where, command)
             elif name == "native-size":
@@ -208,7 +209,7 @@ def _add_data(parser: Parser) -> None:
     flips = "flip the teacher's inlining decisions in N compilations of every program (--corpus)"
     add("flips", type=count_of("flips"), default=0, metavar="N", help=flips)
     add("seconds", type=_seconds, default=1e6, metavar="S", help="with --flips, the time for a program")
-    reward = "what the best teacher makes smallest: native-size, allocation-cost (native-size)"
+    reward = f"what the best teacher makes smallest: {', '.join(REWARDS)} (native-size)"
     add("reward", default="native-size", metavar="REWARD", help=reward)
     at = "another pipeline, such as vectorizer-start=advised-unroll; may be repeated"
     add("at", action="append", default=[], metavar="PLACE=PIPELINE", help=at)

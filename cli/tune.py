@@ -338,8 +338,7 @@ def _search(
 
 @contextmanager
 def _engine(units: Sequence[Unit], options: TuneOptions) -> Iterator[Engine]:
-    jobs = 0 if options.address else options.jobs
-    with machines(options.engine, options.address, jobs) as where:
+    with machines(options.engine, options.address, options.jobs) as where:
         yield engine_on(where, units)
 
 

@@ -81,7 +81,7 @@ def run_isolated_together(
     Returns their results in order; for one that raises an `Error`, dies, or does not end within `deadline`
     seconds of its start, the error. Their warnings are dropped. `done` is called with the number of a
     function and its result as soon as it is there. A child makes up to `together` calls one after the other,
-    which must not disturb each other; if one ends it, another child makes the rest.
+    which must not disturb each other; if one ends it, another child makes the rest. Without `jobs` it is one.
     """
     made: dict[int, T | Error] = {}
     waiting = deque(range(len(runs)))
@@ -89,7 +89,7 @@ def run_isolated_together(
     with contextlib.ExitStack() as stack:
         while waiting or alive:
             while waiting and len(alive) < (jobs or len(runs)):
-                share = len(waiting) // (2 * (jobs or len(runs)))  # less at the end: all end alike
+                share = len(waiting) // (2 * (jobs or len(runs)))  # smaller and smaller: all end together
                 numbers = deque(waiting.popleft() for _ in range(max(1, min(together, share))))
                 calls = [partial(_run, runs[number], _nothing) for number in numbers]
                 child = stack.enter_context(_IsolatedCall(who, *calls))
@@ -271,8 +271,10 @@ class _IsolatedCall:
         how = "an end without an answer"
         with contextlib.suppress(ChildProcessError):
             code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
-            death = f"its death by signal {-code} ({signal.strsignal(-code)})"
-            how = death if code < 0 else f"its end with exit code {code}"
+            if code < 0:
+                how = f"its death by signal {-code} ({signal.strsignal(-code)})"
+            else:
+                how = f"its end with exit code {code}"
         raise CompilationError(f"{self._who}: expected it to finish, got {how}")
 
 

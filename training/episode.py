@@ -127,7 +127,7 @@ class CompilerClient:
             pipeline: the passes to run, such as ``default<Oz>``; the pipeline or the code generation after it
                 must reach `point`.
             at: more pipelines, by LLVM's extension points: ``{"vectorizer-start": "advised-unroll"}``.
-            reward: ``native-size``, ``allocation-cost`` or ``none``.
+            reward: ``native-size``, ``native-estimate``, ``allocation-cost`` or ``none``.
             features: the tensors to observe; empty for the point's own features.
             function: take only the decisions in this function; empty for all.
             opt_level: the level of code generation, 0 to 3.

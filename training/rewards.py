@@ -7,10 +7,11 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from passpilot.features.catalogue import emit_points
 from passpilot.plugin.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from passpilot.plugin import _core
     from passpilot.plugin.compile import FileType
@@ -135,6 +136,17 @@ MEASURES: Final[Mapping[str, Measure | ModuleMeasure | None]] = {
 
 REWARDS: Final = tuple(name for name, measure in MEASURES.items() if measure)
 """The names of those that measure something."""
+
+
+def check_reward(name: str, points: Iterable[str]) -> None:
+    """Check that a reward depends on the decisions at all of these points.
+
+    Raises:
+        InputError: it does not, because it does not see generated code, or it is unknown.
+    """
+    if isinstance(find_measure(name), ModuleMeasure) and (late := set(points).intersection(emit_points())):
+        expected = "points of the pipeline, since no code is generated for it"
+        raise InputError(f"reward {name}: expected {expected}, got {min(late)}; take another reward")
 
 
 def find_measure(name: str) -> Measure | ModuleMeasure | None:

@@ -19,7 +19,7 @@ from passpilot.plugin.compile import file_type, generate
 from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.plugin.module import Module
 from passpilot.training.messages import points_of
-from passpilot.training.rewards import Measure, ModuleMeasure, find_measure
+from passpilot.training.rewards import Measure, ModuleMeasure, check_reward, find_measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ _DEFAULT_LEVEL: Final = 2
 _NAME: Final = "module"
 
 
-class Compiled(NamedTuple):
+class TaskResult(NamedTuple):
     """What a task's measure says, if it has one, and the code, if that was needed."""
 
     value: float | None
@@ -67,6 +67,7 @@ class Task:
                 raise InputError(msg)
         if start.at and not start.pipeline:
             raise InputError("at: expected a pipeline that has extension points, got none; try default<O2>")
+        check_reward(start.reward, [point for point, _ in points_of(start)])
         measure = find_measure(start.reward)
         at = dict(start.at)
         return cls(start.code, start.pipeline, at, level, measure, start.function, start.object)
@@ -81,7 +82,7 @@ class Task:
 
     def compiled(
         self, advisors: Sequence[AdvisorLike] = (), begin: Callable[[Module], object] = lambda _: None
-    ) -> Compiled:
+    ) -> TaskResult:
         """Compile the module with advice, and measure it. `begin` gets the module first.
 
         Raises:
@@ -96,16 +97,12 @@ class Task:
             optimize(module, self.pipeline, asked, at=self.at)
         value = self.measure.of(module) if isinstance(self.measure, ModuleMeasure) else None
         generating = [each for each in advisors if each.point in emit_points()]
-        if generating and isinstance(self.measure, ModuleMeasure):
-            point = generating[0].point
-            expected = "a point of the pipeline, since it generates no code"
-            raise InputError(f"reward native-estimate: expected {expected}, got {point}; take another reward")
         if not isinstance(self.measure, Measure) and not generating and not self.with_object:
-            return Compiled(value, None)
+            return TaskResult(value, None)
         if self.pipeline:
             module = Module.read(module.bitcode(), name=_NAME, verify=False, for_codegen=True)
         emitted = generate(module, self._options(), generating)
-        return Compiled(self._value(emitted) if isinstance(self.measure, Measure) else value, emitted)
+        return TaskResult(self._value(emitted) if isinstance(self.measure, Measure) else value, emitted)
 
     def _value(self, emitted: _core.Emitted) -> float:
         assert isinstance(self.measure, Measure), "it needs code"

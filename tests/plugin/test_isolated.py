@@ -389,23 +389,36 @@ def its_process(number: int) -> tuple[int, int]:
         os.kill(os.getpid(), signal.SIGKILL)
     if number == 5:
         raise InputError("no 5")
-    if number == 20:
-        time.sleep(600)
+    if number == 7:
+        os._exit(9)
     return number, os.getpid()
 
 
 def test_calls_share_a_process_until_one_ends_it() -> None:
     done: list[int] = []
     runs = [partial(its_process, number) for number in range(40)]
-    made = run_isolated_together("test", runs, 2.0, 1, lambda number, _made: done.append(number), 8)
+    made = run_isolated_together("test", runs, GENEROUS, 1, lambda number, _made: done.append(number), 8)
     assert done == list(range(40))
     errors = {number: str(each) for number, each in enumerate(made) if isinstance(each, Error)}
-    assert errors.keys() == {3, 5, 20}
+    assert errors.keys() == {3, 5, 7}
     assert "Killed" in errors[3]
-    assert "within 2 s" in errors[20]
+    assert "its end with exit code 9" in errors[7]
     answers = dict(each for each in made if not isinstance(each, Error))
     assert list(answers) == [number for number in range(40) if number not in errors]
     assert answers[0] == answers[2] != answers[4] == answers[6]  # the error in 5 ends no process
     assert len(set(answers.values())) < 20
-    alone = [each for each in run_isolated_together("test", runs[6:12], 60, 2) if not isinstance(each, Error)]
+    alone = [each for each in run_isolated_together("test", runs[8:14], 60, 2) if not isinstance(each, Error)]
     assert len({pid for _, pid in alone}) == 6
+
+
+def hangs(number: int) -> int:
+    if number == 2:
+        time.sleep(600)
+    return number
+
+
+def test_a_call_that_hangs_costs_itself() -> None:
+    runs = [partial(hangs, number) for number in range(12)]
+    made = run_isolated_together("test", runs, 3.0, 1, together=6)
+    assert "within 3 s" in str(made[2])
+    assert [each for each in made if isinstance(each, int)] == [number for number in range(12) if number != 2]

@@ -11,7 +11,8 @@ from passpilot.passes.advisor import make_advisor
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import read_regular
 from passpilot.training.machines.local import ThisMachine
-from passpilot.training.rewards import find_measure, improvement
+from passpilot.training.native_size.model import shipped
+from passpilot.training.rewards import check_reward, find_measure, improvement
 from passpilot.training.task import Task
 
 if TYPE_CHECKING:
@@ -67,6 +68,11 @@ class Trials:
     compilations: int = 0
     """How many there were."""
     _defaults: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_reward(self.reward, [self.point])
+        if self.reward == "native-estimate":
+            shipped()  # children have the model from here
 
     def measure(
         self, pairs: Sequence[tuple[RunnerLike | None, TrialModule]], step: Callable[[], object]

@@ -72,10 +72,13 @@ class OnnxDecider:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1  # so that children may fork
         self._session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-        self._input = self._session.get_inputs()[0].name
+        self._spec, self._input = spec, self._session.get_inputs()[0].name
         self._names = columns_of(onnx.load_from_string(data)).get(self._input, ())
         if not self._names:
             raise InputError(f"{parsed.target}: expected a model that names its columns, got another one")
+
+    def __reduce__(self) -> tuple[type[OnnxDecider], tuple[str]]:
+        return OnnxDecider, (self._spec,)  # a cluster's machines read the file themselves
 
     def __call__(self, obs: Observation) -> bool:
         """Whether to inline."""

@@ -26,7 +26,7 @@ from passpilot.plugin.module import Module
 from passpilot.runners.spec import parse_runner_spec
 from passpilot.training.data.shards import TEXTS, DecisionRows, DecisionSchema, TextColumn
 from passpilot.training.machines.local import ThisMachine
-from passpilot.training.rewards import find_measure
+from passpilot.training.rewards import check_reward, find_measure
 from passpilot.training.task import Task
 from passpilot.training.tuning.decision_file import CallKey, read_decisions
 
@@ -100,7 +100,7 @@ def gather(
     The modules of a program are compiled together, so that memory holds one program.
     """
     search_point(teaching.point)
-    find_measure(teaching.reward)
+    check_reward(teaching.reward, [teaching.point])
     sent = replace(teaching, machines=ThisMachine())
     first = 0
     while first < len(modules):

@@ -47,7 +47,7 @@ class CompilerAEC(AECEnv):
         modules: paths of modules before optimization, or their bytes.
         pipeline: the passes to run; empty for code generation alone.
         at: more pipelines, by LLVM's extension points.
-        reward: ``native-size``, ``allocation-cost`` or ``none``.
+        reward: ``native-size``, ``native-estimate``, ``allocation-cost`` or ``none``.
         features: the tensors that an agent observes, by point; the point's own where there are none.
         function: take only the decisions in this function; empty for all.
         opt_level: the level of code generation.

@@ -45,7 +45,7 @@ class CompilerEnv(gymnasium.Env["Decision", object]):
         modules: paths of modules before optimization, or their bytes.
         pipeline: the passes to run; empty for code generation alone.
         at: more pipelines, by LLVM's extension points.
-        reward: ``native-size``, ``allocation-cost`` or ``none``.
+        reward: ``native-size``, ``native-estimate``, ``allocation-cost`` or ``none``.
         features: the tensors to observe; empty for the point's own.
         function: take only the decisions in this function; empty for all.
         opt_level: the level of code generation.

@@ -3,7 +3,7 @@
 
 An encoder makes a vector of each column; the mean of these vectors is the context of the decision; a second
 network rates a column by its own vector and the context. A `Network` rates a column by itself alone. At
-`evict` the columns are the live ranges that interfere with one another, and those without a live range are 0.
+`evict` the columns are live ranges. The mean is over all columns; those without a live range are all alike.
 Source: Zaheer et al., "Deep Sets" (NeurIPS 2017).
 """
 
@@ -40,7 +40,7 @@ class SetNetwork:
     ) -> SetNetwork:
         """A network whose encoder has these hidden widths, and whose rater has the last one."""
         encoder = Network.random((inputs, *hidden), random)
-        encoder.weights[-1] *= np.float32(100)  # no network's last layer, which begins at nearly zero
+        encoder.weights[-1] *= np.float32(100)  # not a last layer, which begins at nearly zero
         return cls(columns, encoder, Network.random((2 * hidden[-1], hidden[-1], 1), random))
 
     @property

@@ -9,7 +9,7 @@ from typing import Final
 from passpilot.training.data.matrix import ALL, ExampleWeights
 
 POLICIES: Final = ("trees", "network", "linear", "set")
-"""Kinds of models: boosted trees, a multilayer perceptron, one of one layer, and a network of sets."""
+"""Kinds of models: boosted trees, a multilayer perceptron, a linear model, a network of whole sets."""
 
 
 @dataclass(frozen=True, slots=True)

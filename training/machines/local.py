@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from passpilot.plugin.errors import UsageError
 from passpilot.plugin.isolated import run_isolated_together
 
 if TYPE_CHECKING:
@@ -20,11 +21,6 @@ T = TypeVar("T")
 
 class Machines(Protocol):
     """Run calls in processes that LLVM may end."""
-
-    @property
-    def jobs(self) -> int:
-        """How many calls run at once."""
-        ...
 
     def run(
         self,
@@ -61,16 +57,25 @@ class ThisMachine:
 
 
 @contextmanager
-def machines(engine: str, address: str = "", jobs: int = 0) -> Iterator[Machines]:
-    """The machines of an `engine`, ``local`` or ``ray``; `jobs` of 0 are as many as there are processors.
+def machines(engine: str, address: str = "", jobs: int = 0, load: Sequence[str] = ()) -> Iterator[Machines]:
+    """The machines of an `engine`, ``local`` or ``ray``.
+
+    Args:
+        engine: where calls run.
+        address: the Ray cluster; empty for one of this machine, where alone `jobs` counts.
+        jobs: how many calls run at once; 0 for as many as there are processors.
+        load: files that register passes and features, which this process has loaded already.
 
     Raises:
-        InputError: Ray is not installed, or its cluster at `address` does not answer.
+        UsageError: an address is given without Ray.
+        InputError: Ray is not installed, or its cluster does not answer.
     """
+    if address and engine == "local":
+        raise UsageError("--address: expected --engine=ray, got a cluster without it")
     if engine == "local":
         yield ThisMachine(jobs or len(os.sched_getaffinity(0)))
         return
     from passpilot.training.machines.ray_cluster import RayCluster
 
-    with RayCluster(address, jobs) as cluster:
+    with RayCluster(address, 0 if address else jobs, load) as cluster:
         yield cluster

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from passpilot.plugin.errors import CompilationError, Error, InputError
 from passpilot.plugin.failures import describe_exception
 from passpilot.plugin.isolated import run_isolated_together
+from passpilot.plugin.load import load_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,12 +30,13 @@ class RayCluster:
     Args:
         address: the cluster's, as ``ray.init`` takes it; empty for a cluster of this machine's processors.
         jobs: how many calls run at once; 0 for as many as the cluster has processors.
+        load: files that a worker loads before a call.
 
     Raises:
         InputError: Ray is not installed, or the cluster does not answer.
     """
 
-    def __init__(self, address: str = "", jobs: int = 0) -> None:
+    def __init__(self, address: str = "", jobs: int = 0, load: Sequence[str] = ()) -> None:
         self.ray = ray = _ray()
         here = {"num_cpus": jobs or len(os.sched_getaffinity(0)), "include_dashboard": False}
         where = {"address": address} if address else here
@@ -42,6 +45,7 @@ class RayCluster:
         except Exception as error:
             at = address or "this machine"
             raise InputError(f"ray at {at}: expected a cluster, got {describe_exception(error)}") from error
+        self._load, self._isolated = tuple(load), self.task(isolated)
         self.jobs: int = jobs or max(1, int(ray.cluster_resources().get("CPU", 1)))
 
     def __enter__(self) -> Self:
@@ -59,8 +63,8 @@ class RayCluster:
         together: int = 1,  # noqa: ARG002  (a call is a task)
     ) -> list[T | Error]:
         """See `Machines`; calls and results are sent, so they must be picklable."""
-        remote = self.task(isolated)
-        return self.results([remote.remote(who, call, deadline) for call in calls], deadline, done)
+        refs = [self._isolated.remote(who, call, deadline, self._load) for call in calls]
+        return self.results(refs, deadline, done)
 
     def task(self, function: Callable[..., object]) -> Any:
         """A function that a worker runs on one processor: ``task(f).remote(...)``."""
@@ -92,6 +96,8 @@ class RayCluster:
                 index = indices[ref]
                 try:
                     made[index] = ray.get(ref)
+                except ray.exceptions.RayTaskError as error:  # not of a compilation: raised as on one machine
+                    raise error.cause from error
                 except ray.exceptions.RayError as error:
                     made[index] = CompilationError(
                         f"ray: expected a compilation, got {describe_exception(error)}"
@@ -110,6 +116,13 @@ def _ray() -> Any:
     return ray
 
 
-def isolated(who: str, call: Callable[[], T], deadline: float) -> T | Error:
+def isolated(who: str, call: Callable[[], T], deadline: float, load: Sequence[str] = ()) -> T | Error:
     """In a worker: run a call in a child process, because LLVM's options stay set."""
-    return run_isolated_together(who, [call], deadline, 1)[0]
+    import_module("passpilot.errors")  # else Ray sends errors as new classes, which nobody recognizes
+
+    def loaded() -> T:
+        for file in load:
+            load_file(file)
+        return call()
+
+    return run_isolated_together(who, [loaded], deadline, 1)[0]

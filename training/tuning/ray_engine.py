@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from passpilot.training.tuning.engine import Done
     from passpilot.training.tuning.unit import Compiled, Unit, UnitChoice
 
-_units: Final[dict[str, Unit]] = {}
-"""In a worker: the modules that it has read."""
+KEPT: Final = 64
+"""The most modules that a worker keeps."""
+
+_modules: Final[dict[bytes, Module]] = {}
+"""In a worker: the last modules that it has read."""
 
 
 class RayEngine:
@@ -46,17 +49,17 @@ class RayEngine:
     ) -> list[Compiled | Error]:
         """See `Engine`."""
         refs = [
-            self._compile.remote(self._sources[number], str(number), choice, self._deadline)
-            for number, choice in work
+            self._compile.remote(self._sources[number], choice, self._deadline) for number, choice in work
         ]
         return self._cluster.results(refs, self._deadline, done)
 
 
-def _compiled(source: tuple[bytes, Unit], name: str, choice: UnitChoice, deadline: float) -> Compiled | Error:
+def _compiled(source: tuple[bytes, Unit], choice: UnitChoice, deadline: float) -> Compiled | Error:
     """In a worker: compile in a child process."""
     code, settings = source
-    key = f"{name}:{hash(code)}"
-    if key not in _units:
-        _units[key] = replace(settings, module=Module(code))
+    if code not in _modules:
+        if len(_modules) >= KEPT:
+            del _modules[next(iter(_modules))]
+        _modules[code] = Module(code)
     warm_up(())
-    return isolated("tune", partial(_units[key].compile, choice), deadline)
+    return isolated("tune", partial(replace(settings, module=_modules[code]).compile, choice), deadline)

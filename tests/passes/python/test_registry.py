@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 
 from passpilot.passes.python import api as llvm
-from passpilot.passes.python.registry import LLVM
+from passpilot.passes.python.registry import LLVM, MLIR
 from passpilot.plugin.errors import InputError, RegistrationError
 from passpilot.plugin.load import load_file
 from tests.fixtures.registry import Offer
@@ -259,6 +259,14 @@ def test_llvm_passes_scan_no_entry_points(offer: Offer) -> None:
     offer.nothing()
     for name in ("default<O2>", "instcombine", "function", "loop-unroll<O2>", "print<domtree>", "Nobody"):
         assert LLVM.find(name.partition("<")[0]) is None
+
+
+def test_own_passes_are_found_without_a_scan(offer: Offer) -> None:
+    offer.nothing()
+    for registry, name in ((LLVM, "advised-size"), (LLVM, "advised-unroll"), (MLIR, "advised-tile")):
+        definition = registry.find(name)
+        assert definition is not None
+        assert definition.name == name
 
 
 def test_the_public_modules_can_be_imported() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from passpilot import Module, optimize
 from passpilot.plugin.errors import CompilationError, Error, InputError
+from passpilot.runners.spec import RunnerLike
 from passpilot.training.by_reward.evolution import Antithetic, Covariance, Strategy, centred_ranks
 from passpilot.training.by_reward.evolve import EvolutionRun, EvolveSettings
 from passpilot.training.by_reward.trials import FAILED, TrialModule, Trials
@@ -19,6 +20,8 @@ from passpilot.training.learning.imitate import Imitation
 from passpilot.training.learning.settings import DataSettings, ImitateSettings, NetworkSettings
 from passpilot.training.machines.local import ThisMachine
 from passpilot.training.native_size.model import shipped
+from passpilot.training.rewards import find_measure
+from passpilot.training.task import Task
 from tests.command import passpilot, refused
 from tests.training.shards import gathered
 
@@ -127,5 +130,23 @@ def test_an_estimated_reward_needs_no_code(program: Path) -> None:
     optimize(compiled, "default<Oz>")
     assert own == pytest.approx(sum(shipped().sizes(compiled).values()))
     assert own != none
-    (value,) = Trials("evict", "native-estimate").measure([("const:0", module)], lambda: None)
-    assert "reward native-estimate: expected a point of the pipeline" in str(value)
+    task = Task(module.code, module.pipeline, {}, 2, find_measure("native-estimate"), "")
+    made = task.compiled()
+    assert made.value == pytest.approx(own)
+    assert made.emitted is None
+    with pytest.raises(InputError, match=r"reward native-estimate: expected points of the pipeline, .*evict"):
+        Trials("evict", "native-estimate")
+
+
+def test_compilations_in_one_process_do_not_disturb_each_other(program: Path) -> None:
+    module = TrialModule.read(str(program), "default<Oz>")
+
+    def broken(obs: object) -> int:  # noqa: ARG001
+        raise ValueError("no answer")
+
+    runners: list[RunnerLike | None] = [None, "const:0", broken, "random:3", "const:1", "default"]
+    trials = Trials("inline")
+    together = trials.measure([(runner, module) for runner in runners * 8], lambda: None)
+    alone = [trials.measure([(runner, module)], lambda: None)[0] for runner in runners]
+    assert isinstance(alone[2], Error)
+    assert [str(each) for each in together] == [str(each) for each in alone * 8]

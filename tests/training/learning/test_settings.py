@@ -32,7 +32,7 @@ def test_settings_are_read_and_written(tmp_path: Path) -> None:
     [
         ("", "a.toml: expected data, got none"),
         (f"polycy = 'trees'\n{DATA}", "got 'polycy'; did you mean 'policy'"),
-        (f"policy = 'forest'\n{DATA}", "policy: expected one of trees, network, linear, got 'forest'"),
+        (f"policy = 'forest'\n{DATA}", "policy: expected one of trees, network, linear, set, got 'forest'"),
         (f"seed = true\n{DATA}", "seed: expected an integer, got True"),
         (f"seed = -1\n{DATA}", "seed: expected a number of 0 to"),
         (f"data = 3\n{DATA[7:]}", "data: expected a table, got 3"),

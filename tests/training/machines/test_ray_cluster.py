@@ -13,10 +13,16 @@ import pytest
 
 from passpilot.plugin.errors import CompilationError, InputError
 from passpilot.training.by_reward.evolve import EvolutionRun, EvolveSettings
+from passpilot.training.corpus.layout import Corpus
+from passpilot.training.data.flips import FlipSettings, gather_flips
+from passpilot.training.data.gather import Taught
 from passpilot.training.data.shards import DecisionShards
+from passpilot.training.learning.imitate import Imitation
+from passpilot.training.learning.settings import DataSettings, ImitateSettings
 from passpilot.training.machines.local import ThisMachine
 from passpilot.training.machines.ray_cluster import RayCluster
 from tests.command import passpilot
+from tests.training.evaluation.small import corpus
 from tests.training.shards import gathered
 
 
@@ -44,6 +50,38 @@ def test_calls_come_back_in_order_with_their_errors(cluster: RayCluster) -> None
     assert isinstance(made[5], CompilationError)
     assert "Killed" in str(made[5])
     assert [str(each) for each in ThisMachine(2).run("test", calls, 60)] == [str(each) for each in made]
+
+
+def fails() -> int:
+    raise ValueError("no error of passpilot")
+
+
+def test_other_exceptions_are_raised(cluster: RayCluster) -> None:
+    for machines in (ThisMachine(2), cluster):
+        with pytest.raises(ValueError, match="no error of passpilot"):
+            machines.run("test", [fails], 60)
+
+
+def test_flips_of_a_model_are_the_same_on_a_cluster(cluster: RayCluster, tmp_path: Path) -> None:
+    read = Corpus.read(corpus(tmp_path))
+    shards = gathered([read.units[each].bitcode for each in read.programs[0].modules], tmp_path / "data")
+    settings = ImitateSettings(DataSettings((str(shards),)), "linear", label="default")
+    Imitation(settings, str(tmp_path / "model")).run()
+    teacher = f"onnx:{tmp_path}/model/model.onnx"
+    found = []
+    for machines in (ThisMachine(2), cluster):
+        flips = FlipSettings(3, teacher=teacher, machines=machines)
+        taught = list(gather_flips(read, ["count"], flips))
+        assert taught
+        assert all(isinstance(each, Taught) for each in taught)
+        found.append([each.rows.gains.tolist() for each in taught if isinstance(each, Taught)])
+    assert found[0] == found[1]
+
+
+def test_an_address_needs_ray(tmp_path: Path) -> None:
+    done = passpilot("train", "native-size", "a.bc", "--address=auto", "-o", "m", cwd=tmp_path)
+    assert done.code == 2
+    assert "--address: expected --engine=ray" in done.err
 
 
 def test_evolution_is_the_same_on_a_cluster(cluster: RayCluster, program: Path, tmp_path: Path) -> None:
