@@ -15,6 +15,7 @@ from passpilot.passes.inline import InlineAdvisor
 from passpilot.passes.optimize import optimize
 from passpilot.plugin.module import Module
 from passpilot.runners.native import function_runner
+from tests import stock
 from tests.corpus.programs import programs
 from tests.passes.inline import crafted
 
@@ -170,3 +171,63 @@ def test_what_llvm_refuses_is_not_asked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("program", "level"), [("lz4", "Oz"), ("libsvm", "O2")])
 def test_programs(program: str, level: str, subset: str, tmp_path: Path) -> None:
     assert same_with_a_log(programs()[program].whole(level), SUBSETS[subset], level, tmp_path) > 100
+
+
+LATER: Final = """\
+target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
+target triple = "x86_64-pc-linux-gnu"
+
+declare ptr @next()
+declare i64 @llvm.expect.i64(i64, i64)
+
+define ptr @outer(ptr %p, i1 %asked) minsize {
+  %kept = alloca ptr
+  %unused = call ptr @inner(ptr null)
+  br i1 %asked, label %look, label %join
+
+look:
+  %kind = load i32, ptr %p
+  %some = icmp ne i32 %kind, 0
+  br label %join
+
+join:
+  %found = phi i1 [ false, %0 ], [ %some, %look ]
+  %wide = zext i1 %found to i64
+  %likely = call i64 @llvm.expect.i64(i64 %wide, i64 0)
+  %taken = icmp ne i64 %likely, 0
+  br i1 %taken, label %end, label %keep
+
+keep:
+  store ptr null, ptr %kept
+  br label %end
+
+end:
+  %result = phi ptr [ %p, %keep ], [ null, %join ]
+  ret ptr %result
+}
+
+define ptr @inner(ptr %p) {
+  %unused = call ptr @next()
+  %kind = load i32, ptr %p
+  %none = icmp eq i32 %kind, 0
+  br i1 %none, label %read, label %end
+
+read:
+  br label %end
+
+end:
+  %result = phi ptr [ %p, %read ], [ null, %0 ]
+  ret ptr %result
+}
+"""
+"""Reduced from duktape: a pass behind the inliner makes other code if somebody has left loops for it."""
+
+
+def test_nothing_is_left_for_later_passes(tmp_path: Path) -> None:
+    (tmp_path / "in.ll").write_text(LATER)
+    stock.run("opt", "-passes=default<O2>", tmp_path / "in.ll", "-o", tmp_path / "out.bc")
+    module = Module.read(tmp_path / "in.ll")
+    with InlineAdvisor("default", log=str(tmp_path / "log")) as advisor:
+        optimize(module, "default<O2>", [advisor])
+        assert advisor.stats.decisions == 1
+    assert module.bitcode() == (tmp_path / "out.bc").read_bytes()
