@@ -7,7 +7,8 @@ Three small units of the tests are the set, and there is nothing else: the bench
 what a policy is worth elsewhere. Every agent decides N (8,192) times in episodes of these units, with rewards
 on the way (`partial`). The reward is the machine code that LLVM's own decisions make, less what the agent's
 make, as a share: LLVM's own is 0. At every checkpoint the policy without chance is tried on all units.
-Writes bench/results/reinforce.json and docs/images/reinforce.svg. Fails if the best policies of a method are
+Writes bench/results/reinforce.json and docs/images/reinforce.svg; agents that are there with as many
+decisions are not trained again. Fails if the best policies of a method are
 not LEAST better than LLVM's own decisions and than decisions at random, by the median of the seeds. It needs
 passpilot[rl].
 """
@@ -64,15 +65,26 @@ def main() -> None:
         (folder / "in").mkdir()
         stock.clang(stock.MANY_CALLS, folder / "in" / "many.bc", "-Oz")
         modules(folder / "in")
-        found = {
-            method: [trained(folder, method, seed, options.steps) for seed in range(options.seeds)]
-            for method in METHODS
-        }
+        found = known(options.steps)
+        for method in METHODS:
+            there = {agent["seed"] for agent in found[method]}
+            for seed in range(options.seeds):
+                if seed not in there:
+                    found[method].append(trained(folder, method, seed, options.steps))
+                    RESULTS.write_text(json.dumps({"steps": options.steps, **found}, indent=1) + "\n")
         if options.keep:
             shutil.copytree(folder, options.keep, dirs_exist_ok=True)
-    RESULTS.write_text(json.dumps({"steps": options.steps, **found}, indent=1) + "\n")
     draw(found)
     show(found)
+
+
+def known(steps: int) -> dict[str, list[dict[str, object]]]:
+    """The agents of earlier runs whose last look came after as many decisions."""
+    before = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    return {
+        method: [agent for agent in before.get(method, ()) if agent["policy"][-1][0] >= steps]
+        for method in METHODS
+    }
 
 
 def trained(folder: Path, method: str, seed: int, steps: int) -> dict[str, object]:

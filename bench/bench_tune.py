@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Measures what `passpilot tune` gains on the programs of the corpus: linked, summed over objects, and run.
 
-usage: bench_tune.py [--budget=SECONDS | --compiles=N] [--keep=DIR] [PROGRAM ...]
+usage: bench_tune.py [--budget=SECONDS | --compiles=N] [--keep=DIR] [--objects] [PROGRAM ...]
 
 Every program is built with clang-22 -Oz, with -Oz and the machine outliner, and with `passpilot cc -Oz` and
 the decisions of a search of SECONDS (60), or of N compilations, per unit; all three are linked by lld with
 --gc-sections. Then it is built for link-time optimization, by clang and with the decisions of `tune --lto`
-and the same effort. The outputs of the drivers must be what is recorded. Prints a table, and writes
-bench/results/tune.json after each program. Programs that are there with the same effort, or after more
-compilations, are not measured again, so that the whole corpus can be measured in parts. DIR keeps the
-decision files.
+and the same effort. Its objects are summed with the decisions of `tune --reward=object`; with --objects this
+is all that is measured, of programs that are there. The outputs of the drivers must be what is recorded.
+Prints a table, and writes bench/results/tune.json after each program. Programs that are there with the same
+effort, or after more compilations, are not measured again, so that the whole corpus can be measured in
+parts. DIR keeps the decision files.
 Fails if a program is larger, or if a geometric mean is above its limit: LIMIT for linked programs relative
 to -Oz, OUTLINED relative to -Oz with the outliner, OBJECTS for the sums of objects.
 """
@@ -57,36 +58,45 @@ def main() -> None:
     group.add_argument("--budget", type=int, default=60)
     group.add_argument("--compiles", type=int)
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--objects", action="store_true")
     parser.add_argument("programs", nargs="*", default=list(all_programs()))
     options = parser.parse_args()
     effort = ("compiles", options.compiles) if options.compiles else ("budget", options.budget)
     rows: dict[str, Row] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
         for name in options.programs:
-            if rows.get(name, {}).get(effort[0], 0) >= effort[1]:
+            done = rows.get(name, {}).get(f"object_{effort[0]}" if options.objects else effort[0], 0)
+            if done >= effort[1] or (options.objects and name not in rows):
                 continue
             if problems := build([name]):
                 print(f"bench_tune: {name} is left out: {problems[0]}", file=sys.stderr)
                 continue
-            rows[name] = measured(name, effort, Path(folder) / name)
+            place = Path(folder) / name
+            place.mkdir()
+            rows[name] = (
+                rows[name] | measured_objects(exported(name, place), effort, place)
+                if options.objects
+                else measured(name, effort, place)
+            )
             RESULTS.write_text(json.dumps(dict(sorted(rows.items())), indent=1) + "\n")
             if options.keep:
-                keep(Path(folder) / name, options.keep)
-            shutil.rmtree(Path(folder) / name)
+                keep(place, options.keep)
+            shutil.rmtree(place)
             print(f"{name}: linked {rows[name]['tuned'] / rows[name]['oz']:.4f}", flush=True)
     show(rows)
 
 
 def keep(made: Path, folder: Path) -> None:
     """Copy the decision files of a program."""
-    for search in ("search", "search-lto"):
+    for search in ("search", "search-lto", "search-object"):
         (folder / search).mkdir(parents=True, exist_ok=True)
         for path in (made / search).glob("*.decisions"):
             shutil.copy(path, folder / search)
 
 
-def show(rows: dict[str, Row]) -> None:
-    """Print the table; exits if a limit is passed."""
+def show(found: dict[str, Row]) -> None:
+    """Print the table of the programs that are complete; exits if a limit is passed."""
+    rows = {name: row for name, row in found.items() if "small_objects" in row}
     table = Table(title="passpilot tune --size; .text in bytes")
     for column in (
         "program",
@@ -103,7 +113,7 @@ def show(rows: dict[str, Row]) -> None:
     ratios = {
         "tuned/-Oz": [row["tuned"] / row["oz"] for row in rows.values()],
         "/outliner": [row["tuned"] / row["outliner"] for row in rows.values()],
-        "objects": [row["tuned_objects"] / row["oz_objects"] for row in rows.values()],
+        "objects": [row["small_objects"] / row["oz_objects"] for row in rows.values()],
         "LTO": [row["lto_tuned"] / row["lto"] for row in rows.values()],
     }
     for number, (name, row) in enumerate(rows.items()):
@@ -114,23 +124,34 @@ def show(rows: dict[str, Row]) -> None:
     Console(width=110).print(table)
     limits = {"tuned/-Oz": LIMIT, "/outliner": OUTLINED, "objects": OBJECTS}
     missed = [f"{key} {means[key]:.4f} > {limit}" for key, limit in limits.items() if means[key] > limit]
+    if left := found.keys() - rows.keys():
+        print(f"bench_tune: not complete: {', '.join(sorted(left))}", file=sys.stderr)
     missed += [f"{name} is larger" for name, row in rows.items() if row["tuned"] > row["oz"]]
     missed += [f"{name} is larger with LTO" for name, row in rows.items() if row["lto_tuned"] > row["lto"]]
     if missed:
         sys.exit(f"bench_tune: expected less: {', '.join(missed)}")
 
 
-def measured(name: str, effort: tuple[str, int], folder: Path) -> Row:
-    """Search one program, and build it in three ways."""
-    folder.mkdir()
+def exported(name: str, folder: Path) -> Corpus:
+    """A corpus of one program."""
     problems = export(folder / "corpus", [name], "Oz", sections=True)
     if problems:
         sys.exit(f"bench_tune: {problems[0]}")
-    corpus = Corpus.read(folder / "corpus")
+    return Corpus.read(folder / "corpus")
+
+
+def tune(corpus: Corpus, effort: tuple[str, int], *words: str | Path) -> None:
+    """Search."""
+    command = [PASSPILOT, "tune", f"--corpus={corpus.folder}", f"--{effort[0]}={effort[1]}"]
+    subprocess.run([*command, *words], check=True)
+
+
+def measured(name: str, effort: tuple[str, int], folder: Path) -> Row:
+    """Search one program, and build it in all ways."""
+    corpus = exported(name, folder)
     (program,) = corpus.programs
-    tune = [PASSPILOT, "tune", f"--corpus={corpus.folder}", f"--{effort[0]}={effort[1]}"]
-    subprocess.run([*tune, "-o", folder / "search"], check=True)
-    subprocess.run([*tune, "--lto", "-o", folder / "search-lto"], check=True)
+    tune(corpus, effort, "-o", folder / "search")
+    tune(corpus, effort, "--lto", "-o", folder / "search-lto")
     decisions = [f"--decisions={folder / each / f'{name}.decisions'}" for each in ("search", "search-lto")]
     row: Row = {"units": len(program.modules), effort[0]: effort[1]}
     for key, compiler in (
@@ -143,7 +164,17 @@ def measured(name: str, effort: tuple[str, int], folder: Path) -> Row:
         image, row[f"{key}_objects"] = built(corpus, program, compiler, folder / key)
         row[key] = code_bytes(image.read_bytes())
         check_output(program, image)
-    return row
+    return row | measured_objects(corpus, effort, folder)
+
+
+def measured_objects(corpus: Corpus, effort: tuple[str, int], folder: Path) -> Row:
+    """Search small objects of one program, and build them."""
+    (program,) = corpus.programs
+    tune(corpus, effort, "--reward=object", "-o", folder / "search-object")
+    decisions = f"--decisions={folder / 'search-object' / f'{program.name}.decisions'}"
+    image, size = built(corpus, program, [PASSPILOT, "cc", decisions], folder / "object")
+    check_output(program, image)
+    return {f"object_{effort[0]}": effort[1], "small_objects": size}
 
 
 def built(corpus: Corpus, program: CorpusProgram, compiler: list[str], folder: Path) -> tuple[Path, float]:

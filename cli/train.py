@@ -17,9 +17,10 @@ from passpilot.plugin.failures import for_terminal
 from passpilot.plugin.load import load_file
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from passpilot.training.data.collection import Collected
+    from passpilot.training.machines.local import Machines
 
 EXAMPLES: Final = """\
 examples:
@@ -50,7 +51,6 @@ class DataOptions(NamedTuple):
     load: tuple[str, ...]
     output: str
     deadline: float
-    jobs: int
 
 
 class NativeSizeOptions(NamedTuple):
@@ -66,7 +66,6 @@ class NativeSizeOptions(NamedTuple):
     seed: int
     output: str
     deadline: float
-    jobs: int
 
 
 class TrainOptions(NamedTuple):
@@ -92,17 +91,26 @@ def main(argv: Sequence[str]) -> int:
     with quiet_pipe():
         for file in cast("Sequence[str]", values["load"]):
             load_file(file)
-        if values["command"] == "data":
-            _gather(record(DataOptions, values), command)
-        elif values["command"] == "native-size":
-            _native_size(record(NativeSizeOptions, values), command)
-        elif values["command"] == "imitate":
-            _imitate(record(TrainOptions, values), command)
-        elif values["command"] == "evolve":
-            _evolve(record(TrainOptions, values), command)
-        else:
-            _reinforce(str(values["command"]), record(TrainOptions, values), command)
+        _run(str(values["command"]), values, command)
     return 0
+
+
+def _run(name: str, values: Mapping[str, object], command: str) -> None:
+    if name == "imitate":
+        _imitate(record(TrainOptions, values), command)
+    elif name in ("ppo", "dqn"):
+        _reinforce(name, record(TrainOptions, values), command)
+    else:
+        from passpilot.training.machines.local import machines
+
+        jobs = 0 if values["address"] else cast("int", values["jobs"])
+        with machines(str(values["engine"]), str(values["address"]), jobs) as where:
+            if name == "data":
+                _gather(record(DataOptions, values), where, command)
+            elif name == "native-size":
+                _native_size(record(NativeSizeOptions, values), where, command)
+            else:
+                _evolve(record(TrainOptions, values), where, command)
 
 
 def make_parser() -> Parser:
@@ -132,14 +140,14 @@ def make_parser() -> Parser:
             "curve and checkpoints. The settings say where the shards are and what is learned.",
         )
     )
-    _add_trainer(
-        command(
-            "evolve",
-            "improve a network on the reward itself",
-            "Evolve a network by trying it in compilations: its reward is what it gains over the\n"
-            "compiler's own decisions. It begins with these decisions, or with a network that was trained.",
-        )
+    evolve = command(
+        "evolve",
+        "improve a network on the reward itself",
+        "Evolve a network by trying it in compilations: its reward is what it gains over the\n"
+        "compiler's own decisions. It begins with these decisions, or with a network that was trained.",
     )
+    _add_trainer(evolve)
+    _add_machines(evolve)
     for name, agent in (("ppo", "PPO with masks"), ("dqn", "DQN")):
         _add_trainer(
             command(
@@ -168,6 +176,7 @@ def _add_native_size(parser: Parser) -> None:
     add("dimension", type=count_of("dimension"), default=32, metavar="N", help="of the vocabulary (32)")
     add("trees", type=count_of("trees"), default=200, metavar="N", help="of the model behind it (200)")
     add("seed", type=int, default=0, metavar="N", help="of training (0)")
+    _add_machines(parser)
     _add_common(parser)
 
 
@@ -203,7 +212,15 @@ def _add_data(parser: Parser) -> None:
     add("reward", default="native-size", metavar="REWARD", help=reward)
     at = "another pipeline, such as vectorizer-start=advised-unroll; may be repeated"
     add("at", action="append", default=[], metavar="PLACE=PIPELINE", help=at)
+    _add_machines(parser)
     _add_common(parser)
+
+
+def _add_machines(parser: Parser) -> None:
+    who = "who compiles: this machine, or a Ray cluster (local)"
+    parser.option("engine", choices=("local", "ray"), default="local", help=who)
+    where = "the Ray cluster, or auto (one on this machine)"
+    parser.option("address", default="", metavar="HOST:PORT", help=where)
 
 
 def _add_trainer(parser: Parser) -> None:
@@ -241,7 +258,7 @@ def _jobs(given: int) -> int:
 # --- data --------------------------------------------------------------------------------
 
 
-def _gather(options: DataOptions, command: str) -> None:
+def _gather(options: DataOptions, where: Machines, command: str) -> None:
     with needs("train", "train data"):
         from passpilot.training.data.collection import (
             DESCRIPTION,
@@ -263,9 +280,9 @@ def _gather(options: DataOptions, command: str) -> None:
     collected = (
         collect_logs(logs, options.point, options.output, options.part)
         if logs
-        else _flipped(options)
+        else _flipped(options, where)
         if options.flips
-        else _compiled(options, teachers)
+        else _compiled(options, teachers, where)
     )
     write_description(options.output, collected, command, () if logs else teachers)
     for problem in collected.problems[:MOST_PROBLEMS]:
@@ -280,7 +297,7 @@ def _gather(options: DataOptions, command: str) -> None:
         )
 
 
-def _compiled(options: DataOptions, teachers: Sequence[str]) -> Collected:
+def _compiled(options: DataOptions, teachers: Sequence[str], where: Machines) -> Collected:
     from passpilot.training.corpus.layout import Corpus
     from passpilot.training.corpus.partition import SplitFile
     from passpilot.training.data.collection import collect, corpus_modules, loose_modules
@@ -299,13 +316,13 @@ def _compiled(options: DataOptions, teachers: Sequence[str]) -> Collected:
         _places(options.at),
         options.reward,
         deadline=options.deadline,
-        jobs=_jobs(options.jobs),
+        machines=where,
     )
     with progress("gathering decisions", len(modules)) as step:
         return collect(modules, teaching, options.output, split, "" if split else options.part, step)
 
 
-def _flipped(options: DataOptions) -> Collected:
+def _flipped(options: DataOptions, where: Machines) -> Collected:
     from passpilot.training.corpus.layout import Corpus
     from passpilot.training.corpus.partition import SplitFile, programs_of
     from passpilot.training.data.collection import collect_flips
@@ -315,7 +332,7 @@ def _flipped(options: DataOptions) -> Collected:
     split = SplitFile.read(options.split) if options.split else None
     teacher = options.teacher[0] if options.teacher else "default"
     flips = FlipSettings(
-        options.flips, options.seconds, teacher=teacher, deadline=options.deadline, jobs=_jobs(options.jobs)
+        options.flips, options.seconds, teacher=teacher, deadline=options.deadline, machines=where
     )
     part = "" if split else options.part
     with progress("flipping decisions", len(options.program or programs_of(corpus))) as step:
@@ -332,7 +349,7 @@ def _places(texts: Sequence[str]) -> dict[str, str]:
     return made
 
 
-def _native_size(options: NativeSizeOptions, command: str) -> None:
+def _native_size(options: NativeSizeOptions, where: Machines, command: str) -> None:
     with needs("train", "train native-size"):
         from passpilot.training.native_size.fit import FitSettings
         from passpilot.training.native_size.training import TRAIN, NativeSizeTraining, accuracy_text
@@ -352,7 +369,7 @@ def _native_size(options: NativeSizeOptions, command: str) -> None:
         split = SplitFile.read(options.split)
         parts = {name: part for part, names in split.parts.items() for name in names if name in parts}
     settings = FitSettings(options.dimension, options.trees, seed=options.seed)
-    training = NativeSizeTraining(modules, parts, settings, _jobs(options.jobs), options.deadline)
+    training = NativeSizeTraining(modules, parts, settings, where, options.deadline)
     with progress("compiling", sum(each.program in parts for each in modules)) as step:
         made = training.run(options.output, command, step)
     _warn(training.problems)
@@ -389,7 +406,7 @@ def _imitate(options: TrainOptions, command: str) -> None:
         print(f"{part:10} {each.text()}")
 
 
-def _evolve(options: TrainOptions, command: str) -> None:
+def _evolve(options: TrainOptions, where: Machines, command: str) -> None:
     with needs("train", "train evolve"):
         from passpilot.training.by_reward.evolve import EvolutionRun, EvolveSettings
     from passpilot.plugin.files import write_file
@@ -399,8 +416,8 @@ def _evolve(options: TrainOptions, command: str) -> None:
     settings = read_settings(options.settings, EvolveSettings)
     base = os.path.dirname(os.path.abspath(options.settings))
     with described_progress("gathering decisions", settings.iterations) as step:
-        jobs = _jobs(options.jobs)
-        made = EvolutionRun(settings, base, options.output, jobs=jobs, resume=options.resume).run(step)
+        run = EvolutionRun(settings, base, options.output, machines=where, resume=options.resume)
+        made = run.run(step)
     write_file(os.path.join(options.output, CARD), evolved_card(made, settings, command).encode())
     print(f"{options.output}/model.onnx: {made.description}")
     for part, value in made.rewards.items():

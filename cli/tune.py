@@ -20,8 +20,9 @@ from passpilot.cli.progress import progress
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.files import check_output, write_file
 from passpilot.training.corpus.layout import ProgramRun
+from passpilot.training.machines.local import machines
 from passpilot.training.tuning.decision_file import read_decisions, write_decisions
-from passpilot.training.tuning.engine import KeepingEngine, LocalEngine
+from passpilot.training.tuning.engine import KeepingEngine, engine_on
 from passpilot.training.tuning.result import earlier_decisions, result_table, unit_decisions
 from passpilot.training.tuning.reward import NAMES, RUN, SIZE, RewardText, run_command
 from passpilot.training.tuning.search import LEVERS, MORE_LEVERS, Search
@@ -196,7 +197,7 @@ def make_parser() -> Parser:
         default="local",
         help="who compiles: this machine, or a Ray cluster",
     )
-    add("address", default="", metavar="HOST:PORT", help="the Ray cluster (one on this machine)")
+    add("address", default="", metavar="HOST:PORT", help="the Ray cluster, or auto (one on this machine)")
     add("update", default="", metavar="FILE", help="start from this decision file; search what has changed")
     add("seed", type=_count, default=0, metavar="N", help="of the order in which decisions are tried (0)")
     parser.traceback_option()
@@ -337,13 +338,9 @@ def _search(
 
 @contextmanager
 def _engine(units: Sequence[Unit], options: TuneOptions) -> Iterator[Engine]:
-    if options.engine == "local":
-        yield LocalEngine(units, options.jobs)
-        return
-    from passpilot.training.tuning.ray_engine import RayEngine
-
-    with RayEngine(units, options.address, 0 if options.address else options.jobs) as engine:
-        yield engine
+    jobs = 0 if options.address else options.jobs
+    with machines(options.engine, options.address, jobs) as where:
+        yield engine_on(where, units)
 
 
 @contextmanager

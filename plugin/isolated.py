@@ -5,7 +5,8 @@ After a fatal error LLVM cannot go on: it ends its process, or crashes. If that 
 gets an exception. The child has everything that the parent has: modules, passes, policies. What it changes in
 memory is lost with it, except for what the function returns.
 
-Wire format: the child writes the length of its answer, 8 bytes little-endian, and a pickled `_Answer`.
+Wire format: for every call the child writes the length of its answer, 8 bytes little-endian, and a pickled
+`_Answer`.
 """
 
 from __future__ import annotations
@@ -73,46 +74,65 @@ def run_isolated_together(
     deadline: float,
     jobs: int = 0,
     done: Callable[[int, T | Error], object] = lambda _number, _made: None,
+    together: int = 1,
 ) -> list[T | Error]:
-    """Call every function in a child process of its own, `jobs` at the same time, or all.
+    """Call every function in a child process, `jobs` at the same time, or all.
 
     Returns their results in order; for one that raises an `Error`, dies, or does not end within `deadline`
     seconds of its start, the error. Their warnings are dropped. `done` is called with the number of a
-    function and its result as soon as it is there.
+    function and its result as soon as it is there. A child makes up to `together` calls one after the other,
+    which must not disturb each other; if one ends it, another child makes the rest.
     """
     made: dict[int, T | Error] = {}
-    waiting = deque(enumerate(runs))
-    alive: dict[int, tuple[_IsolatedCall, float]] = {}
+    waiting = deque(range(len(runs)))
+    alive: list[_Batch] = []
     with contextlib.ExitStack() as stack:
         while waiting or alive:
             while waiting and len(alive) < (jobs or len(runs)):
-                number, run = waiting.popleft()
-                child = stack.enter_context(_IsolatedCall(who, partial(_run, run, _nothing)))
-                alive[number] = child, time.monotonic() + deadline
-            _wait_for_any([(child, end) for child, end in alive.values()])
-            for number, (child, end) in list(alive.items()):
+                share = len(waiting) // (2 * (jobs or len(runs)))  # less at the end: all end alike
+                numbers = deque(waiting.popleft() for _ in range(max(1, min(together, share))))
+                calls = [partial(_run, runs[number], _nothing) for number in numbers]
+                child = stack.enter_context(_IsolatedCall(who, *calls))
+                alive.append(_Batch(child, numbers, time.monotonic() + deadline))
+            _wait_for_any(alive)
+            for batch in list(alive):
                 try:
-                    answer = child.answer_if_ready(end, deadline)
+                    answer = batch.child.answer_if_ready(batch.end, deadline)
                 except CompilationError as error:
-                    made[number] = error
+                    number, answer = batch.numbers.popleft(), _Answer(error=error)
+                    waiting.extendleft(reversed(batch.numbers))
+                    batch.numbers.clear()
                 else:
                     if answer is None:
                         continue
                     if answer.error is not None and not isinstance(answer.error, Error):
                         raise answer.error from answer.cause
-                    made[number] = answer.error or cast("T", answer.value)
-                del alive[number]
-                child.close()
+                    number, batch.end = batch.numbers.popleft(), time.monotonic() + deadline
+                assert answer.error is None or isinstance(answer.error, Error), "others were raised"
+                made[number] = answer.error or cast("T", answer.value)
+                if not batch.numbers:
+                    alive.remove(batch)
+                    batch.child.close()
                 done(number, made[number])
     return [made[number] for number in range(len(runs))]
 
 
-def _wait_for_any(alive: Sequence[tuple[_IsolatedCall, float]]) -> None:
+@dataclass(slots=True)
+class _Batch:
+    """A child, the numbers of the calls that it still has to make, and when the first of them must end."""
+
+    child: _IsolatedCall
+    numbers: deque[int]
+    end: float
+
+
+def _wait_for_any(alive: Sequence[_Batch]) -> None:
     """Wait until a child has written or died, or the first of the ends has come."""
     poll = select.poll()
-    for child, _ in alive:
-        child.register(poll)
-    poll.poll(_milliseconds(min(end for _, end in alive)))
+    for batch in alive:
+        batch.child.register(poll)
+    if not any(batch.child.has_answer for batch in alive):
+        poll.poll(_milliseconds(min(batch.end for batch in alive)))
 
 
 def _milliseconds(end: float) -> float:
@@ -147,7 +167,7 @@ class _Answer:
 class _IsolatedCall:
     """The child process; killed and reaped at the end of the block."""
 
-    def __init__(self, who: str, run: Callable[[], _Answer]) -> None:
+    def __init__(self, who: str, *runs: Callable[[], _Answer]) -> None:
         self._who, self._closed = f"{who}, isolated", False
         with contextlib.ExitStack() as stack:
             reader, writer = os.pipe()
@@ -159,7 +179,7 @@ class _IsolatedCall:
             try:
                 self._pid = _fork()
                 if self._pid == 0:
-                    _live(run, writer, words)
+                    _live(runs, writer, words)
             except OSError as error:
                 raise CompilationError(
                     f"{self._who}: expected a new process, got: {error.strerror}"
@@ -213,12 +233,12 @@ class _IsolatedCall:
         """
         poll = select.poll()
         self.register(poll)
-        while not self._whole():
+        while not self.has_answer:
             ready = dict(poll.poll(0))
             if self._reader in ready:
                 data = os.read(self._reader, 1 << 20)
                 self._data += data
-                if not data and not self._whole():
+                if not data and not self.has_answer:
                     self._mourn()
             elif ready:
                 self._mourn()
@@ -227,14 +247,18 @@ class _IsolatedCall:
                 raise CompilationError(f"{self._who}: {told}")
             else:
                 return None
+        size = _LENGTH + int.from_bytes(self._data[:_LENGTH], "little")
+        answer, self._data = self._data[_LENGTH:size], self._data[size:]
         try:
-            return cast("_Answer", pickle.loads(self._data[_LENGTH:]))
+            return cast("_Answer", pickle.loads(answer))
         except Exception as error:
             raise CompilationError(
                 f"{self._who}: expected an answer, got {describe_exception(error)}"
             ) from error
 
-    def _whole(self) -> bool:
+    @property
+    def has_answer(self) -> bool:
+        """Whether an answer was read that nobody has taken."""
         return len(self._data) >= _LENGTH and len(self._data) - _LENGTH >= int.from_bytes(
             self._data[:_LENGTH], "little"
         )
@@ -267,7 +291,7 @@ def _fork() -> int:
         return os.fork()
 
 
-def _live(run: Callable[[], _Answer], writer: int, words: int) -> NoReturn:
+def _live(runs: Sequence[Callable[[], _Answer]], writer: int, words: int) -> NoReturn:
     """The child's life."""
     code = 1
     try:
@@ -275,9 +299,10 @@ def _live(run: Callable[[], _Answer], writer: int, words: int) -> NoReturn:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this process
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         _core.tell_fatal_errors(words)
-        data = _pickled(run())
-        _flush()
-        _write(writer, len(data).to_bytes(_LENGTH, "little") + data)
+        for run in runs:
+            data = _pickled(run())
+            _flush()
+            _write(writer, len(data).to_bytes(_LENGTH, "little") + data)
         code = 0
     finally:
         os._exit(code)  # nothing of the parent's is closed or flushed twice

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from passpilot.plugin.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from passpilot.plugin import _core
     from passpilot.plugin.compile import FileType
+    from passpilot.plugin.module import Module
 
 _EXECUTABLE: Final = 0x4
 """SHF_EXECINSTR of a section's flags. Source: the ELF specification."""
@@ -32,6 +33,13 @@ class Measure:
     filetype: FileType
     costs: bool
     of: Callable[[_core.Emitted], float]
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleMeasure:
+    """One measure of a module behind its pipeline, lower is better; no code is generated for it."""
+
+    of: Callable[[Module], float]
 
 
 def improvement(value: float, baseline: float) -> float:
@@ -111,15 +119,25 @@ def _allocation_cost(emitted: _core.Emitted) -> float:
     return sum(cost for _, _, cost in emitted.costs)
 
 
-MEASURES: Final = {
+def _native_estimate(module: Module) -> float:
+    from passpilot.training.native_size.model import shipped
+
+    return sum(shipped().sizes(module).values())
+
+
+MEASURES: Final[Mapping[str, Measure | ModuleMeasure | None]] = {
     "native-size": Measure("obj", costs=False, of=code_size),
     "allocation-cost": Measure("null", costs=True, of=_allocation_cost),
+    "native-estimate": ModuleMeasure(_native_estimate),
     "none": None,
 }
 """The rewards by name."""
 
+REWARDS: Final = tuple(name for name, measure in MEASURES.items() if measure)
+"""The names of those that measure something."""
 
-def find_measure(name: str) -> Measure | None:
+
+def find_measure(name: str) -> Measure | ModuleMeasure | None:
     """The measure of a reward; None for ``none``.
 
     Raises:

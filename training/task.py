@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from passpilot.features.catalogue import emit_points
 from passpilot.passes.optimize import optimize
@@ -19,18 +19,24 @@ from passpilot.plugin.compile import file_type, generate
 from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.plugin.module import Module
 from passpilot.training.messages import points_of
-from passpilot.training.rewards import find_measure
+from passpilot.training.rewards import Measure, ModuleMeasure, find_measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from passpilot.plugin.asking import AdvisorLike
     from passpilot.training.compiler_pb2 import Start
-    from passpilot.training.rewards import Measure
 
 LEVELS: Final = range(4)
 _DEFAULT_LEVEL: Final = 2
 _NAME: Final = "module"
+
+
+class Compiled(NamedTuple):
+    """What a task's measure says, if it has one, and the code, if that was needed."""
+
+    value: float | None
+    emitted: _core.Emitted | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,7 @@ class Task:
     pipeline: str
     at: Mapping[str, str]
     opt_level: int
-    measure: Measure | None
+    measure: Measure | ModuleMeasure | None
     function: str
     with_object: bool = False
 
@@ -71,12 +77,12 @@ class Task:
         Raises:
             Error: the compilation failed.
         """
-        return self.value(self.emitted(advisors))
+        return self.compiled(advisors).value
 
-    def emitted(
+    def compiled(
         self, advisors: Sequence[AdvisorLike] = (), begin: Callable[[Module], object] = lambda _: None
-    ) -> _core.Emitted | None:
-        """Compile the module with advice; None if nobody needs its code. `begin` gets the module first.
+    ) -> Compiled:
+        """Compile the module with advice, and measure it. `begin` gets the module first.
 
         Raises:
             Error: the compilation failed.
@@ -88,17 +94,21 @@ class Task:
         if self.pipeline:
             asked = [each for each in advisors if each.point not in emit_points()]
             optimize(module, self.pipeline, asked, at=self.at)
+        value = self.measure.of(module) if isinstance(self.measure, ModuleMeasure) else None
         generating = [each for each in advisors if each.point in emit_points()]
-        if self.measure is None and not generating and not self.with_object:
-            return None
+        if generating and isinstance(self.measure, ModuleMeasure):
+            point = generating[0].point
+            expected = "a point of the pipeline, since it generates no code"
+            raise InputError(f"reward native-estimate: expected {expected}, got {point}; take another reward")
+        if not isinstance(self.measure, Measure) and not generating and not self.with_object:
+            return Compiled(value, None)
         if self.pipeline:
             module = Module.read(module.bitcode(), name=_NAME, verify=False, for_codegen=True)
-        return generate(module, self._options(), generating)
+        emitted = generate(module, self._options(), generating)
+        return Compiled(self._value(emitted) if isinstance(self.measure, Measure) else value, emitted)
 
-    def value(self, emitted: _core.Emitted | None) -> float | None:
-        """What the measure says of the compiled module; None without a measure."""
-        if self.measure is None or emitted is None:
-            return None
+    def _value(self, emitted: _core.Emitted) -> float:
+        assert isinstance(self.measure, Measure), "it needs code"
         if self.measure.costs and not emitted.costs:
             msg = (
                 "reward: no function was allocated by the greedy allocator (as at opt_level 0): the cost is 0"
@@ -109,9 +119,10 @@ class Task:
     def _options(self) -> _core.EmitOptions:
         made = _core.EmitOptions()
         made.opt_level = self.opt_level
-        kind = self.measure.filetype if self.measure else "null"
+        needs = self.measure if isinstance(self.measure, Measure) else None
+        kind = needs.filetype if needs else "null"
         made.filetype = file_type("obj" if self.with_object else kind)
-        made.costs = self.measure is not None and self.measure.costs
+        made.costs = needs is not None and needs.costs
         return made
 
 

@@ -185,8 +185,7 @@ def _compiled(start: compiler_pb2.Start, channel: AgentChannel) -> compiler_pb2.
         ]
         advisors = [advising.enter_context(make_advisor(runner.point, runner)) for runner in runners]
         try:
-            emitted = task.emitted(advisors, progress.begin if progress else lambda _module: None)
-            value = task.value(emitted)
+            value, emitted = task.compiled(advisors, progress.begin if progress else lambda _module: None)
         except Exception:
             if channel.abandoned:
                 return compiler_pb2.CompilerMessage()

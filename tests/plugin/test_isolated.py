@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +30,7 @@ from passpilot.plugin.errors import (
     StaleViewError,
 )
 from passpilot.plugin.ir import ModuleIR
+from passpilot.plugin.isolated import run_isolated_together
 from tests.command import GENEROUS, PASSPILOT, program
 
 TEXT: Final = program(4).encode()
@@ -380,3 +382,30 @@ def test_no_descriptor_is_left() -> None:
         with pytest.raises(CompilationError), warnings.catch_warnings():
             optimize(Module.read(TEXT), "trigger-crash-module", isolated=True)
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def its_process(number: int) -> tuple[int, int]:
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if number == 5:
+        raise InputError("no 5")
+    if number == 20:
+        time.sleep(600)
+    return number, os.getpid()
+
+
+def test_calls_share_a_process_until_one_ends_it() -> None:
+    done: list[int] = []
+    runs = [partial(its_process, number) for number in range(40)]
+    made = run_isolated_together("test", runs, 2.0, 1, lambda number, _made: done.append(number), 8)
+    assert done == list(range(40))
+    errors = {number: str(each) for number, each in enumerate(made) if isinstance(each, Error)}
+    assert errors.keys() == {3, 5, 20}
+    assert "Killed" in errors[3]
+    assert "within 2 s" in errors[20]
+    answers = dict(each for each in made if not isinstance(each, Error))
+    assert list(answers) == [number for number in range(40) if number not in errors]
+    assert answers[0] == answers[2] != answers[4] == answers[6]  # the error in 5 ends no process
+    assert len(set(answers.values())) < 20
+    alone = [each for each in run_isolated_together("test", runs[6:12], 60, 2) if not isinstance(each, Error)]
+    assert len({pid for _, pid in alone}) == 6

@@ -21,6 +21,7 @@ from passpilot.plugin.errors import Error, PeerError
 from passpilot.training.data.collection import loose_modules
 from passpilot.training.data.gather import Taught, Teaching, gather
 from passpilot.training.environments.compiler_env import CompilerEnv
+from passpilot.training.machines.local import ThisMachine
 from passpilot.training.tuning.engine import KeepingEngine, LocalEngine
 from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, UnitChoice
 from tests.command import GENEROUS, PASSPILOT, passpilot, run, started
@@ -97,7 +98,7 @@ def test_a_bad_module_costs_itself(times: int, program: Path, tmp_path: Path) ->
         broken.append(tmp_path / "bad" / f"{number}.bc")
         broken[-1].parent.mkdir(exist_ok=True)
         broken[-1].write_bytes(program.read_bytes()[: 40 + 97 * number])
-    teaching = Teaching(jobs=2)
+    teaching = Teaching(machines=ThisMachine(2))
     (alone,) = gather(loose_modules([str(program)], ""), teaching)
     assert isinstance(alone, Taught)
     made = list(gather(loose_modules([str(program), *map(str, broken)], ""), teaching))

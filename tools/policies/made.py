@@ -40,11 +40,11 @@ def write_made(
     )
 
 
-def chosen_text(name: str, measured: str, steps: Sequence[Step]) -> str:
-    """What a card says about a greedy choice."""
+def chosen_text(name: str, measured: str, steps: Sequence[Step], parts: str = "training") -> str:
+    """What a card says about a greedy choice; `parts` are those of the corpus."""
     rows = [f"| {each.lever} | {each.mean:.4f} | {each.largest:.4f} |\n" for each in steps]
     return (
-        f"`python -m tools.policies {name}` made this policy: {measured}, the geometric mean over training\n"
-        f"programs and the largest of a program, with what was taken up to there.\n\n"
+        f"`python -m tools.policies {name}` made this policy: {measured}, the geometric mean over\n"
+        f"{parts} programs and the largest of a program, with what was taken up to there.\n\n"
         f"| taken | mean | largest |\n|---|---|---|\n{''.join(rows)}"
     )

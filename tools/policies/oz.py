@@ -10,7 +10,7 @@ from passpilot.training.policy_folder import PolicyText, RecipeChoice
 from passpilot.training.tuning.recipes import HOISTING, SMALLEST
 from tools.policies.choice import choose, coreset
 from tools.policies.made import chosen_text, write_made
-from tools.policies.units import Ways, by_program, data_hash, mean, ratios, training_units
+from tools.policies.units import Ways, by_program, data_hash, mean, ratios, units_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,7 +57,7 @@ def together(means: Sequence[float]) -> str:
 
 def make(folder: Path, jobs: int, *, small: bool) -> None:
     """Choose the recipes, and write the policy's folder."""
-    units = training_units("Oz", UNITS, small=small)
+    units = units_of("train", "Oz", UNITS, small=small)
     ways = Ways("Oz", jobs)
 
     def sizes(recipe: RecipeChoice) -> Mapping[Unit, float]:

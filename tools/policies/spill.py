@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -12,14 +11,18 @@ from passpilot.training.policy_folder import PointChoice, PolicyText, RecipeChoi
 from tools.policies.choice import choose
 from tools.policies.formulas import AMONG_LOCAL, split_priority
 from tools.policies.made import chosen_text, write_made
-from tools.policies.units import Ways, by_program, data_hash, ratios, training_units
+from tools.policies.units import Ways, by_program, data_hash, ratios, units_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tools.policies.choice import Lever
 
-UNITS: Final = 3
+UNITS: Final = {"train": 3, "validation": 1000}
+"""Of a program, by part. Nothing is fitted to a program: six formulas are compared."""
+LARGEST: Final = 1.06
+"""Of a program's ratio to greedy's cost."""
+MEASURED: Final = "weighed spill cost (RegAllocScore) relative to greedy's"
 POWERS: Final = (0.0, 0.5, 1.0)
 BASES: Final = {"behind all others": 0.0, "among those of a block": AMONG_LOCAL}
 
@@ -33,7 +36,8 @@ def formula(folder: Path, power: float, place: str) -> Lever:
 
 def make(folder: Path, jobs: int, *, small: bool) -> None:
     """Choose the formula, and write the policy's folder."""
-    units = training_units("O2", UNITS, small=small)
+    parts = {"train": UNITS["train"]} if small else UNITS
+    units = [unit for part, count in parts.items() for unit in units_of(part, "O2", count, small=small)]
     ways = Ways("O2", jobs, costs=True)
     greedy = by_program({unit: made.spills for unit, made in ways.compile(RecipeChoice(), units).items()})
 
@@ -48,13 +52,13 @@ def make(folder: Path, jobs: int, *, small: bool) -> None:
             for place in BASES
         }
         print(f"spill: {len(units)} units of {len(greedy)} programs")
-        recipe, steps = choose(RecipeChoice(), levers, measure, math.inf)
+        recipe, steps = choose(RecipeChoice(), levers, measure, LARGEST)
         text = PolicyText(
             name="spill",
             description="Costs less in spill code than LLVM's greedy allocator",
             level="O2",
             targets=("x86_64",),
-            card=chosen_text("spill", "weighed spill cost (RegAllocScore) relative to greedy's", steps),
-            data={"training units (bitcode)": data_hash(units)},
+            card=chosen_text("spill", MEASURED, steps, " and ".join(UNITS)),
+            data={"units (bitcode)": data_hash(units)},
         )
         write_made(folder, text, recipe.points, [RecipeChoice()])

@@ -98,13 +98,13 @@ class Ways:
         return Made(code_bytes(made.code), sum(total for _, _, total in made.costs))
 
 
-def training_units(level: str, count: int, *, small: bool) -> list[Unit]:
-    """Up to `count` units of each training program, large and small ones, without those of drivers.
+def units_of(part: str, level: str, count: int, *, small: bool) -> list[Unit]:
+    """Up to `count` units of each program of a part, large and small ones, without those of drivers.
 
     Raises:
         RuntimeError: a program cannot be fetched or compiled.
     """
-    names = SMALL if small else tomllib.loads((HERE / "split.toml").read_text())["parts"]["train"]
+    names = SMALL if small else tomllib.loads((HERE / "split.toml").read_text())["parts"][part]
     if problems := build(names):
         raise RuntimeError("; ".join(problems))
     found = []

@@ -29,17 +29,21 @@ from passpilot.training.learning.checkpoint import Checkpoint, prefixed, without
 from passpilot.training.learning.curves import Curve
 from passpilot.training.learning.graph import policy_model
 from passpilot.training.learning.learner import Scaling
-from passpilot.training.learning.network import Network, NetworkLearner
+from passpilot.training.learning.network import NetworkLearner
 from passpilot.training.learning.policy import WEIGHTS, NetworkPolicy, policy_text, read_policy
 from passpilot.training.learning.policy_check import check_export
+from passpilot.training.learning.set_network import fresh_network
 from passpilot.training.learning.settings import NetworkSettings
 from passpilot.training.learning.toml_settings import toml_text
+from passpilot.training.machines.local import ThisMachine
+from passpilot.training.rewards import REWARDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from passpilot.training.by_reward.evolution import Strategy
     from passpilot.training.learning.policy_check import ExportCheck
+    from passpilot.training.machines.local import Machines
 
 MODEL: Final = "model.onnx"
 CHECKPOINT: Final = "checkpoint.npz"
@@ -60,7 +64,7 @@ class EvolveSettings:
     point: str = "inline"
     pipeline: str = "default<Oz>"
     """The passes to run; empty for code generation alone."""
-    reward: str = field(default="native-size", metadata={"choices": ("native-size", "allocation-cost")})
+    reward: str = field(default="native-size", metadata={"choices": REWARDS})
     features: tuple[str, ...] = (ALL,)
     hidden: tuple[int, ...] = field(default=(), metadata={"low": 1, "high": 4096})
     """The widths of the hidden layers; none for a linear policy."""
@@ -113,7 +117,7 @@ class EvolutionRun:
         settings: paths in them are relative to `base`.
         base: a folder.
         folder: where the files come.
-        jobs: compilations at once.
+        machines: what compiles.
         resume: whether to go on from the folder's checkpoint, if there is one.
 
     Raises:
@@ -121,7 +125,13 @@ class EvolutionRun:
     """
 
     def __init__(
-        self, settings: EvolveSettings, base: str, folder: str, *, jobs: int = 1, resume: bool = False
+        self,
+        settings: EvolveSettings,
+        base: str,
+        folder: str,
+        *,
+        machines: Machines | None = None,
+        resume: bool = False,
     ) -> None:
         self._settings, self._folder, self._resume = settings, folder, resume
         self._point = search_point(settings.point)
@@ -129,20 +139,21 @@ class EvolutionRun:
         if settings.validation:
             self._parts["validation"] = modules_of(settings.validation, base, settings.pipeline)
         self._key = _key(settings, self._parts)
-        self._trials = Trials(settings.point, settings.reward, {}, settings.deadline, jobs)
+        machines = machines or ThisMachine()
+        self._trials = Trials(settings.point, settings.reward, {}, settings.deadline, machines)
         arrangement = Arrangement.of(self._point, settings.features)
-        self._examples = self._gathered(arrangement, jobs)
+        self._examples = self._gathered(arrangement, machines)
         self._policy = self._started(
             arrangement, os.path.join(base, settings.start) if settings.start else ""
         )
 
-    def _gathered(self, arrangement: Arrangement, jobs: int) -> Examples:
+    def _gathered(self, arrangement: Arrangement, machines: Machines) -> Examples:
         """The compiler's own decisions in the modules for training."""
         folder = os.path.join(self._folder, DATA)
         shards = os.path.join(folder, "train")
         if not self._resume or not os.path.isdir(shards):
             modules = loose_modules([each.name for each in self._parts["train"]], self._settings.pipeline)
-            teaching = Teaching(self._settings.point, deadline=self._settings.deadline, jobs=jobs)
+            teaching = Teaching(self._settings.point, deadline=self._settings.deadline, machines=machines)
             collect(modules, teaching, folder, None, "train")
         return Examples.load(DecisionShards(shards), arrangement, self._point.default.name)
 
@@ -154,9 +165,8 @@ class EvolutionRun:
             labels = self._examples.labels
             scaling = Scaling(float(labels.mean()), float(labels.std()) or 1.0)
         settings = NetworkSettings(batch=64)
-        learner = NetworkLearner(
-            settings, self._settings.hidden, self._settings.seed, self._examples, None, scaling
-        )
+        first = fresh_network("network", arrangement, self._settings.hidden, self._settings.seed)
+        learner = NetworkLearner(settings, first, self._settings.seed, self._examples, None, scaling)
         learner.advance(settings.rounds)
         return NetworkPolicy(arrangement, learner.statistics, learner.network, scaling)
 
@@ -169,8 +179,7 @@ class EvolutionRun:
 
     def _with(self, weights: np.ndarray) -> NetworkPolicy:
         """The policy with other weights."""
-        old = self._policy.network
-        network = Network([each.copy() for each in old.weights], [each.copy() for each in old.biases])
+        network = self._policy.network.copy()
         network.assign(weights)
         policy = self._policy
         return NetworkPolicy(policy.arrangement, policy.statistics, network, policy.scaling)

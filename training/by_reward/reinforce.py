@@ -37,6 +37,7 @@ from passpilot.training.learning.network import Network
 from passpilot.training.learning.policy import WEIGHTS, NetworkPolicy, policy_text, read_policy
 from passpilot.training.learning.policy_check import check_export
 from passpilot.training.learning.toml_settings import toml_text
+from passpilot.training.machines.local import ThisMachine
 
 with needs("rl", "reinforcement learning"):
     import torch
@@ -116,7 +117,9 @@ class Reinforcement:
         self._parts = {"train": modules_of(settings.modules, base, settings.pipeline)}
         if settings.validation:
             self._parts["validation"] = modules_of(settings.validation, base, settings.pipeline)
-        self._trials = Trials(settings.point, settings.reward, {}, settings.deadline, settings.environments)
+        self._trials = Trials(
+            settings.point, settings.reward, {}, settings.deadline, ThisMachine(settings.environments)
+        )
         arrangement = Arrangement.of(self._point, settings.features, whole=True)
         self._examples = self._gathered(arrangement)
         statistics = FeatureStatistics.of(arrangement.names, [self._examples.flat])
@@ -203,6 +206,8 @@ class Reinforcement:
     def _load(self, agent: MaskablePPO) -> None:
         """Let a new agent begin with the policy of the settings."""
         network, layers = self._policy.network, _layers(agent)
+        if not isinstance(network, Network):
+            raise InputError(f"start: expected a network of layers, got a {network.describe()}")
         weights, biases = [each.copy() for each in network.weights], [each.copy() for each in network.biases]
         if isinstance(self._point.domain, Flag) and weights[-1].shape[1] == 1:  # one score: that of yes
             weights[-1] = np.concatenate([np.zeros_like(weights[-1]), weights[-1]], axis=1)

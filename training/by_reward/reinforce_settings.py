@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from passpilot.training.data.matrix import ALL
+from passpilot.training.rewards import REWARDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class ReinforceSettings:
     point: str = "inline"
     pipeline: str = "default<Oz>"
     """The passes to run; empty for code generation alone."""
-    reward: str = field(default="native-size", metadata={"choices": ("native-size", "allocation-cost")})
+    reward: str = field(default="native-size", metadata={"choices": REWARDS})
     partial: bool = False
     """Whether a decision has its share of the reward at once, by an estimate; of ``inline``."""
     features: tuple[str, ...] = (ALL,)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from passpilot.passes.advisor import make_advisor
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import read_regular
-from passpilot.plugin.isolated import run_isolated_together
+from passpilot.training.machines.local import ThisMachine
 from passpilot.training.rewards import find_measure, improvement
 from passpilot.training.task import Task
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from passpilot.runners.spec import RunnerLike
+    from passpilot.training.machines.local import Machines
 
+TOGETHER: Final = 16
+"""Compilations that a child process makes one after the other: a new one costs as much as half of one."""
 FAILED: Final = -1.0
 """What a policy is worth whose compilation fails."""
 
@@ -53,14 +56,14 @@ class Trials:
         reward: what is measured; it must not be ``none``.
         at: more pipelines, by LLVM's extension points.
         deadline: the seconds that one compilation may take.
-        jobs: compilations at once.
+        machines: what compiles.
     """
 
     point: str
     reward: str = "native-size"
     at: Mapping[str, str] = field(default_factory=dict)
     deadline: float = 300.0
-    jobs: int = 1
+    machines: Machines = field(default_factory=ThisMachine)
     compilations: int = 0
     """How many there were."""
     _defaults: dict[str, float] = field(default_factory=dict)
@@ -69,19 +72,9 @@ class Trials:
         self, pairs: Sequence[tuple[RunnerLike | None, TrialModule]], step: Callable[[], object]
     ) -> list[float | Error]:
         """The measure of every module with its runner; None stands for the compiler's own decisions."""
-        runs = [partial(self._measured, runner, module) for runner, module in pairs]
+        runs = [partial(measured, self.point, self.reward, self.at, *each) for each in pairs]
         self.compilations += len(runs)
-        return run_isolated_together("train", runs, self.deadline, self.jobs, lambda _number, _made: step())
-
-    def _measured(self, runner: RunnerLike | None, module: TrialModule) -> float:
-        task = Task(module.code, module.pipeline, self.at, 2, find_measure(self.reward), "")
-        if runner is None:
-            value = task.run()
-        else:
-            with make_advisor(self.point, runner) as advisor:
-                value = task.run([advisor])
-        assert value is not None, "there is a reward"
-        return value
+        return self.machines.run("train", runs, self.deadline, lambda _number, _made: step(), TOGETHER)
 
     def rewards(
         self,
@@ -107,3 +100,17 @@ class Trials:
 
     def _gain(self, value: float | Error, module: TrialModule) -> float:
         return FAILED if isinstance(value, Error) else improvement(value, self._defaults[module.name])
+
+
+def measured(
+    point: str, reward: str, at: Mapping[str, str], runner: RunnerLike | None, module: TrialModule
+) -> float:
+    """In a process of its own: compile a module, and measure."""
+    task = Task(module.code, module.pipeline, at, 2, find_measure(reward), "")
+    if runner is None:
+        value = task.run()
+    else:
+        with make_advisor(point, runner) as advisor:
+            value = task.run([advisor])
+    assert value is not None, "there is a reward"
+    return value

@@ -14,7 +14,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -25,8 +25,9 @@ from passpilot.plugin.files import read_regular
 from passpilot.runners.spec import parse_runner_spec
 from passpilot.training.data.gather import Taught, TaughtModule, Teaching, gather
 from passpilot.training.data.shards import DecisionRows, TextColumn
+from passpilot.training.machines.local import ThisMachine
 from passpilot.training.tuning.decision_file import CallKey
-from passpilot.training.tuning.engine import LocalEngine
+from passpilot.training.tuning.engine import engine_on
 from passpilot.training.tuning.influence import Influence
 from passpilot.training.tuning.reward import RewardText
 from passpilot.training.tuning.search import Outcome, Search
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from passpilot.runners.python import Observation
     from passpilot.training.corpus.layout import Corpus
+    from passpilot.training.machines.local import Machines
     from passpilot.training.tuning.search import Call
 
 PIPELINE: Final = "default<Oz>"
@@ -95,7 +97,7 @@ class FlipSettings:
         seed: of the order of flips.
         teacher: whose decisions are flipped: LLVM's (``default``), or those of ``onnx:FILE``.
         deadline: the seconds that one compilation may take.
-        jobs: processes at once.
+        machines: what compiles.
     """
 
     rounds: int
@@ -104,7 +106,7 @@ class FlipSettings:
     seed: int = 0
     teacher: str = "default"
     deadline: float = 600.0
-    jobs: int = 1
+    machines: Machines = field(default_factory=ThisMachine)
 
 
 class FlipTrials(Search):
@@ -195,7 +197,7 @@ def _program(corpus: Corpus, name: str, settings: FlipSettings) -> Iterator[Taug
     made = linked_program(corpus, program, PIPELINE, RewardText.parse("text"))
     trials = FlipTrials(
         made.units,
-        LocalEngine(made.units, settings.jobs, settings.deadline),
+        engine_on(settings.machines, made.units, settings.deadline),
         estimated_sizes if settings.estimate else made.measure,
         settings.seed,
         settings.seconds,
@@ -206,7 +208,7 @@ def _program(corpus: Corpus, name: str, settings: FlipSettings) -> Iterator[Taug
     modules = [
         TaughtModule(name, each, str(corpus.units[each].bitcode), PIPELINE) for each in program.modules
     ]
-    teaching = Teaching(teachers=(settings.teacher,), deadline=settings.deadline, jobs=settings.jobs)
+    teaching = Teaching(teachers=(settings.teacher,), deadline=settings.deadline, machines=settings.machines)
     for number, taught in enumerate(gather(modules, teaching)):
         if isinstance(taught, Error):
             yield taught

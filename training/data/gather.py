@@ -10,7 +10,7 @@ import math
 import os
 import tempfile
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -22,16 +22,18 @@ from passpilot.passes.advisor import make_advisor
 from passpilot.passes.points import search_point
 from passpilot.plugin.errors import Error, InputError, restated
 from passpilot.plugin.files import read_regular
-from passpilot.plugin.isolated import run_isolated_together
 from passpilot.plugin.module import Module
 from passpilot.runners.spec import parse_runner_spec
 from passpilot.training.data.shards import TEXTS, DecisionRows, DecisionSchema, TextColumn
+from passpilot.training.machines.local import ThisMachine
 from passpilot.training.rewards import find_measure
 from passpilot.training.task import Task
 from passpilot.training.tuning.decision_file import CallKey, read_decisions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from passpilot.training.machines.local import Machines
 
 PROGRAM: Final = "{program}"
 """Stands for the name of the program in a teacher's spec."""
@@ -67,7 +69,7 @@ class Teaching:
         reward: what the best teacher makes smallest.
         opt_level: the level of code generation.
         deadline: the seconds that a module may take.
-        jobs: processes at once.
+        machines: what compiles.
     """
 
     point: str = "inline"
@@ -76,7 +78,7 @@ class Teaching:
     reward: str = "native-size"
     opt_level: int = 2
     deadline: float = 600.0
-    jobs: int = 1
+    machines: Machines = field(default_factory=ThisMachine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,19 +101,20 @@ def gather(
     """
     search_point(teaching.point)
     find_measure(teaching.reward)
+    sent = replace(teaching, machines=ThisMachine())
     first = 0
     while first < len(modules):
         last = first
         while last < len(modules) and modules[last].program == modules[first].program:
             last += 1
         together = modules[first:last]
-        runs = [partial(_taught, module, teaching) for module in together]
+        runs = [partial(_taught, module, sent) for module in together]
 
         def done(_number: int, _made: object) -> None:
             if callable(step):
                 step()
 
-        made = run_isolated_together("train data", runs, teaching.deadline, teaching.jobs, done)
+        made = teaching.machines.run("train data", runs, teaching.deadline, done)
         for module, each in zip(together, made, strict=True):
             yield restated(each, f"{module.name}: {each}") if isinstance(each, Error) else each
         first = last

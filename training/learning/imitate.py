@@ -32,6 +32,7 @@ from passpilot.training.learning.metrics import Agreement
 from passpilot.training.learning.network import NetworkLearner
 from passpilot.training.learning.policy import WEIGHTS, NetworkPolicy, policy_text
 from passpilot.training.learning.policy_check import check_export
+from passpilot.training.learning.set_network import fresh_network
 from passpilot.training.learning.toml_settings import settings_of, toml_text
 
 if TYPE_CHECKING:
@@ -134,8 +135,8 @@ class Imitation:
             from passpilot.training.learning.trees import TreeLearner
 
             return TreeLearner(settings.trees, settings.seed, train, validation, self._scaling, self._jobs)
-        hidden = settings.network.hidden if settings.policy == "network" else ()
-        return NetworkLearner(settings.network, hidden, settings.seed, train, validation, self._scaling)
+        first = fresh_network(settings.policy, train.arrangement, settings.network.hidden, settings.seed)
+        return NetworkLearner(settings.network, first, settings.seed, train, validation, self._scaling)
 
     @property
     def rounds(self) -> int:

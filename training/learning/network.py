@@ -18,7 +18,7 @@ from passpilot.features.domain import Choice, Flag
 from passpilot.training.data.normalization import FeatureStatistics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from passpilot.training.data.matrix import Examples, Floats
     from passpilot.training.learning.graph import GraphBuilder
     from passpilot.training.learning.learner import Scaling, State
+    from passpilot.training.learning.set_network import SetNetwork
     from passpilot.training.learning.settings import NetworkSettings
 
 DECAY: Final = (0.9, 0.999)
@@ -55,6 +56,15 @@ class Network:
             biases.append(np.zeros(after, np.float32))
         return cls(weights, biases)
 
+    def copy(self) -> Network:
+        """The same network in arrays of its own."""
+        return Network([each.copy() for each in self.weights], [each.copy() for each in self.biases])
+
+    @property
+    def widths(self) -> list[int]:
+        """The numbers of inputs, of values behind all hidden layers, and of outputs."""
+        return [*(each.shape[0] for each in self.weights), self.weights[-1].shape[1]]
+
     @property
     def parameters(self) -> list[Floats]:
         """All arrays: the weights of the first layer, its biases, and so on."""
@@ -67,14 +77,11 @@ class Network:
 
     def vector(self) -> Floats:
         """All weights and biases in one array."""
-        return np.concatenate([each.reshape(-1) for each in self.parameters])
+        return joined(self.parameters)
 
     def assign(self, vector: NDArray[np.floating]) -> None:
         """Take all weights and biases from one array."""
-        at = 0
-        for each in self.parameters:
-            each[...] = vector[at : at + each.size].reshape(each.shape)
-            at += each.size
+        assign(self.parameters, vector)
 
     def scores(self, rows: Floats) -> Floats:
         """The outputs [N, outputs] for normalized rows."""
@@ -93,12 +100,17 @@ class Network:
 
     def gradients(self, values: Sequence[Floats], slope: Floats) -> list[Floats]:
         """The slopes of the loss by `parameters`, from that by the outputs; `values` is from `layers`."""
+        return self.slopes(values, slope)[0]
+
+    def slopes(self, values: Sequence[Floats], slope: Floats) -> tuple[list[Floats], Floats]:
+        """`gradients`, and the slopes by the rows."""
         made: list[Floats] = []
         for place in range(len(self.weights) - 1, -1, -1):
             made += [slope.sum(axis=0), values[place].T @ slope]
+            slope = slope @ self.weights[place].T
             if place:
-                slope = (slope @ self.weights[place].T) * (values[place] > 0)
-        return made[::-1]
+                slope *= values[place] > 0
+        return made[::-1], slope
 
     def build(self, graph: GraphBuilder, rows: str) -> str:
         """Add the network to an ONNX graph; `rows` names the normalized rows."""
@@ -108,14 +120,32 @@ class Network:
                 rows = graph.add("Relu", rows)
         return rows
 
+    def describe(self) -> str:
+        """The model in words."""
+        kind = "network" if len(self.weights) > 1 else "linear model"
+        return f"{kind} of {'-'.join(map(str, self.widths))}, {self.size} weights"
+
+
+def joined(arrays: Iterable[Floats]) -> Floats:
+    """All elements of arrays in one."""
+    return np.concatenate([each.reshape(-1) for each in arrays])
+
+
+def assign(arrays: Iterable[Floats], vector: NDArray[np.floating]) -> None:
+    """Take all elements of arrays from one, in the order of `joined`."""
+    at = 0
+    for each in arrays:
+        each[...] = vector[at : at + each.size].reshape(each.shape)
+        at += each.size
+
 
 class NetworkLearner:
     """A network in training; see `Learner`.
 
     Args:
         settings: those of the network.
-        hidden: the widths of its hidden layers.
-        seed: of the first weights and of the order of decisions.
+        network: with its first weights, which change.
+        seed: of the order of decisions.
         train: the decisions to learn from.
         validation: decisions of other programs, if there are any.
         scaling: that of numbers.
@@ -124,7 +154,7 @@ class NetworkLearner:
     def __init__(
         self,
         settings: NetworkSettings,
-        hidden: Sequence[int],
+        network: Network | SetNetwork,
         seed: int,
         train: Examples,
         validation: Examples | None,
@@ -135,8 +165,7 @@ class NetworkLearner:
         self._arrangement = train.arrangement
         self.statistics = FeatureStatistics.of(self._arrangement.names, self._legal_rows(train))
         """The scale of the features."""
-        widths = (len(self._arrangement.names), *hidden, self._arrangement.outputs)
-        self.network = Network.random(widths, np.random.default_rng(seed))
+        self.network = network
         """The weights."""
         self._means = [np.zeros_like(each) for each in self.network.parameters]
         self._squares = [np.zeros_like(each) for each in self.network.parameters]
@@ -235,9 +264,7 @@ class NetworkLearner:
 
     def describe(self) -> str:
         """See `Learner`."""
-        widths = [str(each.shape[0]) for each in self.network.weights] + [str(self._arrangement.outputs)]
-        kind = "network" if len(widths) > 2 else "linear model"
-        return f"{kind} of {'-'.join(widths)}, {self.network.size} weights"
+        return self.network.describe()
 
 
 def loss_slope(

@@ -17,6 +17,7 @@ from passpilot.training.data.matrix import decide
 from passpilot.training.data.normalization import FeatureStatistics
 from passpilot.training.learning.learner import Scaling
 from passpilot.training.learning.network import Network
+from passpilot.training.learning.set_network import SetNetwork
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from passpilot.training.data.matrix import Arrangement, Floats
     from passpilot.training.learning.graph import GraphBuilder
+
+Layer = dict[str, object]
 
 WEIGHTS: Final = "network.json"
 """The file of a network's weights, from which training goes on."""
@@ -43,7 +46,7 @@ class NetworkPolicy:
 
     arrangement: Arrangement
     statistics: FeatureStatistics
-    network: Network
+    network: Network | SetNetwork
     scaling: Scaling
 
     @property
@@ -76,9 +79,7 @@ class NetworkPolicy:
 
     def describe(self) -> str:
         """The model in words."""
-        widths = [each.shape[0] for each in self.network.weights] + [self.arrangement.outputs]
-        kind = "network" if len(widths) > 2 else "linear model"
-        return f"{kind} of {'-'.join(map(str, widths))}, {self.network.size} weights"
+        return self.network.describe()
 
 
 def read_policy(folder: str, arrangement: Arrangement) -> NetworkPolicy:
@@ -92,11 +93,7 @@ def read_policy(folder: str, arrangement: Arrangement) -> NetworkPolicy:
         value = cast("dict[str, object]", json.loads(read_regular(path)))
         names = tuple(cast("list[str]", value["names"]))
         mean, deviation = (np.array(value[key], np.float32) for key in ("mean", "deviation"))
-        layers = cast("list[dict[str, object]]", value["layers"])
-        network = Network(
-            [np.array(each["weights"], np.float32) for each in layers],
-            [np.array(each["biases"], np.float32) for each in layers],
-        )
+        network = _network(cast("list[Layer]", value["layers"]), value.get("encoder"), arrangement)
         offset, factor = cast("list[float]", value["scaling"])
     except OSError as error:
         hint = "give the folder of a network that passpilot train has made"
@@ -113,16 +110,35 @@ def read_policy(folder: str, arrangement: Arrangement) -> NetworkPolicy:
     )
 
 
+def _network(layers: list[Layer], encoder: object, arrangement: Arrangement) -> Network | SetNetwork:
+    made = Network(
+        [np.array(each["weights"], np.float32) for each in layers],
+        [np.array(each["biases"], np.float32) for each in layers],
+    )
+    if encoder is None:
+        return made
+    first = _network(cast("list[Layer]", encoder), None, arrangement)
+    assert isinstance(first, Network), "an encoder has none of its own"
+    return SetNetwork(arrangement.columns, first, made)
+
+
 def policy_text(policy: NetworkPolicy) -> str:
     """The text of `WEIGHTS`."""
+    network = policy.network
     value = {
         "names": list(policy.statistics.names),
         "mean": policy.statistics.mean.tolist(),
         "deviation": policy.statistics.deviation.tolist(),
         "scaling": [policy.scaling.offset, policy.scaling.factor],
-        "layers": [
-            {"weights": weight.tolist(), "biases": bias.tolist()}
-            for weight, bias in zip(policy.network.weights, policy.network.biases, strict=True)
-        ],
+        "layers": _layers(network.rater if isinstance(network, SetNetwork) else network),
     }
+    if isinstance(network, SetNetwork):
+        value["encoder"] = _layers(network.encoder)
     return json.dumps(value) + "\n"
+
+
+def _layers(network: Network) -> list[Layer]:
+    return [
+        {"weights": weight.tolist(), "biases": bias.tolist()}
+        for weight, bias in zip(network.weights, network.biases, strict=True)
+    ]

@@ -8,8 +8,8 @@ from typing import Final
 
 from passpilot.training.data.matrix import ALL, ExampleWeights
 
-POLICIES: Final = ("trees", "network", "linear")
-"""Kinds of models: boosted trees, a multilayer perceptron, and a perceptron of one layer."""
+POLICIES: Final = ("trees", "network", "linear", "set")
+"""Kinds of models: boosted trees, a multilayer perceptron, one of one layer, and a network of sets."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ import numpy as np
 from passpilot.passes.optimize import optimize
 from passpilot.plugin import _core
 from passpilot.plugin.compile import PipelineOptions, file_type, generate
-from passpilot.plugin.isolated import run_isolated_together
 from passpilot.plugin.module import Module
 from passpilot.training.rewards import symbol_sizes
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from passpilot.plugin.errors import Error
     from passpilot.plugin.ir import Function
     from passpilot.training.data.gather import TaughtModule
+    from passpilot.training.machines.local import Machines
 
     Doubles = NDArray[np.float64]
 
@@ -102,13 +102,13 @@ def rows_of(module: Module) -> FunctionRows:
 
 def measured_rows(
     modules: Sequence[TaughtModule],
-    jobs: int,
+    machines: Machines,
     deadline: float,
     done: Callable[[int, object], object] = lambda _number, _made: None,
 ) -> list[FunctionRows | Error]:
     """Compile modules in processes of their own; the functions of each, with their sizes, or its error."""
     runs = [partial(_measured, each) for each in modules]
-    return run_isolated_together("train native-size", runs, deadline, jobs, done)
+    return machines.run("train native-size", runs, deadline, done)
 
 
 def _measured(taught: TaughtModule) -> FunctionRows:

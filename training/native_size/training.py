@@ -12,6 +12,7 @@ import numpy as np
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.version import MAJOR
+from passpilot.training.machines.local import ThisMachine
 from passpilot.training.native_size.fit import Accuracy, FitSettings, FittedSize
 from passpilot.training.native_size.functions import FunctionRows, measured_rows
 from passpilot.training.native_size.model import NativeSize
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from passpilot.training.data.gather import TaughtModule
+    from passpilot.training.machines.local import Machines
 
 TRAIN: Final = "train"
 CARD: Final = "card.md"
@@ -33,14 +35,14 @@ class NativeSizeTraining:
         modules: what to compile.
         parts: by programs; the model learns from `TRAIN`.
         settings: how it learns.
-        jobs: compilations at once.
+        machines: what compiles.
         deadline: the seconds for one module.
     """
 
     modules: Sequence[TaughtModule]
     parts: Mapping[str, str]
     settings: FitSettings = field(default_factory=FitSettings)
-    jobs: int = 1
+    machines: Machines = field(default_factory=ThisMachine)
     deadline: float = 600.0
     problems: list[str] = field(default_factory=list)
     """Modules that are left out, and why."""
@@ -68,7 +70,7 @@ class NativeSizeTraining:
 
     def _gathered(self, step: Callable[[], None]) -> dict[str, FunctionRows]:
         wanted = [each for each in self.modules if each.program in self.parts]
-        made = measured_rows(wanted, self.jobs, self.deadline, lambda _number, _made: step())
+        made = measured_rows(wanted, self.machines, self.deadline, lambda _number, _made: step())
         found: dict[str, list[FunctionRows]] = {}
         for module, each in zip(wanted, made, strict=True):
             if isinstance(each, Error):

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Protocol
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import write_file
 from passpilot.plugin.isolated import run_isolated_together
+from passpilot.training.machines.local import ThisMachine
 from passpilot.training.tuning.decision_file import CallKey
 from passpilot.training.tuning.unit import Asked, Compiled, UnitChoice, warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from passpilot.training.machines.local import Machines
     from passpilot.training.tuning.unit import Unit
 
     Done = Callable[[int, Compiled | Error], object]
@@ -77,6 +79,17 @@ class LocalEngine:
         warm_up(self.units[0].rewards if self.units else ())
         runs = [partial(self.units[number].compile, choice) for number, choice in work]
         return run_isolated_together("tune", runs, self.deadline, self.jobs, done)
+
+
+def engine_on(where: Machines, units: Sequence[Unit], deadline: float = 300.0) -> Engine:
+    """What compiles units on machines, with `deadline` seconds for one compilation."""
+    if isinstance(where, ThisMachine):
+        return LocalEngine(units, where.jobs, deadline)
+    from passpilot.training.machines.ray_cluster import RayCluster
+    from passpilot.training.tuning.ray_engine import RayEngine
+
+    assert isinstance(where, RayCluster), "there are no others"
+    return RayEngine(units, where, deadline)
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from passpilot.training.corpus.layout import Corpus
 from passpilot.training.data.flips import FlipSettings, gather_flips
 from passpilot.training.data.gather import Taught
 from passpilot.training.data.shards import DecisionShards
+from passpilot.training.machines.local import ThisMachine
 from passpilot.training.tuning.decision_file import CallKey
 from passpilot.training.tuning.engine import LocalEngine
 from passpilot.training.tuning.reward import RewardText
@@ -30,7 +31,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_gain_is_what_the_linker_sees(small: Path) -> None:
     read = Corpus.read(small)
-    found = list(gather_flips(read, ["count"], FlipSettings(8, jobs=2)))
+    found = list(gather_flips(read, ["count"], FlipSettings(8, machines=ThisMachine(2))))
     assert found
     (program,) = (each for each in read.programs if each.name == "count")
     made = linked_program(read, program, "default<Oz>", RewardText.parse("text"))

@@ -10,12 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from passpilot import Module, optimize
 from passpilot.plugin.errors import CompilationError, Error, InputError
 from passpilot.training.by_reward.evolution import Antithetic, Covariance, Strategy, centred_ranks
 from passpilot.training.by_reward.evolve import EvolutionRun, EvolveSettings
 from passpilot.training.by_reward.trials import FAILED, TrialModule, Trials
 from passpilot.training.learning.imitate import Imitation
 from passpilot.training.learning.settings import DataSettings, ImitateSettings, NetworkSettings
+from passpilot.training.machines.local import ThisMachine
+from passpilot.training.native_size.model import shipped
 from tests.command import passpilot, refused
 from tests.training.shards import gathered
 
@@ -56,7 +59,7 @@ def test_evolution_gains_and_goes_on_exactly(program: Path, tmp_path: Path) -> N
     settings = EvolveSettings(
         (str(program),), iterations=3, population=6, sigma=1.0, learning_rate=0.5, checkpoint=3
     )
-    made = EvolutionRun(settings, "", str(tmp_path / "whole"), jobs=2).run()
+    made = EvolutionRun(settings, "", str(tmp_path / "whole"), machines=ThisMachine(2)).run()
     assert made.rewards["train"] > made.start["train"]
 
     def stop(iterations: int, _line: str) -> None:
@@ -64,8 +67,8 @@ def test_evolution_gains_and_goes_on_exactly(program: Path, tmp_path: Path) -> N
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        EvolutionRun(settings, "", str(tmp_path / "parts"), jobs=2).run(stop)
-    again = EvolutionRun(settings, "", str(tmp_path / "parts"), jobs=2, resume=True).run()
+        EvolutionRun(settings, "", str(tmp_path / "parts"), machines=ThisMachine(2)).run(stop)
+    again = EvolutionRun(settings, "", str(tmp_path / "parts"), machines=ThisMachine(2), resume=True).run()
     assert again.rewards == made.rewards
     for name in ("model.onnx", "curve.csv", "network.json"):
         assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
@@ -98,7 +101,7 @@ def test_the_command_evolves_a_trained_network(program: Path, tmp_path: Path) ->
 
 def test_a_policy_that_fails_is_worth_least(program: Path) -> None:
     module = TrialModule.read(str(program), "default<Oz>")
-    trials = Trials("inline", jobs=2)
+    trials = Trials("inline", machines=ThisMachine(2))
 
     def broken(obs: object) -> int:  # noqa: ARG001
         raise ValueError("no answer")
@@ -114,3 +117,15 @@ def test_wrong_modules_are_refused(tmp_path: Path) -> None:
     assert "expected files, got none that fit none/*.bc" in refused(
         "train", "evolve", "e.toml", "-o", "m", cwd=tmp_path
     )
+
+
+def test_an_estimated_reward_needs_no_code(program: Path) -> None:
+    module = TrialModule.read(str(program), "default<Oz>")
+    trials = Trials("inline", "native-estimate", machines=ThisMachine(2))
+    own, none = trials.measure([(None, module), ("const:0", module)], lambda: None)
+    compiled = Module(module.code)
+    optimize(compiled, "default<Oz>")
+    assert own == pytest.approx(sum(shipped().sizes(compiled).values()))
+    assert own != none
+    (value,) = Trials("evict", "native-estimate").measure([("const:0", module)], lambda: None)
+    assert "reward native-estimate: expected a point of the pipeline" in str(value)

@@ -21,6 +21,7 @@ from passpilot.plugin.errors import InputError, ModelError, PasspilotWarning
 from passpilot.training.data.matrix import Arrangement, Examples, ExampleWeights
 from passpilot.training.data.shards import DecisionShards
 from passpilot.training.learning.imitate import Imitated, Imitation
+from passpilot.training.learning.policy import read_policy
 from passpilot.training.learning.policy_check import check_export
 from passpilot.training.learning.settings import (
     DataSettings,
@@ -159,6 +160,35 @@ def test_weights_are_those_of_the_settings(taught: Path) -> None:
     assert (ratio, heavy.weights.mean()) == pytest.approx((4, 1))
     equal = loaded(balance=1)
     assert np.bincount(equal.programs, equal.weights) == pytest.approx([len(equal) / 2] * 2)
+
+
+def test_evictions_are_learned_from_the_set_of_columns(pressed: Path, tmp_path: Path) -> None:
+    gathered([pressed], tmp_path / "data", point="evict")
+    data = DataSettings((str(tmp_path / "data" / "train"),))
+    settings = ImitateSettings(data, "set", network=NetworkSettings((16, 16), 60, 16, 1e-2))
+    made = Imitation(settings, str(tmp_path / "set")).run()
+    assert made.parts["train"].agreement > 0.8
+    assert "set network" in made.description
+    assert passpilot("aot", "set/model.onnx", "--point=evict", "-o", "a.so", cwd=tmp_path).code == 0
+    objects = []
+    for runner in ("onnx:set/model.onnx", "aot:a.so"):
+        done = passpilot("llc", pressed, "-filetype=obj", f"--evict={runner}", "-o", "a.o", cwd=tmp_path)
+        assert (done.code, done.err) == (0, "")
+        objects.append((tmp_path / "a.o").read_bytes())
+    assert objects[0] == objects[1]
+    arrangement = Arrangement.of(find_point("evict"), settings.features)
+    again = read_policy(str(tmp_path / "set"), arrangement)
+    flat = np.random.default_rng(0).integers(0, 9, (3, arrangement.elements)).astype(np.float32)
+    other = again.network.copy()
+    other.assign(again.network.vector())
+    assert (replace(again, network=other).scores(flat) == again.scores(flat)).all()
+    assert again.describe() == made.description
+
+
+def test_an_answer_has_no_columns_to_be_a_set(taught: Path, tmp_path: Path) -> None:
+    settings = ImitateSettings(DataSettings((str(taught / "lz4" / "train"),)), "set")
+    with pytest.raises(InputError, match=r"policy set: expected a point whose choices .*, got inline"):
+        Imitation(settings, str(tmp_path / "set")).run()
 
 
 @pytest.mark.soak

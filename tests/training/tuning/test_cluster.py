@@ -11,6 +11,7 @@ from typing import Any, Final
 import pytest
 
 from passpilot.plugin.errors import Error
+from passpilot.training.machines.ray_cluster import RayCluster
 from passpilot.training.tuning.engine import LocalEngine
 from passpilot.training.tuning.ray_engine import RayEngine
 from passpilot.training.tuning.search import Search
@@ -44,7 +45,8 @@ def test_nodes_die_and_nothing_is_lost(cluster: Any, tmp_path: Path) -> None:
     choices = [UnitChoice(), UnitChoice(tail="mergefunc"), UnitChoice(tail="globaldce")]
     work = [(number % 2, choices[number % 3]) for number in range(120)]
     here = LocalEngine(whole, 2).compile(work[:6])
-    with RayEngine(whole, address=cluster.address) as ray:
+    with RayCluster(cluster.address) as machines:
+        ray = RayEngine(whole, machines)
         assert ray.jobs == NODES
         assert not any(isinstance(each, Error) for each in ray.compile([(0, LLVMS_OWN)] * NODES))
         done: list[int] = []

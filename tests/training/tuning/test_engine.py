@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 
 from passpilot.plugin.errors import Error
+from passpilot.training.machines.ray_cluster import RayCluster
 from passpilot.training.tuning.engine import KeepingEngine, LocalEngine
 from passpilot.training.tuning.ray_engine import RayEngine
 from passpilot.training.tuning.search import Search
@@ -78,7 +79,8 @@ def test_ctrl_c_keeps_the_best(tmp_path: Path) -> None:
 def test_a_ray_cluster_compiles_the_same_and_outlives_a_worker(tmp_path: Path) -> None:
     whole = units(modules(tmp_path))
     here = searched(whole, compiles=20)
-    with RayEngine(whole, jobs=2) as ray:
+    with RayCluster(jobs=2) as machines:
+        ray = RayEngine(whole, machines)
         there = Search(whole, ray, object_sizes, compiles=20).run()
         assert [each.code for each in there.best.made] == [each.code for each in here.best.made]
         failing, good = ray.compile([(0, UnitChoice(tail="no-such-pass")), (1, LLVMS_OWN)])

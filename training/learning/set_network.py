@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`SetNetwork`: rates every column of a decision with all columns in view, in any order.
+
+An encoder makes a vector of each column; the mean of these vectors is the context of the decision; a second
+network rates a column by its own vector and the context. A `Network` rates a column by itself alone. At
+`evict` the columns are the live ranges that interfere with one another, and those without a live range are 0.
+Source: Zaheer et al., "Deep Sets" (NeurIPS 2017).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from passpilot.plugin.errors import InputError
+from passpilot.training.learning.network import Network, assign, joined
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from passpilot.training.data.matrix import Arrangement, Floats
+    from passpilot.training.learning.graph import GraphBuilder
+
+
+@dataclass(slots=True)
+class SetNetwork:
+    """The two networks, for decisions of `columns` columns; the encoder's outputs go through a ReLU, too."""
+
+    columns: int
+    encoder: Network
+    rater: Network
+
+    @classmethod
+    def random(
+        cls, columns: int, inputs: int, hidden: Sequence[int], random: np.random.Generator
+    ) -> SetNetwork:
+        """A network whose encoder has these hidden widths, and whose rater has the last one."""
+        encoder = Network.random((inputs, *hidden), random)
+        encoder.weights[-1] *= np.float32(100)  # no network's last layer, which begins at nearly zero
+        return cls(columns, encoder, Network.random((2 * hidden[-1], hidden[-1], 1), random))
+
+    @property
+    def parameters(self) -> list[Floats]:
+        """All arrays: those of the encoder, then those of the rater."""
+        return self.encoder.parameters + self.rater.parameters
+
+    @property
+    def size(self) -> int:
+        """The number of weights and biases."""
+        return self.encoder.size + self.rater.size
+
+    def copy(self) -> SetNetwork:
+        """The same network in arrays of its own."""
+        return SetNetwork(self.columns, self.encoder.copy(), self.rater.copy())
+
+    def vector(self) -> Floats:
+        """All weights and biases in one array."""
+        return joined(self.parameters)
+
+    def assign(self, vector: NDArray[np.floating]) -> None:
+        """Take all weights and biases from one array."""
+        assign(self.parameters, vector)
+
+    def scores(self, rows: Floats) -> Floats:
+        """The scores [N * columns, 1] of normalized rows [N * columns, inputs]."""
+        return self.layers(rows)[-1]
+
+    def layers(self, rows: Floats) -> list[Floats]:
+        """The values of all layers of the encoder, then of the rater, whose last are the scores."""
+        encoded = self.encoder.layers(rows)
+        vectors = np.maximum(encoded[-1], 0)
+        means = vectors.reshape(-1, self.columns, vectors.shape[1]).mean(axis=1)
+        seen = np.concatenate([vectors, np.repeat(means, self.columns, axis=0)], axis=1)
+        return encoded + self.rater.layers(seen)
+
+    def gradients(self, values: Sequence[Floats], slope: Floats) -> list[Floats]:
+        """The slopes of the loss by `parameters`, from that by the scores; `values` is from `layers`."""
+        place = len(self.encoder.weights) + 1
+        rated, seen_slope = self.rater.slopes(values[place:], slope)
+        width = seen_slope.shape[1] // 2
+        means = seen_slope[:, width:].reshape(-1, self.columns, width).sum(axis=1) / np.float32(self.columns)
+        by_vectors = (seen_slope[:, :width] + np.repeat(means, self.columns, axis=0)) * (
+            values[place - 1] > 0
+        )
+        encoded, _ = self.encoder.slopes(values[:place], by_vectors)
+        return encoded + rated
+
+    def build(self, graph: GraphBuilder, rows: str) -> str:
+        """Add the network to an ONNX graph; `rows` names the normalized rows."""
+        vectors = graph.add("Relu", self.encoder.build(graph, rows))
+        first, bias = self.rater.weights[0], self.rater.biases[0]
+        width, out = first.shape[0] // 2, first.shape[1]
+        whole = graph.constant(np.array([-1, self.columns * width], np.int64), "shape")
+        mean = np.tile(np.eye(width, dtype=np.float32), (self.columns, 1)) / np.float32(self.columns)
+        means = graph.add("MatMul", graph.add("Reshape", vectors, whole), graph.constant(mean, "mean"))
+        own = graph.add(
+            "Gemm", vectors, graph.constant(first[:width], "weight"), graph.constant(bias, "bias")
+        )
+        others = graph.add("MatMul", means, graph.constant(first[width:], "weight"))
+        by_column = graph.constant(np.array([-1, self.columns, out], np.int64), "shape")
+        by_decision = graph.constant(np.array([-1, 1, out], np.int64), "shape")
+        both = graph.add(
+            "Add", graph.add("Reshape", own, by_column), graph.add("Reshape", others, by_decision)
+        )
+        flat = graph.constant(np.array([-1, out], np.int64), "shape")
+        rest = Network(self.rater.weights[1:], self.rater.biases[1:])
+        return rest.build(graph, graph.add("Relu", graph.add("Reshape", both, flat)))
+
+    def describe(self) -> str:
+        """The model in words."""
+        encoder, rater = ("-".join(map(str, each.widths)) for each in (self.encoder, self.rater))
+        return f"set network, {encoder} for columns, {rater} for scores, {self.size} weights"
+
+
+def fresh_network(
+    policy: str, arrangement: Arrangement, hidden: Sequence[int], seed: int
+) -> Network | SetNetwork:
+    """A network of random weights for a kind of policy: ``network``, ``linear`` or ``set``.
+
+    Raises:
+        InputError: a set network is wanted for decisions without columns, or has no hidden layer.
+    """
+    random, inputs = np.random.default_rng(seed), len(arrangement.names)
+    if policy == "set":
+        if not arrangement.by_column:
+            what = "a point whose choices have features of their own, such as evict"
+            raise InputError(f"policy set: expected {what}, got {arrangement.point}; use network")
+        if not hidden:
+            raise InputError("policy set: expected a hidden layer, got none")
+        return SetNetwork.random(arrangement.columns, inputs, hidden, random)
+    return Network.random((inputs, *(hidden if policy == "network" else ()), arrangement.outputs), random)

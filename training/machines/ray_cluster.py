@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`RayCluster`: calls on the machines of a Ray cluster, which have passpilot installed."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from passpilot.plugin.errors import CompilationError, Error, InputError
+from passpilot.plugin.failures import describe_exception
+from passpilot.plugin.isolated import run_isolated_together
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, Self
+
+T = TypeVar("T")
+
+ATTEMPTS: Final = 4
+"""How often a call is tried whose worker dies."""
+CONNECT: Final = 120.0
+"""The seconds for a cluster to give its first answer."""
+
+
+class RayCluster:
+    """Runs calls on a cluster; a worker that dies costs its call alone, which is tried again.
+
+    Args:
+        address: the cluster's, as ``ray.init`` takes it; empty for a cluster of this machine's processors.
+        jobs: how many calls run at once; 0 for as many as the cluster has processors.
+
+    Raises:
+        InputError: Ray is not installed, or the cluster does not answer.
+    """
+
+    def __init__(self, address: str = "", jobs: int = 0) -> None:
+        self.ray = ray = _ray()
+        here = {"num_cpus": jobs or len(os.sched_getaffinity(0)), "include_dashboard": False}
+        where = {"address": address} if address else here
+        try:
+            ray.init(**where, log_to_driver=False, configure_logging=False)
+        except Exception as error:
+            at = address or "this machine"
+            raise InputError(f"ray at {at}: expected a cluster, got {describe_exception(error)}") from error
+        self.jobs: int = jobs or max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ray.shutdown()
+
+    def run(
+        self,
+        who: str,
+        calls: Sequence[Callable[[], T]],
+        deadline: float,
+        done: Callable[[int, T | Error], object] = lambda _number, _made: None,
+        together: int = 1,  # noqa: ARG002  (a call is a task)
+    ) -> list[T | Error]:
+        """See `Machines`; calls and results are sent, so they must be picklable."""
+        remote = self.task(isolated)
+        return self.results([remote.remote(who, call, deadline) for call in calls], deadline, done)
+
+    def task(self, function: Callable[..., object]) -> Any:
+        """A function that a worker runs on one processor: ``task(f).remote(...)``."""
+        return self.ray.remote(num_cpus=1, max_retries=ATTEMPTS - 1)(function)
+
+    def results(
+        self,
+        refs: Sequence[Any],
+        deadline: float,
+        done: Callable[[int, T | Error], object] = lambda _number, _made: None,
+    ) -> list[T | Error]:
+        """The results of tasks in order, each of which ends by itself in `deadline` seconds.
+
+        Raises:
+            CompilationError: the cluster is gone.
+        """
+        ray, made = self.ray, dict[int, T | Error]()
+        indices = {ref: index for index, ref in enumerate(refs)}
+        waiting = list(refs)
+        while waiting:
+            # Every attempt ends by its own deadline. After all of them, the cluster must be gone.
+            limit = CONNECT + deadline * ATTEMPTS * (1 + len(waiting) / self.jobs)
+            ready, waiting = ray.wait(waiting, num_returns=1, timeout=limit)
+            if not ready:
+                raise CompilationError(
+                    f"ray: expected an answer of the cluster within {limit:g} s, got silence"
+                )
+            for ref in ready:
+                index = indices[ref]
+                try:
+                    made[index] = ray.get(ref)
+                except ray.exceptions.RayError as error:
+                    made[index] = CompilationError(
+                        f"ray: expected a compilation, got {describe_exception(error)}"
+                    )
+                done(index, made[index])
+        return [made[index] for index in range(len(refs))]
+
+
+def _ray() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        import ray
+    except ImportError as error:
+        raise InputError("--engine=ray: expected Ray, got none; pip install 'passpilot[ray]'") from error
+    return ray
+
+
+def isolated(who: str, call: Callable[[], T], deadline: float) -> T | Error:
+    """In a worker: run a call in a child process, because LLVM's options stay set."""
+    return run_isolated_together(who, [call], deadline, 1)[0]
