@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Random answers at the newer decision points, on many programs, which must print what they should.
+"""Many programs: random answers at the newer decision points, and default advice, which must change nothing.
 
-A case is one trial on one program with one seed, in a process of its own. The trials `vectorize`, `slp`,
-`distribute`, `outline`, `ra-order`, `ra-action`, `ra-colour` and `ra-split` ask one point, `allocator` the
-allocator's four, and `all` every point at once. Programs of csmith must print what they print at -O0 (those
-that run longer than five seconds there are left out); the drivers of the corpus what the corpus says. The
-allocator's machine code is verified with csmith's programs, and with the corpus's for the first seed.
+`identity` compiles every unit of the corpus at -O1, -O2, -O3, -Os and -Oz with an advisor of the inliner that
+answers as LLVM does; a half of them writes a log, for which all features are computed. The bitcode must be
+stock opt's.
+
+The other cases have random answers. A case is one trial on one program with one seed, in a process of its
+own. The trials `vectorize`, `slp`, `distribute`, `outline`, `ra-order`, `ra-action`, `ra-colour` and
+`ra-split` ask one point, `allocator` the allocator's four, and `all` every point at once. Programs of csmith
+must print what they print at -O0 (those that run longer than five seconds there are left out); the drivers of
+the corpus what the corpus says. The allocator's machine code is verified with csmith's programs, and with the
+corpus's for the first seed.
 
 Every case is one line of FILE, and is not done again. Ctrl-C or --seconds ends the soak; the next call goes
 on.
 Limits are of processor time, so that other work on the machine changes nothing.
 The table and bench/results/soak.json have the counts. Exit code 1 if a case is wrong.
 
-usage: python bench/soak.py csmith [--count=300] [--trials=NAME,...]
+usage: python bench/soak.py identity [--trials=O2,...] [--programs=NAME,...]
+       python bench/soak.py csmith [--count=300] [--trials=NAME,...]
        python bench/soak.py corpus [--count=20] [--trials=all] [--programs=NAME,...]
        python bench/soak.py show
 options: --file=build/soak.jsonl, --jobs=N (processors), --seconds=N (no limit)
@@ -31,6 +37,7 @@ import sys
 import tempfile
 import time
 import warnings
+import zlib
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
@@ -41,7 +48,7 @@ from typing import TYPE_CHECKING, Final, cast
 from rich.console import Console
 from rich.table import Table
 
-from passpilot import Module, emit, optimize
+from passpilot import InlineAdvisor, Module, emit, optimize
 from passpilot.errors import Error
 from passpilot.passes.advisor import make_advisor
 
@@ -62,6 +69,10 @@ ENDS: Final = 5
 """Processor seconds that a program of csmith may take at -O0; with random answers ten times as many."""
 RUNS: Final = 300
 """... a driver of the corpus with random answers."""
+LEVELS: Final = ("O1", "O2", "O3", "Os", "Oz")
+"""The trials of `identity`; its programs are ``NAME/UNIT``."""
+STOCK_RUNS: Final = 20
+"""Stock opt has several outputs for a few inputs: ours must be among those of so many runs."""
 CASE: Final = 4 * 3600
 """Seconds on the clock for one case: only what hangs takes so long."""
 
@@ -190,22 +201,37 @@ def compiled(case: Case, program: Prepared) -> bytes:
         return code
 
 
-def judge(case: Case, program: Prepared) -> Case:
-    """Compile and run one case."""
+def is_stocks(case: Case, unit: Path) -> bool:
+    """Whether a unit has stock opt's bitcode with default advice."""
+    warnings.simplefilter("ignore")  # of units without calls
+    module, pipeline = Module.read(unit), f"default<{case.trial}>"
+    with tempfile.TemporaryDirectory() as folder:
+        log = f"{folder}/log" if zlib.crc32(case.program.encode()) % 2 else None
+        with InlineAdvisor("default", log=log) as advisor:
+            optimize(module, pipeline, [advisor])
+        case.decisions = advisor.stats.decisions
+    ours = module.bitcode()
+    return any(ours == stock.run("opt", f"-passes={pipeline}", unit, "-o", "-") for _ in range(STOCK_RUNS))
+
+
+def judge(case: Case, program: Prepared | Path) -> Case:
+    """Compile and run one case; a path is that of a unit."""
     try:
-        if not program.is_right(compiled(case, program)):
+        if isinstance(program, Path):
+            case.wrong = "" if is_stocks(case, program) else "is not stock opt's"
+        elif not program.is_right(compiled(case, program)):
             case.wrong = "prints something else"
     except (subprocess.SubprocessError, AssertionError, Error) as error:
         case.wrong = f"{type(error).__name__}: {error}"[-400:]
     return case
 
 
-def judge_into(pipe: Connection, case: Case, program: Prepared) -> None:
+def judge_into(pipe: Connection, case: Case, program: Prepared | Path) -> None:
     """The same, in a child."""
     pipe.send(judge(case, program))
 
 
-def judged(case: Case, program: Prepared) -> Case:
+def judged(case: Case, program: Prepared | Path) -> Case:
     """The same in a process of its own, which LLVM may end."""
     fork = multiprocessing.get_context("fork")
     ours, theirs = fork.Pipe(duplex=False)
@@ -227,6 +253,9 @@ def judged(case: Case, program: Prepared) -> Case:
 
 def judge_all(cases: Sequence[Case]) -> list[Case]:
     """Judge cases of one program and seed."""
+    name, slash, unit = cases[0].program.partition("/")
+    if slash:
+        return [judged(case, all_programs()[name].bitcode("Oz") / unit) for case in cases]
     with tempfile.TemporaryDirectory() as made:
         first = cases[0]
         is_random = first.program == "csmith"
@@ -256,6 +285,14 @@ def wanted(arguments: argparse.Namespace) -> Iterator[list[Case]]:
     They come seed by seed, so that an early end leaves about as many for all programs.
     """
     done = known(arguments.file)
+    if arguments.what == "identity":
+        for name in sizes(arguments.programs or all_programs()):
+            found = all_programs()[name]
+            for unit in sorted({found.unit(source, "Oz").name for source in found.sources()}):
+                cases = [Case(level, f"{name}/{unit}", 0) for level in arguments.trials or LEVELS]
+                if left := [case for case in cases if case.key not in done]:
+                    yield left
+        return
     is_random = arguments.what == "csmith"
     trials = arguments.trials or (TRIALS if is_random else ["all"])
     programs = ["csmith"] if is_random else sizes(arguments.programs or all_programs())
@@ -293,7 +330,7 @@ def show(cases: Sequence[Case]) -> int:
     """Print and write the counts; returns how many cases were wrong."""
     rows: dict[tuple[str, str], dict[str, int]] = {}
     for case in cases:
-        kind = "csmith" if case.program == "csmith" else "corpus"
+        kind = "units" if "/" in case.program else "csmith" if case.program == "csmith" else "corpus"
         row = rows.setdefault(
             (case.trial, kind), {"cases": 0, "decisions": 0, "left out": 0, "wrong": 0, "seeds of all": 0}
         )
@@ -314,12 +351,14 @@ def show(cases: Sequence[Case]) -> int:
 
 
 def complete_seeds(cases: Sequence[Case], kind: str) -> int:
-    """How many seeds every program has had."""
+    """How many seeds every program has had, or how many units there were."""
+    if kind == "units":
+        return len({case.program for case in cases if "/" in case.program})
     if kind == "csmith":
         return len({case.seed for case in cases if case.program == "csmith"})
     seeds: dict[str, set[int]] = {}
     for case in cases:
-        if case.program != "csmith":
+        if case.program != "csmith" and "/" not in case.program:
             seeds.setdefault(case.program, set()).add(case.seed)
     return len(set.intersection(*seeds.values()))
 
@@ -331,8 +370,8 @@ def names(text: str) -> list[str]:
 
 def main() -> int:
     """Entry point of the command."""
-    parser = argparse.ArgumentParser(description="Random answers at the newer decision points.")
-    parser.add_argument("what", choices=["csmith", "corpus", "show"])
+    parser = argparse.ArgumentParser(description="Many programs, with random or default advice.")
+    parser.add_argument("what", choices=["identity", "csmith", "corpus", "show"])
     parser.add_argument("--count", type=int, help="programs of csmith, or seeds of the corpus")
     parser.add_argument("--trials", type=names, help=f"among {', '.join(TRIALS)}")
     parser.add_argument("--programs", type=names, help="of the corpus; all that are built")
