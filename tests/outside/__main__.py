@@ -4,8 +4,8 @@
 usage: python -m tests.outside [PROJECT ...]
 
 Every project of projects.toml is built with clang-22, with `passpilot cc` and random advice about inlining,
-eviction and priority, and with the policy @oz. Its tests must end as with clang-22, and the machine code must
-be another one, because a build without questions proves nothing. Prints a table, and writes
+eviction and priority, and with the policy @oz. As many tests must pass and fail as with clang-22, and the
+machine code must be another one, because a build without questions proves nothing. Prints a table, and writes
 bench/results/outside.json after each project; projects that are there are not built again, unless they are
 named. Fails if a project does not build, or if its tests end in another way.
 """
@@ -25,6 +25,10 @@ from tests.corpus.fetch import CorpusError
 from tests.outside.outside_projects import COMPILERS, STOCK, ProjectError, projects, tried
 
 RESULTS: Final = Path(__file__).parents[2] / "bench/results/outside.json"
+
+SOME_FAIL: Final = 1
+"""Exit code of pytest. Some tests fail with every compiler, by another Python or without data; they must fail
+with ours, too, and no others."""
 
 Row = dict[str, Any]
 
@@ -61,7 +65,7 @@ def problem(row: Row) -> str:
     """What is wrong with a project, or an empty text."""
     builds = row["builds"]
     stock = builds[STOCK]
-    if stock["exit"]:
+    if stock["exit"] not in (0, SOME_FAIL) or "passed" not in (stock["counts"] or "passed"):
         return f"expected tests that pass with {STOCK}, got exit code {stock['exit']}"
     for name, build in builds.items():
         if (build["exit"], build["counts"]) != (stock["exit"], stock["counts"]):
