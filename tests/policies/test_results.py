@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("script", ["oz_results.py", "tune_results.py"])
+@pytest.mark.parametrize("script", ["oz_results.py", "tune_results.py", "reliability.py"])
 def test_the_pages_have_the_recorded_figures(script: str) -> None:
     done = subprocess.run(
         [sys.executable, ROOT / "bench" / script, "--check"],

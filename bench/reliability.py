@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Makes docs/reliability.md of what the sweeps have counted.
+
+usage: python bench/reliability.py [--check]
+
+It reads what soak.py, bench_differential.py and `python -m tests.outside` have written into bench/results.
+With --check it writes nothing, and fails if the page is not what it would write.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+from bench.pages import table, write_or_check  # noqa: E402
+
+PAGE: Final = "docs/reliability.md"
+KINDS: Final = {"units": "units, default advice", "csmith": "csmith, random", "corpus": "corpus, random"}
+"""What the programs of a trial of soak.py are."""
+
+Rows = dict[str, dict[str, Any]]
+
+
+def read(name: str) -> Rows:
+    """A file of results."""
+    rows: Rows = json.loads((ROOT / "bench/results" / f"{name}.json").read_text())
+    return rows
+
+
+def soak(rows: Rows) -> str:
+    """The counts of soak.py."""
+    lines = []
+    for kind, text in KINDS.items():
+        for name, row in rows.items():
+            trial, _, programs = name.partition(", ")
+            if programs == kind:
+                counts = (f"{row[key]:,}" for key in ("cases", "decisions", "left out", "wrong"))
+                lines.append([text, f"`{trial}`", *counts])
+    return table(["programs", "trial", "cases", "decisions", "left out", "wrong"], lines)
+
+
+def outside(rows: Rows) -> str:
+    """The projects of others."""
+    lines = []
+    for name, row in sorted(rows.items()):
+        stock, *ours = (row["builds"][each] for each in ("clang-22", "random", "@oz"))
+        ends = {(build["exit"], build["counts"]) for build in (stock, *ours)}
+        kind = ", ".join(filter(None, (row["language"], row["known"])))
+        code = [f"{build['code'] / stock['code']:.2f}" for build in ours]
+        same = "yes" if len(ends) == 1 else "no"
+        lines.append([name, row["version"], kind, stock["counts"] or "pass", same, *code])
+    heads = ["project", "version", "", "tests with clang-22", "the same with ours", "code, random", "`@oz`"]
+    return table(heads, lines)
+
+
+def differential(rows: Rows) -> str:
+    """The comparison with LLVM's own runner, in a sentence."""
+    questions = sum(row["questions"] for row in rows.values())
+    same = all(row["answers"] == row["bitcode"] == "same" for row in rows.values())
+    equal = sum(not row["features"] for row in rows.values())
+    return (
+        f"{len(rows)} whole programs, {questions:,} questions. The decisions and the bitcode\n"
+        f"are {'those' if same else 'not always those'} of stock opt's interactive mode, and all 37 features "
+        f"in {equal} programs; [the others](interop.md#mlgo)\ndiffer in two counts."
+    )
+
+
+def page() -> str:
+    """The page."""
+    return f"""# What has been tried
+
+`python bench/reliability.py` makes this page of what the sweeps have counted. They take hours, go on where
+they were ended, and run now and then; `make test` has a small part of them.
+
+## Many programs
+
+`python bench/soak.py identity`, `csmith` and `corpus`. With default advice about inlining, the bitcode of
+every unit must be stock opt's at five levels; a half of the units writes a log, for which all features are
+computed. With random answers at the named point (`allocator`: the four of the advised allocator; `all`: those
+of vectorization, distribution and outlining, too), programs must print what they print without. Programs of
+csmith that run for more than five seconds are left out.
+
+{soak(read("soak"))}
+## Projects of others
+
+`python -m tests.outside` builds projects with `passpilot cc`, with random advice about inlining, evictions
+and priorities, and with the policy `@oz`, and runs their own tests. As many tests must pass and fail as with
+clang-22. Code is the bytes of machine code relative to clang-22.
+
+{outside(read("outside"))}
+## LLVM's own runner
+
+`python bench/bench_differential.py`: {differential(read("differential"))}
+"""
+
+
+def main(arguments: list[str]) -> int:
+    """Write the page, or check it; returns the exit code."""
+    return write_or_check({PAGE: page()}, "bench/reliability.py", arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
