@@ -79,10 +79,10 @@ they were ended, and run now and then; `make test` has a small part of them.
 ## Many programs
 
 `python bench/soak.py identity`, `csmith` and `corpus`. With default advice about inlining, the bitcode of
-every unit must be stock opt's at five levels; a half of the units writes a log, for which all features are
-computed. With random answers at the named point (`allocator`: the four of the advised allocator; `all`: those
-of vectorization, distribution and outlining, too), programs must print what they print without. Programs of
-csmith that run for more than five seconds are left out.
+every unit must be stock opt's at five levels: for a half of the units by a policy that reads nothing, for the
+others with a log, for which all features are computed. With random answers at the named point (`allocator`:
+the four of the advised allocator; `all`: those of vectorization, distribution and outlining, too), programs
+must print what they print without. Programs of csmith that run for more than five seconds are left out.
 
 {soak(read("soak"))}
 ## Projects of others

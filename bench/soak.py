@@ -2,8 +2,8 @@
 """Many programs: random answers at the newer decision points, and default advice, which must change nothing.
 
 `identity` compiles every unit of the corpus at -O1, -O2, -O3, -Os and -Oz with an advisor of the inliner that
-answers as LLVM does; a half of them writes a log, for which all features are computed. The bitcode must be
-stock opt's.
+answers as LLVM does: for a half of the units a policy that reads nothing, for the others one whose decisions
+are logged, for which all features are computed. The bitcode must be stock opt's.
 
 The other cases have random answers. A case is one trial on one program with one seed, in a process of its
 own. The trials `vectorize`, `slp`, `distribute`, `outline`, `ra-order`, `ra-action`, `ra-colour` and
@@ -15,13 +15,13 @@ corpus's for the first seed.
 Every case is one line of FILE, and is not done again. Ctrl-C or --seconds ends the soak; the next call goes
 on.
 Limits are of processor time, so that other work on the machine changes nothing.
-The table and bench/results/soak.json have the counts. Exit code 1 if a case is wrong.
+The table and the results have the counts. Exit code 1 if a case is wrong.
 
 usage: python bench/soak.py identity [--trials=O2,...] [--programs=NAME,...]
        python bench/soak.py csmith [--count=300] [--trials=NAME,...]
        python bench/soak.py corpus [--count=20] [--trials=all] [--programs=NAME,...]
        python bench/soak.py show
-options: --file=build/soak.jsonl, --jobs=N (processors), --seconds=N (no limit)
+options: --file=build/soak.jsonl, --results=bench/results/soak.json, --jobs=N (processors), --seconds=N (none)
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ from passpilot.passes.advisor import make_advisor
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from multiprocessing.connection import Connection
+
+    from passpilot import Observation
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -201,13 +203,21 @@ def compiled(case: Case, program: Prepared) -> bytes:
         return code
 
 
+def takes_default(obs: Observation) -> object:
+    """A policy that reads nothing."""
+    return obs.default()
+
+
+takes_default.features = ()  # type: ignore[attr-defined]
+
+
 def is_stocks(case: Case, unit: Path) -> bool:
     """Whether a unit has stock opt's bitcode with default advice."""
     warnings.simplefilter("ignore")  # of units without calls
     module, pipeline = Module.read(unit), f"default<{case.trial}>"
     with tempfile.TemporaryDirectory() as folder:
         log = f"{folder}/log" if zlib.crc32(case.program.encode()) % 2 else None
-        with InlineAdvisor("default", log=log) as advisor:
+        with InlineAdvisor("default" if log else takes_default, log=log) as advisor:
             optimize(module, pipeline, [advisor])
         case.decisions = advisor.stats.decisions
     ours = module.bitcode()
@@ -326,7 +336,7 @@ def run(arguments: argparse.Namespace) -> None:
             work |= {pool.submit(judge_all, group) for group in islice(groups, 1)}
 
 
-def show(cases: Sequence[Case]) -> int:
+def show(cases: Sequence[Case], results: Path) -> int:
     """Print and write the counts; returns how many cases were wrong."""
     rows: dict[tuple[str, str], dict[str, int]] = {}
     for case in cases:
@@ -344,9 +354,9 @@ def show(cases: Sequence[Case]) -> int:
     for (trial, kind), row in rows.items():
         table.add_row(trial, kind, *map(str, row.values()))
     Console().print(table)
-    RESULTS.parent.mkdir(exist_ok=True)
+    results.parent.mkdir(exist_ok=True)
     made = {f"{trial}, {kind}": row for (trial, kind), row in rows.items()}
-    RESULTS.write_text(json.dumps(made, indent=1) + "\n")
+    results.write_text(json.dumps(made, indent=1) + "\n")
     return sum(row["wrong"] for row in rows.values())
 
 
@@ -376,6 +386,7 @@ def main() -> int:
     parser.add_argument("--trials", type=names, help=f"among {', '.join(TRIALS)}")
     parser.add_argument("--programs", type=names, help="of the corpus; all that are built")
     parser.add_argument("--file", type=Path, default=ROOT / "build" / "soak.jsonl")
+    parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--seconds", type=float, default=float("inf"))
     arguments = parser.parse_args()
@@ -384,7 +395,7 @@ def main() -> int:
             run(arguments)
     except KeyboardInterrupt:
         print("stopped; the same command goes on", file=sys.stderr)
-    return 1 if show(list(known(arguments.file).values())) else 0
+    return 1 if show(list(known(arguments.file).values()), arguments.results) else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The sweep of default advice compiles and compares, goes on where it ended, and fails for what is wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def soak(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    files = (f"--file={folder / 'cases.jsonl'}", f"--results={folder / 'counts.json'}")
+    command = [sys.executable, str(ROOT / "bench" / "soak.py"), *arguments, *files, "--jobs=2"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+
+
+def test_units_are_compared_with_stock_opt(corpus: Callable[[str, str], Path], tmp_path: Path) -> None:
+    corpus("picosat", "Oz")
+    identity = ("identity", "--programs=picosat", "--trials=O1,Oz")
+    assert soak(tmp_path, *identity).returncode == 0
+    cases = [json.loads(line) for line in (tmp_path / "cases.jsonl").read_text().splitlines()]
+    assert {case["trial"] for case in cases} == {"O1", "Oz"}
+    assert any(case["decisions"] > 100 for case in cases)
+    assert soak(tmp_path, *identity).returncode == 0
+    assert len((tmp_path / "cases.jsonl").read_text().splitlines()) == len(cases)  # nothing is done again
+    counts = json.loads((tmp_path / "counts.json").read_text())
+    assert counts["Oz, units"]["cases"] == len(cases) / 2
+    wrong = cases[0] | {"wrong": "is not stock opt's"}
+    (tmp_path / "cases.jsonl").write_text(json.dumps(wrong) + "\n")
+    assert soak(tmp_path, "show").returncode == 1
+    assert json.loads((tmp_path / "counts.json").read_text())[f"{wrong['trial']}, units"]["wrong"] == 1
