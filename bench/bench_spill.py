@@ -6,7 +6,10 @@ reload, 1 for a spill, 0.2 for a copy, times the block's frequency. Units are co
 program's cost is the sum over its units. Writes bench/results/spill.json, and fails if the geometric mean
 over the programs is above LIMIT.
 
-usage: bench_spill.py [POLICY [PROGRAM ...]]      (@spill, the test programs of tests/corpus/split.toml)
+--no-drivers leaves out the units with the drivers that run the programs, which hold the hottest loops.
+
+usage: bench_spill.py [--no-drivers] [POLICY [PROGRAM ...]]
+           (@spill, the test programs of tests/corpus/split.toml)
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ from tests.corpus.programs import all_programs  # noqa: E402
 
 LIMIT: Final = 0.98
 DEADLINE: Final = 900.0
+NO_DRIVERS: Final = "--no-drivers"
 RESULTS: Final = ROOT / "bench/results/spill.json"
 
 
@@ -54,10 +58,11 @@ def cost(unit: Path, policy: str) -> float:
     return sum(total for _, _, total in generate(module, wanted, advisors).costs)
 
 
-def costs(name: str, policy: str) -> tuple[float, float]:
+def costs(name: str, policy: str, *, drivers: bool) -> tuple[float, float]:
     """A program's costs by greedy and by the policy."""
     program = all_programs()[name]
     units = sorted({program.unit(source, "O2") for source in program.sources()})
+    units = [unit for unit in units if drivers or "_driver" not in unit.name]
     runs = [partial(cost, unit, each) for each in ("", policy) for unit in units]
     made = run_isolated_together("bench_spill", runs, DEADLINE, os.cpu_count() or 1)
     found = []
@@ -68,8 +73,10 @@ def costs(name: str, policy: str) -> tuple[float, float]:
     return sum(found[: len(units)]), sum(found[len(units) :])
 
 
-def main(policy: str = "@spill", *names: str) -> None:
+def main(*words: str) -> None:
     """Measure, print, write."""
+    policy, *names = [word for word in words if word != NO_DRIVERS] or ["@spill"]
+    drivers = NO_DRIVERS not in words
     split = tomllib.loads((ROOT / "tests/corpus/split.toml").read_text())
     chosen = names or tuple(split["parts"]["test"])
     if problems := build(chosen):
@@ -79,13 +86,13 @@ def main(policy: str = "@spill", *names: str) -> None:
         table.add_column(column, justify="left" if column == "program" else "right")
     rows = {}
     for name in chosen:
-        greedy, advised = costs(name, policy)
+        greedy, advised = costs(name, policy, drivers=drivers)
         rows[name] = {"greedy": greedy, "policy": advised, "ratio": advised / greedy}
         table.add_row(name, f"{greedy:.0f}", f"{advised:.0f}", f"{advised / greedy:.4f}")
     mean = math.exp(sum(math.log(row["ratio"]) for row in rows.values()) / len(rows))
     table.add_row("geometric mean", "", "", f"{mean:.4f}")
     Console(width=110).print(table)
-    if not names:
+    if drivers and not names:
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps({"policy": policy, "mean": mean, "programs": rows}, indent=1) + "\n")
         settle("spill", Bar(f"spill code with `{policy}`, {len(rows)} programs", mean, LIMIT, "greedy"))

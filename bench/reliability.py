@@ -19,7 +19,13 @@ sys.path.insert(0, str(ROOT))
 from bench.pages import table, write_or_check  # noqa: E402
 
 PAGE: Final = "docs/reliability.md"
-KINDS: Final = {"units": "units, default advice", "csmith": "csmith, random", "corpus": "corpus, random"}
+KINDS: Final = {
+    "units": "units, default advice",
+    "csmith": "csmith, random",
+    "corpus": "corpus, random",
+    "llvm-stress": "llvm-stress, both",
+    "sequences": "random pipelines",
+}
 """What the programs of a trial of soak.py are."""
 
 Rows = dict[str, dict[str, Any]]
@@ -39,8 +45,8 @@ def soak(rows: Rows) -> str:
             trial, _, programs = name.partition(", ")
             if programs == kind:
                 counts = (f"{row[key]:,}" for key in ("cases", "decisions", "left out", "wrong"))
-                lines.append([text, f"`{trial}`", *counts])
-    return table(["programs", "trial", "cases", "decisions", "left out", "wrong"], lines)
+                lines.append([text, f"`{trial}`", *counts, " ".join(row["trees"])])
+    return table(["programs", "trial", "cases", "decisions", "left out", "wrong", "trees"], lines)
 
 
 def outside(rows: Rows) -> str:
@@ -78,11 +84,22 @@ they were ended, and run now and then; `make test` has a small part of them.
 
 ## Many programs
 
-`python bench/soak.py identity`, `csmith` and `corpus`. With default advice about inlining, the bitcode of
-every unit must be stock opt's at five levels: for a half of the units by a policy that reads nothing, for the
-others with a log, for which all features are computed. With random answers at the named point (`allocator`:
-the four of the advised allocator; `all`: those of vectorization, distribution and outlining, too), programs
-must print what they print without. Programs of csmith that run for more than five seconds are left out.
+`python bench/soak.py identity`, `llc`, `csmith`, `corpus`, `stress` and `sequences`.
+
+- With default advice, every unit has stock opt's bitcode at five levels (advice about inlining), and stock
+  llc's code at three levels for four targets (evictions and priorities): for a half of the units by a
+  policy that reads nothing, for the others with a log, for which all features are computed.
+- With random answers at the named point, programs print what they print without. `allocator` is the four
+  points of the advised allocator; `all` adds vectorization, distribution and outlining; `every` adds
+  inlining, sizes, unrolling and the pipeline, and asks the advised allocator in every second case, greedy's
+  evictions and priorities in the others. Programs of csmith that run for more than five seconds are left
+  out.
+- `stress` makes code of llvm-stress's functions: stock llc's with default advice, and code that LLVM's
+  machine verifier takes with random advice.
+- `sequences` runs programs after random pipelines of `advised-pipeline`'s tables; its decisions are
+  pipelines.
+
+The last column has the commits that the cases ran on; `+` is a tree with changed files.
 
 {soak(read("soak"))}
 ## Projects of others

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from passpilot.cli.outputs import prepare, quiet_pipe
@@ -18,10 +19,13 @@ from passpilot.plugin.load import load_file
 from passpilot.training.rewards import REWARDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from passpilot.training.data.collection import Collected
     from passpilot.training.machines.local import Machines
+
+    Opened = Callable[[], AbstractContextManager[Machines]]
 
 EXAMPLES: Final = """\
 examples:
@@ -105,13 +109,14 @@ def _run(name: str, values: Mapping[str, object], command: str) -> None:
         from passpilot.training.machines.local import machines
 
         jobs, load = cast("int", values["jobs"]), cast("Sequence[str]", values["load"])
-        with machines(str(values["engine"]), str(values["address"]), jobs, load) as where:
-            if name == "data":
-                _gather(record(DataOptions, values), where, command)
-            elif name == "native-size":
-                _native_size(record(NativeSizeOptions, values), where, command)
-            else:
-                _evolve(record(TrainOptions, values), where, command)
+        engine, address = str(values["engine"]), str(values["address"])
+        opened = partial(machines, engine, address, jobs, load)  # a cluster starts when it has work
+        if name == "data":
+            _gather(record(DataOptions, values), opened, command)
+        elif name == "native-size":
+            _native_size(record(NativeSizeOptions, values), opened, command)
+        else:
+            _evolve(record(TrainOptions, values), opened, command)
 
 
 def make_parser() -> Parser:
@@ -259,7 +264,7 @@ def _jobs(given: int) -> int:
 # --- data --------------------------------------------------------------------------------
 
 
-def _gather(options: DataOptions, where: Machines, command: str) -> None:
+def _gather(options: DataOptions, opened: Opened, command: str) -> None:
     with needs("train", "train data"):
         from passpilot.training.data.collection import (
             DESCRIPTION,
@@ -281,9 +286,9 @@ def _gather(options: DataOptions, where: Machines, command: str) -> None:
     collected = (
         collect_logs(logs, options.point, options.output, options.part)
         if logs
-        else _flipped(options, where)
+        else _flipped(options, opened)
         if options.flips
-        else _compiled(options, teachers, where)
+        else _compiled(options, teachers, opened)
     )
     write_description(options.output, collected, command, () if logs else teachers)
     for problem in collected.problems[:MOST_PROBLEMS]:
@@ -298,7 +303,7 @@ def _gather(options: DataOptions, where: Machines, command: str) -> None:
         )
 
 
-def _compiled(options: DataOptions, teachers: Sequence[str], where: Machines) -> Collected:
+def _compiled(options: DataOptions, teachers: Sequence[str], opened: Opened) -> Collected:
     from passpilot.training.corpus.layout import Corpus
     from passpilot.training.corpus.partition import SplitFile
     from passpilot.training.data.collection import collect, corpus_modules, loose_modules
@@ -311,19 +316,20 @@ def _compiled(options: DataOptions, teachers: Sequence[str], where: Machines) ->
     else:
         modules = loose_modules(options.inputs, options.passes)
     split = SplitFile.read(options.split) if options.split else None
-    teaching = Teaching(
-        options.point,
-        tuple(teachers),
-        _places(options.at),
-        options.reward,
-        deadline=options.deadline,
-        machines=where,
-    )
-    with progress("gathering decisions", len(modules)) as step:
+    places = _places(options.at)
+    with opened() as where, progress("gathering decisions", len(modules)) as step:
+        teaching = Teaching(
+            options.point,
+            tuple(teachers),
+            places,
+            options.reward,
+            deadline=options.deadline,
+            machines=where,
+        )
         return collect(modules, teaching, options.output, split, "" if split else options.part, step)
 
 
-def _flipped(options: DataOptions, where: Machines) -> Collected:
+def _flipped(options: DataOptions, opened: Opened) -> Collected:
     from passpilot.training.corpus.layout import Corpus
     from passpilot.training.corpus.partition import SplitFile, programs_of
     from passpilot.training.data.collection import collect_flips
@@ -332,11 +338,12 @@ def _flipped(options: DataOptions, where: Machines) -> Collected:
     corpus = Corpus.read(options.corpus)
     split = SplitFile.read(options.split) if options.split else None
     teacher = options.teacher[0] if options.teacher else "default"
-    flips = FlipSettings(
-        options.flips, options.seconds, teacher=teacher, deadline=options.deadline, machines=where
-    )
     part = "" if split else options.part
-    with progress("flipping decisions", len(options.program or programs_of(corpus))) as step:
+    programs = options.program or programs_of(corpus)
+    with opened() as where, progress("flipping decisions", len(programs)) as step:
+        flips = FlipSettings(
+            options.flips, options.seconds, teacher=teacher, deadline=options.deadline, machines=where
+        )
         return collect_flips(corpus, options.program, flips, options.output, split, part, step)
 
 
@@ -350,7 +357,7 @@ def _places(texts: Sequence[str]) -> dict[str, str]:
     return made
 
 
-def _native_size(options: NativeSizeOptions, where: Machines, command: str) -> None:
+def _native_size(options: NativeSizeOptions, opened: Opened, command: str) -> None:
     with needs("train", "train native-size"):
         from passpilot.training.native_size.fit import FitSettings
         from passpilot.training.native_size.training import TRAIN, NativeSizeTraining, accuracy_text
@@ -370,8 +377,9 @@ def _native_size(options: NativeSizeOptions, where: Machines, command: str) -> N
         split = SplitFile.read(options.split)
         parts = {name: part for part, names in split.parts.items() for name in names if name in parts}
     settings = FitSettings(options.dimension, options.trees, seed=options.seed)
-    training = NativeSizeTraining(modules, parts, settings, where, options.deadline)
-    with progress("compiling", sum(each.program in parts for each in modules)) as step:
+    compiled = sum(each.program in parts for each in modules)
+    with opened() as where, progress("compiling", compiled) as step:
+        training = NativeSizeTraining(modules, parts, settings, where, options.deadline)
         made = training.run(options.output, command, step)
     _warn(training.problems)
     for part, each in made.items():
@@ -407,7 +415,7 @@ def _imitate(options: TrainOptions, command: str) -> None:
         print(f"{part:10} {each.text()}")
 
 
-def _evolve(options: TrainOptions, where: Machines, command: str) -> None:
+def _evolve(options: TrainOptions, opened: Opened, command: str) -> None:
     with needs("train", "train evolve"):
         from passpilot.training.by_reward.evolve import EvolutionRun, EvolveSettings
     from passpilot.plugin.files import write_file
@@ -416,7 +424,7 @@ def _evolve(options: TrainOptions, where: Machines, command: str) -> None:
 
     settings = read_settings(options.settings, EvolveSettings)
     base = os.path.dirname(os.path.abspath(options.settings))
-    with described_progress("gathering decisions", settings.iterations) as step:
+    with opened() as where, described_progress("gathering decisions", settings.iterations) as step:
         run = EvolutionRun(settings, base, options.output, machines=where, resume=options.resume)
         made = run.run(step)
     write_file(os.path.join(options.output, CARD), evolved_card(made, settings, command).encode())

@@ -33,3 +33,19 @@ def test_units_are_compared_with_stock_opt(corpus: Callable[[str, str], Path], t
     (tmp_path / "cases.jsonl").write_text(json.dumps(wrong) + "\n")
     assert soak(tmp_path, "show").returncode == 1
     assert json.loads((tmp_path / "counts.json").read_text())[f"{wrong['trial']}, units"]["wrong"] == 1
+
+
+def test_units_are_compared_with_stock_llc(corpus: Callable[[str, str], Path], tmp_path: Path) -> None:
+    corpus("picosat", "O2")
+    assert soak(tmp_path, "llc", "--programs=picosat", "--trials=llc O1 aarch64").returncode == 0
+    cases = [json.loads(line) for line in (tmp_path / "cases.jsonl").read_text().splitlines()]
+    assert {case["trial"] for case in cases} == {"llc O1 aarch64"}
+    assert sum(case["decisions"] for case in cases) > 1000
+
+
+def test_random_answers_at_every_point(tmp_path: Path) -> None:
+    assert soak(tmp_path, "csmith", "--trials=every", "--count=2").returncode == 0
+    assert soak(tmp_path, "stress", "--trials=stress x86-64,stress amdgcn", "--count=2").returncode == 0
+    cases = [json.loads(line) for line in (tmp_path / "cases.jsonl").read_text().splitlines()]
+    assert len(cases) == 6
+    assert all(case["decisions"] and case["tree"] for case in cases)

@@ -206,8 +206,7 @@ class Reinforcement:
     def _load(self, agent: MaskablePPO) -> None:
         """Let a new agent begin with the policy of the settings."""
         network, layers = self._policy.network, _layers(agent)
-        if not isinstance(network, Network):
-            raise InputError(f"start: expected a network of layers, got a {network.describe()}")
+        assert isinstance(network, Network)  # read_policy takes no other one for an agent
         weights, biases = [each.copy() for each in network.weights], [each.copy() for each in network.biases]
         if isinstance(self._point.domain, Flag) and weights[-1].shape[1] == 1:  # one score: that of yes
             weights[-1] = np.concatenate([np.zeros_like(weights[-1]), weights[-1]], axis=1)

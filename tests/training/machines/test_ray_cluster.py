@@ -84,6 +84,15 @@ def test_an_address_needs_ray(tmp_path: Path) -> None:
     assert "--address: expected --engine=ray" in done.err
 
 
+def test_a_cluster_is_opened_only_for_work(tmp_path: Path) -> None:
+    nowhere = ("--engine=ray", "--address=127.0.0.1:1", "-o", "made")
+    done = passpilot("train", "native-size", *nowhere, cwd=tmp_path)
+    assert done.code == 2
+    assert "expected modules or --corpus=DIR" in done.err
+    done = passpilot("train", "data", "in.bc", "--part=all", *nowhere, cwd=tmp_path)
+    assert "expected one of train" in done.err
+
+
 def test_evolution_is_the_same_on_a_cluster(cluster: RayCluster, program: Path, tmp_path: Path) -> None:
     settings = EvolveSettings((str(program),), iterations=2, population=4, sigma=1.0, learning_rate=0.5)
     for name, where in (("here", ThisMachine(2)), ("there", cluster)):
