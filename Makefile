@@ -6,6 +6,7 @@ JOBS ?= $(shell nproc)
 # Tests also wait, for deadlines and other processes.
 WORKERS ?= $(shell expr $(JOBS) + 2)
 CHECKED := $(sort $(dir $(wildcard tests/*.py examples/*.py bench/*.py tools/*.py)))
+BUDGET ?= 90m
 SUMMARIES := build/pytest.txt build/lit.txt
 # Growth of memory is not measured under a sanitizer, whose freed memory waits before it is used again. The tests of the
 # C++ door compile LLVM's headers, which takes minutes where a sanitizer is loaded into the compiler. Stock opt gives
@@ -16,7 +17,7 @@ UNDER_ADDRESS := tests/plugin tests/passes/inline tests/passes/allocation tests/
 UNDER_THREAD := tests/plugin/native/c tests/plugin/native/stock/test_lld.py tests/plugin/test_lifetime.py -k "not test_cpp and not model_at_each_domain and not programs_ask and not may_be_moved and not cache_with_advice"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build setup-test lint format types pytest lit docs corpus bench bench-check soak policies policies-small sanitize wheel clean
+.PHONY: help demo test build setup-test lint format types pytest lit docs corpus bench bench-check soak soak-tests policies policies-small sanitize wheel clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -73,7 +74,11 @@ bench: setup-test ## side-by-side measurements
 bench-check: setup-test corpus ## the measurements that have bars, in half an hour; fails beyond a bar
 	@$(PY) bench/check.py; status=$$?; $(PY) bench/performance.py; exit $$status
 
-soak: setup-test corpus ## the tests that take long
+soak: setup-test ## sweeps over many programs for BUDGET (90m); the next call goes on
+	$(PY) -m tests.corpus.build --more
+	$(PY) bench/soak.py sweeps --budget=$(BUDGET) --jobs=$(JOBS); status=$$?; $(PY) bench/reliability.py; exit $$status
+
+soak-tests: setup-test corpus ## the tests that take long
 	$(PY) -m pytest -q -n $(JOBS) -m soak
 
 policies: setup-test ## choose the policies of the package again, on the training programs

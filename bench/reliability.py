@@ -45,8 +45,9 @@ def soak(rows: Rows) -> str:
             trial, _, programs = name.partition(", ")
             if programs == kind:
                 counts = (f"{row[key]:,}" for key in ("cases", "decisions", "left out", "wrong"))
-                lines.append([text, f"`{trial}`", *counts, " ".join(row["trees"])])
-    return table(["programs", "trial", "cases", "decisions", "left out", "wrong", "trees"], lines)
+                lines.append([text, f"`{trial}`", *counts, " ".join(row["trees"]), row["date"]])
+    heads = ["programs", "trial", "cases", "decisions", "left out", "wrong", "commits", "last"]
+    return table(heads, lines)
 
 
 def outside(rows: Rows) -> str:
@@ -99,7 +100,7 @@ they were ended, and run now and then; `make test` has a small part of them.
 - `sequences` runs programs after random pipelines of `advised-pipeline`'s tables; its decisions are
   pipelines.
 
-The last column has the commits that the cases ran on; `+` is a tree with changed files.
+The cases ran on these commits; `+` is a tree with changed files.
 
 {soak(read("soak"))}
 ## Projects of others

@@ -17,17 +17,19 @@ seed. `stress` makes code of llvm-stress's functions for five targets: stock llc
 code that LLVM verifies with random advice. `sequences` runs programs after random pipelines of the tables
 (tests/passes/shipped/sequences.py).
 
-Every case has a process of its own and is one line of FILE, and is not done again. Ctrl-C or --seconds ends
+Every case has a process of its own and is one line of FILE, and is not done again. Ctrl-C or --budget ends
 the soak; the next call goes on. Limits are of processor time, so that other work on the machine changes
-nothing. The table and the results have the counts, with the trees that the cases were judged by. Exit code 1
-if a case is wrong.
+nothing. The table and the results have the counts, with the commits that the cases ran on and the last day.
+Exit code 1 if a case is wrong.
 
-usage: python bench/soak.py identity|llc [--trials=NAME,...] [--programs=NAME,...]
-       python bench/soak.py csmith [--count=300] [--trials=NAME,...]
-       python bench/soak.py corpus [--count=20] [--trials=all] [--programs=NAME,...]
-       python bench/soak.py stress|sequences [--count=300]
+usage: python bench/soak.py sweeps                                         (all of these, in turns)
+       python bench/soak.py identity|llc [--trials=NAME,...] [--programs=NAME,...]
+       python bench/soak.py csmith [--count=2000] [--trials=every]
+       python bench/soak.py corpus [--count=100] [--trials=every] [--programs=NAME,...]
+       python bench/soak.py stress|sequences [--count=...]
        python bench/soak.py show
-options: --file=build/soak.jsonl, --results=bench/results/soak.json, --jobs=N (processors), --seconds=N (none)
+options: --file=build/soak.jsonl, --results=bench/results/soak.json, --jobs=N (processors), --budget=90m (none),
+         --shard=1/4 (the first of four parts, for four machines; `cat` joins the files)
 """
 
 from __future__ import annotations
@@ -39,14 +41,17 @@ import os
 import subprocess
 import sys
 import time
+import zlib
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.table import Table
+
+from passpilot.cli.progress import progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -58,11 +63,20 @@ from tests.corpus.build import is_built  # noqa: E402
 from tests.corpus.programs import all_programs  # noqa: E402
 
 RESULTS: Final = Path(__file__).with_name("results") / "soak.json"
-UNITS: Final = {"identity": LEVELS, "llc": GENERATED}
-"""The trials of sweeps over all units."""
-RANDOM: Final = {"csmith": tuple(TRIALS), "stress": STRESSED, SEQUENCES: (SEQUENCES,)}
-"""... of sweeps over random programs."""
+SWEEPS: Final = {
+    "identity": LEVELS,
+    "llc": GENERATED,
+    "csmith": ("every",),
+    "corpus": ("every",),
+    "stress": STRESSED,
+    SEQUENCES: (SEQUENCES,),
+}
+"""The sweeps and their trials."""
+COUNTS: Final = {"csmith": 2000, "corpus": 100, "stress": 400, SEQUENCES: 240}
+"""Random programs, or seeds of every program."""
 PROGRAMS: Final = {"csmith": "csmith", "stress": "llvm-stress", SEQUENCES: SEQUENCES}
+UNITS: Final = {"s": 1, "m": 60, "h": 3600}
+"""Seconds."""
 
 
 def tree() -> str:
@@ -92,41 +106,55 @@ def units(names: Iterable[str]) -> Iterator[str]:
             yield f"{name}/{unit}"
 
 
-def wanted(arguments: argparse.Namespace) -> Iterator[list[Case]]:
-    """The cases of a command line that are not done, those of a program and a seed together.
+def sweep(what: str, arguments: argparse.Namespace) -> Iterator[list[Case]]:
+    """The cases of a sweep, those of a program and a seed together.
 
     They come seed by seed, so that an early end leaves about as many for all programs.
     """
-    done, what, judge = known(arguments.file), arguments.what, tree()
-    first, count = (0, 20) if what == "corpus" else (1, 300)
-    seeds = range(first, first + (arguments.count or count))
-    if what in UNITS:
-        trials, seeds = arguments.trials or UNITS[what], range(1)
-        programs = list(units(sizes(arguments.programs or all_programs())))
-    elif what in RANDOM:
-        trials, programs = arguments.trials or RANDOM[what], [PROGRAMS[what]]
-    else:
-        trials, programs = arguments.trials or ["all"], sizes(arguments.programs or all_programs())
+    trials, judge = arguments.trials or SWEEPS[what], tree()
+    seeds = range(1)
+    if what in COUNTS:
+        first = 0 if what == "corpus" else 1
+        seeds = range(first, first + (arguments.count or COUNTS[what]))
+    programs = [PROGRAMS[what]] if what in PROGRAMS else sizes(arguments.programs or all_programs())
+    if what in ("identity", "llc"):
+        programs = list(units(programs))
     for seed in seeds:
         for program in programs:
-            cases = [Case(trial, program, seed, tree=judge) for trial in trials]
-            if left := [case for case in cases if case.key not in done]:
+            yield [Case(trial, program, seed, tree=judge) for trial in trials]
+
+
+def wanted(arguments: argparse.Namespace) -> Iterator[list[Case]]:
+    """The cases of a command line and of its shard that are not done; those of several sweeps in turns."""
+    done = known(arguments.file)
+    part, parts = arguments.shard
+    names = list(SWEEPS) if arguments.what == "sweeps" else [arguments.what]
+    for groups in zip_longest(*(sweep(name, arguments) for name in names), fillvalue=()):
+        for cases in groups:
+            left = [case for case in cases if case.key not in done]
+            if left and zlib.crc32(f"{left[0].program} {left[0].seed}".encode()) % parts == part - 1:
                 yield left
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Judge the cases that are not done yet."""
     arguments.file.parent.mkdir(parents=True, exist_ok=True)
-    ends = time.monotonic() + arguments.seconds
-    groups = (group for group in wanted(arguments) if time.monotonic() < ends)
+    ends = time.monotonic() + arguments.budget
+    found = list(wanted(arguments))
+    groups = (group for group in found if time.monotonic() < ends)
     fork = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(arguments.jobs, fork) as pool, arguments.file.open("a") as file:
+    with (
+        ProcessPoolExecutor(arguments.jobs, fork) as pool,
+        arguments.file.open("a") as file,
+        progress("judging", sum(map(len, found))) as step,
+    ):
         work = {pool.submit(judge_all, group) for group in islice(groups, arguments.jobs)}
         while work:
             ready = next(as_completed(work))
             work.remove(ready)
             for case in ready.result():
                 file.write(json.dumps(asdict(case)) + "\n")
+                step()
                 if case.wrong:
                     print(
                         f"wrong: {case.trial}, {case.program}, seed {case.seed}: {case.wrong}",
@@ -158,7 +186,8 @@ def show(cases: Sequence[Case], results: Path) -> int:
     made = {
         f"{trial}, {kind}": {
             **row,
-            "trees": sorted({case.tree for case in cases if case.trial == trial and case.kind == kind}),
+            "trees": sorted({case.tree for case in cases if (case.trial, case.kind) == (trial, kind)}),
+            "date": max(case.date for case in cases if (case.trial, case.kind) == (trial, kind)),
         }
         for (trial, kind), row in rows.items()
     }
@@ -182,18 +211,37 @@ def names(text: str) -> list[str]:
     return text.split(",")
 
 
+def duration(text: str) -> float:
+    """The seconds of ``90m``, ``2h`` or ``30s``."""
+    number, unit = text[:-1], text[-1:]
+    if not number.isdecimal() or unit not in UNITS:
+        raise argparse.ArgumentTypeError(f"expected a time as 90m, got {text!r}")
+    return float(number) * UNITS[unit]
+
+
+def shard(text: str) -> tuple[int, int]:
+    """The part and the parts of ``1/4``."""
+    part, slash, parts = text.partition("/")
+    if not slash or not part.isdecimal() or not parts.isdecimal() or not 1 <= int(part) <= int(parts):
+        raise argparse.ArgumentTypeError(f"expected a part as 1/4, got {text!r}")
+    return int(part), int(parts)
+
+
 def main() -> int:
     """Entry point of the command."""
     parser = argparse.ArgumentParser(description="Many programs, with random or default advice.")
-    parser.add_argument("what", choices=[*UNITS, *RANDOM, "corpus", "show"])
+    parser.add_argument("what", choices=["sweeps", *SWEEPS, "show"])
     parser.add_argument("--count", type=int, help="random programs, or seeds of the corpus")
-    parser.add_argument("--trials", type=names, help=f"among {', '.join(TRIALS)}")
+    parser.add_argument("--trials", type=names, help=f"among {', '.join(TRIALS)}, or those of a sweep")
     parser.add_argument("--programs", type=names, help="of the corpus; all that are built")
     parser.add_argument("--file", type=Path, default=ROOT / "build" / "soak.jsonl")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--budget", type=duration, default=float("inf"), help="the time, as 90m")
+    parser.add_argument("--shard", type=shard, default=(1, 1), help="a part of the cases, as 1/4")
     arguments = parser.parse_args()
+    if arguments.what == "sweeps" and (arguments.trials or arguments.count):
+        parser.error("expected --trials and --count with one sweep, got them with all")
     try:
         if arguments.what != "show":
             run(arguments)

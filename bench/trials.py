@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
 import zlib
 from contextlib import ExitStack
@@ -127,6 +128,7 @@ class Case:
     left_out: bool = False
     tree: str = ""
     """The commit of the tree that judged it, with a `+` if files were changed."""
+    date: str = ""
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -300,6 +302,7 @@ def judge(case: Case, program: Prepared | None) -> Case:
             case.wrong = "prints something else"
     except (subprocess.SubprocessError, AssertionError, Error) as error:
         case.wrong = f"{type(error).__name__}: {error}"[-400:]
+    case.date = time.strftime("%Y-%m-%d", time.gmtime())
     return case
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Faults of every kind cost only their own work: everything else comes out as without them.
 
-`make soak` has every kind 50 times; `make test` has the quick ones a few times.
+`make soak-tests` has every kind 50 times; `make test` has the quick ones a few times.
 """
 
 from __future__ import annotations
