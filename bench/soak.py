@@ -28,7 +28,7 @@ usage: python bench/soak.py sweeps                                         (all 
        python bench/soak.py corpus [--count=100] [--trials=every] [--programs=NAME,...]
        python bench/soak.py stress|sequences [--count=...]
        python bench/soak.py show
-options: --file=build/soak.jsonl, --results=bench/results/soak.json, --jobs=N (processors), --budget=90m (none),
+options: --file=build/soak.jsonl, --results=bench/results/soak.json, --jobs=N (processors), --budget=90m,
          --shard=1/4 (the first of four parts, for four machines; `cat` joins the files)
 """
 
