@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Readers of bytes that others wrote: they read the bytes, or refuse them with an error of passpilot.
 
-Every reader gets a good input with random mistakes, the same in every run; `make soak-tests` has more of them.
+Every reader gets a good input with random mistakes, the same in every run; `make soak-tests` tries more.
 Modules are not here: LLVM's readers are not made for hostile input, as SECURITY.md says.
 """
 
