@@ -3,7 +3,8 @@
 
 The unary side is the fastest form of a generated client, without protobuf objects at either end: it sends the
 same bytes to a server that only answers. `grpc:` asks a Python policy behind `passpilot serve`. Targets:
-streaming at least 1.3 times faster, and at most 300 us per decision.
+streaming at least twice as fast, and at most 300 us per decision, by the least median of a round: a machine
+with other work adds milliseconds to many questions.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -65,19 +66,19 @@ def runner(spec: str) -> Runner:
     return made
 
 
-def measure(sides: dict[str, Callable[[], object]]) -> dict[str, list[float]]:
-    """Measure all sides, in turns."""
-    measured: dict[str, list[float]] = {name: [] for name in sides}
+def measure(sides: dict[str, Callable[[], object]]) -> dict[str, list[list[float]]]:
+    """Measure all sides, in turns; the microseconds of every round."""
+    measured: dict[str, list[list[float]]] = {name: [] for name in sides}
     for ask in sides.values():
         times(ask)
     for _ in range(ROUNDS):
         for name, ask in sides.items():
-            measured[name] += times(ask)
+            measured[name].append(times(ask))
     return measured
 
 
 def main() -> None:
-    """Print the medians, the ninth deciles, and the ratio of the medians."""
+    """Print the medians and the ninth deciles; the ratio is that of the least medians of a round."""
     with tempfile.TemporaryDirectory() as folder:
         policy = Path(folder, "policy.py")
         policy.write_text("def decide(obs):\n    return True\n")
@@ -96,14 +97,16 @@ def main() -> None:
         for server in (unary, streaming, piped):
             server.terminate()
             server.wait()
-    medians = {name: statistics.median(each) for name, each in measured.items()}
-    for name, each in measured.items():
-        print(f"{name:6} median {medians[name]:6.1f} us   p90 {statistics.quantiles(each, n=10)[-1]:6.1f} us")
-    faster = medians["unary"] / medians["grpc:"]
+    least = {name: min(map(statistics.median, rounds)) for name, rounds in measured.items()}
+    for name, rounds in measured.items():
+        each = list(chain(*rounds))
+        median, p90 = statistics.median(each), statistics.quantiles(each, n=10)[-1]
+        print(f"{name:6} median {median:6.1f} us   p90 {p90:6.1f} us   least median {least[name]:6.1f} us")
+    faster = least["unary"] / least["grpc:"]
     settle(
         "grpc",
-        Bar("`grpc:`, times as fast", faster, 1.3, "unary calls", least=True),
-        Bar("`grpc:`, µs per decision", medians["grpc:"], 300),
+        Bar("`grpc:`, times as fast", faster, 2, "unary calls", least=True),
+        Bar("`grpc:`, µs per decision", least["grpc:"], 300),
     )
 
 

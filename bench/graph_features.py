@@ -39,6 +39,8 @@ class Snapshot:
         pairs = [(rows[a], rows[b]) for a, b in graph.edges if a in rows and b in rows][:EDGES]
         self.edges[: len(pairs)] = pairs or np.zeros((0, 2))
         self.weights[: len(pairs)] = 1
+        for array in (self.vectors, self.edges, self.weights):
+            array.setflags(write=False)  # the same at many decisions: neither copied nor sent again
 
 
 _kept: dict[str, Snapshot] = {}

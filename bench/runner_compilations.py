@@ -137,10 +137,31 @@ def scores() -> dict[str, float]:
     return {**least, "ratio": ratio}
 
 
+def _graph_command() -> list[str]:
+    """`llc -O2` with the features of bench/graph_features.py."""
+    optimized = str(cache_home() / f"dev/bc/{PROGRAM}/O2/whole.optimized")
+    return ["llc", "-O2", "-filetype=obj", "-x", "ir", optimized, "--load", str(FEATURES)]
+
+
+def graph_over_grpc(rounds: int = 3) -> tuple[float, float]:
+    """Seconds of `llc -O2` with a policy that sees the interference graph: in process, and over gRPC."""
+    llc = _graph_command()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        model = folder / "graph.onnx"
+        runner_models.graph_policy(model)
+        flags = ("--point=evict", "--load", str(FEATURES))
+        with runner_peers.streamed(f"onnx:{model}", *flags) as (server, _):
+            specs = {"in process": f"onnx:{model}", "grpc:": f"grpc:{server}"}
+            commands = {who: Command(_passpilot(*llc, f"--evict={spec}")) for who, spec in specs.items()}
+            times = _measure(commands, folder, same=True, rounds=rounds)
+    rows = _report(f"llc -O2 of {PROGRAM}, a policy of the interference graph", times, "in process")
+    return rows["in process"]["seconds"], rows["grpc:"]["seconds"]
+
+
 def graph() -> dict[str, dict[str, float]]:
     """`llc -O2` with a policy that sees the interference graph."""
-    optimized = str(cache_home() / f"dev/bc/{PROGRAM}/O2/whole.optimized")
-    llc = ["llc", "-O2", "-filetype=obj", "-x", "ir", optimized, "--load", str(FEATURES)]
+    llc = _graph_command()
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         folder = Path(name)
         model = folder / "graph.onnx"

@@ -11,6 +11,9 @@
 
 The decision point offers registered features after LLVM's own, and computes one only if a runner or a log
 binds it. Registration checks the spec, the name and the signature; every value is checked when computed.
+
+A function that returns the same array at several decisions can make it read-only, by `setflags(write=False)`:
+then the array is neither copied nor sent again.
 """
 
 from __future__ import annotations
@@ -62,7 +65,10 @@ class CustomFeature:
         Raises:
             FeatureError: the value does not fit; the buffer is unchanged.
         """
-        value = self.function(view)
+        self.write(self.function(view), out)
+
+    def write(self, value: object, out: NDArray[np.generic]) -> None:
+        """Write a value that the function returned, as `store` does."""
         plain = _plain(value)
         if out.size == 1 and isinstance(plain, self._numbers) and self._range[0] <= plain <= self._range[1]:
             out[...] = plain
@@ -168,6 +174,19 @@ def _check_callable(function: object, name: str, origin: str) -> None:
     except TypeError as error:
         msg = f"{who}, got {name}{signature}"
         raise FeatureError(msg) from error
+
+
+def is_constant(value: object) -> bool:
+    """Whether `value` is an array whose elements nobody can change through it or through its bases."""
+    import numpy as np
+
+    while isinstance(value, np.ndarray):
+        if value.flags.writeable:
+            return False
+        value = value.base
+        if value is None:
+            return True
+    return False
 
 
 def _plain(value: object) -> object:

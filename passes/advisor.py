@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from passpilot.features.catalogue import HOOKED
 from passpilot.features.custom import registered
@@ -116,6 +116,9 @@ class Advisor(ABC):
     _unasked: str
     """Why the runner may never be asked, for the warning."""
 
+    _batched: ClassVar[bool] = False
+    """Whether the core writes whole frames into the buffers, as for `ask_all`."""
+
     may_idle: bool = False
     """Whether to skip the warning that a compilation never asked the runner."""
 
@@ -172,7 +175,7 @@ class Advisor(ABC):
             msg = f"runner {self.name}: expected one of its own for the advisor, got one that another has"
             raise RunnerSpecError(msg)
         runner.advised = True
-        host = CompilerHost(point, self._present)
+        host = CompilerHost(point, self._present, tracked=not self._batched)
         core = _core.Advisor(
             core_point(point),
             runner.core if isinstance(runner, NativeRunner) else None,

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from passpilot.features.custom import registered
+from passpilot.features.custom import is_constant, registered
 from passpilot.plugin.errors import Error, FeatureError, restated
 from passpilot.plugin.failures import describe_failure
 
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 class CompilerHost:
     """The compiler as a runner in this process sees it; every advisor has one."""
 
-    __slots__ = ("_default", "_offered", "_point", "_site", "buffers", "core", "views")
+    __slots__ = (
+        *("_default", "_offered", "_point", "_site", "_stamps", "_tracked", "_values"),
+        *("buffers", "core", "views"),
+    )
 
     core: _core.Advisor
     views: dict[str, Tensor]
@@ -29,7 +33,10 @@ class CompilerHost:
     buffers: dict[str, Tensor]
     """The same tensors, writable, for custom features."""
 
-    def __init__(self, point: Point, site: Callable[[], object]) -> None:
+    def __init__(self, point: Point, site: Callable[[], object], *, tracked: bool = True) -> None:
+        self._tracked = tracked  # false if the core itself may write into a custom feature's buffer
+        self._stamps: Counter[str] = Counter()
+        self._values: dict[str, object] = {}
         self._point = point.name
         self._site = site
         self._default = point.default.name
@@ -62,6 +69,10 @@ class CompilerHost:
             registered(self._point)[name].store(self.site, out)
         return out
 
+    def stamp(self, name: str) -> int | None:
+        """A number that changes when a bound custom feature may have changed; None for other features."""
+        return self._stamps[name] if self._tracked and name in registered(self._point) else None
+
     def _unknown(self, name: str) -> FeatureError:
         late = name in registered(self._point)
         got = "one registered after the advisor was made" if late else "none of this name"
@@ -75,8 +86,20 @@ class CompilerHost:
 
         def fill() -> None:
             try:
-                feature.store(self.site, self.buffers[name])
-            except Exception as error:
+                value = feature.function(self.site)
+                if self._tracked:
+                    constant = is_constant(value)
+                    if constant and value is self._values.get(name):
+                        return  # the buffer has it already
+                    self._values[name] = value if constant else None
+                    self._stamps[name] += 1
+                feature.write(value, self.buffers[name])
+            except BaseException as error:
+                # The core clears the buffers of this feature and of those behind it.
+                self._values.clear()
+                self._stamps.update(self._stamps.keys())
+                if not isinstance(error, Exception):
+                    raise
                 told = describe_failure(error)
                 if isinstance(error, Error):
                     raise error if told.startswith(who) else restated(error, f"{who}: {told}")  # noqa: B904

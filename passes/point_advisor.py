@@ -39,6 +39,7 @@ class PointAdvisor(Advisor):
         RunnerError: the runner cannot be created, or does not fit the decision point.
     """
 
+    _batched = True
     _hint = "return the decision itself"
     _nobody = "the pass's default"
     _unasked = "the pipeline has no pass that asks here, or it found nothing to ask about"

@@ -53,6 +53,9 @@ class Host(Protocol):
     def feature(self, name: str) -> Tensor:
         """An offered tensor that is not among the runner's inputs; computed on demand."""
 
+    def stamp(self, name: str) -> int | None:
+        """A number that changes when the input `name` changes; None if the compiler does not know."""
+
 
 class Runner(ABC):
     """Answers the questions of one decision point."""

@@ -22,6 +22,7 @@ from passpilot.plugin.failures import for_terminal
 from passpilot.runners.remote import grpc_messages, wire
 from passpilot.runners.remote.advisor_pb2 import Answer, Question
 from passpilot.runners.remote.auth import NO_CREDENTIALS, read_credentials
+from passpilot.runners.remote.grpc_frames import FrameWriter
 from passpilot.runners.remote.grpc_stream import GrpcStream, StreamWatch, connect
 from passpilot.runners.remote.peer import RemoteRunner
 from passpilot.runners.spec import runner_keys
@@ -82,9 +83,7 @@ class GrpcRunner(RemoteRunner):
             raise SpecMismatchError(msg) from None
         self.output = point.advice
         self._code = grpc_messages.AdviceCode(point.advice)
-        size = wire.frame_size(self.inputs)
-        self._frame = memoryview(bytes(size))
-        self._head = grpc_messages.frame_head(size)
+        self._writer = FrameWriter(memoryview(bytes(wire.frame_size(self.inputs))))
 
     def _greet(self, hello: bytes) -> bytes:
         """Wait until the server listens; return its answer to the handshake."""
@@ -108,14 +107,17 @@ class GrpcRunner(RemoteRunner):
             raise wire.error_class(answer.failure.kind)(f"{self._who}: {text}")
         if kind != "welcome":
             self._refuse("a welcome", data[:80])
+        self._changes = answer.welcome.changes
         return wire.read_welcome(grpc_messages.as_json(answer.welcome), self._who)
 
     def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
         super().bind(tensors, frame, host)
-        self._frame = frame.data
+        self._writer = FrameWriter(frame.data)
+        if self._changes:
+            self._writer.send_changes(self.inputs, host)
 
     def _ask(self, deadline: float = 0.0) -> int | float:  # noqa: ARG002  (the watch keeps the deadline)
-        data = self._exchange(b"".join((self._head, self._frame)))
+        data = self._exchange(self._writer.question())
         if len(data) == self._code.size and data[0] == self._code.head:
             _, advice = self._code.unpack(data)
             return advice  # type: ignore[no-any-return]
@@ -160,6 +162,7 @@ class GrpcRunner(RemoteRunner):
         """
         answer = self._parsed(data)
         if answer.WhichOneof("kind") == "failure":
+            self._writer.forget()
             text = for_terminal(answer.failure.error[: wire.MAX_TEXT])
             msg = f"{self._who} ({self.server}): {text}"
             raise ModelError(msg)

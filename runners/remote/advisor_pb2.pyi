@@ -10,14 +10,30 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Question(_message.Message):
-    __slots__ = ("hello", "frame", "context")
+    __slots__ = ("hello", "frame", "context", "changes")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     FRAME_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     frame: bytes
     context: str
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., frame: _Optional[bytes] = ..., context: _Optional[str] = ...) -> None: ...
+    changes: FrameChanges
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., frame: _Optional[bytes] = ..., context: _Optional[str] = ..., changes: _Optional[_Union[FrameChanges, _Mapping]] = ...) -> None: ...
+
+class FrameChanges(_message.Message):
+    __slots__ = ("parts",)
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    parts: _containers.RepeatedCompositeFieldContainer[FramePart]
+    def __init__(self, parts: _Optional[_Iterable[_Union[FramePart, _Mapping]]] = ...) -> None: ...
+
+class FramePart(_message.Message):
+    __slots__ = ("start", "data")
+    START_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    start: int
+    data: bytes
+    def __init__(self, start: _Optional[int] = ..., data: _Optional[bytes] = ...) -> None: ...
 
 class Answer(_message.Message):
     __slots__ = ("welcome", "integer", "number", "failure", "done")
@@ -58,12 +74,14 @@ class TensorSpec(_message.Message):
     def __init__(self, name: _Optional[str] = ..., type: _Optional[str] = ..., port: _Optional[int] = ..., shape: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("inputs", "runner")
+    __slots__ = ("inputs", "runner", "changes")
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     RUNNER_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
     inputs: _containers.RepeatedScalarFieldContainer[str]
     runner: str
-    def __init__(self, inputs: _Optional[_Iterable[str]] = ..., runner: _Optional[str] = ...) -> None: ...
+    changes: bool
+    def __init__(self, inputs: _Optional[_Iterable[str]] = ..., runner: _Optional[str] = ..., changes: _Optional[bool] = ...) -> None: ...
 
 class Failure(_message.Message):
     __slots__ = ("error", "kind")

@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 import re
 import struct
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from google.protobuf.json_format import MessageToJson, Parse
@@ -19,13 +21,32 @@ from passpilot.plugin.errors import UsageError
 from passpilot.runners.remote import wire
 from passpilot.runners.remote.advisor_pb2 import Answer, Failure, Hello, Question
 
+TESTED: Final = (1, 66), (1, 85)
+"""The first and the last tested version of grpcio."""
+
 if TYPE_CHECKING:
     from google.protobuf.message import Message
 
     from passpilot.features.point import Point
     from passpilot.features.spec import TensorSpec
 
+
+def _let_waiting_threads_poll() -> None:
+    """Switch gRPC's event engine off, unless the user has set GRPC_EXPERIMENTS.
+
+    Its threads read from the connection and hand every message to the thread that waits for it. Without them
+    that thread reads by itself, and a round trip takes about half the time. Both ways are in the grpcio that
+    `TESTED` names; another might complain about the names.
+    """
+    place = find_spec("grpc")
+    text = Path(place.origin).with_name("_grpcio_metadata.py").read_text() if place and place.origin else ""
+    version = re.search(r"(\d+)\.(\d+)", text)
+    if version and TESTED[0] <= (int(version[1]), int(version[2])) <= TESTED[1]:
+        os.environ.setdefault("GRPC_EXPERIMENTS", "-event_engine_client,-event_engine_listener")
+
+
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # grpc reads this when imported; passpilot reports its errors
+_let_waiting_threads_poll()
 
 SERVICE: Final = "passpilot.v1.Advisor"
 METHOD: Final = "Advise"

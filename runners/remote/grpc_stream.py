@@ -3,7 +3,8 @@
 
 grpcio's public calls hand every question and answer to other threads, which makes a round trip half as
 expensive again. grpcio also has internal calls that need no other thread, but its public API uses them only
-for one question with many answers. `GrpcStream` uses these internal calls; no other file knows them.
+for one question with many answers. `GrpcStream` uses these internal calls, and so does `turns` at
+the server; no other file knows them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from passpilot.runners.remote.watch import Watch
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-KNOWN: Final = "1.66 to 1.85"
+KNOWN: Final = " to ".join(f"{major}.{minor}" for major, minor in grpc_messages.TESTED)
 """The tested versions of grpcio."""
 
 _REFUSED: Final = "refused"

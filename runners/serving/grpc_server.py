@@ -14,7 +14,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
 from google.protobuf.message import DecodeError
 
 from passpilot.runners.remote import grpc_messages, wire  # before grpc: it sets grpc's verbosity
@@ -28,6 +27,8 @@ from passpilot.plugin.errors import PeerError
 from passpilot.plugin.failures import describe_failure
 from passpilot.runners.base import tensor_views
 from passpilot.runners.remote.advisor_pb2 import Answer, Done, Question, Welcome
+from passpilot.runners.remote.grpc_frames import FrameReader
+from passpilot.runners.serving.grpc_turns import turns
 from passpilot.runners.serving.guard import LOOKERS, Share, TokenGuard
 from passpilot.runners.serving.pipe_session import LONGEST_NOTICE
 from passpilot.runners.serving.supply import Supply
@@ -181,9 +182,8 @@ class GrpcServer:
                 self._notice(f"{self._who}: refused a client at {context.peer()}: {text}"[:LONGEST_NOTICE])
                 yield grpc_messages.failure(text, type(error).__name__)
                 return
-            names = [spec.name for spec in runner.inputs]
-            yield Answer(welcome=Welcome(inputs=names, runner=self._supply.name)).SerializeToString()
-            yield from map(session.answer, requests)
+            yield session.welcome(self._supply.name)
+            yield from turns(requests, context, session.answer)
 
     def _first(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> bytes:
         timer = threading.Timer(self._timeout, context.cancel)
@@ -218,20 +218,21 @@ class _GrpcSession:
         self._pack = code.pack
         self._yes = code.pack(1) if isinstance(point.domain, Flag) else b""
         self._notice: Notice | None = notice
-        size = wire.frame_size(runner.inputs)
-        self._head = grpc_messages.frame_head(size)
-        self._size = len(self._head) + size
-        frame = np.zeros(size, np.uint8)
-        self._frame = frame.data
-        self._tensors = tensor_views(runner.inputs, frame)
-        runner.bind(self._tensors, frame)
+        self._reader = FrameReader(wire.frame_size(runner.inputs))
+        self._tensors = tensor_views(runner.inputs, self._reader.seen)
+        runner.bind(self._tensors, self._reader.frame)
+
+    def welcome(self, name: str) -> bytes:
+        """The answer to the handshake; `name` is the runner's text."""
+        inputs = [spec.name for spec in self._runner.inputs]
+        welcome = Welcome(inputs=inputs, runner=name, changes=self._reader.changes)
+        return Answer(welcome=welcome).SerializeToString()
 
     def answer(self, request: bytes) -> bytes:
         """The answer to one question."""
         try:
-            if len(request) != self._size or not request.startswith(self._head):
-                return self._other(request)
-            self._frame[:] = memoryview(request)[len(self._head) :]
+            if not self._reader.read_whole(request) and self._other(request):
+                return _DONE
             advice = self._runner.evaluate()
             answer = (advice is True and self._yes) or self._pack(self._domain.accept(advice, self._tensors))
             self._count.decisions += 1
@@ -239,24 +240,29 @@ class _GrpcSession:
         except BaseException as error:  # noqa: BLE001  (sent to the compiler)
             return self._failure(error)
 
-    def _other(self, request: bytes) -> bytes:
+    def _other(self, request: bytes) -> bool:
+        """Read a question that is no whole frame; whether it needs no advice."""
         try:
             question = Question.FromString(request)
         except DecodeError:
             question = Question()
         kind = question.WhichOneof("kind")
+        if kind == "changes":
+            self._reader.change(question.changes)
+            return False
         if kind == "context":
             if len(request) > wire.MAX_TEXT + _CONTEXT_HEAD:
                 most = f"a context's name of at most {wire.MAX_TEXT} bytes"
                 raise PeerError(f"question: expected {most}, got {len(request)}")
             self._runner.switch_context(question.context)
-            return _DONE
-        size = self._size - len(self._head)
+            return True
         got = f"one of {len(question.frame)}" if kind == "frame" else f"{request[:80]!r}"
+        size = self._reader.frame.nbytes
         raise PeerError(f"question: expected a frame of {size} bytes, or a context, got {got}")
 
     def _failure(self, error: BaseException) -> bytes:
         self._count.errors += 1
+        self._reader.forget()
         text = describe_failure(error)
         if self._notice is not None:
             self._notice(text[:LONGEST_NOTICE])
