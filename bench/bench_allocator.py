@@ -82,13 +82,14 @@ def scores(source: Path, allocator: str) -> tuple[dict[str, float], dict[str, fl
 def spill_code(made: _core.Emitted) -> dict[str, float]:
     """4 for a reload and 1 for a spill, times the frequency, by function."""
     found: dict[str, float] = {}
+    frequencies = made.frequencies  # a copy
     function, frequency = "", 0.0
     for line in made.code.decode("utf-8", "replace").splitlines():
         if begins := FUNCTION.search(line):
             function, frequency = begins[1].strip('"'), 1.0
             found[function] = 0.0
         elif block := BLOCK.match(line):
-            frequency = made.frequencies.get(function, {}).get(int(block[1]), 0.0)
+            frequency = frequencies.get(function, {}).get(int(block[1]), 0.0)
         elif function and line.endswith("Reload"):
             found[function] += 4 * frequency
         elif function and line.endswith("Spill"):
