@@ -37,6 +37,9 @@ struct Context {
 struct Value {
   const void *Pointer;
 };
+struct Rewriter {
+  void *Pointer;
+};
 struct NamedAttribute {
   Identifier Name;
   Attribute Value;
@@ -84,6 +87,10 @@ public:
   intptr_t (*Attributes)(Operation) = find("mlirOperationGetNumAttributes");
   NamedAttribute (*AttributeAt)(Operation,
                                 intptr_t) = find("mlirOperationGetAttribute");
+  intptr_t (*Discardable)(Operation) =
+      find("mlirOperationGetNumDiscardableAttributes");
+  NamedAttribute (*DiscardableAt)(Operation, intptr_t) =
+      find("mlirOperationGetDiscardableAttribute");
   Attribute (*AttributeNamed)(Operation,
                               Text) = find("mlirOperationGetAttributeByName");
   bool (*IsFlatSymbol)(Attribute) = find("mlirAttributeIsAFlatSymbolRef");
@@ -114,6 +121,20 @@ public:
                               Location) = find("mlirBlockArgumentSetLocation");
   void (*Remove)(Operation) = find("mlirOperationRemoveFromParent");
   void (*Append)(Block, Operation) = find("mlirBlockAppendOwnedOperation");
+  intptr_t (*Operands)(Operation) = find("mlirOperationGetNumOperands");
+  Value (*OperandAt)(Operation, intptr_t) = find("mlirOperationGetOperand");
+  Operation (*Terminator)(Block) = find("mlirBlockGetTerminator");
+  void (*Destroy)(Operation) = find("mlirOperationDestroy");
+  void (*Detach)(Block) = find("mlirBlockDetach");
+  Region (*RegionOf)(Block) = find("mlirBlockGetParentRegion");
+  void (*InsertAfter)(Region, Block Place,
+                      Block) = find("mlirRegionInsertOwnedBlockAfter");
+  Rewriter (*CreateRewriter)(Context) = find("mlirIRRewriterCreate");
+  void (*DestroyRewriter)(Rewriter) = find("mlirIRRewriterDestroy");
+  void (*InlineBefore)(Rewriter, Block, Operation, intptr_t, const Value *) =
+      find("mlirRewriterBaseInlineBlockBefore");
+  void (*Replace)(Rewriter, Operation, intptr_t,
+                  const Value *) = find("mlirRewriterBaseReplaceOpWithValues");
 
 private:
   Symbol find(const char *Function) const {

@@ -3,8 +3,9 @@
 // Counts the contents of an MLIR operation through the C API of the installed
 // Python bindings.
 
-#include "mlir_api.h"
+#include "mlir_splice.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace passpilot {
@@ -17,6 +18,16 @@ namespace {
 /// callee's symbol or None, and whether it must not be inlined.
 using Call = std::tuple<nb::object, size_t, nb::object, bool>;
 
+/// Names of dialects and operations.
+using NameList = std::vector<std::string>;
+
+bool contains(const NameList &List, std::string_view Operation) {
+  const std::string_view Dialect = Operation.substr(0, Operation.find('.'));
+  return std::any_of(List.begin(), List.end(), [&](const std::string &Name) {
+    return Name == Dialect || Name == Operation;
+  });
+}
+
 /// Counts the contents of one operation, without the operation itself.
 class Count {
 public:
@@ -25,8 +36,8 @@ public:
   using Kinds = std::vector<std::pair<std::string, std::string>>;
 
   Count(const MLIRApi &MLIR, const char *Capsule, const Kinds &Calling,
-        const std::vector<std::string> &Flat)
-      : MLIR(MLIR), Capsule(Capsule), Calling(Calling), Flat(Flat) {}
+        const NameList &Plain)
+      : MLIR(MLIR), Capsule(Capsule), Calling(Calling), Plain(Plain) {}
 
   void count(Operation Root) {
     std::vector<Block> Body;
@@ -37,28 +48,40 @@ public:
         order(Body[I]);
   }
 
+  /// Counts the symbols that the attributes of \p Op mention.
+  void lookAtAttributes(Operation Op) {
+    for (intptr_t I = 0, End = MLIR.Attributes(Op); I < End; ++I)
+      refer(MLIR.AttributeAt(Op, I).Value);
+  }
+
   nb::tuple result() const {
-    nb::dict Counts, Uses;
+    nb::dict Counts;
     for (const auto &[Key, N] : Names)
       if (N.Count)
         Counts[nb::str(N.Text.Data, N.Text.Length)] = N.Count;
+    return nb::make_tuple(Counts, Blocks, OwnBlocks, Depth, references(), Calls,
+                          Order);
+  }
+
+  nb::dict references() const {
+    nb::dict Uses;
     for (const auto &[Symbol, Times] : References)
       Uses[text(Symbol)] = Times;
-    return nb::make_tuple(Counts, Blocks, OwnBlocks, Depth, Uses, Calls, Order);
+    return Uses;
   }
 
 private:
   struct Name {
     mlir_api::Text Text{};
     size_t Count = 0;
-    bool IsFlat = false;
+    bool IsPlain = false;
     std::optional<size_t> Kind;
   };
 
   const MLIRApi &MLIR;
   const char *Capsule;
   const Kinds &Calling;
-  const std::vector<std::string> &Flat;
+  const NameList &Plain;
   std::unordered_map<const void *, Name> Names;
   std::unordered_map<const void *, size_t> CallNumbers;
   std::unordered_map<std::string, size_t> References;
@@ -73,8 +96,7 @@ private:
       return N;
     N.Text = MLIR.TextOf(Key);
     const std::string_view Whole = N.Text.view();
-    for (const std::string &Dialect : Flat)
-      N.IsFlat |= Whole.substr(0, Whole.find('.')) == Dialect;
+    N.IsPlain = contains(Plain, Whole);
     for (size_t I = 0; I < Calling.size(); ++I)
       if (Whole == Calling[I].first)
         N.Kind = I;
@@ -99,14 +121,14 @@ private:
   void lookAt(Operation Op, size_t Level) {
     Name &N = nameOf(Op);
     ++N.Count;
-    if (N.IsFlat)
-      return;
     if (N.Kind) {
       CallNumbers[Op.Pointer] = Calls.size();
       Calls.push_back(call(Op, *N.Kind));
+    } else if (N.IsPlain) { // MLIR would build the list of its own attributes
+      for (intptr_t I = 0, End = MLIR.Discardable(Op); I < End; ++I)
+        refer(MLIR.DiscardableAt(Op, I).Value);
     } else {
-      for (intptr_t I = 0, End = MLIR.Attributes(Op); I < End; ++I)
-        refer(MLIR.AttributeAt(Op, I).Value);
+      lookAtAttributes(Op);
     }
     std::vector<Block> Inner;
     look(Op, Level + 1, Inner);
@@ -123,8 +145,7 @@ private:
     if (Attributes == 1 && Named.Pointer)
       refer(Named);
     else
-      for (intptr_t I = 0; I < Attributes; ++I)
-        refer(MLIR.AttributeAt(Op, I).Value);
+      lookAtAttributes(Op);
     const bool Refuses =
         Attributes > 1 && MLIR.AttributeNamed(Op, {"no_inline", 9}).Pointer;
     return {nb::steal(PyCapsule_New(Op.Pointer, Capsule, nullptr)), Kind,
@@ -165,111 +186,49 @@ private:
 
 } // namespace
 
-/// Stacks locations on that of a call, as mlir/lib/Transforms/Utils/
-/// InliningUtils.cpp does.
-class Stacking {
-public:
-  Stacking(const MLIRApi &MLIR, Location Call) : MLIR(MLIR), Call(Call) {}
-
-  /// Changes everything in \p Op, but not \p Op itself.
-  void apply(Operation Op) {
-    for (intptr_t R = 0, End = MLIR.Regions(Op); R < End; ++R)
-      for (Block B = MLIR.FirstBlock(MLIR.RegionAt(Op, R)); B.Pointer;
-           B = MLIR.NextBlock(B)) {
-        for (intptr_t I = 0, Count = MLIR.Arguments(B); I < Count; ++I) {
-          const Value Argument = MLIR.ArgumentAt(B, I);
-          MLIR.SetArgumentLocation(Argument,
-                                   stacked(MLIR.LocationOfValue(Argument)));
-        }
-        for (Operation Each = MLIR.First(B); Each.Pointer;
-             Each = MLIR.Next(Each)) {
-          MLIR.SetLocation(Each, stacked(MLIR.LocationOf(Each)));
-          apply(Each);
-        }
-      }
-  }
-
-private:
-  const MLIRApi &MLIR;
-  const Location Call;
-  std::unordered_map<const void *, Location> Known;
-
-  Location stacked(Location Place) {
-    auto [It, New] = Known.try_emplace(Place.Pointer);
-    if (New)
-      It->second = stack(Place);
-    return It->second;
-  }
-
-  /// The outermost caller of \p Place is now called at the call.
-  Location stack(Location Place) const {
-    if (!MLIR.IsCallSite(Place))
-      return MLIR.CallSite(Place, Call);
-    return MLIR.CallSite(MLIR.CalleeOf(Place), stack(MLIR.CallerOf(Place)));
-  }
-};
-
-/// Moves the operations between \p First and the end of its block.
-void moveToEnd(const MLIRApi &MLIR, Operation First, Block To) {
-  while (First.Pointer) {
-    const Operation Next = MLIR.Next(First);
-    MLIR.Remove(First);
-    MLIR.Append(To, First);
-    First = Next;
-  }
-}
-
 void bindMlirContents(nb::module_ &M) {
-  nb::class_<MLIRApi>(M, "MlirApi", "The C API of the installed MLIR bindings.")
-      .def(nb::init<const std::string &>(), nb::arg("library"))
+  nb::class_<MLIRApi> C(M, "MlirApi",
+                        "The C API of the installed MLIR bindings.");
+  C.def(nb::init<const std::string &>(), nb::arg("library"))
       .def(
           "count",
           [](const MLIRApi &MLIR, nb::handle Capsule,
-             const Count::Kinds &Calling,
-             const std::vector<std::string> &Flat) {
-            Count C(MLIR, PyCapsule_GetName(Capsule.ptr()), Calling, Flat);
-            C.count({pointerIn(Capsule)});
-            return C.result();
+             const Count::Kinds &Calling, const NameList &Plain) {
+            Count Counts(MLIR, PyCapsule_GetName(Capsule.ptr()), Calling,
+                         Plain);
+            Counts.count({pointerIn(Capsule)});
+            return Counts.result();
           },
-          nb::arg("operation"), nb::arg("calling"), nb::arg("flat"),
+          nb::arg("operation"), nb::arg("calling"), nb::arg("plain"),
           nb::sig("def count(self, operation: object, calling: "
-                  "Sequence[tuple[str, str]], flat: Sequence[str]) -> "
+                  "Sequence[tuple[str, str]], plain: Sequence[str]) -> "
                   "tuple[dict[str, int], int, int, int, dict[str, int], "
                   "list[tuple[object, int, str | None, bool]], list[int]]"),
           "Counts the contents of the operation in a capsule. Returns the "
           "operations by name, the number of blocks, of its own blocks, the "
           "depth of nested regions, the mentions of each symbol, the calls, "
           "and the order in which MLIR's inliner visits them, empty if that is "
-          "the order of the text.")
+          "the order of the text. `plain` are dialects and operations whose "
+          "own "
+          "attributes mention no symbols.")
       .def(
-          "stack_locations",
-          [](const MLIRApi &MLIR, nb::handle Body, nb::handle Call) {
-            const Operation Op{pointerIn(Call)};
-            const Location Place = MLIR.LocationOf(Op);
-            if (Place.Pointer != MLIR.Unknown(MLIR.ContextOf(Op)).Pointer)
-              Stacking(MLIR, Place).apply({pointerIn(Body)});
+          "mentions",
+          [](const MLIRApi &MLIR, nb::handle Capsule, bool Inside,
+             const NameList &Plain) {
+            const Count::Kinds NoCalls;
+            const Operation Op{pointerIn(Capsule)};
+            Count Counts(MLIR, nullptr, NoCalls, Plain);
+            Counts.lookAtAttributes(Op);
+            if (Inside)
+              Counts.count(Op);
+            return Counts.references();
           },
-          nb::arg("body"), nb::arg("call"),
-          nb::sig("def stack_locations(self, body: object, call: object) -> "
-                  "None"),
-          "Gives everything in a function call-site locations, as MLIR's "
-          "inliner does: the body is about to replace the call.")
-      .def(
-          "move_rest",
-          [](const MLIRApi &MLIR, nb::handle Last, nb::handle To) {
-            moveToEnd(MLIR, MLIR.Next({pointerIn(Last)}), {pointerIn(To)});
-          },
-          nb::arg("last"), nb::arg("block"),
-          nb::sig("def move_rest(self, last: object, block: object) -> None"),
-          "Moves the operations behind an operation to the end of a block.")
-      .def(
-          "move_all",
-          [](const MLIRApi &MLIR, nb::handle From, nb::handle To) {
-            moveToEnd(MLIR, MLIR.First({pointerIn(From)}), {pointerIn(To)});
-          },
-          nb::arg("block"), nb::arg("to"),
-          nb::sig("def move_all(self, block: object, to: object) -> None"),
-          "Moves the operations of a block to the end of another.");
+          nb::arg("operation"), nb::arg("inside"), nb::arg("plain"),
+          nb::sig("def mentions(self, operation: object, inside: bool, plain: "
+                  "Sequence[str]) -> dict[str, int]"),
+          "Counts how often an operation's attributes mention each symbol, and "
+          "those of the operations in it if `inside`.");
+  bindMlirSplice(C);
 }
 
 } // namespace passpilot
