@@ -974,14 +974,17 @@ class PrioritySite:
 class MlirApi:
     """The C API of the installed MLIR bindings."""
 
-    def __init__(self, library: str) -> None: ...
-
-    def count(self, operation: object, calling: Sequence[tuple[str, str]], plain: Sequence[str]) -> tuple[dict[str, int], int, int, int, dict[str, int], list[tuple[object, int, str | None, bool]], list[int]]:
+    def __init__(self, library: str, plain: Sequence[str]) -> None:
         """
-        Counts the contents of the operation in a capsule. Returns the operations by name, the number of blocks, of its own blocks, the depth of nested regions, the mentions of each symbol, the calls, and the order in which MLIR's inliner visits them, empty if that is the order of the text. `plain` are dialects and operations whose own attributes mention no symbols.
+        `plain` are dialects and operations whose own attributes mention no symbols.
         """
 
-    def mentions(self, operation: object, inside: bool, plain: Sequence[str]) -> dict[str, int]:
+    def count(self, operation: object, calling: Sequence[tuple[str, str]]) -> tuple[dict[str, int], int, int, int, dict[str, int], list[tuple[object, int, str | None, bool]], list[int]]:
+        """
+        Counts the contents of the operation in a capsule. Returns the operations by name, the number of blocks, of its own blocks, the depth of nested regions, the mentions of each symbol, the calls, and the order in which MLIR's inliner visits them, empty if that is the order of the text.
+        """
+
+    def mentions(self, operation: object, inside: bool) -> dict[str, int]:
         """
         Counts how often an operation's attributes mention each symbol, and those of the operations in it if `inside`.
         """

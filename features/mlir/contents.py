@@ -93,7 +93,7 @@ def contents_of(operation: Operation) -> Contents:
     """Counts the contents of an operation."""
     kinds = call_kinds()
     calling = [(kind.call, kind.callee) for kind in kinds]
-    counted = core_api().count(operation._CAPIPtr, calling, _PLAIN)
+    counted = core_api().count(operation._CAPIPtr, calling)
     names, blocks, own_blocks, depth, references, found, order = counted
     calls = [Call(capsule, symbol, kinds[kind], refuses) for capsule, kind, symbol, refuses in found]
     return Contents(
@@ -109,13 +109,13 @@ def contents_of(operation: Operation) -> Contents:
 
 def mentions_of(operation: Operation, *, inside: bool) -> Counter[str]:
     """How often an operation's attributes mention each symbol; with `inside`, also those of its contents."""
-    return Counter(core_api().mentions(operation._CAPIPtr, inside, _PLAIN))
+    return Counter(core_api().mentions(operation._CAPIPtr, inside))
 
 
 @cache
 def core_api() -> _core.MlirApi:
     """The core's functions on operations of the installed bindings."""
-    return _core.MlirApi(str(bindings().capi))
+    return _core.MlirApi(str(bindings().capi), _PLAIN)
 
 
 def around(operation: Operation, function: Operation) -> Iterator[Operation]:

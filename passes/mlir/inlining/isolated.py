@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.mlir.contents import contents_of
+from passpilot.features.mlir.contents import contents_of, mentions_of
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.mlir.bindings import bindings
 
@@ -82,7 +82,7 @@ def _callee_symbol(call: Operation) -> object:
 def _is_inlined_in(caller: Operation, callee: CallGraphNode) -> bool:
     """Whether MLIR inlines the call of `_CALLEE` in a detached function, which may be changed."""
     _inline(caller, callee, _CALLEE)
-    return all(call.symbol != _CALLEE for call in contents_of(caller).calls)
+    return _CALLEE not in mentions_of(caller, inside=True)
 
 
 def inline_in_place(call: Operation, caller: CallGraphNode, callee: CallGraphNode) -> Sequence[Call]:

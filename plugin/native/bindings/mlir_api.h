@@ -10,6 +10,7 @@
 #include "python_error.h"
 
 #include <dlfcn.h>
+#include <set>
 
 namespace passpilot::mlir_api {
 
@@ -68,12 +69,20 @@ class MLIRApi {
     }
   };
   void *const Handle; // declared before the functions found in it
+  const std::set<std::string, std::less<>> Plain;
 
 public:
-  explicit MLIRApi(const std::string &Library)
-      : Handle(dlopen(Library.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
+  MLIRApi(const std::string &Library, const std::vector<std::string> &Plain)
+      : Handle(dlopen(Library.c_str(), RTLD_NOW | RTLD_NOLOAD)),
+        Plain(Plain.begin(), Plain.end()) {
     if (!Handle)
       raiseError("InputError", Library + ": expected MLIR's C API, loaded");
+  }
+
+  /// Whether the own attributes of operations called \p Name mention no
+  /// symbols.
+  bool isPlain(std::string_view Name) const {
+    return Plain.count(Name) || Plain.count(Name.substr(0, Name.find('.')));
   }
 
   Identifier (*Name)(Operation) = find("mlirOperationGetName");

@@ -5,7 +5,6 @@
 
 #include "mlir_splice.h"
 
-#include <algorithm>
 #include <unordered_map>
 
 namespace passpilot {
@@ -18,16 +17,6 @@ namespace {
 /// callee's symbol or None, and whether it must not be inlined.
 using Call = std::tuple<nb::object, size_t, nb::object, bool>;
 
-/// Names of dialects and operations.
-using NameList = std::vector<std::string>;
-
-bool contains(const NameList &List, std::string_view Operation) {
-  const std::string_view Dialect = Operation.substr(0, Operation.find('.'));
-  return std::any_of(List.begin(), List.end(), [&](const std::string &Name) {
-    return Name == Dialect || Name == Operation;
-  });
-}
-
 /// Counts the contents of one operation, without the operation itself.
 class Count {
 public:
@@ -35,9 +24,8 @@ public:
   /// callee's name.
   using Kinds = std::vector<std::pair<std::string, std::string>>;
 
-  Count(const MLIRApi &MLIR, const char *Capsule, const Kinds &Calling,
-        const NameList &Plain)
-      : MLIR(MLIR), Capsule(Capsule), Calling(Calling), Plain(Plain) {}
+  Count(const MLIRApi &MLIR, const char *Capsule, const Kinds &Calling)
+      : MLIR(MLIR), Capsule(Capsule), Calling(Calling) {}
 
   void count(Operation Root) {
     std::vector<Block> Body;
@@ -81,7 +69,6 @@ private:
   const MLIRApi &MLIR;
   const char *Capsule;
   const Kinds &Calling;
-  const NameList &Plain;
   std::unordered_map<const void *, Name> Names;
   std::unordered_map<const void *, size_t> CallNumbers;
   std::unordered_map<std::string, size_t> References;
@@ -96,7 +83,7 @@ private:
       return N;
     N.Text = MLIR.TextOf(Key);
     const std::string_view Whole = N.Text.view();
-    N.IsPlain = contains(Plain, Whole);
+    N.IsPlain = MLIR.isPlain(Whole);
     for (size_t I = 0; I < Calling.size(); ++I)
       if (Whole == Calling[I].first)
         N.Kind = I;
@@ -189,43 +176,42 @@ private:
 void bindMlirContents(nb::module_ &M) {
   nb::class_<MLIRApi> C(M, "MlirApi",
                         "The C API of the installed MLIR bindings.");
-  C.def(nb::init<const std::string &>(), nb::arg("library"))
+  C.def(nb::init<const std::string &, const std::vector<std::string> &>(),
+        nb::arg("library"), nb::arg("plain"),
+        "`plain` are dialects and operations whose own attributes mention no "
+        "symbols.")
       .def(
           "count",
           [](const MLIRApi &MLIR, nb::handle Capsule,
-             const Count::Kinds &Calling, const NameList &Plain) {
-            Count Counts(MLIR, PyCapsule_GetName(Capsule.ptr()), Calling,
-                         Plain);
+             const Count::Kinds &Calling) {
+            Count Counts(MLIR, PyCapsule_GetName(Capsule.ptr()), Calling);
             Counts.count({pointerIn(Capsule)});
             return Counts.result();
           },
-          nb::arg("operation"), nb::arg("calling"), nb::arg("plain"),
+          nb::arg("operation"), nb::arg("calling"),
           nb::sig("def count(self, operation: object, calling: "
-                  "Sequence[tuple[str, str]], plain: Sequence[str]) -> "
+                  "Sequence[tuple[str, str]]) -> "
                   "tuple[dict[str, int], int, int, int, dict[str, int], "
                   "list[tuple[object, int, str | None, bool]], list[int]]"),
           "Counts the contents of the operation in a capsule. Returns the "
           "operations by name, the number of blocks, of its own blocks, the "
           "depth of nested regions, the mentions of each symbol, the calls, "
           "and the order in which MLIR's inliner visits them, empty if that is "
-          "the order of the text. `plain` are dialects and operations whose "
-          "own "
-          "attributes mention no symbols.")
+          "the order of the text.")
       .def(
           "mentions",
-          [](const MLIRApi &MLIR, nb::handle Capsule, bool Inside,
-             const NameList &Plain) {
+          [](const MLIRApi &MLIR, nb::handle Capsule, bool Inside) {
             const Count::Kinds NoCalls;
             const Operation Op{pointerIn(Capsule)};
-            Count Counts(MLIR, nullptr, NoCalls, Plain);
+            Count Counts(MLIR, nullptr, NoCalls);
             Counts.lookAtAttributes(Op);
             if (Inside)
               Counts.count(Op);
             return Counts.references();
           },
-          nb::arg("operation"), nb::arg("inside"), nb::arg("plain"),
-          nb::sig("def mentions(self, operation: object, inside: bool, plain: "
-                  "Sequence[str]) -> dict[str, int]"),
+          nb::arg("operation"), nb::arg("inside"),
+          nb::sig("def mentions(self, operation: object, inside: bool) -> "
+                  "dict[str, int]"),
           "Counts how often an operation's attributes mention each symbol, and "
           "those of the operations in it if `inside`.");
   bindMlirSplice(C);
