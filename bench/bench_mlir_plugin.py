@@ -181,7 +181,7 @@ def starting(folder: Path) -> dict[str, float]:
     """Milliseconds of `passpilot mlir-opt` with a module of twenty small functions, from start to end."""
     command = (str(Path(sys.executable).with_name("passpilot")), "mlir-opt", "small.mlir", "-o", "/dev/null")
     pipeline = "--pass-pipeline=builtin.module(advised-inline)"
-    runs = {"inline": ("--pass-pipeline=builtin.module(inline)",)}
+    runs: dict[str, tuple[str, ...]] = {"inline": ("--pass-pipeline=builtin.module(inline)",)}
     runs |= {name: (pipeline, f"--inline={name}") for name in ("const:1", "python:policy.py:no")}
     least = dict.fromkeys(runs, float("inf"))
     for _ in range(STARTS):

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from passpilot.features.point import Site
 from passpilot.plugin._core import BasicBlock, Function, Instruction, Loop
@@ -51,10 +50,12 @@ def _location_of(site: object) -> tuple[str, int, int] | None:
 
 
 def _is_site(site: object) -> TypeGuard[Site]:
-    return _is_kind_of_site(type(site))
+    """Whether it is a `Site`; for an abstract class `isinstance` takes most of the time of a decision."""
+    kind = type(site)
+    if kind not in _ARE_SITES:
+        _ARE_SITES[kind] = issubclass(kind, Site)
+    return _ARE_SITES[kind]
 
 
-@cache
-def _is_kind_of_site(kind: type) -> bool:
-    """Saves the time that `isinstance` takes with an abstract class, once per decision."""
-    return issubclass(kind, Site)
+_ARE_SITES: Final[dict[type, bool]] = {}
+"""The kinds of sites seen so far, and whether they are classes of `Site`."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from passpilot.features.mlir.contents import contents_of, mentions_of
 from passpilot.plugin.errors import InputError
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from passpilot.features.mlir.call_graph import CallGraphNode
     from passpilot.features.mlir.contents import Call
-    from passpilot.plugin.mlir.protocols import Operation, PassManager, Value
+    from passpilot.plugin.mlir.protocols import Attribute, Block, Operation, PassManager, Value
 
 _INLINE: Final = "builtin.module(inline{default-pipeline= max-iterations=1})"
 """MLIR's inliner without its simplifications."""
@@ -45,16 +45,23 @@ def is_inlined_alone(call: Operation, caller: CallGraphNode, callee: CallGraphNo
     unknown = ir.Location.unknown(call.context)
     function = _emptied(caller.operation, ())
     values = [*call.operands, *(around.operands if around != caller.operation else ())]
-    place = function.regions[0].blocks.append(*_types(values), arg_locs=[unknown] * len(values))
+    place = _body(function, values, unknown)
     operands, others = place.arguments[: len(call.operands)], place.arguments[len(call.operands) :]
     if around != caller.operation:
         inner = _emptied(around, others)
         place.append(inner)
-        place = inner.regions[0].blocks.append()
+        place = _body(inner, (), unknown)
     copy = _emptied(call, operands)
     copy.attributes[callee.kind.callee] = _callee_symbol(call)
     place.append(copy)
     return _is_inlined_in(function, callee)
+
+
+def _body(operation: Operation, like: Sequence[Value], location: object) -> Block:
+    """A new block in an operation, with arguments of the types of other values."""
+    blocks: Any = operation.regions[0].blocks
+    made: Block = blocks.append(*_types(like), arg_locs=[location] * len(like))
+    return made
 
 
 def _emptied(operation: Operation, operands: Sequence[Value]) -> Operation:
@@ -75,8 +82,9 @@ def _types(values: Iterable[Value]) -> list[object]:
     return [value.type for value in values]
 
 
-def _callee_symbol(call: Operation) -> object:
-    return bindings().ir.FlatSymbolRefAttr.get(_CALLEE, call.context)
+def _callee_symbol(call: Operation) -> Attribute:
+    made: Attribute = bindings().ir.FlatSymbolRefAttr.get(_CALLEE, call.context)
+    return made
 
 
 def _is_inlined_in(caller: Operation, callee: CallGraphNode) -> bool:

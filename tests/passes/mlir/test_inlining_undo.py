@@ -10,7 +10,7 @@ import pytest
 
 from passpilot.passes.mlir.api import run_pipeline
 from passpilot.passes.mlir.inlining import legality
-from passpilot.passes.mlir.inlining.isolated import is_inlined
+from passpilot.passes.mlir.inlining.isolated import is_inlined, is_inlined_alone
 from passpilot.passes.mlir.inlining.point import MLIR_INLINE
 from passpilot.runners.python import Observation
 from tests.corpus.modules import unpacked
@@ -78,10 +78,9 @@ def test_mlir_refuses_the_same_calls_without_the_rest_of_the_caller(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     seen: list[bool] = []
-    alone = legality.is_inlined_alone
 
     def comparing(*question: Any) -> bool:
-        seen.append(alone(*question))
+        seen.append(is_inlined_alone(*question))
         assert seen[-1] == is_inlined(*question)
         return seen[-1]
 
