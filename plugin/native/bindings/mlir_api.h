@@ -79,10 +79,10 @@ public:
       raiseError("InputError", Library + ": expected MLIR's C API, loaded");
   }
 
-  /// Whether the own attributes of operations called \p Name mention no
+  /// Whether the own attributes of operations called \p Full mention no
   /// symbols.
-  bool isPlain(std::string_view Name) const {
-    return Plain.count(Name) || Plain.count(Name.substr(0, Name.find('.')));
+  bool isPlain(std::string_view Full) const {
+    return Plain.count(Full) || Plain.count(Full.substr(0, Full.find('.')));
   }
 
   Identifier (*Name)(Operation) = find("mlirOperationGetName");
