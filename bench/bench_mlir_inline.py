@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 FEATURES: Final = "features of a call"
 RESULTS: Final = Path(__file__).parent / "results"
-REAL_ROUNDS: Final = 25
+REAL_ROUNDS: Final = 15
 GENERATED: Final = ((2_000, 10, 10), (2_000, 50, 5), (20_000, 10, 3))
 """(calls, operations of a callee besides its return, rounds)."""
 
