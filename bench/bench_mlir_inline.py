@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares advised inlining in MLIR with the same bindings' native `inline`, when all calls are accepted.
 
-The modules have 2,000 and 20,000 calls of private functions, 20 per function; `canonicalize` simplifies.
-Every run parses the module in a new context; the time is the processor time of the pipeline's only thread.
-Rounds alternate, ratios are of the least times. Targets: bottom-up at most twice native, mark-and-run 1.15
-times; features 15 µs per call. Writes bench/results/mlir_inline.json.
+usage: bench/bench_mlir_inline.py [--check]
+
+The real modules are the JAX programs of the tests. The generated ones have 2,000 and 20,000 calls of private
+functions, 20 per function. `canonicalize` simplifies. Every run parses the module in a new context; the time
+is the processor time of the pipeline's only thread. Rounds alternate, ratios are of the least times. Writes
+bench/results/mlir_inline.json.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from __future__ import annotations
 import gc
 import json
 import sys
+import tempfile
 import time
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -28,6 +32,7 @@ from passpilot.features.mlir.call_graph import call_graphs
 from passpilot.features.mlir.inline import observe
 from passpilot.passes.mlir.inlining.graph import ChangingGraph
 from passpilot.passes.mlir.inlining.point import MLIR_INLINE
+from tests.corpus.modules import MODULES, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,11 +41,50 @@ if TYPE_CHECKING:
     from passpilot.runners.python import Observation
     from passpilot.runners.spec import RunnerLike
 
+FEATURES: Final = "features of a call"
 RESULTS: Final = Path(__file__).parent / "results"
-CASES: Final = ((2_000, 10, 10), (2_000, 50, 5), (20_000, 10, 3))
+REAL_ROUNDS: Final = 15
+GENERATED: Final = ((2_000, 10, 10), (2_000, 50, 5), (20_000, 10, 3))
 """(calls, operations of a callee besides its return, rounds)."""
 
 PER_CALLER: Final = 20
+
+LIMITS: Final = {
+    "real": {"bottom-up, const:1": 1.3, "mark-and-run, const:1": 1.15},
+    "generated": {"bottom-up, const:1": 2, "mark-and-run, const:1": 1.15},
+}
+"""The bars: how many times the time of native `inline`."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A module to inline in."""
+
+    name: str
+    kind: str
+    """A key of LIMITS."""
+    text: str
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """One result: the milliseconds of a run and their ratio to native `inline`, or microseconds per call."""
+
+    case: str
+    modules: str
+    kind: str
+    value: float
+    ratio: float = 0.0
+
+
+def cases() -> Iterator[Case]:
+    """All modules."""
+    for name in MODULES:
+        with tempfile.TemporaryDirectory() as folder:
+            yield Case(name, "real", unpacked(name, Path(folder)).text, REAL_ROUNDS)
+    for calls, size, rounds in GENERATED:
+        yield Case(f"{calls:,} calls, {size} operations", "generated", generated(calls, size), rounds)
 
 
 def generated(calls: int, size: int) -> str:
@@ -103,18 +147,19 @@ KINDS: Final[dict[str, Callable[[Any], None]]] = {
 }
 
 
-def measured(text: str, rounds: int) -> dict[str, float]:
-    """The least seconds of every kind of inlining."""
+def measured(case: Case) -> Iterator[Row]:
+    """The least milliseconds of every kind of inlining."""
     least = dict.fromkeys(KINDS, float("inf"))
-    for _ in range(rounds):
+    for _ in range(case.rounds):
         for name, run in KINDS.items():
-            module = parsed(text)
+            module = parsed(case.text)
             gc.collect()
             began = time.thread_time()
             run(module)
             least[name] = min(least[name], time.thread_time() - began)
-            assert "func.call" not in str(module)
-    return least
+            assert "call @" not in str(module)
+    for name, seconds in least.items():
+        yield Row(case.name, case.kind, name, 1e3 * seconds, seconds / least["native inline"])
 
 
 def feature_cost(text: str) -> float:
@@ -133,36 +178,37 @@ def feature_cost(text: str) -> float:
     return 1e6 * (time.thread_time() - began) / count
 
 
-def bars(results: list[dict[str, Any]]) -> list[Bar]:
-    """What the figures may be: the worst of the cases."""
-    worst = {kind: max(row["ratio"] for row in results if row["kind"] == kind) for kind in KINDS}
+def bars(rows: list[Row]) -> list[Bar]:
+    """What the figures may be: the worst of the modules of a kind."""
     made = [
-        Bar(kind, ratio, 2 if kind.startswith("bottom-up") else 1.15, "MLIR's own `inline`")
-        for kind, ratio in worst.items()
-        if kind.endswith("const:1")
+        Bar(f"{modules} modules, {kind}", _worst(rows, modules, kind), limit, "MLIR's own `inline`")
+        for modules, limits in LIMITS.items()
+        for kind, limit in limits.items()
     ]
-    cost = max(row["microseconds_per_call"] for row in results if row["kind"] == "features")
-    return [*made, Bar("features of a call, µs", cost, 15)]
+    return [*made, Bar(f"{FEATURES}, µs", max(row.value for row in rows if row.kind == FEATURES), 15)]
+
+
+def _worst(rows: list[Row], modules: str, kind: str) -> float:
+    return max(row.ratio for row in rows if (row.modules, row.kind) == (modules, kind))
 
 
 def main() -> None:
     """Measure, print, and write the figures."""
-    table = Table("calls", "operations", "engine, runner", "ms", "to native", title="All calls accepted")
-    results = []
-    for calls, size, rounds in CASES:
-        text, case = generated(calls, size), {"calls": calls, "operations": size}
-        least = measured(text, rounds)
-        cost = min(feature_cost(text) for _ in range(rounds))
-        for name, seconds in least.items():
-            ratio = seconds / least["native inline"]
-            results.append({**case, "kind": name, "seconds": seconds, "ratio": ratio})
-            table.add_row(f"{calls:,}", str(size), name, f"{1e3 * seconds:.1f}", f"{ratio:.2f}")
-        results.append({**case, "kind": "features", "microseconds_per_call": cost})
-        table.add_row(f"{calls:,}", str(size), "features, per call", f"{cost / 1e3:.4f}", "")
+    table = Table("module", "engine, runner", "time", "to native", title="All calls accepted")
+    rows: list[Row] = []
+    for case in cases():
+        rows += measured(case)
+        if case.kind == "generated":
+            cost = min(feature_cost(case.text) for _ in range(case.rounds))
+            rows.append(Row(case.name, case.kind, FEATURES, cost))
+    for row in rows:
+        unit = "ms" if row.ratio else "µs"
+        table.add_row(row.case, row.kind, f"{row.value:.1f} {unit}", f"{row.ratio:.2f}" if row.ratio else "")
     Console().print(table)
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "mlir_inline.json").write_text(json.dumps(results, indent=1))
-    settle("mlir_inline", *bars(results))
+    written = [asdict(row) for row in rows]
+    (RESULTS / "mlir_inline.json").write_text(json.dumps(written, indent=1) + "\n")
+    settle("mlir_inline", *bars(rows))
 
 
 if __name__ == "__main__":

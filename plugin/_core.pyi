@@ -974,11 +974,19 @@ class PrioritySite:
 class MlirApi:
     """The C API of the installed MLIR bindings."""
 
-    def __init__(self, library: str) -> None: ...
+    def __init__(self, library: str, plain: Sequence[str]) -> None:
+        """
+        `plain` are dialects and operations whose own attributes mention no symbols.
+        """
 
-    def count(self, operation: object, calling: Sequence[tuple[str, str]], flat: Sequence[str]) -> tuple[dict[str, int], int, int, int, dict[str, int], list[tuple[object, int, str | None, bool]], list[int]]:
+    def count(self, operation: object, calling: Sequence[tuple[str, str]]) -> tuple[dict[str, int], int, int, int, dict[str, int], list[tuple[object, int, str | None, bool]], list[int]]:
         """
         Counts the contents of the operation in a capsule. Returns the operations by name, the number of blocks, of its own blocks, the depth of nested regions, the mentions of each symbol, the calls, and the order in which MLIR's inliner visits them, empty if that is the order of the text.
+        """
+
+    def mentions(self, operation: object, inside: bool) -> dict[str, int]:
+        """
+        Counts how often an operation's attributes mention each symbol, and those of the operations in it if `inside`.
         """
 
     def stack_locations(self, body: object, call: object) -> None:
@@ -991,6 +999,14 @@ class MlirApi:
 
     def move_all(self, block: object, to: object) -> None:
         """Moves the operations of a block to the end of another."""
+
+    def insert_after(self, block: object, place: object) -> None:
+        """Moves a block behind another."""
+
+    def splice(self, call: object, function: object) -> None:
+        """
+        Replaces a call by the only block of a function, which ends with a return; the function loses its body.
+        """
 
 class Advisor:
     def __init__(self, point: PointSpec, native: NativeRunner | None, inputs: Sequence[TensorSpec], custom: Sequence[tuple[TensorSpec, Callable[[], None]]], default_on_error: bool, limit: float, logged: bool) -> None: ...

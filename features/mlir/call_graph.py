@@ -13,14 +13,14 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from passpilot.features.mlir.calls import NO_INLINE, call_kinds
-from passpilot.features.mlir.contents import contents_of, count_symbols
+from passpilot.features.mlir.contents import contents_of, mentions_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from passpilot.features.mlir.calls import CallKind
     from passpilot.features.mlir.contents import Call, Contents
-    from passpilot.plugin.mlir.protocols import Operation
+    from passpilot.plugin.mlir.protocols import Block, Operation
 
 
 class CallGraphNode:
@@ -112,10 +112,12 @@ class CallGraph:
 
     def __init__(self, container: Operation, *, all_uses_visible: bool) -> None:
         self.nodes: dict[str, CallGraphNode] = {}
+        self.children = list(_children(container))
+        """The operations directly in the container, with their blocks, when the graph was built."""
         others: list[Operation] = []
         kinds = {kind.function: kind for kind in call_kinds()}
         hidden = ("private", "nested") if all_uses_visible else ("private",)
-        for operation in _children(container):
+        for _, operation in self.children:
             kind = kinds.get(operation.name)
             if kind and len(operation.regions[0].blocks):
                 node = CallGraphNode(operation, kind, discardable=_visibility(operation) in hidden)
@@ -141,10 +143,9 @@ class CallGraph:
         """The symbols that are mentioned outside the bodies of functions."""
         elsewhere = Counter[str]()
         for other in others:
-            elsewhere += contents_of(other).references
-        for operation in (*others, *(node.operation for node in self.nodes.values())):
-            for attribute in operation.attributes.values():
-                count_symbols(attribute, elsewhere)
+            elsewhere.update(mentions_of(other, inside=True))
+        for node in self.nodes.values():
+            elsewhere.update(mentions_of(node.operation, inside=False))
         return elsewhere
 
     def target(self, call: Call) -> CallGraphNode | None:
@@ -160,7 +161,7 @@ class CallGraph:
 def call_graphs(root: Operation) -> Iterator[CallGraph]:
     """A graph for each operation in and below `root` that directly contains functions; inner ones first."""
     functions = {kind.function for kind in call_kinds()}
-    inner = list(_children(root))
+    inner = [operation for _, operation in _children(root)]
     for operation in inner:
         if operation.name not in functions and len(operation.regions):
             yield from call_graphs(operation)
@@ -168,11 +169,11 @@ def call_graphs(root: Operation) -> Iterator[CallGraph]:
         yield CallGraph(root, all_uses_visible=root.parent is None)
 
 
-def _children(operation: Operation) -> Iterator[Operation]:
+def _children(operation: Operation) -> Iterator[tuple[Block, Operation]]:
     for region in operation.regions:
         for block in region:
             for view in block.operations:
-                yield view.operation
+                yield block, view.operation
 
 
 def _visibility(operation: Operation) -> str:

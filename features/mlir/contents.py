@@ -10,25 +10,33 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from passpilot.features.mlir.calls import call_kinds
 from passpilot.plugin import _core
 from passpilot.plugin.mlir.bindings import bindings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from passpilot.features.mlir.calls import CallKind
-    from passpilot.plugin.mlir.protocols import Attribute, Operation
+    from passpilot.plugin.mlir.protocols import Operation
 
 LOOPS: Final = frozenset(
     ("scf.for", "scf.while", "scf.parallel", "scf.forall", "affine.for", "affine.parallel")
 )
 """Operations whose regions may run several times."""
 
-_FLAT: Final = ("arith", "math", "cf", "complex", "index")
-"""Dialects whose operations have no regions and refer to no symbols."""
+_PLAIN: Final = (
+    *("arith", "cf", "complex", "index", "linalg", "math", "scf", "tensor", "vector"),
+    *("memref.alloc", "memref.alloca", "memref.cast", "memref.collapse_shape", "memref.copy"),
+    *("memref.dealloc", "memref.dim", "memref.expand_shape", "memref.load", "memref.reinterpret_cast"),
+    *("memref.store", "memref.subview", "memref.transpose", "memref.view"),
+)
+"""Dialects and operations whose own attributes mention no symbols; only their other attributes are read.
+
+MLIR builds a dictionary when it is asked for an operation's own attributes, which takes longer than all else.
+"""
 
 
 class Call:
@@ -85,7 +93,7 @@ def contents_of(operation: Operation) -> Contents:
     """Counts the contents of an operation."""
     kinds = call_kinds()
     calling = [(kind.call, kind.callee) for kind in kinds]
-    counted = core_api().count(operation._CAPIPtr, calling, _FLAT)
+    counted = core_api().count(operation._CAPIPtr, calling)
     names, blocks, own_blocks, depth, references, found, order = counted
     calls = [Call(capsule, symbol, kinds[kind], refuses) for capsule, kind, symbol, refuses in found]
     return Contents(
@@ -99,10 +107,15 @@ def contents_of(operation: Operation) -> Contents:
     )
 
 
+def mentions_of(operation: Operation, *, inside: bool) -> Counter[str]:
+    """How often an operation's attributes mention each symbol; with `inside`, also those of its contents."""
+    return Counter(core_api().mentions(operation._CAPIPtr, inside))
+
+
 @cache
 def core_api() -> _core.MlirApi:
     """The core's functions on operations of the installed bindings."""
-    return _core.MlirApi(str(bindings().capi))
+    return _core.MlirApi(str(bindings().capi), _PLAIN)
 
 
 def around(operation: Operation, function: Operation) -> Iterator[Operation]:
@@ -111,31 +124,3 @@ def around(operation: Operation, function: Operation) -> Iterator[Operation]:
     while parent is not None and parent != function:
         yield parent
         parent = parent.parent
-
-
-def count_symbols(attribute: Attribute, references: Counter[str]) -> None:
-    """Count the symbols that an attribute mentions."""
-    if refer := _readers().get(type(attribute)):
-        refer(attribute, references)
-
-
-@cache
-def _readers() -> Mapping[type, Callable[[Any, Counter[str]], None]]:
-    """A counting function for each attribute type that may mention symbols."""
-    ir = bindings().ir
-
-    def flat(attribute: Any, references: Counter[str]) -> None:
-        references[attribute.value] += 1
-
-    def path(attribute: Any, references: Counter[str]) -> None:
-        references[attribute.value[0]] += 1
-
-    def array(attribute: Any, references: Counter[str]) -> None:
-        for element in attribute:
-            count_symbols(element, references)
-
-    def dictionary(attribute: Any, references: Counter[str]) -> None:
-        for named in attribute:
-            count_symbols(named.attr, references)
-
-    return {ir.FlatSymbolRefAttr: flat, ir.SymbolRefAttr: path, ir.ArrayAttr: array, ir.DictAttr: dictionary}

@@ -9,7 +9,7 @@ the functions that it calls itself: `plugin/native/bindings/mlir_api.h`.
 from __future__ import annotations
 
 import ctypes
-from ctypes import CFUNCTYPE, POINTER, c_bool, c_char_p, c_int8, c_int64, c_size_t, c_ssize_t, c_void_p
+from ctypes import CFUNCTYPE, POINTER, c_bool, c_char_p, c_int8, c_int64, c_size_t, c_void_p
 from functools import cache
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -84,25 +84,6 @@ PASSES: Final[dict[str, Signature]] = {
 }
 """Pass managers, passes and diagnostics; called without the GIL, so that passes in Python can take it."""
 
-REWRITING: Final[dict[str, Signature]] = {
-    "mlirBlockDetach": (None, c_void_p),
-    "mlirBlockGetFirstOperation": (c_void_p, c_void_p),
-    "mlirBlockGetParentRegion": (c_void_p, c_void_p),
-    "mlirBlockGetTerminator": (c_void_p, c_void_p),
-    "mlirIRRewriterCreate": (c_void_p, c_void_p),
-    "mlirIRRewriterDestroy": (None, c_void_p),
-    "mlirOperationDestroy": (None, c_void_p),
-    "mlirOperationGetContext": (c_void_p, c_void_p),
-    "mlirOperationGetNextInBlock": (c_void_p, c_void_p),
-    "mlirOperationGetOperand": (c_void_p, c_void_p, c_ssize_t),
-    "mlirOperationGetRegion": (c_void_p, c_void_p, c_ssize_t),
-    "mlirRegionGetFirstBlock": (c_void_p, c_void_p),
-    "mlirRegionInsertOwnedBlockAfter": (None, c_void_p, c_void_p, c_void_p),
-    "mlirRewriterBaseInlineBlockBefore": (None, c_void_p, c_void_p, c_void_p, c_ssize_t, c_void_p),
-    "mlirRewriterBaseReplaceOpWithValues": (None, c_void_p, c_void_p, c_ssize_t, c_void_p),
-}
-"""Changes of operations and blocks; called with the GIL, because the calls are short."""
-
 TRANSLATION: Final[dict[str, Signature]] = {
     "LLVMContextCreate": (c_void_p,),
     "LLVMContextDispose": (None, c_void_p),
@@ -118,12 +99,6 @@ TRANSLATION: Final[dict[str, Signature]] = {
 def pass_functions() -> ctypes.CDLL:
     """The functions of `PASSES`."""
     return _declared(ctypes.CDLL(str(bindings().capi)), PASSES)
-
-
-@cache
-def rewriting_functions() -> ctypes.PyDLL:
-    """The functions of `REWRITING`."""
-    return _declared(ctypes.PyDLL(str(bindings().capi)), REWRITING)
 
 
 @cache

@@ -17,7 +17,8 @@ from passpilot.features.mlir.contents import contents_of
 from passpilot.passes.mlir.inlining.graph import ChangingGraph
 from passpilot.passes.mlir.inlining.isolated import inline_in_place, pass_manager
 from passpilot.passes.mlir.inlining.legality import Legality
-from passpilot.passes.mlir.inlining.splice import Splicer
+from passpilot.passes.mlir.inlining.originals import Originals
+from passpilot.passes.mlir.inlining.splice import replace_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -59,34 +60,23 @@ def inline_bottom_up(root: Operation, pipeline: str, iterations: int, ask: Ask) 
     Raises:
         InputError: the passes cannot be parsed.
     """
-    simplify = _Simplifier(pipeline)
-    before = root.clone(ip=False).operation
-    answers: set[bool] = set()
+    originals = Originals()
+    simplify = _Simplifier(pipeline, originals)
+    graphs: list[CallGraph] = []
     for graph in call_graphs(root):
-        inliner = _Inliner(graph, root, simplify, ask, answers)
-        try:
-            for component in graph.components():
-                inliner.run(component, max(iterations, 1))
-        finally:
-            inliner.close()
-    if answers == {False}:
-        _restore(root, before)
-
-
-def _restore(root: Operation, before: Operation) -> None:
-    """Replace the contents of `root` by those of `before`."""
-    ((block,), (old,)) = root.regions[0], before.regions[0]
-    for view in list(block.operations):
-        view.operation.erase()
-    for view in list(old.operations):
-        block.append(view)
+        graphs.append(graph)
+        inliner = _Inliner(graph, simplify, ask, originals)
+        for component in graph.components():
+            inliner.run(component, max(iterations, 1))
+    originals.restore(graphs)
 
 
 class _Simplifier:
     """Runs a pipeline on single functions."""
 
-    def __init__(self, pipeline: str) -> None:
+    def __init__(self, pipeline: str, originals: Originals) -> None:
         self._pipeline = pipeline
+        self._originals = originals
         self._managers: dict[str, PassManager] = {}
 
     def __call__(self, node: CallGraphNode) -> bool:
@@ -96,6 +86,7 @@ class _Simplifier:
             return False
         if name not in self._managers:
             self._managers[name] = pass_manager(f"{name}({self._pipeline})", context)
+        self._originals.keep(node)
         self._managers[name].run(node.operation)
         return True
 
@@ -106,21 +97,16 @@ class _Inliner:
     def __init__(
         self,
         graph: CallGraph,
-        root: Operation,
         simplify: Callable[[CallGraphNode], bool],
         ask: Ask,
-        answers: set[bool],
+        originals: Originals,
     ) -> None:
         self._graph = graph
         self._changing = ChangingGraph(graph)
         self._simplify = simplify
         self._ask = ask
-        self._answers = answers
+        self._originals = originals
         self._legality = Legality()
-        self._splicer = Splicer(root)
-
-    def close(self) -> None:
-        self._splicer.close()
 
     def run(self, component: Sequence[CallGraphNode], iterations: int) -> None:
         """Simplify the functions of a component and inline their calls, until nothing is inlined."""
@@ -136,6 +122,7 @@ class _Inliner:
         questions: list[_Question] = []
         for node in component:
             if node.is_dead:
+                self._originals.keep(node)
                 self._changing.erase(node)
             elif not node.erased and node.mentions:
                 questions += self._questions(node, node.contents.calls, None)
@@ -166,7 +153,7 @@ class _Inliner:
         if callee is caller or not self._legality.allows(call, caller, callee):
             return False
         answer = self._ask(call, caller, callee, self._graph)
-        self._answers.add(answer)
+        self._originals.note(answer)
         return answer
 
     def _inline(self, question: _Question) -> Iterator[_Question]:
@@ -186,5 +173,5 @@ class _Inliner:
         """Replace a call by a copy of its callee's body, or by the body itself if this is the last call."""
         body = callee.operation if last else callee.operation.clone(ip=False).operation
         inner = contents_of(body).calls if callee.contents.calls else []
-        self._splicer.inline(call, callee.kind, body, straight=callee.is_straight)
+        replace_call(call, callee.kind, body, straight=callee.is_straight)
         return inner

@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from passpilot.features.mlir.contents import contents_of
+from passpilot.features.mlir.contents import contents_of, mentions_of
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.mlir.bindings import bindings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from passpilot.features.mlir.call_graph import CallGraphNode
     from passpilot.features.mlir.contents import Call
-    from passpilot.plugin.mlir.protocols import Operation, PassManager
+    from passpilot.plugin.mlir.protocols import Attribute, Block, Operation, PassManager, Value
 
 _INLINE: Final = "builtin.module(inline{default-pipeline= max-iterations=1})"
 """MLIR's inliner without its simplifications."""
@@ -29,10 +29,68 @@ def is_inlined(call: Operation, caller: CallGraphNode, callee: CallGraphNode) ->
     """Whether MLIR can inline a call; leaves the program unchanged and ignores the call graph."""
     attributes, kind = call.attributes, callee.kind
     name = attributes[kind.callee]
-    attributes[kind.callee] = bindings().ir.FlatSymbolRefAttr.get(_CALLEE, call.context)
+    attributes[kind.callee] = _callee_symbol(call)
     copy = caller.operation.clone(ip=False).operation
     attributes[kind.callee] = name
-    return _inline(copy, callee, _CALLEE)
+    return _is_inlined_in(copy, callee)
+
+
+def is_inlined_alone(call: Operation, caller: CallGraphNode, callee: CallGraphNode) -> bool:
+    """As `is_inlined`, if of the caller only the operation directly around the call matters.
+
+    It costs less, because the rest of the caller is not copied.
+    """
+    ir, around = bindings().ir, call.parent
+    assert around is not None, "a call is in a function"
+    unknown = ir.Location.unknown(call.context)
+    function = _emptied(caller.operation, ())
+    values = [*call.operands, *(around.operands if around != caller.operation else ())]
+    place = _body(function, values, unknown)
+    operands, others = place.arguments[: len(call.operands)], place.arguments[len(call.operands) :]
+    if around != caller.operation:
+        inner = _emptied(around, others)
+        place.append(inner)
+        place = _body(inner, (), unknown)
+    copy = _emptied(call, operands)
+    copy.attributes[callee.kind.callee] = _callee_symbol(call)
+    place.append(copy)
+    return _is_inlined_in(function, callee)
+
+
+def _body(operation: Operation, like: Sequence[Value], location: object) -> Block:
+    """A new block in an operation, with arguments of the types of other values."""
+    blocks: Any = operation.regions[0].blocks
+    made: Block = blocks.append(*_types(like), arg_locs=[location] * len(like))
+    return made
+
+
+def _emptied(operation: Operation, operands: Sequence[Value]) -> Operation:
+    """A copy of an operation with other operands and with empty regions."""
+    made: Operation = bindings().ir.Operation.create(
+        operation.name,
+        results=_types(operation.results),
+        operands=operands,
+        attributes=dict(operation.attributes.items()),
+        regions=len(operation.regions),
+        loc=operation.location,
+        ip=False,
+    )
+    return made
+
+
+def _types(values: Iterable[Value]) -> list[object]:
+    return [value.type for value in values]
+
+
+def _callee_symbol(call: Operation) -> Attribute:
+    made: Attribute = bindings().ir.FlatSymbolRefAttr.get(_CALLEE, call.context)
+    return made
+
+
+def _is_inlined_in(caller: Operation, callee: CallGraphNode) -> bool:
+    """Whether MLIR inlines the call of `_CALLEE` in a detached function, which may be changed."""
+    _inline(caller, callee, _CALLEE)
+    return _CALLEE not in mentions_of(caller, inside=True)
 
 
 def inline_in_place(call: Operation, caller: CallGraphNode, callee: CallGraphNode) -> Sequence[Call]:
@@ -62,8 +120,8 @@ def inline_in_place(call: Operation, caller: CallGraphNode, callee: CallGraphNod
     return [inner for inner in contents_of(function).calls if inner.operation not in known]
 
 
-def _inline(caller: Operation, callee: CallGraphNode, name: str) -> bool:
-    """Let MLIR inline the call of `name`, the callee, and detach `caller`; returns whether MLIR did."""
+def _inline(caller: Operation, callee: CallGraphNode, name: str) -> None:
+    """Let MLIR inline the call of `name`, the callee, and detach `caller`."""
     ir, context = bindings().ir, caller.context
     module = ir.Module.create(ir.Location.unknown(context))
     body = callee.operation.clone(ip=False).operation
@@ -72,10 +130,7 @@ def _inline(caller: Operation, callee: CallGraphNode, name: str) -> bool:
         function.attributes["sym_name"] = ir.StringAttr.get(symbol, context)
         function.attributes["sym_visibility"] = ir.StringAttr.get("public", context)
     pass_manager(_INLINE, context).run(module.operation)
-    body.attributes["sym_visibility"] = ir.StringAttr.get("private", context)
-    pass_manager("builtin.module(symbol-dce)", context).run(module.operation)
     caller.detach_from_parent()
-    return not list(module.body.operations)
 
 
 def pass_manager(pipeline: str, context: object) -> PassManager:

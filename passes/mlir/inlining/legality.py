@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from passpilot.passes.mlir.inlining.isolated import is_inlined
+from passpilot.passes.mlir.inlining.isolated import is_inlined, is_inlined_alone
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Set
@@ -49,10 +49,10 @@ class Legality:
             allowed = True
         elif (place, frozenset(names)) in self._refused:
             allowed = False
+        elif any(name.startswith("affine.") for name in (around, *names)):
+            return is_inlined(call.operation, caller, callee)  # the answer holds for this call only
         else:
-            allowed = is_inlined(call.operation, caller, callee)
-            if any(name.startswith("affine.") for name in (around, *names)):
-                return allowed  # the answer holds for this call only
+            allowed = is_inlined_alone(call.operation, caller, callee)
             self._learn(place, names, allowed=allowed)
         callee.contents.places[around] = allowed
         return allowed

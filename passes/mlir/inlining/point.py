@@ -7,6 +7,7 @@ decides on all calls first and then runs MLIR's own inliner.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
 from passpilot.features.mlir.inline import FEATURES, TABLE, CallSite, observe
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from passpilot.features.mlir.call_graph import CallGraph, CallGraphNode
     from passpilot.features.mlir.contents import Call
+    from passpilot.passes.mlir.inlining.bottom_up import Ask
     from passpilot.passes.mlir.inlining.mark import Question
     from passpilot.plugin.asking import AdvisorLike
     from passpilot.plugin.mlir.protocols import Operation
@@ -53,26 +55,30 @@ def inline(
         InputError: MLIR cannot parse the pipeline.
         Error: the advisor failed.
     """
+    advisor = ASKED.get().get(MLIR_INLINE.name)
     if engine == "bottom-up":
-        inline_bottom_up(root, pipeline, max_iterations, _ask)
+        inline_bottom_up(root, pipeline, max_iterations, _ask_one(advisor))
     else:
-        mark_and_inline(root, pipeline, max_iterations, _ask_all)
+        mark_and_inline(root, pipeline, max_iterations, partial(_ask_all, advisor))
 
 
-def _ask(call: Call, caller: CallGraphNode, callee: CallGraphNode, graph: CallGraph) -> bool:
-    advisor = ASKED.get().get(MLIR_INLINE.name)
+def _ask_one(advisor: AdvisorLike | None) -> Ask:
+    """A function that asks the advisor about a call."""
     if advisor is None:
-        return True
-    site = CallSite(call, caller, callee)
-    try:
-        values = observe(call, caller, callee, graph) if _reads(advisor) else _UNREAD
-        return MLIR_INLINE.ask(values, site)
-    finally:
-        site.end()
+        return lambda *_: True
+    reads = _reads(advisor)
+
+    def ask(call: Call, caller: CallGraphNode, callee: CallGraphNode, graph: CallGraph) -> bool:
+        site = CallSite(call, caller, callee)
+        try:
+            return MLIR_INLINE.ask(observe(call, caller, callee, graph) if reads else _UNREAD, site)
+        finally:
+            site.end()
+
+    return ask
 
 
-def _ask_all(questions: Sequence[Question]) -> Sequence[bool]:
-    advisor = ASKED.get().get(MLIR_INLINE.name)
+def _ask_all(advisor: AdvisorLike | None, questions: Sequence[Question]) -> Sequence[bool]:
     if advisor is None:
         return [True] * len(questions)
     sites = [CallSite(call, caller, callee) for call, caller, callee, _ in questions]

@@ -10,6 +10,7 @@
 #include "python_error.h"
 
 #include <dlfcn.h>
+#include <set>
 
 namespace passpilot::mlir_api {
 
@@ -36,6 +37,9 @@ struct Context {
 };
 struct Value {
   const void *Pointer;
+};
+struct Rewriter {
+  void *Pointer;
 };
 struct NamedAttribute {
   Identifier Name;
@@ -65,12 +69,20 @@ class MLIRApi {
     }
   };
   void *const Handle; // declared before the functions found in it
+  const std::set<std::string, std::less<>> Plain;
 
 public:
-  explicit MLIRApi(const std::string &Library)
-      : Handle(dlopen(Library.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
+  MLIRApi(const std::string &Library, const std::vector<std::string> &Plain)
+      : Handle(dlopen(Library.c_str(), RTLD_NOW | RTLD_NOLOAD)),
+        Plain(Plain.begin(), Plain.end()) {
     if (!Handle)
       raiseError("InputError", Library + ": expected MLIR's C API, loaded");
+  }
+
+  /// Whether the own attributes of operations called \p Full mention no
+  /// symbols.
+  bool isPlain(std::string_view Full) const {
+    return Plain.count(Full) || Plain.count(Full.substr(0, Full.find('.')));
   }
 
   Identifier (*Name)(Operation) = find("mlirOperationGetName");
@@ -84,6 +96,10 @@ public:
   intptr_t (*Attributes)(Operation) = find("mlirOperationGetNumAttributes");
   NamedAttribute (*AttributeAt)(Operation,
                                 intptr_t) = find("mlirOperationGetAttribute");
+  intptr_t (*Discardable)(Operation) =
+      find("mlirOperationGetNumDiscardableAttributes");
+  NamedAttribute (*DiscardableAt)(Operation, intptr_t) =
+      find("mlirOperationGetDiscardableAttribute");
   Attribute (*AttributeNamed)(Operation,
                               Text) = find("mlirOperationGetAttributeByName");
   bool (*IsFlatSymbol)(Attribute) = find("mlirAttributeIsAFlatSymbolRef");
@@ -114,6 +130,20 @@ public:
                               Location) = find("mlirBlockArgumentSetLocation");
   void (*Remove)(Operation) = find("mlirOperationRemoveFromParent");
   void (*Append)(Block, Operation) = find("mlirBlockAppendOwnedOperation");
+  intptr_t (*Operands)(Operation) = find("mlirOperationGetNumOperands");
+  Value (*OperandAt)(Operation, intptr_t) = find("mlirOperationGetOperand");
+  Operation (*Terminator)(Block) = find("mlirBlockGetTerminator");
+  void (*Destroy)(Operation) = find("mlirOperationDestroy");
+  void (*Detach)(Block) = find("mlirBlockDetach");
+  Region (*RegionOf)(Block) = find("mlirBlockGetParentRegion");
+  void (*InsertAfter)(Region, Block Place,
+                      Block) = find("mlirRegionInsertOwnedBlockAfter");
+  Rewriter (*CreateRewriter)(Context) = find("mlirIRRewriterCreate");
+  void (*DestroyRewriter)(Rewriter) = find("mlirIRRewriterDestroy");
+  void (*InlineBefore)(Rewriter, Block, Operation, intptr_t, const Value *) =
+      find("mlirRewriterBaseInlineBlockBefore");
+  void (*Replace)(Rewriter, Operation, intptr_t,
+                  const Value *) = find("mlirRewriterBaseReplaceOpWithValues");
 
 private:
   Symbol find(const char *Function) const {

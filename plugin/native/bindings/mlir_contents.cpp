@@ -3,7 +3,7 @@
 // Counts the contents of an MLIR operation through the C API of the installed
 // Python bindings.
 
-#include "mlir_api.h"
+#include "mlir_splice.h"
 
 #include <unordered_map>
 
@@ -24,9 +24,8 @@ public:
   /// callee's name.
   using Kinds = std::vector<std::pair<std::string, std::string>>;
 
-  Count(const MLIRApi &MLIR, const char *Capsule, const Kinds &Calling,
-        const std::vector<std::string> &Flat)
-      : MLIR(MLIR), Capsule(Capsule), Calling(Calling), Flat(Flat) {}
+  Count(const MLIRApi &MLIR, const char *Capsule, const Kinds &Calling)
+      : MLIR(MLIR), Capsule(Capsule), Calling(Calling) {}
 
   void count(Operation Root) {
     std::vector<Block> Body;
@@ -37,28 +36,39 @@ public:
         order(Body[I]);
   }
 
+  /// Counts the symbols that the attributes of \p Op mention.
+  void lookAtAttributes(Operation Op) {
+    for (intptr_t I = 0, End = MLIR.Attributes(Op); I < End; ++I)
+      refer(MLIR.AttributeAt(Op, I).Value);
+  }
+
   nb::tuple result() const {
-    nb::dict Counts, Uses;
+    nb::dict Counts;
     for (const auto &[Key, N] : Names)
       if (N.Count)
         Counts[nb::str(N.Text.Data, N.Text.Length)] = N.Count;
+    return nb::make_tuple(Counts, Blocks, OwnBlocks, Depth, references(), Calls,
+                          Order);
+  }
+
+  nb::dict references() const {
+    nb::dict Uses;
     for (const auto &[Symbol, Times] : References)
       Uses[text(Symbol)] = Times;
-    return nb::make_tuple(Counts, Blocks, OwnBlocks, Depth, Uses, Calls, Order);
+    return Uses;
   }
 
 private:
   struct Name {
     mlir_api::Text Text{};
     size_t Count = 0;
-    bool IsFlat = false;
+    bool IsPlain = false;
     std::optional<size_t> Kind;
   };
 
   const MLIRApi &MLIR;
   const char *Capsule;
   const Kinds &Calling;
-  const std::vector<std::string> &Flat;
   std::unordered_map<const void *, Name> Names;
   std::unordered_map<const void *, size_t> CallNumbers;
   std::unordered_map<std::string, size_t> References;
@@ -73,8 +83,7 @@ private:
       return N;
     N.Text = MLIR.TextOf(Key);
     const std::string_view Whole = N.Text.view();
-    for (const std::string &Dialect : Flat)
-      N.IsFlat |= Whole.substr(0, Whole.find('.')) == Dialect;
+    N.IsPlain = MLIR.isPlain(Whole);
     for (size_t I = 0; I < Calling.size(); ++I)
       if (Whole == Calling[I].first)
         N.Kind = I;
@@ -99,14 +108,14 @@ private:
   void lookAt(Operation Op, size_t Level) {
     Name &N = nameOf(Op);
     ++N.Count;
-    if (N.IsFlat)
-      return;
     if (N.Kind) {
       CallNumbers[Op.Pointer] = Calls.size();
       Calls.push_back(call(Op, *N.Kind));
+    } else if (N.IsPlain) { // MLIR would build the list of its own attributes
+      for (intptr_t I = 0, End = MLIR.Discardable(Op); I < End; ++I)
+        refer(MLIR.DiscardableAt(Op, I).Value);
     } else {
-      for (intptr_t I = 0, End = MLIR.Attributes(Op); I < End; ++I)
-        refer(MLIR.AttributeAt(Op, I).Value);
+      lookAtAttributes(Op);
     }
     std::vector<Block> Inner;
     look(Op, Level + 1, Inner);
@@ -123,8 +132,7 @@ private:
     if (Attributes == 1 && Named.Pointer)
       refer(Named);
     else
-      for (intptr_t I = 0; I < Attributes; ++I)
-        refer(MLIR.AttributeAt(Op, I).Value);
+      lookAtAttributes(Op);
     const bool Refuses =
         Attributes > 1 && MLIR.AttributeNamed(Op, {"no_inline", 9}).Pointer;
     return {nb::steal(PyCapsule_New(Op.Pointer, Capsule, nullptr)), Kind,
@@ -165,75 +173,24 @@ private:
 
 } // namespace
 
-/// Stacks locations on that of a call, as mlir/lib/Transforms/Utils/
-/// InliningUtils.cpp does.
-class Stacking {
-public:
-  Stacking(const MLIRApi &MLIR, Location Call) : MLIR(MLIR), Call(Call) {}
-
-  /// Changes everything in \p Op, but not \p Op itself.
-  void apply(Operation Op) {
-    for (intptr_t R = 0, End = MLIR.Regions(Op); R < End; ++R)
-      for (Block B = MLIR.FirstBlock(MLIR.RegionAt(Op, R)); B.Pointer;
-           B = MLIR.NextBlock(B)) {
-        for (intptr_t I = 0, Count = MLIR.Arguments(B); I < Count; ++I) {
-          const Value Argument = MLIR.ArgumentAt(B, I);
-          MLIR.SetArgumentLocation(Argument,
-                                   stacked(MLIR.LocationOfValue(Argument)));
-        }
-        for (Operation Each = MLIR.First(B); Each.Pointer;
-             Each = MLIR.Next(Each)) {
-          MLIR.SetLocation(Each, stacked(MLIR.LocationOf(Each)));
-          apply(Each);
-        }
-      }
-  }
-
-private:
-  const MLIRApi &MLIR;
-  const Location Call;
-  std::unordered_map<const void *, Location> Known;
-
-  Location stacked(Location Place) {
-    auto [It, New] = Known.try_emplace(Place.Pointer);
-    if (New)
-      It->second = stack(Place);
-    return It->second;
-  }
-
-  /// The outermost caller of \p Place is now called at the call.
-  Location stack(Location Place) const {
-    if (!MLIR.IsCallSite(Place))
-      return MLIR.CallSite(Place, Call);
-    return MLIR.CallSite(MLIR.CalleeOf(Place), stack(MLIR.CallerOf(Place)));
-  }
-};
-
-/// Moves the operations between \p First and the end of its block.
-void moveToEnd(const MLIRApi &MLIR, Operation First, Block To) {
-  while (First.Pointer) {
-    const Operation Next = MLIR.Next(First);
-    MLIR.Remove(First);
-    MLIR.Append(To, First);
-    First = Next;
-  }
-}
-
 void bindMlirContents(nb::module_ &M) {
-  nb::class_<MLIRApi>(M, "MlirApi", "The C API of the installed MLIR bindings.")
-      .def(nb::init<const std::string &>(), nb::arg("library"))
+  nb::class_<MLIRApi> C(M, "MlirApi",
+                        "The C API of the installed MLIR bindings.");
+  C.def(nb::init<const std::string &, const std::vector<std::string> &>(),
+        nb::arg("library"), nb::arg("plain"),
+        "`plain` are dialects and operations whose own attributes mention no "
+        "symbols.")
       .def(
           "count",
           [](const MLIRApi &MLIR, nb::handle Capsule,
-             const Count::Kinds &Calling,
-             const std::vector<std::string> &Flat) {
-            Count C(MLIR, PyCapsule_GetName(Capsule.ptr()), Calling, Flat);
-            C.count({pointerIn(Capsule)});
-            return C.result();
+             const Count::Kinds &Calling) {
+            Count Counts(MLIR, PyCapsule_GetName(Capsule.ptr()), Calling);
+            Counts.count({pointerIn(Capsule)});
+            return Counts.result();
           },
-          nb::arg("operation"), nb::arg("calling"), nb::arg("flat"),
+          nb::arg("operation"), nb::arg("calling"),
           nb::sig("def count(self, operation: object, calling: "
-                  "Sequence[tuple[str, str]], flat: Sequence[str]) -> "
+                  "Sequence[tuple[str, str]]) -> "
                   "tuple[dict[str, int], int, int, int, dict[str, int], "
                   "list[tuple[object, int, str | None, bool]], list[int]]"),
           "Counts the contents of the operation in a capsule. Returns the "
@@ -242,34 +199,22 @@ void bindMlirContents(nb::module_ &M) {
           "and the order in which MLIR's inliner visits them, empty if that is "
           "the order of the text.")
       .def(
-          "stack_locations",
-          [](const MLIRApi &MLIR, nb::handle Body, nb::handle Call) {
-            const Operation Op{pointerIn(Call)};
-            const Location Place = MLIR.LocationOf(Op);
-            if (Place.Pointer != MLIR.Unknown(MLIR.ContextOf(Op)).Pointer)
-              Stacking(MLIR, Place).apply({pointerIn(Body)});
+          "mentions",
+          [](const MLIRApi &MLIR, nb::handle Capsule, bool Inside) {
+            const Count::Kinds NoCalls;
+            const Operation Op{pointerIn(Capsule)};
+            Count Counts(MLIR, nullptr, NoCalls);
+            Counts.lookAtAttributes(Op);
+            if (Inside)
+              Counts.count(Op);
+            return Counts.references();
           },
-          nb::arg("body"), nb::arg("call"),
-          nb::sig("def stack_locations(self, body: object, call: object) -> "
-                  "None"),
-          "Gives everything in a function call-site locations, as MLIR's "
-          "inliner does: the body is about to replace the call.")
-      .def(
-          "move_rest",
-          [](const MLIRApi &MLIR, nb::handle Last, nb::handle To) {
-            moveToEnd(MLIR, MLIR.Next({pointerIn(Last)}), {pointerIn(To)});
-          },
-          nb::arg("last"), nb::arg("block"),
-          nb::sig("def move_rest(self, last: object, block: object) -> None"),
-          "Moves the operations behind an operation to the end of a block.")
-      .def(
-          "move_all",
-          [](const MLIRApi &MLIR, nb::handle From, nb::handle To) {
-            moveToEnd(MLIR, MLIR.First({pointerIn(From)}), {pointerIn(To)});
-          },
-          nb::arg("block"), nb::arg("to"),
-          nb::sig("def move_all(self, block: object, to: object) -> None"),
-          "Moves the operations of a block to the end of another.");
+          nb::arg("operation"), nb::arg("inside"),
+          nb::sig("def mentions(self, operation: object, inside: bool) -> "
+                  "dict[str, int]"),
+          "Counts how often an operation's attributes mention each symbol, and "
+          "those of the operations in it if `inside`.");
+  bindMlirSplice(C);
 }
 
 } // namespace passpilot

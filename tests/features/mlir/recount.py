@@ -181,4 +181,5 @@ def calls_between(functions: Mapping[str, Any], caller: str, callee: str) -> lis
 
 
 def _is_private(function: Any) -> bool:
-    return "sym_visibility" in function.attributes
+    attributes = function.attributes
+    return "sym_visibility" in attributes and attributes["sym_visibility"].value != "public"

@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from passpilot.features.mlir.inline import FEATURES, CallSite
+from passpilot.features.mlir.inline import FEATURES, CallSite, observe
 from passpilot.features.point import find_table
 from passpilot.passes.mlir.api import run_pipeline
 from passpilot.passes.mlir.inlining.point import MLIR_INLINE
 from passpilot.plugin.errors import StaleViewError
 from passpilot.runners.python import Observation
+from tests.corpus.modules import unpacked
 from tests.features.mlir.recount import LLVM, NESTED, counted, functions_of, graph_of
 from tests.passes.mlir.passes import parsed
 from tests.passes.mlir.programs import Program
@@ -79,7 +81,9 @@ def site_of(obs: Observation) -> CallSite:
     return obs.site
 
 
-def check_against_the_ir(text: str, engine: str, answer: int | Callable[[int], int]) -> int:
+def check_against_the_ir(
+    text: str, engine: str, answer: int | Callable[[int], int], pipeline: str = "none"
+) -> int:
     """Compare what the runner sees of each call with what is counted at that moment; how many there were."""
     module = parsed(text)
     first = graph_of(functions_of(module))
@@ -95,9 +99,8 @@ def check_against_the_ir(text: str, engine: str, answer: int | Callable[[int], i
         return answer(len(seen)) if callable(answer) else answer
 
     with MLIR_INLINE.advisor(decide) as advisor:
-        run_pipeline(
-            module, f"builtin.module(advised-inline{{engine={engine} default-pipeline=none}})", [advisor]
-        )
+        options = f"engine={engine} default-pipeline={pipeline}"
+        run_pipeline(module, f"builtin.module(advised-inline{{{options}}})", [advisor])
     return len(seen)
 
 
@@ -118,6 +121,29 @@ def test_features_of_callers_that_grow(text: str, times: int) -> None:
 def test_features_of_generated_modules(answer: int) -> None:
     texts = [text for text in (Program(seed).text() for seed in range(60)) if "indirect" not in text]
     assert sum(check_against_the_ir(text, "bottom-up", answer) for text in texts) > 100
+
+
+@pytest.mark.parametrize("name", ["flax_resnet_forward", "scipy_bfgs_rosenbrock"])
+@pytest.mark.parametrize("pipeline", ["none", "canonicalize"])
+def test_features_of_real_modules(name: str, pipeline: str, tmp_path: Path) -> None:
+    text = unpacked(name, tmp_path).text
+    assert check_against_the_ir(text, "bottom-up", lambda count: count % 4 != 3, pipeline) > 15
+
+
+@pytest.mark.parametrize("engine", ["bottom-up", "mark-and-run"])
+def test_features_that_nothing_reads_are_not_computed(
+    engine: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen: list[str] = []
+
+    def observing(*question: Any) -> Mapping[str, object]:
+        seen.append(question[2].name)
+        return observe(*question)
+
+    monkeypatch.setattr("passpilot.passes.mlir.inlining.point.observe", observing)
+    for options, count in (("const:1", 0), ("random:7", 0), (f"const:1 log={tmp_path / 'log'}", 3)):
+        run_pipeline(parsed(TEXT), f"builtin.module(advised-inline{{engine={engine} runner={options}}})")
+        assert len(seen) == count
 
 
 def test_every_row_is_documented() -> None:

@@ -10,11 +10,11 @@ from typing import Final
 
 import pytest
 
-from passpilot.plugin.mlir.functions import PASSES, REWRITING, TRANSLATION
+from passpilot.plugin.mlir.functions import PASSES, TRANSLATION
 from tests.corpus.build import bindir
 
 COUNTED: Final = Path(__file__).parents[3] / "plugin" / "native" / "bindings" / "mlir_api.h"
-OURS: Final = {**PASSES, **REWRITING, **TRANSLATION}
+OURS: Final = {**PASSES, **TRANSLATION}
 
 
 @cache
