@@ -2,11 +2,12 @@
 """A million decisions of every kind of runner and every transport: neither memory nor answers change.
 
 A case is one kind of runner at one decision point, in a process of its own. It compiles one program again and
-again until the decisions are made. Memory is what is resident after a compilation; its growth from the tenth
-part of the decisions to the end must stay below 1 MB, here and in the runner's peer. Every compilation must
-give the same bytes. The Python policy, the C function and all transports give the same answers, so that their
-bytes must be equal. At `inline` the program is picosat of the corpus, whose pipeline is the inliner alone; at
-the other points a function with many live values, where a million decisions take the least time.
+again until the decisions are made. Memory is what is resident after a compilation; its growth from decision
+100,000 to the end must stay below 1 MB, here and in the runner's peer; where fewer than 200,000 are wanted,
+from the half of them. Every compilation must give the same bytes. The Python policy, the C function and all
+transports give the same answers, so that their bytes must be equal. At `inline` the program is picosat of the
+corpus, whose pipeline is the inliner alone; at the other points a function with many live values, where a
+million decisions take the least time.
 
 `replay` and `random` have an advisor for every compilation, the others one for all; `attach` answers stock
 opt and llc, which run again and again. A case that takes longer than --most seconds ends with the decisions
@@ -102,7 +103,7 @@ class Case:
 
 @dataclass
 class Meter:
-    """Looks at the memory after the tenth part of the decisions, and at the end."""
+    """Looks at the memory after 100,000 decisions or a half of them, and at the end."""
 
     wanted: int
     most: float
@@ -120,7 +121,7 @@ class Meter:
         """Whether the case ends; then its growth is known."""
         case.seconds = round(time.monotonic() - self.began, 1)
         late = case.seconds > self.most
-        if self.first is None and case.decisions >= self.wanted / 10:
+        if self.first is None and case.decisions >= min(100_000, self.wanted / 2):
             self.first = self.look()
         if case.decisions < self.wanted and not late:
             return False
