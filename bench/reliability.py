@@ -3,7 +3,8 @@
 
 usage: python bench/reliability.py [--check]
 
-It reads what soak.py, bench_differential.py and `python -m tests.outside` have written into bench/results.
+It reads what soak.py, soak_runners.py, bench_differential.py and `python -m tests.outside` have written into
+bench/results.
 With --check it writes nothing, and fails if the page is not what it would write.
 """
 
@@ -12,7 +13,10 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -37,6 +41,12 @@ def read(name: str) -> Rows:
     return rows
 
 
+def read_cases(name: str) -> list[dict[str, Any]]:
+    """A file of results with one row per case."""
+    cases: list[dict[str, Any]] = json.loads((ROOT / "bench/results" / f"{name}.json").read_text())
+    return cases
+
+
 def soak(rows: Rows) -> str:
     """The counts of soak.py."""
     lines = []
@@ -48,6 +58,23 @@ def soak(rows: Rows) -> str:
                 lines.append([text, f"`{trial}`", *counts, " ".join(row["trees"]), row["date"]])
     heads = ["programs", "trial", "cases", "decisions", "left out", "wrong", "commits", "last"]
     return table(heads, lines)
+
+
+def runners(cases: Sequence[dict[str, Any]]) -> str:
+    """The decisions and the growth of soak_runners.py, by runner."""
+    points = ("inline", "evict", "priority")
+    found = {(case["kind"], case["point"]): case for case in cases}
+    lines = []
+    for kind in dict.fromkeys(case["kind"] for case in cases):
+        row = [f"`{kind}`"]
+        for point in points:
+            case = found.get((kind, point))
+            grown = max(case["grown"], case["grown_there"], 0) if case else 0
+            row += [f"{case['decisions']:,}", f"{grown:,}"] if case else ["", ""]
+        lines.append(row)
+    heads = [head for point in points for head in (f"`{point}`", "kB")]
+    wrong = sum(bool(case["wrong"]) for case in cases)
+    return f"{table(['runner', *heads], lines)}\n{len(cases)} cases, {wrong} of them wrong.\n"
 
 
 def outside(rows: Rows) -> str:
@@ -103,6 +130,15 @@ they were ended, and run now and then; `make test` has a small part of them.
 The cases ran on these commits; `+` is a tree with changed files.
 
 {soak(read("soak"))}
+## Runners that answer for long
+
+`python bench/soak_runners.py`. One process compiles one program again and again, until a runner has made so
+many decisions. Every compilation must give the same bytes, and all runners with the same policy the same
+ones. Memory may grow by less than 1 MB from decision 100,000 to the end, here and in the runner's peer. A
+million decisions are wanted; where the table has far fewer, memory was measured from an earlier decision on,
+and the growth is that of the beginning. kB is the growth of the process that grew more.
+
+{runners(read_cases("soak-runners"))}
 ## Projects of others
 
 `python -m tests.outside` builds projects with `passpilot cc`, with random advice about inlining, evictions

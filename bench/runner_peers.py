@@ -89,7 +89,8 @@ GrpcCompilerInterface("server", hostport=int(port), add_server_method=add, grpc_
 
 
 @contextlib.contextmanager
-def _process(*command: str) -> Iterator[subprocess.Popen[str]]:
+def process(*command: str) -> Iterator[subprocess.Popen[str]]:
+    """A child process with its output in a pipe; it is killed at the end."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
         try:
             yield child
@@ -97,7 +98,8 @@ def _process(*command: str) -> Iterator[subprocess.Popen[str]]:
             child.kill()
 
 
-def _first_line(child: subprocess.Popen[str]) -> str:
+def first_line(child: subprocess.Popen[str]) -> str:
+    """The first line that a child process prints."""
     assert child.stdout is not None
     return child.stdout.readline()
 
@@ -105,22 +107,22 @@ def _first_line(child: subprocess.Popen[str]) -> str:
 @contextlib.contextmanager
 def piped(runner: str, base: Path, *flags: str) -> Iterator[int]:
     """`passpilot serve --pipe`; yields its process."""
-    with _process(sys.executable, "-c", COMMAND, "serve", runner, "--pipe", str(base), *flags) as child:
+    with process(sys.executable, "-c", COMMAND, "serve", runner, "--pipe", str(base), *flags) as child:
         yield child.pid
 
 
 @contextlib.contextmanager
 def streamed(runner: str, *flags: str) -> Iterator[tuple[str, int]]:
     """`passpilot serve --grpc`; yields its address and its process."""
-    with _process(sys.executable, "-c", COMMAND, "serve", runner, "--grpc", "127.0.0.1:0", *flags) as child:
-        yield _first_line(child).split()[-1], child.pid
+    with process(sys.executable, "-c", COMMAND, "serve", runner, "--grpc", "127.0.0.1:0", *flags) as child:
+        yield first_line(child).split()[-1], child.pid
 
 
 @contextlib.contextmanager
 def scripted(script: str, base: Path, *arguments: str) -> Iterator[int]:
     """A peer from a script of this file; yields its process."""
-    with _process(sys.executable, "-c", script, str(base), *arguments) as child:
-        assert _first_line(child) == "ready\n"
+    with process(sys.executable, "-c", script, str(base), *arguments) as child:
+        assert first_line(child) == "ready\n"
         yield child.pid
 
 
@@ -136,7 +138,7 @@ def bridged(model: Path, features: Path) -> Iterator[str]:
     assert protoc.main(["protoc", f"-I{folder}", *outputs, "evict.proto"]) == 0
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with _process(sys.executable, "-c", GRAPH, str(folder), str(model), str(port)):
+    with process(sys.executable, "-c", GRAPH, str(folder), str(model), str(port)):
         yield f"127.0.0.1:{port}"
 
 

@@ -37,12 +37,17 @@ PATH=$PWD/.venv/bin:$PATH CC=clang-$llvm CXX=clang++-$llvm .venv/bin/python -m p
 # finds the functions that throw only if the C++ library is there when it starts.
 library=$("clang++-$llvm" -print-file-name="libclang_rt.$runtime-$(uname -m).so")
 [ -f "$library" ] || { echo "tools/sanitize.sh: expected $library; run: sudo apt-get install libclang-rt-$llvm-dev" >&2; exit 1; }
+first=
+if [ "$kind" = thread ]; then # see the file's comment
+  first=$folder/tsan_once.so
+  "clang++-$llvm" -std=c++17 -O1 -g1 -fPIC -shared -fsanitize=thread tools/tsan_once.cpp -o "$first"
+fi
 findings=$folder/findings
 rm -rf "$findings" && mkdir -p "$findings"
 common=log_path=$findings/report:exitcode=66:symbolize=1:external_symbolizer_path=/usr/lib/llvm-$llvm/bin/llvm-symbolizer
 status=0
 # Programs that tests link with our libraries find it in LD_LIBRARY_PATH.
-env LD_LIBRARY_PATH="${library%/*}" LD_PRELOAD="$library $("clang++-$llvm" -print-file-name=libstdc++.so.6)" \
+env LD_LIBRARY_PATH="${library%/*}" LD_PRELOAD="$first $library $("clang++-$llvm" -print-file-name=libstdc++.so.6)" \
   ASAN_OPTIONS="$common:detect_leaks=0:detect_odr_violation=0" \
   UBSAN_OPTIONS="$common:print_stacktrace=1:halt_on_error=1" \
   TSAN_OPTIONS="$common:suppressions=$PWD/tools/tsan.suppressions:ignore_noninstrumented_modules=1:die_after_fork=0" \

@@ -55,7 +55,11 @@ class AgentChannel:
         head = self._read(LENGTH.size)
         if len(head) < LENGTH.size:
             self._gone()
-        return compiler_pb2.AgentMessage.FromString(self._read(*LENGTH.unpack(head)))
+        (size,) = LENGTH.unpack(head)
+        data = self._read(size)
+        if len(data) < size:  # a part of a message may read as another message
+            self._gone()
+        return compiler_pb2.AgentMessage.FromString(data)
 
     def close(self) -> None:
         """Close the socket, where the process lives on."""

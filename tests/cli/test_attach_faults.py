@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 
 import psutil
@@ -20,7 +21,7 @@ from passpilot.plugin.errors import Error, InputError, ModelError, PeerError, Sp
 from passpilot.runners.attach.answers import Answers
 from passpilot.runners.attach.interactive import InteractiveChannel
 from tests.runners import fake_compiler
-from tests.runners.fake_compiler import STREAM
+from tests.runners.fake_compiler import CONTEXT, HEADER, STREAM
 
 SOON = "--timeout=0.1"
 LATE = "--timeout=60"
@@ -110,6 +111,35 @@ def test_ends_well_within_a_message(folder: Path, size: int) -> None:
         PeerError, match=r"^inline channel: expected a whole message, got its end after \d+ bytes$"
     ):
         attach(folder, "exits within", size)
+
+
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.soak)])
+def test_a_session_that_ends_after_any_byte(tmp_path: Path, step: int) -> None:
+    """Between messages it is a session; within one it is an error, if the compiler calls it a success."""
+    question = fake_compiler.question
+    messages = (HEADER, CONTEXT, question(0), question(1), b'{"context":"f"}\n', question(0))
+    said = b"".join(messages)
+    begins = list(accumulate(map(len, messages), initial=0))
+    for size in {*range(0, len(said) + 1, step), *begins}:
+        answers = Answers("inline", "const:1")
+        channel = InteractiveChannel(f"{tmp_path}/{size}", answers, 60.0, lambda: None)
+        channel.start()
+        ends = fake_compiler.opened(f"{tmp_path}/{size}")
+        for message, begin in zip(messages, begins, strict=False):
+            os.write(ends[1], message[: max(0, size - begin)])
+            if message.startswith(b'{"observation"') and size >= begin + len(message):
+                assert int.from_bytes(os.read(ends[0], 8), sys.byteorder) == 1
+        for end in ends:
+            os.close(end)
+        channel.stop()
+        left = size - max(begin for begin in begins if begin <= size)
+        assert channel.failure is None
+        if left:
+            told = f"inline channel: expected a whole message, got its end after {left} bytes"
+            assert str(channel.cut) == told
+        else:
+            assert channel.cut is None
+        answers.close()
 
 
 @pytest.mark.parametrize("size", [1, len(fake_compiler.HEADER) - 1, len(STREAM) - 30, len(STREAM) - 1])

@@ -20,6 +20,7 @@ import pytest
 
 import passpilot
 from passpilot import InlineAdvisor, Module, Observation, Remarks, emit, optimize, read_log
+from passpilot.plugin import isolated as children
 from passpilot.plugin.errors import (
     CompilationError,
     Error,
@@ -149,6 +150,25 @@ def test_a_killed_compilation_is_an_exception(kill: signal.Signals) -> None:
 
     with pytest.raises(CompilationError, match=f"got its death by signal {kill.value} "):
         optimize(Module.read(TEXT), "default<O2>", [InlineAdvisor(policy)], isolated=True)
+
+
+@pytest.mark.parametrize("step", [29, pytest.param(1, marks=pytest.mark.soak)])
+def test_a_child_that_dies_after_any_byte_of_its_answer(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, size, whole = children._write, 0, len(children._pickled(children._Answer(value="m" * 40))) + 8
+
+    def dies(descriptor: int, data: bytes) -> None:
+        assert len(data) == whole
+        kept(descriptor, data[:size])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(children, "_write", dies)
+    for size in {*range(0, whole, step), whole - 1}:  # noqa: B007  (the child reads it)
+        with pytest.raises(CompilationError, match="expected it to finish, got its death by signal 9 "):
+            children.run_isolated("test", lambda: "m" * 40, GENEROUS)
+        (made,) = children.run_isolated_together("test", [lambda: "m" * 40], GENEROUS)
+        assert isinstance(made, CompilationError)
+    size = whole
+    assert children.run_isolated("test", lambda: "m" * 40, GENEROUS) == "m" * 40
 
 
 def test_the_deadline_ends_it() -> None:

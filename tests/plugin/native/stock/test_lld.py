@@ -12,8 +12,10 @@ import passpilot
 from passpilot.features.log.reader import read_log
 from passpilot.plugin.toolchain import llvm_plugin
 from tests import stock
+from tests.command import passpilot as run_passpilot
 from tests.corpus.build import bindir, build
 from tests.corpus.programs import programs
+from tests.passes.inline.test_runners import perceptron
 from tests.plugin.native.stock.tools import Done, run
 
 if TYPE_CHECKING:
@@ -92,6 +94,19 @@ def test_threads_do_not_matter(objects: list[Path], mode: str, tmp_path: Path) -
     assert len(made[1][1]) == 2 * (1 if mode == "full" else len(objects))
 
 
+@pytest.mark.parametrize("scheme", ["onnx", "aot"])
+def test_models_on_several_threads(objects: list[Path], scheme: str, tmp_path: Path) -> None:
+    """Every module has its own model, or its own state of a compiled one."""
+    model = perceptron(tmp_path / "model.onnx")
+    if scheme == "aot":
+        assert run_passpilot("aot", model, "-o", "model.so", cwd=tmp_path).code == 0
+        model = tmp_path / "model.so"
+    env = {**RANDOM, "PASSPILOT_INLINE": f"{scheme}:{model}", "PASSPILOT_PRIORITY": "random:5"}
+    made = [linked(objects, tmp_path / "out", jobs=jobs, env=env) for jobs in (1, 4)]
+    assert made[0] == made[1]
+    assert made[0] != linked(objects, tmp_path / "out", env={**env, "PASSPILOT_INLINE": "const:0"})
+
+
 def test_policies_in_python_on_several_threads(objects: list[Path], mode: str, tmp_path: Path) -> None:
     (tmp_path / "policy.py").write_text("def few(obs):\n    return obs['callee_basic_block_count'] < 4\n")
     made = []
@@ -168,6 +183,28 @@ def thin(tmp_path: Path) -> list[Path]:
         )
         stock.run("clang", "-O2", "-flto=thin", "-c", tmp_path / f"{name}.c", "-o", tmp_path / f"{name}.o")
     return [tmp_path / "main.o", tmp_path / "second.o"]
+
+
+MEETS: Final = """
+import threading
+
+both = threading.Barrier(2)
+here = threading.local()
+
+def meets(obs):
+    if not hasattr(here, "met"):
+        here.met = both.wait(60)
+    return False
+"""
+
+
+def test_modules_are_optimized_at_the_same_time(thin: list[Path], tmp_path: Path) -> None:
+    """The first question of each of two threads waits for that of the other."""
+    (tmp_path / "policy.py").write_text(MEETS)
+    words: tuple[str | Path, ...] = (bindir() / "ld.lld", "-shared", "--thinlto-jobs=2", *thin, "-o", "out")
+    env = {"PASSPILOT_INLINE": "python:policy.py:meets", "PASSPILOT_EVICT": "random:4"}
+    done = run(*words, f"--load-pass-plugin={llvm_plugin()}", cwd=tmp_path, env=env)
+    assert (done.code, done.err) == (0, "")
 
 
 def test_wrong_options_on_several_threads(thin: list[Path], tmp_path: Path) -> None:
