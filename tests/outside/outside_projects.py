@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -40,7 +41,10 @@ TOOLS: Final = (
     "ninja",
     "pytest",
 )
-COUNTS: Final = re.compile(r"\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed)")
+PYTEST: Final = re.compile(r"\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed)")
+CTEST: Final = re.compile(r"\d+ tests failed out of \d+")
+AUTOMAKE: Final = re.compile(r"^# ([A-Z]+: +[1-9]\d*)$", re.MULTILINE)
+MESON: Final = re.compile(r"^(?:Ok|Fail|Timeout|Skipped): +[1-9]\d*", re.MULTILINE)
 
 
 class ProjectError(Exception):
@@ -125,23 +129,29 @@ def run(command: list[str], folder: Path, environment: dict[str, str]) -> None:
 
 
 def ran(command: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
-    """The exit code of a command, 124 after DEADLINE seconds, and what it printed."""
+    """The exit code of a command, 124 after DEADLINE seconds, and what it printed.
+
+    After the deadline everything that the command started is killed, too: the compilers of a build, for
+    instance.
+    """
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=os.environ | environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
     try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env=os.environ | environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=DEADLINE,
-            check=False,
-        )
+        text, _ = process.communicate(timeout=DEADLINE)
     except subprocess.TimeoutExpired as error:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
         return 124, str(error)
-    return done.returncode, done.stdout
+    return process.returncode, text
 
 
 def tried(project: Project, compiler: str) -> Outcome:
@@ -151,19 +161,17 @@ def tried(project: Project, compiler: str) -> Outcome:
         ProjectError: it does not build.
     """
     folder = cache_home() / "outside" / project.name / compiler.strip("@")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    environment = {**COMPILERS[compiler], "CMAKE_BUILD_PARALLEL_LEVEL": "2"}
-    with tarfile.open(fetch(project.origin)) as archive:
-        archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
-        archive.extractall(folder)
-    source, interpreter = folder / project.root, python(project.needs)
-    environment["PATH"] = f"{interpreter.parent}:{os.environ['PATH']}"
+    source, interpreter = unpacked(project, folder), python(project.needs)
+    environment = {
+        **COMPILERS[compiler],
+        "CMAKE_BUILD_PARALLEL_LEVEL": "2",
+        "PATH": f"{interpreter.parent}:{os.environ['PATH']}",
+        "VIRTUAL_ENV": str(interpreter.parents[1]),
+    }
     if project.build:
-        place = source
         for command in project.build:
             run(command, source, environment)
-        built = source
+        built = place = source
     else:
         built, place = folder / "built", folder / "tests"
         pip = [str(interpreter), "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation"]
@@ -173,14 +181,38 @@ def tried(project: Project, compiler: str) -> Outcome:
             target = place / Path(name).name
             (shutil.copytree if (source / name).is_dir() else shutil.copy)(source / name, target)
         environment = {"PYTHONPATH": str(built), "PATH": environment["PATH"]}
+    code = machine_code(built)
     exits, counts = [], []
     for command in project.test:
-        code, text = ran(command, place, environment)
-        exits.append(code)
-        counts += COUNTS.findall(text.strip().rpartition("\n")[2])
-        if code:
+        code_of_exit, text = ran(command, place, environment)
+        exits.append(code_of_exit)
+        counts += counted(text)
+        if code_of_exit:
             print(text[-3000:], file=sys.stderr)
-    return Outcome(machine_code(built), next(filter(None, exits), 0), ", ".join(counts))
+    return Outcome(code, next(filter(None, exits), 0), ", ".join(counts))
+
+
+def unpacked(project: Project, folder: Path) -> Path:
+    """A copy of a project's sources in an empty folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    with tarfile.open(fetch(project.origin)) as archive:
+        archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+        archive.extractall(folder)
+    return folder / project.root
+
+
+def counted(text: str) -> list[str]:
+    """How many tests passed and failed, in the words of the program that ran them, without times.
+
+    The programs are pytest, whose counts are in the last line that has any, ctest, and automake and meson, of
+    whose counts those that are 0 are left out.
+    """
+    lines = [each for each in map(PYTEST.findall, text.splitlines()) if each]
+    counts = lines[-1] if lines else []
+    for pattern in (CTEST, AUTOMAKE, MESON):
+        counts += [" ".join(each.split()) for each in pattern.findall(text)]
+    return counts
 
 
 def machine_code(folder: Path) -> int:
