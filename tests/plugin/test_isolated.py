@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -212,6 +213,47 @@ def test_ctrl_c_ends_it() -> None:
     assert told == "interrupted"
     with pytest.raises(ProcessLookupError):
         os.kill(int(child), 0)
+
+
+ORPHAN: Final = """
+import os, sys, time
+import passpilot
+
+def policy(obs):
+    os.write(1, b"%d\\n" % os.getpid())
+    time.sleep(1000)
+
+module = passpilot.Module.read(sys.stdin.buffer.read())
+passpilot.optimize(module, "default<O2>", [passpilot.InlineAdvisor(policy)], isolated=True)
+"""
+
+
+def test_it_ends_with_its_parent() -> None:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", ORPHAN], stdin=pipe, stdout=pipe) as parent:
+        assert parent.stdin is not None
+        assert parent.stdout is not None
+        parent.stdin.write(TEXT)
+        parent.stdin.close()
+        child = int(parent.stdout.readline())
+        parent.kill()
+        parent.wait()
+    end = time.monotonic() + GENEROUS
+    try:
+        while _lives(child):
+            assert time.monotonic() < end, "the child has outlived its parent"
+            time.sleep(0.01)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+
+
+def _lives(pid: int) -> bool:
+    """Whether a process runs; one that has ended may wait for somebody to read its exit code."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 class LocalError(Exception):
@@ -442,3 +484,14 @@ def test_a_call_that_hangs_costs_itself() -> None:
     made = run_isolated_together("test", runs, 3.0, 1, together=6)
     assert "within 3 s" in str(made[2])
     assert [each for each in made if isinstance(each, int)] == [number for number in range(12) if number != 2]
+
+
+def naps(number: int) -> int:
+    time.sleep(0.2)
+    return number
+
+
+def test_each_call_of_a_shared_process_has_the_whole_deadline() -> None:
+    runs = [partial(naps, number) for number in range(24)]
+    made = run_isolated_together("test", runs, 2.0, 1, together=12)
+    assert made == list(range(24))

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from passpilot.plugin.errors import PasspilotWarning
+from passpilot.runners.policy import cache as user_cache
 from tests.command import PASSPILOT, passpilot, run
 from tests.policies.test_doors import OZ, text_of, tool
 
@@ -79,6 +81,20 @@ def test_a_home_that_cannot_be_written(
     assert done.code == 0
     assert "inline.onnx runs in onnxruntime, " in done.err
     assert "set XDG_CACHE_HOME" in done.err
+
+
+def test_a_folder_that_others_may_write_is_not_used(cache: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file where the folder should be\n")
+    assert not cache.exists()
+    own = tmp_path / f"passpilot-{os.geteuid()}"
+    own.mkdir(mode=0o700)
+    with pytest.warns(PasspilotWarning, match="expected a cache that can be written, got: Not a directory"):
+        assert user_cache.keep("a.so", b"", "test") == str(own / "policies/a.so")
+    assert user_cache.find("a.so") == str(own / "policies/a.so")
+    for mode in (0o770, 0o707, 0o750):
+        own.chmod(mode)
+        assert user_cache.find("a.so") == ""
+        assert user_cache.keep("b.so", b"", "test") == ""
 
 
 @pytest.mark.soak

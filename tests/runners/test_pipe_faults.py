@@ -15,11 +15,15 @@ import numpy as np
 import pytest
 
 from passpilot.features.spec import TensorSpec
-from passpilot.plugin.errors import ModelError, PeerError, SpecMismatchError
+from passpilot.passes.inline import InlineAdvisor
+from passpilot.passes.optimize import optimize
+from passpilot.plugin.errors import ModelError, PasspilotWarning, PeerError, SpecMismatchError
+from passpilot.plugin.module import Module
 from passpilot.runners.base import allocate
 from passpilot.runners.pipe import PipeRunner
 from passpilot.runners.remote import wire
 from passpilot.runners.remote.fifo import connect
+from tests.command import program
 from tests.runners.serving.serving import GENEROUS, client, ended, faulty, point, process, served, spec
 
 
@@ -43,6 +47,21 @@ def test_server_that_dies_kills_no_client_by_sigpipe(base: str) -> None:
         server.wait()
         assert child.communicate(timeout=GENEROUS)[0] == "told\n"
         assert child.returncode == 0
+
+
+def test_server_that_has_died_is_not_asked_in_the_next_compilation(base: str) -> None:
+    text = program(4).encode()
+    with served("const:1", base) as server:
+        advisor = InlineAdvisor(f"pipe:{base}", on_error="default", timeout=GENEROUS)
+        server.kill()
+        server.wait()
+        with advisor:
+            fell = "4 of 4 decisions fell back to the default; the "
+            with pytest.warns(PasspilotWarning, match=f"{fell}first: .* at decision 0 .*the peer is gone"):
+                optimize(Module.read(text), "default<O2>", [advisor])
+            with pytest.warns(PasspilotWarning, match=f"{fell}runner had failed for good before"):
+                optimize(Module.read(text), "default<O2>", [advisor])
+            assert advisor.stats.fallbacks == 8
 
 
 @pytest.mark.parametrize("size", range(17))

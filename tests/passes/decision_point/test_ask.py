@@ -265,6 +265,15 @@ def test_a_default_that_raises_is_the_fault_of_the_pass(on_error: OnError) -> No
     assert one(point, point.advisor("const:1", on_error=on_error)) is True, "it is not asked for"
 
 
+def test_a_default_that_the_mask_forbids_is_refused() -> None:
+    point = choice()
+    assert point.ask({"size": 1, "mask": [[0, 1, 0, 0]]}) == 1
+    with pytest.raises(
+        AdviceError, match=r"default: advice: expected a column that 'mask' allows \(0, 2\), got"
+    ):
+        point.ask({"size": 1, "mask": [[1, 0, 1, 0]]})
+
+
 def test_a_default_outside_the_domain_is_refused() -> None:
     point = choice(lambda _: 9)
     told = rf"decision point '{NAME}' at .*{Path(__file__).name}:\d+: default: advice: expected .* got int 9"

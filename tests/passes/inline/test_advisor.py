@@ -280,6 +280,18 @@ def test_the_size_budget_hands_over_to_the_default(program: Path) -> None:
     assert asked_with(1).stats.budget_hits > 0
 
 
+def test_what_inlining_deletes_is_no_growth(tmp_path: Path) -> None:
+    """Functions that go into their only call leave the module as large as it was."""
+    body = "".join("  store volatile i32 %x, ptr @out\n" for _ in range(20))
+    callees = (f"define internal void @callee{i}(i32 %x) {{\n{body}  ret void\n}}\n" for i in range(30))
+    calls = "".join(f"  call void @callee{i}(i32 %x)\n" for i in range(30))
+    once = tmp_path / "once.ll"
+    text = "".join(callees) + f"define void @caller(i32 %x) {{\n{calls}  ret void\n}}\n"
+    once.write_text(f"{crafted.HEAD}@out = global i32 0\n{text}")
+    _, advisor = decided(once, lambda obs: True, size_budget=1.2)
+    assert (advisor.stats.budget_hits, advisor.stats.decisions) == (0, 30)
+
+
 def test_over_the_budget_the_output_is_the_default_one(program: Path) -> None:
     with pytest.warns(PasspilotWarning, match="went to the default"):
         code, _ = decided(program, lambda obs: True, size_budget=0.01)

@@ -17,7 +17,7 @@ ADVISED: Final = Path(__file__).parents[3] / "lit_tests" / "passes" / "Inputs" /
 Seen = dict[str, list[float]]
 
 
-def observed(pipeline: str = "advised-unroll") -> list[Seen]:
+def observed(pipeline: str = "advised-unroll", source: Path | bytes = ADVISED) -> list[Seen]:
     """What a policy sees of the loops of the input, each value as numpy's `tolist` gives it."""
     seen: list[Seen] = []
 
@@ -25,7 +25,7 @@ def observed(pipeline: str = "advised-unroll") -> list[Seen]:
         seen.append({row.spec.name: obs[row.spec.name].reshape(-1).tolist() for row in FEATURES})
         return 0
 
-    optimize(Module.read(ADVISED), pipeline, [UNROLL.advisor(keep)])
+    optimize(Module.read(source), pipeline, [UNROLL.advisor(keep)])
     return seen
 
 
@@ -57,6 +57,37 @@ def test_features_of_a_loop() -> None:
         "for_size": [0],
         "mask": [1, 1, 1, 1, 0],
     }
+
+
+COUNTED: Final = """
+define void @f(ptr %p) {{
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %0 ], [ %next, %loop ]
+  %to = getelementptr i64, ptr %p, i64 %i
+  store volatile i64 %i, ptr %to
+  %next = add nuw nsw i64 %i, 1
+  %more = icmp ult i64 %next, {count}
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "mask"),
+    [
+        (2, [1, 1, 1, 0, 0]),
+        (3, [1, 1, 1, 0, 0]),
+        (4, [1, 1, 1, 1, 0]),
+        (7, [1, 1, 1, 1, 0]),
+        (8, [1, 1, 1, 1, 1]),
+    ],
+)
+def test_factors_up_to_the_trip_count_are_allowed(count: int, mask: list[int]) -> None:
+    (loop,) = observed(source=COUNTED.format(count=count).encode())
+    assert (loop["trip_count"], loop["mask"]) == ([count], mask)
 
 
 def test_every_row_is_told_and_documented() -> None:

@@ -15,7 +15,7 @@ from passpilot.plugin.errors import CompilationError, Error, InputError
 from passpilot.runners.spec import RunnerLike
 from passpilot.training.by_reward.evolution import Antithetic, Covariance, Strategy, centred_ranks
 from passpilot.training.by_reward.evolve import EvolutionRun, EvolveSettings
-from passpilot.training.by_reward.trials import FAILED, TrialModule, Trials
+from passpilot.training.by_reward.trials import TrialModule, Trials
 from passpilot.training.learning.imitate import Imitation
 from passpilot.training.learning.settings import DataSettings, ImitateSettings, NetworkSettings
 from passpilot.training.machines.local import ThisMachine
@@ -109,7 +109,9 @@ def test_a_policy_that_fails_is_worth_least(program: Path) -> None:
     def broken(obs: object) -> int:  # noqa: ARG001
         raise ValueError("no answer")
 
-    assert trials.rewards([broken, "default"], [module]) == [FAILED, 0]
+    rewards = trials.rewards([broken, "default", "const:0"], [module])
+    assert rewards[:2] == [-1, 0]
+    assert rewards[0] < min(rewards[1:])
     (value,) = trials.measure([(broken, module)], lambda: None)
     assert isinstance(value, Error)
     assert not isinstance(value, CompilationError)

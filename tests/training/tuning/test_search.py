@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from passpilot.training.tuning.engine import LocalEngine
 from passpilot.training.tuning.influence import Edge, Influence, components
 from passpilot.training.tuning.recipes import EVICTION
 from passpilot.training.tuning.search import Search
-from passpilot.training.tuning.sizes import LinkedSizes, object_sizes
+from passpilot.training.tuning.sizes import LinkedSizes, Sizes, object_sizes
 from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, UnitChoice
 from tests.command import passpilot as command
 from tests.command import refused
@@ -103,6 +103,22 @@ def test_the_same_compilations_give_the_same(tmp_path: Path) -> None:
     assert [(compiles, size) for compiles, _, size in one.curve] == [
         (compiles, size) for compiles, _, size in two.curve
     ]
+
+
+def test_only_what_is_smaller_is_kept(tmp_path: Path) -> None:
+    totals: list[float] = []
+
+    def measure(made: Sequence[Compiled]) -> Sizes:
+        sizes = object_sizes(made)
+        totals.append(sizes.total)
+        return sizes
+
+    whole = units(modules(tmp_path))
+    found = Search(whole, LocalEngine(whole, 2), measure, compiles=30).run()
+    assert max(totals) > found.start.total, "some trials are larger"
+    assert found.best.total == object_sizes(found.best.made).total == min(totals)
+    curve = [size for _, _, size in found.curve]
+    assert curve == sorted(set(curve), reverse=True)
 
 
 def test_only_what_is_asked_is_searched(tmp_path: Path) -> None:
