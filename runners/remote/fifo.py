@@ -34,7 +34,10 @@ from passpilot.runners.remote.wire import MAX_LINE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_SHORTEST_NAP: Final = 0.001
 _LONGEST_NAP: Final = 0.02
+_LOOKING: Final = 0.2
+"""Seconds: a client that waits looks at the lock now and then, which keeps it for a moment."""
 _LARGEST_READ: Final = 1 << 20
 _USUAL_CAPACITY: Final = 1 << 16
 _LARGEST_CAPACITY: Final = 1 << 20
@@ -212,7 +215,7 @@ def join(base: str, deadline: float, peer: str) -> FifoChannel:
 
 
 def _await(base: str, deadline: float, peer: str, hint: str, *, unlink: bool) -> FifoChannel:
-    nap = 0.001
+    nap = _SHORTEST_NAP
     while True:
         got = _claim(base, unlink=unlink)
         if isinstance(got, FifoChannel):
@@ -331,6 +334,7 @@ class Listener:
             self._held = -1
 
     def _locked(self) -> int:
+        deadline = time.monotonic() + _LOOKING
         while True:
             descriptor = _opened(self._lock, os.O_RDWR | os.O_CREAT, stat.S_ISREG, "lock file")
             try:
@@ -340,9 +344,11 @@ class Listener:
             except FileNotFoundError:
                 pass  # its owner has just removed it
             except BlockingIOError as error:
-                os.close(descriptor)
-                msg = f"serve --pipe {self.base}: expected no server there yet, got one; choose another base"
-                raise PeerError(msg) from error
+                if time.monotonic() >= deadline:
+                    os.close(descriptor)
+                    told = "expected no server there yet, got one; choose another base"
+                    raise PeerError(f"serve --pipe {self.base}: {told}") from error
+                time.sleep(_SHORTEST_NAP)
             os.close(descriptor)
 
     def offer(self) -> FifoChannel:

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -71,6 +73,15 @@ def test_a_lock_is_not_made_through_a_dangling_link(tmp_path: Path) -> None:
     with pytest.raises(PeerError, match=r"a symbolic link, not a lock file \(.*ch\.lock\)"):
         Listener(str(tmp_path / "ch")).__enter__()
     assert os.listdir(tmp_path) == ["ch.lock"]
+
+
+def test_a_server_starts_while_a_client_looks_at_the_lock(tmp_path: Path) -> None:
+    base = str(tmp_path / "base")
+    descriptor = os.open(f"{base}.lock", os.O_RDONLY | os.O_CREAT, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    threading.Timer(0.05, os.close, (descriptor,)).start()
+    with Listener(base), pytest.raises(PeerError, match="expected no server there yet"), Listener(base):
+        pass
 
 
 def test_a_fifo_is_no_lock(tmp_path: Path) -> None:
