@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares whole processes in turns: stock opt, and passpilot opt with policies that echo the default.
 
-Prints processor time (user and system), the ratio to stock opt in the same round, and the share of LLVM's own
-work for the features in the difference; writes bench/results/compile.json. Targets: a Python echo 1.25 times
-stock, and 1.05 times a native echo through the same advisor.
+Prints processor time (user and system), the least of the rounds, its ratio to stock opt's, and the share of
+LLVM's own work for the features in the difference; writes bench/results/compile.json. Targets: a Python echo
+1.25 times stock, and 1.05 times a native echo through the same advisor.
 
 usage: bench_compile.py [PROGRAM [LEVEL [ROUNDS]]]      (sqlite Oz 5; the bitcode should have 1 MB or more)
 """
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -68,7 +67,7 @@ def commands(folder: Path, bitcode: Path, pipeline: str) -> dict[str, list[str |
 
 
 def main() -> None:
-    """Measure in turns, print medians and the medians of the rounds' ratios."""
+    """Measure in turns, print the least times and their ratios."""
     given = arguments()
     program, level, rounds = (*given, *("sqlite", "Oz", "5")[len(given) :])
     bitcode = cache_home() / f"dev/bc/{program}/{level}/whole.bc"
@@ -83,21 +82,17 @@ def main() -> None:
                 if who == "native echo":
                     asking, deciding, asked = (float(word) for word in printed.split())
         outputs = {(folder / f"{each}.bc").read_bytes() for each in ("stock", "plain", "native", "python")}
-    ratios = {
-        who: statistics.median(a / b for a, b in zip(values, times["opt-22"], strict=True))
-        for who, values in times.items()
-    }
-    to_native = statistics.median(
-        a / b for a, b in zip(times["Python echo"], times["native echo"], strict=True)
-    )
-    table = Table(title=f"{program} at {level}, {bitcode.stat().st_size / 1e6:.1f} MB, median of {rounds}")
+    least = {who: min(values) for who, values in times.items()}
+    ratios = {who: seconds / least["opt-22"] for who, seconds in least.items()}
+    to_native = least["Python echo"] / least["native echo"]
+    table = Table(title=f"{program} at {level}, {bitcode.stat().st_size / 1e6:.1f} MB, least of {rounds}")
     for column in ("who", "s", "to opt-22"):
         table.add_column(column, justify="left" if column == "who" else "right")
-    for who, values in times.items():
-        table.add_row(who, f"{statistics.median(values):.2f}", f"{ratios[who]:.3f}")
+    for who, seconds in least.items():
+        table.add_row(who, f"{seconds:.2f}", f"{ratios[who]:.3f}")
     console = Console()
     console.print(table)
-    extra = min(times["native echo"]) - min(times["opt-22"])
+    extra = least["native echo"] - least["opt-22"]
     console.print(
         f"Python echo to native echo: {to_native:.3f}; outputs {'equal' if len(outputs) == 1 else 'DIFFER'}"
     )

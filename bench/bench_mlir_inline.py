@@ -51,9 +51,10 @@ PER_CALLER: Final = 20
 
 LIMITS: Final = {
     "real": {"bottom-up, const:1": 1.3, "mark-and-run, const:1": 1.15},
-    "generated": {"bottom-up, const:1": 2, "mark-and-run, const:1": 1.15},
+    "generated": {"bottom-up, const:1": 2, "mark-and-run, const:1": 1.25},
 }
-"""The bars: how many times the time of native `inline`."""
+"""The bars: how many times the time of native `inline`. The generated modules have nothing but calls of small
+functions, so that what passpilot does for every call weighs most there."""
 
 
 @dataclass(frozen=True)
