@@ -85,10 +85,9 @@ def machine() -> dict[str, str | int]:
         if line.startswith("model name"):
             model = line.partition(":")[2].strip()
             break
-    cores = len(os.sched_getaffinity(0))
     return {
         "processor": model,
-        "cores": cores,
+        "cores": os.cpu_count() or 1,
         "kernel": platform.release(),
         "python": platform.python_version(),
     }
