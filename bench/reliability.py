@@ -115,7 +115,7 @@ they were ended, and run now and then; `make test` has a small part of them.
 `python bench/soak.py identity`, `llc`, `csmith`, `corpus`, `stress` and `sequences`.
 
 - With default advice, every unit has stock opt's bitcode at five levels (advice about inlining), and stock
-  llc's code at three levels for four targets (evictions and priorities): for a half of the units by a
+  llc's code at three levels for five targets (evictions and priorities): for a half of the units by a
   policy that reads nothing, for the others with a log, for which all features are computed.
 - With random answers at the named point, programs print what they print without. `allocator` is the four
   points of the advised allocator; `all` adds vectorization, distribution and outlining; `every` adds

@@ -2,10 +2,10 @@
 """Many programs: random answers at every decision point, and default advice, which must change nothing.
 
 `identity` compiles every unit of the corpus at -O1, -O2, -O3, -Os and -Oz with an advisor of the inliner that
-answers as LLVM does, and `llc` makes code of the same units after -O2, at three levels for four targets, with
+answers as LLVM does, and `llc` makes code of the same units after -O2, at three levels for five targets, with
 such advisors of evictions and priorities: for a half of the units a policy that reads nothing, for the others
 one whose decisions are logged, for which all features are computed. The bytes must be those of stock opt
-and llc.
+and llc; units that stock llc cannot compile for a target are left out.
 
 The other cases have random answers. The trials `vectorize`, `slp`, `distribute`, `outline`, `ra-order`,
 `ra-action`, `ra-colour` and `ra-split` ask one point, `allocator` the allocator's four, and `all` these

@@ -51,7 +51,7 @@ def for_target(name: str, target: str) -> Path:
     if target == "x86-64":
         return optimized(name)
     if target == "amdgcn":
-        return _for_amdgcn(name)
+        return for_amdgcn(programs()[name], UNITS[name])
     return retargeted(optimized(name), target)
 
 
@@ -73,15 +73,15 @@ UNITS = {"lz4": "lz4libs/xxhash.c", "libyaml": "scanner.c", "picosat": "picosat.
 """For amdgcn: the C units that compile without the host's assembly."""
 
 
-def _for_amdgcn(name: str) -> Path:
-    path = optimized(name).with_suffix(".amdgcn")
+def for_amdgcn(program: Program, source: str) -> Path:
+    """A unit of a program for AMD GPUs; AssertionError if clang cannot compile it for them."""
+    path = program.unit(source, "O2").with_suffix(".amdgcn")
     if not path.exists():
-        program = programs()[name]
         headers = ["-D__x86_64__", "-D__LP64__", "-isystem", "/usr/include/x86_64-linux-gnu"]
         flags = [f"--target={TRIPLES['amdgcn']}", "-mcpu=gfx90a", "-nogpulib", "-O2", "-w", *headers]
-        own = [f"-I{program.source / each.removeprefix('-I')}" for each in program.cflags if each[:2] == "-I"]
-        partial = path.with_suffix(".partial")
-        unit = program.source / UNITS[name]
+        own = [flag for flag in program.flags(source) if not flag.startswith(("-m", "-I"))]
+        own += [f"-I{program.source / flag[2:]}" for flag in program.flags(source) if flag.startswith("-I")]
+        partial, unit = path.with_suffix(".partial"), program.source / source
         stock.run("clang", *flags, *own, f"-I{unit.parent}", "-c", "-emit-llvm", unit, "-o", partial)
         partial.replace(path)
     return path
