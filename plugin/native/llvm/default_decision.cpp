@@ -26,7 +26,7 @@ DefaultDecision::DefaultDecision(FunctionAnalysisManager &FAM,
   QuietORE = std::make_unique<OptimizationRemarkEmitter>(F, nullptr);
 }
 
-std::optional<InlineCost> DefaultDecision::decide(CallBase &CB) {
+DefaultDecision::Outcome DefaultDecision::decide(CallBase &CB) {
   Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
   auto *PSI = FAM.getResult<ModuleAnalysisManagerFunctionProxy>(Caller)
                   .getCachedResult<ProfileSummaryAnalysis>(*Caller.getParent());
@@ -43,11 +43,16 @@ std::optional<InlineCost> DefaultDecision::decide(CallBase &CB) {
     return FAM.getResult<EphemeralValuesAnalysis>(F);
   };
   TargetTransformInfo &TTI = FAM.getResult<TargetIRAnalysis>(Callee);
+  Outcome Result;
   auto Cost = [&](CallBase &Call) {
-    return getInlineCost(Call, Params, TTI, AC, TLI, BFI, PSI, nullptr,
-                         Ephemeral);
+    const InlineCost Found =
+        getInlineCost(Call, Params, TTI, AC, TLI, BFI, PSI, nullptr, Ephemeral);
+    if (&Call == &CB) // and not a caller's call, for which CB is deferred
+      Result.Weighed = Found.isVariable();
+    return Found;
   };
-  return shouldInline(CB, TTI, Cost, *QuietORE, Deferral);
+  Result.Yes = shouldInline(CB, TTI, Cost, *QuietORE, Deferral);
+  return Result;
 }
 
 } // namespace passpilot

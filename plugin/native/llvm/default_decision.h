@@ -21,8 +21,14 @@ public:
   DefaultDecision(llvm::FunctionAnalysisManager &FAM,
                   llvm::InlineParams Params);
 
-  /// What the default inliner would decide for \p CB now; empty means no.
-  std::optional<llvm::InlineCost> decide(llvm::CallBase &CB);
+  struct Outcome {
+    std::optional<llvm::InlineCost> Yes; ///< empty means no
+    /// The cost was compared with a threshold, so that no attribute has
+    /// decided alone.
+    bool Weighed = false;
+  };
+  /// What the default inliner would decide for \p CB now.
+  Outcome decide(llvm::CallBase &CB);
 
 private:
   llvm::FunctionAnalysisManager &FAM;

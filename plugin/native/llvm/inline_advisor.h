@@ -59,8 +59,13 @@ private:
     const auto I = static_cast<size_t>(Feature);
     *static_cast<int64_t *>(Session.feature(I)) = Value;
   }
-  std::unique_ptr<llvm::InlineAdvice> askSession(llvm::CallBase &CB);
-  std::unique_ptr<llvm::InlineAdvice> askDefault(llvm::CallBase &CB);
+  using Outcome = std::optional<DefaultDecision::Outcome>;
+  /// The default's decision if the session reads it, before anything is asked.
+  Outcome decideEarly(llvm::CallBase &CB);
+  std::unique_ptr<llvm::InlineAdvice> askSession(llvm::CallBase &CB,
+                                                 const Outcome &Early);
+  std::unique_ptr<llvm::InlineAdvice> askDefault(llvm::CallBase &CB,
+                                                 const Outcome &Early = {});
 };
 
 } // namespace passpilot

@@ -120,6 +120,7 @@ public:
   void *feature(size_t I) { return FeatureBuffers[I]; }
   /// Whether the runner, a custom feature or the log may read feature \p I.
   bool reads(size_t I) const { return FeatureIsRead[I]; }
+  bool readsDefault() const { return DefaultBuffer != nullptr; }
   /// The mask of a Choice, int64[Count].
   int64_t *mask() { return Mask; }
   void switchContext(std::string_view Name);

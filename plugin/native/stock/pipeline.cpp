@@ -182,7 +182,7 @@ private:
 
 /// Whether \p Pass writes the result of the pipeline.
 bool writes(StringRef Pass) {
-  return Pass.contains("BitcodeWriterPass") || Pass == "PrintModulePass";
+  return Pass.ends_with("BitcodeWriterPass") || Pass == "PrintModulePass";
 }
 
 void watch(PassInstrumentationCallbacks &PIC,
