@@ -40,10 +40,11 @@ private:
 
 /// The state of one set of analysis managers, which own it: LLVM's inline
 /// advisors are cached in them and refer to the session.
-class StockPipeline {
+class StockPipeline : public std::enable_shared_from_this<StockPipeline> {
 public:
-  StockPipeline(ModuleAnalysisManager &MAM, StockPasses &Passes)
-      : MAM(MAM), Passes(Passes) {}
+  StockPipeline(ModuleAnalysisManager &MAM, StockPasses &Passes,
+                PassInstrumentationCallbacks *PIC)
+      : MAM(MAM), Passes(Passes), PIC(PIC) {}
   ~StockPipeline() { end(); }
   StockPipeline(const StockPipeline &) = delete;
 
@@ -68,6 +69,8 @@ public:
       if (advised("inline"))
         beginAdvice(M, Told);
     });
+    if (Failed)
+      skipPasses();
   }
 
   /// Ends the advice: no later pass asks.
@@ -108,12 +111,13 @@ public:
 private:
   ModuleAnalysisManager &MAM;
   StockPasses &Passes;
+  PassInstrumentationCallbacks *PIC; ///< outlives the managers, or null
   Module *Begun = nullptr;
   LLVMContext *Context = nullptr;
   AdvisorOptions Options;
   std::unique_ptr<Advisor> Inline;
   std::optional<Compilation> Entry;
-  bool Failed = false;
+  bool Failed = false, Skipping = false;
   bool Reached = false; ///< LLVM's inliner has run
   std::string Name;     ///< the module's
 
@@ -131,8 +135,21 @@ private:
   /// Reports at once: the rest of the compilation is useless.
   void fail() {
     Failed = true;
+    skipPasses();
     Inline->session().OnFailure = nullptr;
     contained(*Context, [&](Messages &Told) { Inline->finish(true, Told); });
+  }
+
+  /// LLVM skips optional passes from now on. It allocates for every callback of
+  /// every pass, so there is none before a failure.
+  void skipPasses() {
+    if (!PIC || std::exchange(Skipping, true))
+      return;
+    PIC->registerShouldRunOptionalPassCallback(
+        [Weak = weak_from_this()](StringRef, const Any &) {
+          const auto P = Weak.lock();
+          return !P || !P->failed();
+        });
   }
 
   void endAdvice(const Module *Ended, Messages &Told) {
@@ -197,10 +214,6 @@ void watch(PassInstrumentationCallbacks &PIC,
         if (writes(Pass))
           P->check();
       });
-  PIC.registerShouldRunOptionalPassCallback([Current](StringRef, const Any &) {
-    const auto P = Current->lock();
-    return !P || !P->failed();
-  });
 }
 
 } // namespace
@@ -212,8 +225,9 @@ static Error adviseBuilder(PassBuilder &PB) {
   StockPasses &Passes = **Registered;
   auto Current = std::make_shared<std::weak_ptr<StockPipeline>>();
   PB.registerAnalysisRegistrationCallback(
-      [Current, &Passes](ModuleAnalysisManager &MAM) {
-        auto P = std::make_shared<StockPipeline>(MAM, Passes);
+      [Current, &Passes,
+       PIC = PB.getPassInstrumentationCallbacks()](ModuleAnalysisManager &MAM) {
+        auto P = std::make_shared<StockPipeline>(MAM, Passes, PIC);
         *Current = P;
         MAM.registerPass([&] { return Anchor(P); });
         if (advised("inline"))
