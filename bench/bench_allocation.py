@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from bench.bars import Bar, arguments, settle  # noqa: E402
+from bench.turns import in_turns, ratio  # noqa: E402
 from tests.passes.allocation.allocated import optimized  # noqa: E402
 
 C_FUNCTIONS: Final = """
@@ -111,14 +111,6 @@ def questions(source: Path, rounds: int, folder: Path) -> dict[str, dict[str, fl
     return {what: {name: min(values) for name, values in row.items()} for what, row in times.items()}
 
 
-def processor_seconds(command: list[str | Path]) -> float:
-    """User and system time of a child process."""
-    before = os.times()
-    subprocess.run(command, check=True, capture_output=True)
-    after = os.times()
-    return after.children_user - before.children_user + after.children_system - before.children_system
-
-
 def processes(source: Path, rounds: int, folder: Path) -> dict[str, list[float]]:
     """Processor seconds of the commands, round by round; the objects must be equal."""
     (folder / "echo.py").write_text(ECHO)
@@ -132,10 +124,7 @@ def processes(source: Path, rounds: int, folder: Path) -> dict[str, list[float]]
         "... --priority=python": [passpilot, "llc", *common, folder / "priority.o", f"--priority={echo}"],
         "... both": [passpilot, "llc", *common, folder / "both.o", f"--evict={echo}", f"--priority={echo}"],
     }
-    times: dict[str, list[float]] = {what: [] for what in commands}
-    for _ in range(rounds):
-        for what, command in commands.items():
-            times[what].append(processor_seconds(command))
+    times = in_turns(commands, rounds)
     objects = {path.read_bytes() for path in folder.glob("*.o")}
     assert len(objects) == 1, "the echo must give the object of stock llc"
     return times
@@ -151,7 +140,7 @@ def bars(asked: dict[str, dict[str, float]], ratios: dict[str, float]) -> list[B
         if what.startswith(start)
         for point, value in row.items()
     ]
-    return [*made, *(Bar(what, ratio, 1.25, "llc-22") for what, ratio in ratios.items() if what != "llc-22")]
+    return [*made, *(Bar(what, value, 1.25, "llc-22") for what, value in ratios.items() if what != "llc-22")]
 
 
 def main() -> None:
@@ -169,10 +158,7 @@ def main() -> None:
     for what, row in asked.items():
         table.add_row(what, f"{row['evict']:.2f}", f"{row['priority']:.2f}")
     Console().print(table)
-    ratios = {
-        what: statistics.median(a / b for a, b in zip(row, times["llc-22"], strict=True))
-        for what, row in times.items()
-    }
+    ratios = {what: ratio(row, times["llc-22"]) for what, row in times.items()}
     table = Table("command", "processor seconds", "ratio to llc-22", title=title)
     for what, seconds in times.items():
         table.add_row(what, f"{statistics.median(seconds):.2f}", f"{ratios[what]:.3f}")

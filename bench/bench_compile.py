@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares whole processes in turns: stock opt, and passpilot opt with policies that echo the default.
 
-Prints processor time (user and system), the least of the rounds, its ratio to stock opt's, and the share of
-LLVM's own work for the features in the difference; writes bench/results/compile.json. Targets: a Python echo
-1.25 times stock, and 1.05 times a native echo through the same advisor.
+Prints processor time (user and system), its ratio to stock opt's, and the share of LLVM's own work for the
+features in the difference; writes bench/results/compile.json. Targets: a Python echo 1.25 times stock, and
+1.05 times a native echo through the same advisor.
 
-usage: bench_compile.py [PROGRAM [LEVEL [ROUNDS]]]      (sqlite Oz 5; the bitcode should have 1 MB or more)
+usage: bench_compile.py [PROGRAM [LEVEL [ROUNDS]]]      (sqlite Oz 6; the bitcode should have 1 MB or more)
 """
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -24,6 +22,7 @@ from rich.table import Table
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from bench.bars import Bar, arguments, settle  # noqa: E402
+from bench.turns import in_turns, ratio  # noqa: E402
 from tests.corpus.programs import cache_home  # noqa: E402
 
 POLICY: Final = "def echo(obs):\n    return obs.default()\n"
@@ -37,17 +36,9 @@ advisor = InlineAdvisor(make_runner("default", find_point("inline")))
 optimize(module, sys.argv[2], [advisor])
 module.write(sys.argv[3])
 counts = advisor._core.counts
-print(counts["ask_seconds"], counts["default_seconds"], int(counts["asked"]))
+with open(sys.argv[4], "w") as file:
+    print(counts["ask_seconds"], counts["default_seconds"], int(counts["asked"]), file=file)
 """
-
-
-def processor_seconds(command: list[str | Path]) -> tuple[float, str]:
-    """User and system time of a child process, and its output."""
-    before = os.times()
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    after = os.times()
-    used = (after.children_user - before.children_user) + (after.children_system - before.children_system)
-    return used, done.stdout
 
 
 def commands(folder: Path, bitcode: Path, pipeline: str) -> dict[str, list[str | Path]]:
@@ -59,7 +50,9 @@ def commands(folder: Path, bitcode: Path, pipeline: str) -> dict[str, list[str |
     return {
         "opt-22": ["opt-22", *common, "-o", folder / "stock.bc"],
         "passpilot opt": [passpilot, "opt", *common, "-o", folder / "plain.bc"],
-        "native echo": [sys.executable, folder / "native.py", bitcode, pipeline, folder / "native.bc"],
+        "native echo": [
+            sys.executable, folder / "native.py", bitcode, pipeline, folder / "native.bc", folder / "counts"
+        ],
         "Python echo": [
             passpilot, "opt", *common, f"--inline=python:{folder}/echo.py:echo", "-o", folder / "python.bc"
         ],
@@ -69,24 +62,19 @@ def commands(folder: Path, bitcode: Path, pipeline: str) -> dict[str, list[str |
 def main() -> None:
     """Measure in turns, print the least times and their ratios."""
     given = arguments()
-    program, level, rounds = (*given, *("sqlite", "Oz", "5")[len(given) :])
+    program, level, rounds = (*given, *("sqlite", "Oz", "6")[len(given) :])
     bitcode = cache_home() / f"dev/bc/{program}/{level}/whole.bc"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         runs = commands(folder, bitcode, f"default<{level}>")
-        times: dict[str, list[float]] = {who: [] for who in runs}
-        for _ in range(int(rounds)):
-            for who, command in runs.items():
-                seconds, printed = processor_seconds(command)
-                times[who].append(seconds)
-                if who == "native echo":
-                    asking, deciding, asked = (float(word) for word in printed.split())
+        times = in_turns(runs, int(rounds))
+        asking, deciding, asked = map(float, (folder / "counts").read_text().split())
         outputs = {(folder / f"{each}.bc").read_bytes() for each in ("stock", "plain", "native", "python")}
     least = {who: min(values) for who, values in times.items()}
-    ratios = {who: seconds / least["opt-22"] for who, seconds in least.items()}
-    to_native = least["Python echo"] / least["native echo"]
-    table = Table(title=f"{program} at {level}, {bitcode.stat().st_size / 1e6:.1f} MB, least of {rounds}")
-    for column in ("who", "s", "to opt-22"):
+    ratios = {who: ratio(seconds, times["opt-22"]) for who, seconds in times.items()}
+    to_native = ratio(times["Python echo"], times["native echo"])
+    table = Table(title=f"{program} at {level}, {bitcode.stat().st_size / 1e6:.1f} MB, {rounds} rounds")
+    for column in ("who", "least s", "to opt-22"):
         table.add_column(column, justify="left" if column == "who" else "right")
     for who, seconds in least.items():
         table.add_row(who, f"{seconds:.2f}", f"{ratios[who]:.3f}")

@@ -3,17 +3,15 @@
 
 The models are compiled ahead of time and repeat the default's decision, so that all outputs are equal: one
 reads nothing else, one also reads the twelve features that need no cost analysis, and one all 38. Processes
-run in turns; the figures are ratios to plain opt of user times, the least of the rounds. Bars: 1.03, 1.03
-and 1.08. Writes bench/results/features.json.
+run in turns; the figures are ratios to plain opt of processor time. Bars: 1.03, 1.03 and 1.08. Writes
+bench/results/features.json.
 
-usage: bench_features.py [PROGRAM [LEVEL [ROUNDS]]]      (sqlite Oz 7; the bitcode should have 1 MB or more)
+usage: bench_features.py [PROGRAM [LEVEL [ROUNDS]]]      (sqlite Oz 10; the bitcode should have 1 MB or more)
 """
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -26,6 +24,7 @@ from rich.table import Table
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from bench.bars import Bar, arguments, settle  # noqa: E402
+from bench.turns import in_turns, ratio  # noqa: E402
 from passpilot.cli.aot import main as aot  # noqa: E402
 from passpilot.features.llvm.inline import FEATURES  # noqa: E402
 from passpilot.plugin.toolchain import llvm_plugin  # noqa: E402
@@ -56,15 +55,6 @@ def echo(names: Sequence[str]) -> onnx.ModelProto:
     return make.make_model(graph, opset_imports=[make.make_opsetid("", 17)], ir_version=9)
 
 
-def user_seconds(command: list[str]) -> float:
-    """User time of one process."""
-    with subprocess.Popen(command) as child:
-        _, status, used = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-    assert child.returncode == 0, command
-    return used.ru_utime
-
-
 def commands(folder: Path, bitcode: Path, level: str) -> dict[str, list[str]]:
     """The compared commands by name; plain opt is the first."""
     plain = [str(bindir() / "opt"), f"-passes=default<{level}>", str(bitcode)]
@@ -81,21 +71,18 @@ def commands(folder: Path, bitcode: Path, level: str) -> dict[str, list[str]]:
 def main() -> None:
     """Measure in turns, print, write, and compare with the bars."""
     given = arguments()
-    program, level, rounds = (*given, *("sqlite", "Oz", "7")[len(given) :])
+    program, level, rounds = (*given, *("sqlite", "Oz", "10")[len(given) :])
     if problems := build([program]):
         sys.exit(f"bench_features: {problems[0]}")
     bitcode = programs()[program].whole(level)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         runs = commands(folder, bitcode, level)
-        times: dict[str, list[float]] = {who: [] for who in runs}
-        for _ in range(int(rounds)):
-            for who, command in runs.items():
-                times[who].append(user_seconds(command))
+        times = in_turns(runs, int(rounds))
         outputs = {path.read_bytes() for path in folder.glob("*.bc")}
-    ratios = {who: min(values) / min(times["opt-22"]) for who, values in times.items()}
+    ratios = {who: ratio(values, times["opt-22"]) for who, values in times.items()}
     table = Table(
-        "a model that reads", "user s", "to opt-22", title=f"{program} at {level}, least of {rounds}"
+        "a model that reads", "least s", "to opt-22", title=f"{program} at {level}, {rounds} rounds"
     )
     for who, values in times.items():
         table.add_row(who, f"{min(values):.2f}", f"{ratios[who]:.3f}")

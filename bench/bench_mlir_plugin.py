@@ -11,8 +11,6 @@ from its start to its end, on a small module. `bars` has the targets.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -24,6 +22,7 @@ from rich.table import Table
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from bench.bars import Bar, settle  # noqa: E402
+from bench.turns import in_turns  # noqa: E402
 from passpilot.plugin.toolchain import mlir_plugin  # noqa: E402
 
 ROUNDS: Final = {2000: 9, 20000: 5}
@@ -82,28 +81,16 @@ def _caller(number: int, leaves: int, attributes: str) -> str:
     return "\n".join([*lines, f"  return %v{PER_FUNCTION} : i32", "}"])
 
 
-def seconds(folder: Path, source: str, pipeline: str, *flags: str) -> float:
-    """Processor time of one run."""
-    command = ["/usr/lib/llvm-22/bin/mlir-opt", *flags, source, f"--pass-pipeline=builtin.module({pipeline})"]
-    return used_by(folder, *command, "--mlir-disable-threading", "-o", "/dev/null")
-
-
-def used_by(folder: Path, *command: str) -> float:
-    """Processor time of a command."""
-    with subprocess.Popen(command, cwd=folder) as child:
-        _, status, used = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-    assert child.returncode == 0, command
-    return used.ru_utime + used.ru_stime
-
-
 def least(folder: Path, runs: dict[str, tuple[str, ...]], rounds: int) -> dict[str, float]:
-    """The least times of all runs, in turns."""
-    times = dict.fromkeys(runs, float("inf"))
-    for _ in range(rounds):
-        for name, run in runs.items():
-            times[name] = min(times[name], seconds(folder, *run))
-    return times
+    """The least times of all runs of mlir-opt, in turns."""
+    commands = {name: _command(*run) for name, run in runs.items()}
+    return {name: min(times) for name, times in in_turns(commands, rounds, folder).items()}
+
+
+def _command(source: str, pipeline: str, *flags: str) -> list[str]:
+    tool = "/usr/lib/llvm-22/bin/mlir-opt"
+    passes = f"--pass-pipeline=builtin.module({pipeline})"
+    return [tool, *flags, source, passes, "--mlir-disable-threading", "-o", "/dev/null"]
 
 
 def accepting(folder: Path, calls: int) -> dict[str, float]:
@@ -183,11 +170,8 @@ def starting(folder: Path) -> dict[str, float]:
     pipeline = "--pass-pipeline=builtin.module(advised-inline)"
     runs: dict[str, tuple[str, ...]] = {"inline": ("--pass-pipeline=builtin.module(inline)",)}
     runs |= {name: (pipeline, f"--inline={name}") for name in ("const:1", "python:policy.py:no")}
-    least = dict.fromkeys(runs, float("inf"))
-    for _ in range(STARTS):
-        for name, run in runs.items():
-            least[name] = min(least[name], used_by(folder, *command, *run))
-    return {f"passpilot mlir-opt, {name}": 1e3 * value for name, value in least.items()}
+    times = in_turns({name: [*command, *run] for name, run in runs.items()}, STARTS, folder)
+    return {f"passpilot mlir-opt, {name}": 1e3 * min(values) for name, values in times.items()}
 
 
 def bars(results: dict[str, dict[str, float]]) -> list[Bar]:

@@ -10,9 +10,7 @@ default alone, and 1.15 times plain opt or const:0, which read no feature, where
 from __future__ import annotations
 
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -26,6 +24,7 @@ from rich.table import Table
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from bench.bars import Bar, settle  # noqa: E402
+from bench.turns import in_turns, ratio  # noqa: E402
 from passpilot.cli.aot import main as aot  # noqa: E402
 from passpilot.plugin.toolchain import llvm_plugin  # noqa: E402
 from tests.corpus.build import bindir, build  # noqa: E402
@@ -33,29 +32,11 @@ from tests.corpus.programs import programs  # noqa: E402
 from tests.runners.aot.models import small_mlp  # noqa: E402
 
 EMPTY_ROUNDS: Final = 31
-LARGE_ROUNDS: Final = 5
+LARGE_ROUNDS: Final = 8
 LARGE: Final = "re2"
 """1.3 MB of bitcode."""
 PASSES: Final = "-passes=default<O2>"
 MODEL: Final = "map=x:*&as=logits"
-
-
-def seconds(folder: Path, command: list[str]) -> float:
-    """Processor time of one run."""
-    with subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL) as child:
-        _, status, used = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-    assert child.returncode == 0, command
-    return used.ru_utime + used.ru_stime
-
-
-def in_turns(folder: Path, commands: dict[str, list[str]], rounds: int) -> dict[str, list[float]]:
-    """The times of the commands by round."""
-    times: dict[str, list[float]] = {name: [] for name in commands}
-    for _ in range(rounds):
-        for name, command in commands.items():
-            times[name].append(seconds(folder, command))
-    return times
 
 
 def echo() -> onnx.ModelProto:
@@ -101,7 +82,7 @@ def loading(folder: Path) -> dict[str, float]:
         "onnx:": opt(source, f"-passpilot-inline=onnx:model.onnx?{MODEL}"),
         "python:": opt(source, "-passpilot-inline=python:policy.py:no"),
     }
-    times = in_turns(folder, commands, EMPTY_ROUNDS)
+    times = in_turns(commands, EMPTY_ROUNDS, folder)
     return {name: 1e3 * _over(times, name) for name in commands if name != "opt"}
 
 
@@ -123,12 +104,12 @@ def advising(folder: Path) -> dict[str, float]:
         "python: echo of plain opt": opt(source, "-passpilot-inline=python:policy.py:echo"),
         "default, logged, of plain opt": opt(source, "-passpilot-inline=default", "-passpilot-log=/dev/null"),
     }
-    times = in_turns(folder, commands, LARGE_ROUNDS)
-    ratios = {}
-    for name, mine in times.items():
-        base = times["plain" if name.endswith("plain opt") else "no"]
-        ratios[name] = statistics.median(a / b for a, b in zip(mine, base, strict=True))
-    return {name: ratio for name, ratio in ratios.items() if name not in ("no", "plain")}
+    times = in_turns(commands, LARGE_ROUNDS, folder)
+    return {
+        name: ratio(mine, times["plain" if name.endswith("plain opt") else "no"])
+        for name, mine in times.items()
+        if name not in ("no", "plain")
+    }
 
 
 def bars(milliseconds: dict[str, float], times: dict[str, float]) -> list[Bar]:
@@ -138,10 +119,10 @@ def bars(milliseconds: dict[str, float], times: dict[str, float]) -> list[Bar]:
         Bar(f"the plugin with `{kind}`, ms more", milliseconds[kind], bar, "opt-22")
         for kind, bar in limits.items()
     ]
-    for name, ratio in times.items():
+    for name, value in times.items():
         kind, _, base = name.partition(" of ")
         bar = 1.05 if kind == "aot: echo" else 1.15  # the others read or log all features
-        made.append(Bar(f"`{kind.strip(',')}` on {LARGE}", ratio, bar, base))
+        made.append(Bar(f"`{kind.strip(',')}` on {LARGE}", value, bar, base))
     return made
 
 

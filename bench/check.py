@@ -39,8 +39,8 @@ class Check:
 
 CHECKS: Final = (
     Check("decision"),
-    Check("features", ("sqlite", "Oz", "5")),
-    Check("compile", ("sqlite", "Oz", "3")),
+    Check("features", ("sqlite", "Oz", "8")),
+    Check("compile", ("sqlite", "Oz", "6")),
     Check("stock"),
     Check("pipe"),
     Check("grpc"),
