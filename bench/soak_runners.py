@@ -5,9 +5,9 @@ A case is one kind of runner at one decision point, in a process of its own. It 
 again until the decisions are made. Memory is what is resident after a compilation; its growth from decision
 100,000 to the end must stay below 1 MB, here and in the runner's peer; where fewer than 200,000 are wanted,
 from the half of them. Every compilation must give the same bytes. The Python policy, the C function and all
-transports give the same answers, so that their bytes must be equal. At `inline` the program is picosat of the
-corpus, whose pipeline is the inliner alone; at the other points a function with many live values, where a
-million decisions take the least time.
+transports give the same answers, so that their bytes must be equal. The programs are such that a million
+decisions take the least time: at `inline` a module of many calls, whose pipeline is the inliner alone; at the
+other points a function with many live values.
 
 `replay` and `random` have an advisor for every compilation, the others one for all; `attach` answers stock
 opt and llc, which run again and again. A case that takes longer than --most seconds ends with the decisions
@@ -62,15 +62,17 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from bench.soak_kinds import ALIKE, MAKERS, READS, Kinds  # noqa: E402
+from tests import stock  # noqa: E402
 from tests.corpus.build import bindir  # noqa: E402
-from tests.corpus.programs import all_programs  # noqa: E402
 from tests.passes.allocation.allocated import pressure  # noqa: E402
 from tests.runners.serving.serving import resident_kilobytes  # noqa: E402
 
 RESULTS: Final = Path(__file__).with_name("results") / "soak-runners.json"
 MOST: Final = 1000
 """Kilobytes that a process may grow by."""
-PROGRAM: Final = "picosat"
+LEAVES: Final = 20
+CALLERS: Final = 50
+"""Functions of the module that the cases of `inline` compile; every caller calls every leaf."""
 PIPELINE: Final = "inliner-wrapper"
 IN_STOCK: Final = "inliner-ml-advisor-release"
 """The same pass with an advisor that asks."""
@@ -137,7 +139,26 @@ class Meter:
 
 def source(point: str, folder: Path) -> Path:
     """The program that a point's cases compile."""
-    return all_programs()[PROGRAM].whole("Oz") if point == "inline" else pressure("x86-64", folder, 40)
+    if point != "inline":
+        return pressure("x86-64", folder, 40)
+    path, text = folder / "calls.bc", folder / "calls.ll"
+    text.write_text("\n".join([*map(leaf, range(LEAVES)), *map(caller, range(CALLERS))]))
+    stock.run("llvm-as", text, "-o", path)
+    return path
+
+
+def leaf(number: int) -> str:
+    """A function of two blocks more than its number."""
+    ends = [f"b{block}:\n  ret i32 {block}" for block in range(number)]
+    cases = " ".join(f"i32 {block}, label %b{block}" for block in range(number))
+    head = f"define internal i32 @leaf{number}(i32 %x) {{\n  switch i32 %x, label %other [{cases}]"
+    return "\n".join([head, *ends, "other:\n  ret i32 %x\n}"])
+
+
+def caller(number: int) -> str:
+    """A function that calls all leaves."""
+    calls = [f"  %v{n + 1} = call i32 @leaf{n}(i32 %v{n})" for n in range(LEAVES)]
+    return "\n".join([f"define i32 @caller{number}(i32 %v0) {{", *calls, f"  ret i32 %v{LEAVES}\n}}"])
 
 
 def compiled(data: bytes, advisor: Advisor) -> bytes:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -32,8 +31,7 @@ def test_runners_of_every_transport(tmp_path: Path) -> None:
     assert soak(tmp_path, "--show").returncode == 1
 
 
-def test_a_program_of_the_corpus(corpus: Callable[[str, str], Path], tmp_path: Path) -> None:
-    corpus("picosat", "Oz")
+def test_a_module_of_many_calls(tmp_path: Path) -> None:
     done = soak(tmp_path, "--kinds=decisions;attach", "--points=inline", "--decisions=1500")
     assert done.returncode == 0, done.stdout + done.stderr
     kinds = {case["kind"] for case in json.loads((tmp_path / "cases.json").read_text())}
