@@ -71,7 +71,7 @@ def test_a_program_becomes_faster(tmp_path: Path) -> None:
     )
     assert done.code == 0, done.err
     table = json.loads((folder / "fast/demo.json").read_text())
-    assert table["confirmed"]["high"] < 0.95
+    assert table["confirmed"]["ratio"] < 0.95
     assert table["unseen"]["ratio"] < 0.95
     assert f"demo: run time {table['confirmed']['ratio']:.3f} (" in done.err
     assert re.search(r"^inline \d+ yes", (folder / "fast/demo.decisions").read_text(), re.MULTILINE)
