@@ -17,10 +17,10 @@ seed. `stress` makes code of llvm-stress's functions for five targets: stock llc
 code that LLVM verifies with random advice. `sequences` runs programs after random pipelines of the tables
 (tests/passes/shipped/sequences.py).
 
-Every case has a process of its own and is one line of FILE, and is not done again. Ctrl-C or --budget ends
-the soak; the next call goes on. Limits are of processor time, so that other work on the machine changes
-nothing. The table and the results have the counts, with the commits that the cases ran on and the last day.
-Exit code 1 if a case is wrong.
+Every case has a process of its own and is one line of FILE. Ctrl-C or --budget ends the soak; then RESULTS
+gets the counts of FILE's cases, which cases they are, their commits and the last day. RESULTS is committed: the
+next call goes on, on any machine. Wrong cases are judged again. Limits are of processor time, so that other work
+on the machine changes nothing. Exit code 1 if a case is wrong.
 
 usage: python bench/soak.py sweeps                                         (all of these, in turns)
        python bench/soak.py identity|llc [--trials=NAME,...] [--programs=NAME,...]
@@ -29,7 +29,7 @@ usage: python bench/soak.py sweeps                                         (all 
        python bench/soak.py stress|sequences [--count=...]
        python bench/soak.py show
 options: --file=build/soak.jsonl, --results=bench/results/soak.json, --jobs=N (processors), --budget=90m,
-         --shard=1/4 (the first of four parts, for four machines; `cat` joins the files)
+         --shard=1/4 (the first of four parts, for four machines; `cat` joins the files, and `show` counts them)
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
+from bench.ledger import Ledger  # noqa: E402
 from bench.trials import GENERATED, LEVELS, SEQUENCES, STRESSED, TRIALS, Case, judge_all  # noqa: E402
 from tests.corpus.build import is_built  # noqa: E402
 from tests.corpus.programs import all_programs  # noqa: E402
@@ -85,11 +86,10 @@ def tree() -> str:
     return subprocess.run(command, cwd=ROOT, capture_output=True, check=False, text=True).stdout.strip()
 
 
-def known(file: Path) -> dict[tuple[str, str, int], Case]:
-    """The cases that are done."""
+def judged_before(file: Path) -> list[Case]:
+    """The cases in FILE."""
     lines = file.read_text().splitlines() if file.exists() else []
-    cases = [Case(**json.loads(line)) for line in lines]
-    return {case.key: case for case in cases}
+    return [Case(**json.loads(line)) for line in lines]
 
 
 def sizes(names: Iterable[str]) -> list[str]:
@@ -124,23 +124,22 @@ def sweep(what: str, arguments: argparse.Namespace) -> Iterator[list[Case]]:
             yield [Case(trial, program, seed, tree=judge) for trial in trials]
 
 
-def wanted(arguments: argparse.Namespace) -> Iterator[list[Case]]:
+def wanted(arguments: argparse.Namespace, ledger: Ledger) -> Iterator[list[Case]]:
     """The cases of a command line and of its shard that are not done; those of several sweeps in turns."""
-    done = known(arguments.file)
     part, parts = arguments.shard
     names = list(SWEEPS) if arguments.what == "sweeps" else [arguments.what]
     for groups in zip_longest(*(sweep(name, arguments) for name in names), fillvalue=()):
         for cases in groups:
-            left = [case for case in cases if case.key not in done]
+            left = [case for case in cases if case not in ledger]
             if left and zlib.crc32(f"{left[0].program} {left[0].seed}".encode()) % parts == part - 1:
                 yield left
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace, ledger: Ledger) -> None:
     """Judge the cases that are not done yet."""
     arguments.file.parent.mkdir(parents=True, exist_ok=True)
     ends = time.monotonic() + arguments.budget
-    found = list(wanted(arguments))
+    found = list(wanted(arguments, ledger))
     groups = (group for group in found if time.monotonic() < ends)
     fork = multiprocessing.get_context("fork")
     with (
@@ -164,46 +163,17 @@ def run(arguments: argparse.Namespace) -> None:
             work |= {pool.submit(judge_all, group) for group in islice(groups, 1)}
 
 
-def show(cases: Sequence[Case], results: Path) -> int:
-    """Print and write the counts; returns how many cases were wrong."""
-    rows: dict[tuple[str, str], dict[str, int]] = {}
-    for case in cases:
-        row = rows.setdefault(
-            (case.trial, case.kind),
-            {"cases": 0, "decisions": 0, "left out": 0, "wrong": 0, "seeds of all": 0},
-        )
-        row["cases"] += not case.left_out
-        row["left out"] += case.left_out
-        row["decisions"] += case.decisions
-        row["wrong"] += bool(case.wrong)
-    for (trial, kind), row in rows.items():
-        row["seeds of all"] = complete_seeds([case for case in cases if case.trial == trial], kind)
-    table = Table("trial", "programs", "cases", "decisions", "left out", "wrong", "seeds of all")
-    for (trial, kind), row in rows.items():
-        table.add_row(trial, kind, *map(str, row.values()))
+def show(ledger: Ledger) -> int:
+    """Print the counts; returns how many cases are wrong."""
+    table = Table("trial, programs", "cases", "decisions", "left out", "wrong", "seeds of all")
+    for name, row in sorted(ledger.rows.items()):
+        counts = (row.cases, row.decisions, row.left_out, len(row.wrong), row.seeds)
+        table.add_row(name, *(f"{count:,}" for count in counts))
     Console().print(table)
-    results.parent.mkdir(exist_ok=True)
-    made = {
-        f"{trial}, {kind}": {
-            **row,
-            "trees": sorted({case.tree for case in cases if (case.trial, case.kind) == (trial, kind)}),
-            "date": max(case.date for case in cases if (case.trial, case.kind) == (trial, kind)),
-        }
-        for (trial, kind), row in rows.items()
-    }
-    results.write_text(json.dumps(made, indent=1) + "\n")
-    return sum(row["wrong"] for row in rows.values())
-
-
-def complete_seeds(cases: Sequence[Case], kind: str) -> int:
-    """How many seeds every program has had, or how many units there were."""
-    found = [case for case in cases if case.kind == kind]
-    if kind == "units":
-        return len({case.program for case in found})
-    seeds: dict[str, set[int]] = {}
-    for case in found:
-        seeds.setdefault(case.program, set()).add(case.seed)
-    return len(set.intersection(*seeds.values()))
+    for name, row in sorted(ledger.rows.items()):
+        for place, text in row.wrong.items():
+            print(f"wrong: {name.partition(',')[0]}, {place}: {text}")
+    return sum(len(row.wrong) for row in ledger.rows.values())
 
 
 def names(text: str) -> list[str]:
@@ -242,12 +212,16 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.what == "sweeps" and (arguments.trials or arguments.count):
         parser.error("expected --trials and --count with one sweep, got them with all")
+    ledger = Ledger(arguments.results)
+    ledger.add(judged_before(arguments.file))
     try:
         if arguments.what != "show":
-            run(arguments)
+            run(arguments, ledger)
     except KeyboardInterrupt:
         print("stopped; the same command goes on", file=sys.stderr)
-    return 1 if show(list(known(arguments.file).values()), arguments.results) else 0
+    ledger.add(judged_before(arguments.file))
+    ledger.write()
+    return 1 if show(ledger) else 0
 
 
 if __name__ == "__main__":

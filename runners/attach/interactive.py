@@ -71,7 +71,8 @@ class InteractiveChannel:
         self._question = False
         """Whether the pieces hold a question."""
         self._steps, self._partial, self._seen = 0, 0, (0, 0.0)
-        self._stopping, self._released = False, threading.Event()
+        self._stopping, self._stop_written = False, False
+        self._stop_lock, self._released = threading.Lock(), threading.Event()
         for name in (f"{base}.in", self._out):
             os.mkfifo(name, 0o600)
         self._write_fd = os.open(f"{base}.in", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -108,13 +109,14 @@ class InteractiveChannel:
 
     def stop(self) -> None:
         """Stop answering; the compiler is dead, and the names still exist."""
-        self._stopping = True
-        with contextlib.suppress(OSError):  # stopped before, or full: the thread is not blocked
-            writer = os.open(self._out, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            try:
-                os.write(writer, _STOP)
-            finally:
-                os.close(writer)
+        with self._stop_lock:
+            self._stopping = True
+            with contextlib.suppress(OSError):  # stopped before, or full: the thread is not blocked
+                writer = os.open(self._out, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+                try:
+                    self._stop_written = os.write(writer, _STOP) == len(_STOP)
+                finally:
+                    os.close(writer)
         self._released.set()
         if self._thread.ident is None:
             self._close()
@@ -156,14 +158,18 @@ class InteractiveChannel:
         os.set_blocking(self._read_fd, True)
 
     def _is_over(self) -> bool:
-        """Whether the compiler is dead, and we have read its last byte and our `_STOP`."""
-        return self._stopping and not _unread(self._read_fd)
+        """Whether the compiler is dead, and we have read its last byte and our `_STOP`.
+
+        The lock keeps us from looking after `stop` has begun and before it has written.
+        """
+        with self._stop_lock:
+            return self._stopping and not _unread(self._read_fd)
 
     def _asked(self, pending: bytearray) -> bool:
         """Take messages up to a question, first those in `pending`; False if the session ends before one."""
         over = False
         while True:
-            if not over and (over := self._is_over()) and pending.endswith(_STOP):
+            if not over and (over := self._is_over()) and self._stop_written and pending.endswith(_STOP):
                 del pending[-1:]
             if pending and self._take(pending):
                 self._partial = 0

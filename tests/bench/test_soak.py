@@ -9,6 +9,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from bench.ledger import numbers, ranges
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -22,17 +26,43 @@ def test_units_are_compared_with_stock_opt(corpus: Callable[[str, str], Path], t
     corpus("picosat", "Oz")
     identity = ("identity", "--programs=picosat", "--trials=O1,Oz")
     assert soak(tmp_path, *identity).returncode == 0
-    cases = [json.loads(line) for line in (tmp_path / "cases.jsonl").read_text().splitlines()]
+    lines = (tmp_path / "cases.jsonl").read_text().splitlines()
+    cases = [json.loads(line) for line in lines]
     assert {case["trial"] for case in cases} == {"O1", "Oz"}
     assert any(case["decisions"] > 100 for case in cases)
     assert soak(tmp_path, *identity).returncode == 0
-    assert len((tmp_path / "cases.jsonl").read_text().splitlines()) == len(cases)  # nothing is done again
-    counts = json.loads((tmp_path / "counts.json").read_text())
+    assert (tmp_path / "cases.jsonl").read_text().splitlines() == lines  # nothing is done again
+    counts = json.loads((tmp_path / "counts.json").read_text())["rows"]
     assert counts["Oz, units"]["cases"] == len(cases) / 2
-    wrong = cases[0] | {"wrong": "is not stock opt's"}
-    (tmp_path / "cases.jsonl").write_text(json.dumps(wrong) + "\n")
-    assert soak(tmp_path, "show").returncode == 1
-    assert json.loads((tmp_path / "counts.json").read_text())[f"{wrong['trial']}, units"]["wrong"] == 1
+
+
+def test_the_counts_alone_say_what_is_done(corpus: Callable[[str, str], Path], tmp_path: Path) -> None:
+    """As on another machine; what was wrong there is judged again."""
+    corpus("picosat", "Oz")
+    identity = ("identity", "--programs=picosat", "--trials=O1")
+    assert soak(tmp_path, *identity).returncode == 0
+    lines = (tmp_path / "cases.jsonl").read_text().splitlines()
+    wrong = json.loads(lines[0]) | {"wrong": "is not stock opt's"}
+    (tmp_path / "cases.jsonl").write_text("\n".join([json.dumps(wrong), *lines[1:]]) + "\n")
+    (tmp_path / "counts.json").unlink()
+    shown = soak(tmp_path, "show")
+    assert (shown.returncode, f"{wrong['program']}, seed 0: is not stock opt's" in shown.stdout) == (1, True)
+    counts = json.loads((tmp_path / "counts.json").read_text())["rows"]["O1, units"]
+    assert (counts["cases"], len(counts["wrong"])) == (len(lines) - 1, 1)
+    (tmp_path / "cases.jsonl").unlink()
+    assert soak(tmp_path, *identity).returncode == 0
+    again = [json.loads(line) for line in (tmp_path / "cases.jsonl").read_text().splitlines()]
+    assert [case["program"] for case in again] == [wrong["program"]]
+    counts = json.loads((tmp_path / "counts.json").read_text())["rows"]["O1, units"]
+    assert (counts["cases"], counts["wrong"]) == (len(lines), {})
+
+
+@pytest.mark.parametrize(
+    ("found", "text"), [(set(), ""), ({3}, "3"), ({0, 1, 2, 7}, "0-2,7"), ({1, 3, 4}, "1,3-4")]
+)
+def test_numbers_as_ranges(found: set[int], text: str) -> None:
+    assert ranges(found) == text
+    assert numbers(text) == found
 
 
 def test_units_are_compared_with_stock_llc(corpus: Callable[[str, str], Path], tmp_path: Path) -> None:
