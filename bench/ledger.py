@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The counts of soak.py's cases, and which cases they are: a file that is committed, so that any machine goes on.
+"""The counts of soak.py's cases, and which cases they are, in a file that is committed: any machine can go on.
 
     {"units": {"lua": ["lapi.c.bc", ...]},
      "rows": {"every, corpus": {"cases": 46, "decisions": 9, "left out": 0, "wrong": {}, "trees": ["95e4cef"],
                                 "date": "2026-11-24", "done": {"lua": "0-3,7"}}}}
 
-A row is a trial on programs of one kind. `done` has the seeds of every program or, of units, their places in the
-list of the program's units. A wrong case is not done: it is judged again, and goes when it is right.
+A row is a trial on programs of one kind. `done` has the seeds of every program or, of units, their places in
+the list of the program's units. A wrong case is not done: it is judged again, and goes when it is right.
 """
 
 from __future__ import annotations

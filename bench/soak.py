@@ -18,9 +18,9 @@ code that LLVM verifies with random advice. `sequences` runs programs after rand
 (tests/passes/shipped/sequences.py).
 
 Every case has a process of its own and is one line of FILE. Ctrl-C or --budget ends the soak; then RESULTS
-gets the counts of FILE's cases, which cases they are, their commits and the last day. RESULTS is committed: the
-next call goes on, on any machine. Wrong cases are judged again. Limits are of processor time, so that other work
-on the machine changes nothing. Exit code 1 if a case is wrong.
+gets the counts of FILE's cases, which cases they are, their commits and the last day. RESULTS is committed:
+the next call goes on, on any machine. Wrong cases are judged again. Limits are of processor time, so that
+other work on the machine changes nothing. Exit code 1 if a case is wrong.
 
 usage: python bench/soak.py sweeps                                         (all of these, in turns)
        python bench/soak.py identity|llc [--trials=NAME,...] [--programs=NAME,...]
@@ -29,7 +29,7 @@ usage: python bench/soak.py sweeps                                         (all 
        python bench/soak.py stress|sequences [--count=...]
        python bench/soak.py show
 options: --file=build/soak.jsonl, --results=bench/results/soak.json, --jobs=N (processors), --budget=90m,
-         --shard=1/4 (the first of four parts, for four machines; `cat` joins the files, and `show` counts them)
+         --shard=1/4 (the first of four parts, for four machines; `cat` joins their files, `show` counts)
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from rich.table import Table
 from passpilot.cli.progress import progress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
