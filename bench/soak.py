@@ -76,14 +76,22 @@ SWEEPS: Final = {
 COUNTS: Final = {"csmith": 2000, "corpus": 100, "stress": 400, SEQUENCES: 240}
 """Random programs, or seeds of every program."""
 PROGRAMS: Final = {"csmith": "csmith", "stress": "llvm-stress", SEQUENCES: SEQUENCES}
+RECORDS: Final = (":!bench/results", ":!docs")
+"""Files whose changes change no case."""
 UNITS: Final = {"s": 1, "m": 60, "h": 3600}
 """Seconds."""
 
 
 def tree() -> str:
-    """The commit of this tree, with a `+` if a file is changed."""
-    command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, check=False, text=True).stdout.strip()
+    """The commit of this tree, with a `+` if a file is changed that is neither a result nor a document."""
+    head = git("rev-parse", "--short", "HEAD")
+    return f"{head}+" if head and git("status", "--porcelain", "--", ".", *RECORDS) else head
+
+
+def git(*arguments: str) -> str:
+    """What git says, or nothing where there is none."""
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, check=False, text=True)
+    return done.stdout.strip()
 
 
 def judged_before(file: Path) -> list[Case]:
