@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # `make demo` and `make test` work from a bare checkout on Debian 12: they install what is missing, once.
 SHELL := /bin/bash
+unexport PYTHONDONTWRITEBYTECODE # without bytecode, every command that a test runs compiles the package again
 PY := .venv/bin/python
 JOBS ?= $(shell nproc)
 # Tests also wait, for deadlines and other processes.

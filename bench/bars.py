@@ -19,6 +19,9 @@ from typing import Final
 RESULTS: Final = Path(__file__).with_name("results") / "bars"
 CHECK: Final = "--check"
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has bytecode, and a checkout gets it
+sys.dont_write_bytecode = False
+
 
 @dataclass(frozen=True)
 class Bar:

@@ -18,7 +18,8 @@ from rich.table import Table
 from bench import runner_models, runner_peers
 from passpilot import EvictAdvisor, Module, emit
 from passpilot.features.point import find_point
-from tests.corpus.programs import cache_home
+from tests.corpus.programs import all_programs
+from tests.passes.allocation.allocated import optimized
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,10 +108,8 @@ def _compiled(title: str, stock: list[str], ours: list[str], point: str) -> dict
 
 def compilations() -> dict[str, dict[str, dict[str, float]]]:
     """`opt -Oz` and `llc -O2` of one program."""
-    programs = cache_home() / f"dev/bc/{PROGRAM}"
-    whole, optimized = str(programs / "Oz/whole.bc"), str(programs / "O2/whole.optimized")
-    opt = [whole, "-passes=default<Oz>"]
-    llc = ["-O2", "-filetype=obj", "-x", "ir", optimized]
+    opt = [str(all_programs()[PROGRAM].whole("Oz")), "-passes=default<Oz>"]
+    llc = ["-O2", "-filetype=obj", "-x", "ir", str(optimized(PROGRAM))]
     return {
         "opt": _compiled(f"opt -Oz of {PROGRAM}", ["opt-22", *opt], ["opt", *opt], "inline"),
         "llc": _compiled(f"llc -O2 of {PROGRAM}", ["llc-22", *llc], ["llc", *llc], "evict"),
@@ -119,7 +118,7 @@ def compilations() -> dict[str, dict[str, dict[str, float]]]:
 
 def scores() -> dict[str, float]:
     """Microseconds per eviction with a scorer of columns, asked about all legal ones or one by one."""
-    optimized = cache_home() / f"dev/bc/{PROGRAM}/O2/whole.optimized"
+    program = optimized(PROGRAM)
     times: dict[str, list[float]] = {"at once": [], "one by one": []}
     objects = set()
     with tempfile.TemporaryDirectory() as name:
@@ -128,7 +127,7 @@ def scores() -> dict[str, float]:
                 model = Path(name) / f"{batch}.onnx"
                 options = runner_models.scorer(model, batch)
                 with EvictAdvisor(f"onnx:{model}?{options}") as advisor:
-                    objects.add(emit(Module.read(optimized), "obj", advisors=[advisor]))
+                    objects.add(emit(Module.read(program), "obj", advisors=[advisor]))
                     times[who].append(advisor.stats.microseconds_per_decision)
     assert len(objects) == 1, "the objects differ"
     least = {who: min(rounds) for who, rounds in times.items()}
@@ -139,8 +138,7 @@ def scores() -> dict[str, float]:
 
 def _graph_command() -> list[str]:
     """`llc -O2` with the features of bench/graph_features.py."""
-    optimized = str(cache_home() / f"dev/bc/{PROGRAM}/O2/whole.optimized")
-    return ["llc", "-O2", "-filetype=obj", "-x", "ir", optimized, "--load", str(FEATURES)]
+    return ["llc", "-O2", "-filetype=obj", "-x", "ir", str(optimized(PROGRAM)), "--load", str(FEATURES)]
 
 
 def graph_over_grpc(rounds: int = 3) -> tuple[float, float]:

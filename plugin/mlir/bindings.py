@@ -8,6 +8,8 @@ names. It imports the bindings at the first call.
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
@@ -20,7 +22,7 @@ from passpilot.plugin.errors import InputError
 from passpilot.plugin.extras import install
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import NoReturn
 
     from passpilot.plugin.mlir.protocols import Operation
@@ -157,9 +159,33 @@ def bindings() -> Bindings:
         return _AbsentBindings()
     root = _chosen()
     try:
-        return Bindings(root, import_module(f"{root}.ir"), import_module(f"{root}.passmanager"))
+        with _numpy_on_use():
+            return Bindings(root, import_module(f"{root}.ir"), import_module(f"{root}.passmanager"))
     except ImportError as error:
         raise InputError(f"{root}: expected MLIR's Python bindings, got: {error}; {_INSTALL}") from error
+
+
+class _NumpyOnUse(ModuleType):
+    """Stands for numpy in the bindings, which use it only to make constant tensors."""
+
+    def __getattr__(self, name: str) -> object:
+        if sys.modules.get("numpy") is self:
+            del sys.modules["numpy"]
+        return getattr(import_module("numpy"), name)
+
+
+@contextmanager
+def _numpy_on_use() -> Iterator[None]:
+    """Let the bindings import numpy without loading it, which takes longer than loading MLIR."""
+    if "numpy" in sys.modules:
+        yield
+        return
+    stand_in = sys.modules["numpy"] = _NumpyOnUse("numpy")
+    try:
+        yield
+    finally:
+        if sys.modules.get("numpy") is stand_in:
+            del sys.modules["numpy"]
 
 
 def operations_in(root: Operation) -> Sequence[Operation]:

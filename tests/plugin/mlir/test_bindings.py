@@ -133,3 +133,21 @@ def test_the_version_and_the_library_of_the_bindings() -> None:
     assert found.capi.is_file()
     assert found.rewrite.RewritePatternSet
     assert found.dialect("func").FuncOp
+
+
+def test_the_bindings_load_numpy_when_they_use_it() -> None:
+    """A program's own numpy is the same module, before and after."""
+    script = """
+import sys
+from passpilot.plugin.mlir.bindings import bindings
+ir = bindings().ir
+assert not [name for name in sys.modules if name.partition(".")[0] == "numpy"]
+with ir.Context():
+    print(ir.AttrBuilder.get("F64ElementsAttr")([1.5, 2.5], ir.Context.current))
+import numpy
+assert numpy is sys.modules["numpy"] and numpy.arange(3).sum() == 3
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "dense<[1.500000e+00, 2.500000e+00]> : tensor<2xf64>\n"), (
+        done.stderr
+    )
