@@ -11,8 +11,8 @@ other points a function with many live values.
 
 `replay` and `random` have an advisor for every compilation, the others one for all; `attach` answers stock
 opt and llc, which run again and again. A case that takes longer than --most seconds ends with the decisions
-that it has made. Every case is one line of FILE, and is not done again unless more decisions are wanted;
-Ctrl-C ends the soak, and the next call goes on. Exit code 1 if a case is wrong.
+that it has made. Every case is one line of FILE and stands in RESULTS, and is not done again unless more
+decisions are wanted; Ctrl-C ends the soak, and the next call goes on. Exit code 1 if a case is wrong.
 
 usage: python bench/soak_runners.py [--kinds=NAME;NAME...] [--points=NAME,...] [--decisions=1000000]
        python bench/soak_runners.py --show
@@ -288,21 +288,23 @@ def judged(case: Case, wanted: int, most: float) -> Case:
             return case
 
 
-def known(file: Path) -> dict[tuple[str, str], Case]:
-    """The cases that are done."""
+def known(file: Path, results: Path) -> dict[tuple[str, str], Case]:
+    """The cases that are done, here or on another machine."""
+    before = json.loads(results.read_text()) if results.exists() else []
     lines = file.read_text().splitlines() if file.exists() else []
-    cases = [Case(**json.loads(line)) for line in lines]
+    cases = [Case(**raw) for raw in (*before, *map(json.loads, lines))]
     return {case.key: case for case in cases}
 
 
 def wanted_cases(
     kinds: Sequence[str], points: Sequence[str], done: Mapping[tuple[str, str], Case], wanted: int
 ) -> Iterator[Case]:
-    """The cases that are not done, or were with fewer decisions."""
+    """The cases that are not done, were wrong, or were with fewer decisions."""
     for point in points:
         for kind in kinds:
             case = Case(kind, point)
-            made = done[case.key].decisions if case.key in done else 0
+            before = done.get(case.key, case)
+            made = 0 if before.wrong else before.decisions
             if made < wanted and ONLY.get(kind, point) == point:
                 yield case
 
@@ -332,7 +334,7 @@ def main() -> int:
     parser.add_argument("--show", action="store_true", help="only count what is done")
     arguments = parser.parse_args()
     arguments.file.parent.mkdir(parents=True, exist_ok=True)
-    done = known(arguments.file)
+    done = known(arguments.file, arguments.results)
     left = (
         () if arguments.show else wanted_cases(arguments.kinds, arguments.points, done, arguments.decisions)
     )
@@ -345,7 +347,7 @@ def main() -> int:
             print(f"{made.grown} and {made.grown_there} kB {made.wrong}", flush=True)
     except KeyboardInterrupt:
         print("stopped; the same command goes on", file=sys.stderr)
-    return 1 if show(list(known(arguments.file).values()), arguments.results) else 0
+    return 1 if show(list(known(arguments.file, arguments.results).values()), arguments.results) else 0
 
 
 if __name__ == "__main__":
