@@ -3,8 +3,8 @@
 
 usage: python bench/reliability.py [--check]
 
-It reads what soak.py, soak_runners.py, bench_differential.py and `python -m tests.outside` have written into
-bench/results.
+It reads what soak.py, soak_runners.py, bench_differential.py, bench_mlgo_reader.py and
+`python -m tests.outside` have written into bench/results.
 With --check it writes nothing, and fails if the page is not what it would write.
 """
 
@@ -104,6 +104,18 @@ def differential(rows: Rows) -> str:
     )
 
 
+def mlgo_reader(result: dict[str, Any]) -> str:
+    """The logs that MLGO's reader has read, in a sentence."""
+    rows: Rows = result["points"]
+    counts = ", ".join(f"{row['decisions']:,} at `{point}`" for point, row in rows.items())
+    values, different = (sum(row[key] for row in rows.values()) for key in ("values", "different"))
+    return (
+        f"MLGO's own reader, of {result['reader']}, reads\n"
+        f"passpilot's logs of {result['program']}: {counts},\n"
+        f"{values:,} values in all, {different or 'none'} of them different from what passpilot reads."
+    )
+
+
 def page() -> str:
     """The page."""
     return f"""# What has been tried
@@ -150,6 +162,8 @@ clang-22. Code is the bytes of machine code relative to clang-22.
 ## LLVM's own runner
 
 `python bench/bench_differential.py`: {differential(read("differential"))}
+
+`python bench/bench_mlgo_reader.py`: {mlgo_reader(read("mlgo-reader"))}
 """
 
 
