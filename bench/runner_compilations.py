@@ -141,20 +141,27 @@ def _graph_command() -> list[str]:
     return ["llc", "-O2", "-filetype=obj", "-x", "ir", str(optimized(PROGRAM)), "--load", str(FEATURES)]
 
 
-def graph_over_grpc(rounds: int = 3) -> tuple[float, float]:
-    """Seconds of `llc -O2` with a policy that sees the interference graph: in process, and over gRPC."""
+def graph_over_grpc(rounds: int = 3) -> dict[str, float]:
+    """Seconds of `llc -O2` with a policy that sees the interference graph: in process, and over gRPC.
+
+    `exchange` is in process, with a bare exchange over TCP at every decision.
+    """
     llc = _graph_command()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         model = folder / "graph.onnx"
         runner_models.graph_policy(model)
         flags = ("--point=evict", "--load", str(FEATURES))
-        with runner_peers.streamed(f"onnx:{model}", *flags) as (server, _):
-            specs = {"in process": f"onnx:{model}", "grpc:": f"grpc:{server}"}
-            commands = {who: Command(_passpilot(*llc, f"--evict={spec}")) for who, spec in specs.items()}
+        with runner_peers.streamed(f"onnx:{model}", *flags) as (server, _), runner_peers.exchanging() as port:
+            inside = _passpilot(*llc, f"--evict=onnx:{model}")
+            commands = {
+                "in process": Command(inside),
+                "exchange": Command(["env", f"EXCHANGE_PORT={port}", *inside]),
+                "grpc:": Command(_passpilot(*llc, f"--evict=grpc:{server}")),
+            }
             times = _measure(commands, folder, same=True, rounds=rounds)
     rows = _report(f"llc -O2 of {PROGRAM}, a policy of the interference graph", times, "in process")
-    return rows["in process"]["seconds"], rows["grpc:"]["seconds"]
+    return {who: row["seconds"] for who, row in rows.items()}
 
 
 def graph() -> dict[str, dict[str, float]]:

@@ -88,6 +88,20 @@ GrpcCompilerInterface("server", hostport=int(port), add_server_method=add, grpc_
 """ML-Compiler-Bridge's own Python end over gRPC, with an ONNX model of evictions run by onnxruntime."""
 
 
+EXCHANGE: Final = """
+import socket
+
+with socket.create_server(("127.0.0.1", 0)) as server:
+    print(server.getsockname()[1], flush=True)
+    while True:
+        client, _ = server.accept()
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while client.recv(4096):
+            client.sendall(bytes(16))
+"""
+"""The least that a model server on TCP must do: it answers at once, with 16 bytes."""
+
+
 @contextlib.contextmanager
 def process(*command: str) -> Iterator[subprocess.Popen[str]]:
     """A child process with its output in a pipe; it is killed at the end."""
@@ -116,6 +130,13 @@ def streamed(runner: str, *flags: str) -> Iterator[tuple[str, int]]:
     """`passpilot serve --grpc`; yields its address and its process."""
     with process(sys.executable, "-c", COMMAND, "serve", runner, "--grpc", "127.0.0.1:0", *flags) as child:
         yield first_line(child).split()[-1], child.pid
+
+
+@contextlib.contextmanager
+def exchanging() -> Iterator[str]:
+    """`EXCHANGE`; yields its port."""
+    with process(sys.executable, "-c", EXCHANGE) as child:
+        yield first_line(child).strip()
 
 
 @contextlib.contextmanager
