@@ -39,8 +39,8 @@ class Check:
 
 CHECKS: Final = (
     Check("decision"),
-    Check("features", ("sqlite", "Oz", "8")),
-    Check("compile", ("sqlite", "Oz", "6")),
+    Check("features", ("sqlite", "Oz", "6")),
+    Check("compile", ("sqlite", "Oz", "4")),
     Check("stock"),
     Check("pipe"),
     Check("grpc"),
