@@ -139,6 +139,6 @@ def interrupt_once_asked(server: subprocess.Popen[str], runner: Runner) -> None:
 
 
 def resident_kilobytes(pid: int | str = "self") -> int:
-    """The current memory of a process."""
-    pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
-    return int(pages) * os.sysconf("SC_PAGE_SIZE") // 1024
+    """The current memory of a process without pages of files, which come and go with the system's cache."""
+    _, resident, of_files, *_ = map(int, Path(f"/proc/{pid}/statm").read_text().split())
+    return (resident - of_files) * os.sysconf("SC_PAGE_SIZE") // 1024
