@@ -2,12 +2,12 @@
 """A million decisions of every kind of runner and every transport: neither memory nor answers change.
 
 A case is one kind of runner at one decision point, in a process of its own. It compiles one program again and
-again until the decisions are made. Memory is what is resident after a compilation, without pages of files; its
-growth from decision 100,000 to the end must stay below 1 MB, here and in the runner's peer; where fewer than
-200,000 are wanted, from the half of them. Every compilation must give the same bytes. The Python policy, the C function and all
-transports give the same answers, so that their bytes must be equal. The programs are such that a million
-decisions take the least time: at `inline` a module of many calls, whose pipeline is the inliner alone; at the
-other points a function with many live values.
+again until the decisions are made. Memory is what is resident after a compilation, without pages of files;
+its growth from decision 100,000 to the end must stay below 1 MB, here and in the runner's peer; where fewer
+than 200,000 are wanted, from the half of them. Every compilation must give the same bytes. The Python policy,
+the C function and all transports give the same answers, so that their bytes must be equal. The programs are
+such that a million decisions take the least time: at `inline` a module of many calls, whose pipeline is the
+inliner alone; at the other points a function with many live values.
 
 `replay` and `random` have an advisor for every compilation, the others one for all; `attach` answers stock
 opt and llc, which run again and again. A case that takes longer than --most seconds ends with the decisions
