@@ -24,7 +24,8 @@ class Watch(ABC):
 
     A poll before each read would cost a fifth of a round trip over a pipe. Instead the runner counts `steps`,
     odd while it waits, and a thread looks at the count now and then. When the count has been the same odd
-    number for too long, the thread makes the read return.
+    number for too long, the thread makes the read return. Between two looks hardly more time counts than they
+    are apart: a process or machine that was stopped for a while goes on waiting.
     """
 
     __slots__ = ("__weakref__", "_stopped", "_thread", "_timeout", "fired", "lock", "steps")
@@ -50,15 +51,19 @@ class Watch(ABC):
             self._thread.join()
 
     def _run(self) -> None:
-        seen = since = 0.0
-        while not self._stopped.wait(min(1.0, self._timeout / 16)):
+        apart = min(1.0, self._timeout / 16)
+        seen, waited, last = 0, 0.0, time.monotonic()
+        while not self._stopped.wait(apart):
             now = time.monotonic()
             if self.steps != seen or seen % 2 == 0:
-                seen, since = self.steps, now
-            elif now - since >= self._timeout and self._fire(seen):
-                return
+                seen, waited = self.steps, 0.0
+            else:
+                waited += min(now - last, 2 * apart)
+                if waited >= self._timeout and self._fire(seen):
+                    return
+            last = now
 
-    def _fire(self, seen: float) -> bool:
+    def _fire(self, seen: int) -> bool:
         with self.lock:
             if self.steps != seen or self._stopped.is_set():
                 return False
