@@ -151,6 +151,17 @@ def test_diff_of_two_points(log: str, evictions: str) -> None:
         main(["diff", log, evictions])
 
 
+def test_diff_pairs_decisions_of_one_register(evictions: str, tmp_path: Path, capsys: Capture) -> None:
+    other = tmp_path / "other"
+    decisions = [("main", "%7", 32, 5), ("main", "%12", 3, 3), ("other", "%12", 32, 32)]
+    other.write_bytes(allocator_log("index_to_evict", "int64_t", decisions))
+    assert main(["diff", evictions, str(other)]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "       1        0 0        5        main: %7",
+        "3 in both, 1 different (33.3 %), 0 only in the first, 0 only in the second",
+    ]
+
+
 def test_evictions_show_registers_by_name(tmp_path: Path, capsys: Capture) -> None:
     rows = [row("size"), row("evict_default"), row("index_to_evict")]
     names = {"register": "%12", "registers": "rax rcx"}

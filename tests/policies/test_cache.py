@@ -10,9 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from onnx import TensorProto, helper
 
 from passpilot.plugin.errors import PasspilotWarning
 from passpilot.runners.policy import cache as user_cache
+from passpilot.training.policy_folder import PointChoice, PolicyText, write_policy
 from tests.command import PASSPILOT, passpilot, run
 from tests.policies.test_doors import OZ, text_of, tool
 
@@ -59,6 +61,34 @@ def test_a_changed_policy_is_prepared_again(cache: Path, tiny: Path, here: Path)
         library.unlink()
     assert text_of(tool("opt", *command, cwd=here, PASSPILOT_POLICY=str(folder))) == first
     assert list(cache.glob("*.so"))
+
+
+def yes_and_no(path: Path) -> Path:
+    """A model with an output for each of the two answers."""
+    graph = helper.make_graph(
+        [
+            helper.make_node("Sub", ["cost_estimate", "cost_estimate"], ["no"]),
+            helper.make_node("Add", ["no", "one"], ["yes"]),
+        ],
+        "answers",
+        [helper.make_tensor_value_info("cost_estimate", TensorProto.INT64, (1,))],
+        [helper.make_tensor_value_info(name, TensorProto.INT64, (1,)) for name in ("yes", "no")],
+        [helper.make_tensor("one", TensorProto.INT64, (1,), [1])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def test_one_model_with_other_options_is_compiled_again(cache: Path, here: Path) -> None:
+    model = str(yes_and_no(here / "model.onnx"))
+    for output, answer in (("yes", 1), ("no", 0)):
+        choice = PointChoice(model, options=f"as=decision&output={output}")
+        write_policy(str(here / output), PolicyText(name="mine", description="Says one"), {"inline": choice})
+        command = ("opt", OZ, "-S", "calls.bc", "-o", "-")
+        expected = text_of(passpilot(*command, f"--inline=const:{answer}", cwd=here))
+        assert text_of(passpilot(*command, f"--policy={here / output}", cwd=here)) == expected
+    assert len(list(cache.glob("*.so"))) == 2
 
 
 def test_a_home_that_cannot_be_written(

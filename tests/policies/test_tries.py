@@ -40,6 +40,15 @@ def test_the_object_is_the_recipes(tiny: Path, here: Path) -> None:
     assert (here / "out.o").read_bytes() == min(objects, key=code_bytes)
 
 
+def test_the_log_is_the_first_trys(here: Path) -> None:
+    found = []
+    for policy in ("@tiny?recipe=1", "@tiny?tries=3"):
+        flags = (f"--policy={policy}", f"--log={policy}")
+        text_of(passpilot("cc", *flags, "-Oz", "-c", "calls.c", "-o", "out.o", cwd=here))
+        found.append({path.name: path.read_bytes() for path in (here / policy).iterdir()})
+    assert found[1] == found[0] != {}
+
+
 def test_an_error_is_clangs_own(here: Path) -> None:
     (here / "calls.c").write_text("int f(void) { return x; }\n")
     done = passpilot("cc", "--policy=@tiny?tries=3", "-Oz", "-c", "calls.c", "-o", "out.o", cwd=here)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
 from itertools import pairwise
@@ -20,10 +21,12 @@ from numpy.typing import NDArray
 
 import passpilot.training  # noqa: F401  (registers the environments)
 from passpilot.plugin.errors import AdviceError, InputError, UsageError
+from passpilot.plugin.isolated import run_isolated
 from passpilot.training.environments.compiler_env import CompilerEnv
 from passpilot.training.registration import NAMED
 from passpilot.training.rewards import MEASURES
 from passpilot.training.task import Task
+from tests.command import GENEROUS
 from tests.training.serving import served
 
 Env = gymnasium.Env[dict[str, NDArray[np.generic]], object]
@@ -144,6 +147,20 @@ def test_a_crash_ends_an_episode_only(program: Path, tmp_path: Path) -> None:
             reward, steps, info = played(env)
             assert (reward, "SIGSEGV" in str(info["error"])) == (0.0, True)
             assert steps > 1
+
+
+def test_a_copy_of_the_process_does_not_end_the_compiler(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with CompilerEnv("inline", [program], pipeline="default<Oz>") as env:
+        env.reset()
+        (folder,) = tmp_path.iterdir()
+        run_isolated("test", env.close, GENEROUS)
+        assert list(tmp_path.iterdir()) == [folder]
+        _, steps, info = played(env)
+        assert (steps, info.get("error")) == (info["decisions"], None)
+    assert not folder.exists()
 
 
 def test_an_illegal_action_leaves_the_decision_to_llvm(pressed: Path) -> None:

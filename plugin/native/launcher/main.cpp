@@ -68,10 +68,8 @@ std::optional<Package> findPackage(const std::string &bin) {
 void becomePython(const std::string &bin, const std::string &name, int count,
                   char **arguments) {
   // As for a script, the current folder is no place for modules (-P).
-  static char
-      safe[] = "-Pc",
-      program[] =
-          "import sys; from passpilot.cli.main import main; sys.exit(main())";
+  static char safe[] = "-Pc",
+              program[] = "from passpilot.cli.main import run; run()";
   std::string beside = bin + "/" + name;
   std::vector<char *> words = {beside.data(), safe, program};
   words.insert(words.end(), arguments + 1, arguments + count);

@@ -177,7 +177,7 @@ def test_everything_else_is_python(arguments: tuple[str, ...], here: Path, prefi
     assert words == [
         str(prefix / "bin" / PYTHON),
         "-Pc",
-        "import sys; from passpilot.cli.main import main; sys.exit(main())",
+        "from passpilot.cli.main import run; run()",
         *arguments,
     ]
     assert here == Path.cwd()

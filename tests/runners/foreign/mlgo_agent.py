@@ -4,7 +4,8 @@
 python mlgo_agent.py BASE RECORD HOW SIZE
 
 All that the compiler says goes to the file RECORD. HOW is `default`, which answers with the last feature,
-`first`, which answers 1 or the first column that the mask allows, or a fault after one such answer.
+`first`, which answers 1 or the first column that the mask allows, `minus`, which answers -1, or a fault after
+one such answer.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def advice_of(how: str, specs: list[dict[str, object]], tensors: bytes) -> float
         return int(struct.unpack("q", tensors[-8:])[0])
     if specs[0]["name"] == "mask":
         return struct.unpack("33q", tensors[: 33 * 8]).index(1)
-    return 1
+    return -1 if how == "minus" else 1
 
 
 def serve(reader: BinaryIO, writer: BinaryIO, record: BinaryIO, how: str, size: int) -> None:
@@ -48,7 +49,7 @@ def serve(reader: BinaryIO, writer: BinaryIO, record: BinaryIO, how: str, size: 
         record.write(tensors)
         answer = struct.pack(code, advice_of(how, header["features"], tensors[:-1]))
         asked += 1
-        if how in ("default", "first") or asked == 1:
+        if how in ("default", "first", "minus") or asked == 1:
             writer.write(answer)
         elif how == "dies":
             writer.write(answer[:size])

@@ -31,7 +31,7 @@ def agent(base: Path, how: str, size: int = 0) -> Iterator[Path]:
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
         yield record
-        if how in ("default", "first"):
+        if how in ("default", "first", "minus"):
             assert child.wait(GENEROUS) == 0, child.stderr.read() if child.stderr else ""
 
 
@@ -119,6 +119,12 @@ def test_contexts_and_their_counts(tmp_path: Path) -> None:
         *("context:a", "observation:0", "context:a", "observation:1", "context:b", "observation:0"),
         *("context:c", "observation:0", "context:a", "observation:2", "observation:3"),
     ]
+
+
+def test_every_answer_but_0_is_yes_as_in_llvm(tmp_path: Path) -> None:
+    with agent(tmp_path / "ch", "minus"), client(tmp_path / "ch") as runner:
+        assert [runner.evaluate() for _ in range(2)] == [1, 1]
+        runner.close()
 
 
 @pytest.mark.parametrize("size", range(8))

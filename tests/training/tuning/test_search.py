@@ -18,7 +18,7 @@ from passpilot.training.tuning.decision_file import read_decisions, word_kind
 from passpilot.training.tuning.engine import LocalEngine
 from passpilot.training.tuning.influence import Edge, Influence, components
 from passpilot.training.tuning.recipes import EVICTION
-from passpilot.training.tuning.search import Search
+from passpilot.training.tuning.search import Found, Known, Search
 from passpilot.training.tuning.sizes import LinkedSizes, Sizes, object_sizes
 from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, UnitChoice
 from tests.command import passpilot as command
@@ -133,6 +133,21 @@ def test_only_what_is_asked_is_searched(tmp_path: Path) -> None:
     assert not any(each.tail or each.options for each in inlined)
     assert any(each.tail for each in passed)
     assert not any(each.inline for each in passed)
+
+
+def test_functions_that_have_not_changed_are_not_searched_again(tmp_path: Path) -> None:
+    whole = units(modules(tmp_path))
+    first = searched(whole)
+    known = [each.choice for each in first.best.made]
+
+    def again(unchanged: frozenset[str]) -> Found:
+        earlier = [Known(choice, unchanged) for choice in known]
+        return Search(whole, LocalEngine(whole, 2), object_sizes, compiles=20, known=earlier).run()
+
+    found = again(frozenset(each.name for unit in whole for each in unit.module.functions))
+    assert found.best.total == first.best.total
+    assert found.compiles == 2 * len(whole), "LLVM's own decisions, and the known ones"
+    assert again(frozenset()).compiles > found.compiles
 
 
 def test_influence() -> None:
