@@ -43,15 +43,9 @@ EXAMPLE: Final = "passpilot opt in.bc -passes='default<Oz>' --inline=python:poli
 
 
 def run() -> NoReturn:
-    """Be the command's process, in which a sixth of a short command's time would be garbage collection.
-
-    A start makes many objects that stay, so the collector looks less often. At the end it need not look, as the
-    process ends.
-    """
+    """Be the command's process; a start makes many objects that stay, so the collector looks less often."""
     gc.set_threshold(50_000)
-    code = main()
-    gc.freeze()
-    sys.exit(code)
+    sys.exit(main())
 
 
 def main(argv: Sequence[str] | None = None) -> int:
