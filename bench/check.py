@@ -112,9 +112,8 @@ def main(names: list[str]) -> int:
     ]
     began, records = time.monotonic(), []
     for check in checks:
-        if not check.hours:
-            if problem := settled(check):
-                problems.append(problem)
+        if not check.hours and (problem := settled(check)):
+            problems.append(problem)
         record = read_record(check.script)
         if record is not None:
             records.append(record)

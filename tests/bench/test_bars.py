@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.bars import Bar
+from bench import check as checks
+from bench.bars import Bar, Record
 from bench.check import CHECKS, Check
 
 ROOT = Path(__file__).parents[2]
@@ -69,3 +70,20 @@ def test_the_page_has_the_recorded_figures() -> None:
         [sys.executable, script, "--check"], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("values", "runs"), [((1,), 1), ((2, 1), 2), ((2, 2, 1), 3), ((2, 2, 2), 3)])
+def test_a_figure_beyond_its_bar_is_measured_three_times(
+    monkeypatch: pytest.MonkeyPatch, values: tuple[float, ...], runs: int
+) -> None:
+    left = iter(values)
+    made: list[Record] = []
+
+    def run(check: Check) -> str:
+        made.append(Record(check.script, "", {}, (Bar("time", next(left), 1.5),)))
+        return ""
+
+    monkeypatch.setattr(checks, "run", run)
+    monkeypatch.setattr(checks, "read_record", lambda _: made[-1])
+    assert checks.settled(Check("mine")) == ""
+    assert len(made) == runs
