@@ -1,41 +1,119 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Watch`: which time counts towards a deadline."""
-
 from __future__ import annotations
 
+import errno
+import os
+import socket
 import threading
-from types import SimpleNamespace
 
 import pytest
 
-from passpilot.runners.remote import watch
+from passpilot.plugin.errors import PeerError
+from passpilot.runners.remote.fifo import FifoChannel
+from passpilot.runners.remote.watch import LATE, PipeWatch, Watch
+from tests.runners.serving.serving import GENEROUS
 
 
-class Recorder(watch.Watch):
-    """Says when the deadline has passed."""
+class Woken(Watch):
+    """Fails at its first attempt to wake the reader."""
 
-    __slots__ = ("woken",)
-
-    def __init__(self, timeout: float) -> None:
+    def __init__(self) -> None:
+        self.tries = 0
         self.woken = threading.Event()
-        super().__init__("a test", timeout)
+        super().__init__("x", 0.05)
 
     def _wake(self) -> None:
+        self.tries += 1
+        if self.tries < 3:
+            raise OSError(errno.EMFILE, "Too many open files")
         self.woken.set()
 
 
+def test_a_reader_that_cannot_be_woken_at_first_is_woken_later() -> None:
+    watch = Woken()
+    watch.steps += 1
+    try:
+        assert watch.woken.wait(GENEROUS)
+    finally:
+        watch.stop()
+    assert (watch.tries, watch.fired) == (3, True)
+
+
+class Clock:
+    """Replaces `time` in the watch, whose thread polls it."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.tick = 0.0
+        """How much later it is at every look; the watch looks every 0.003 seconds."""
+        self._looks = threading.Semaphore(0)
+
+    def monotonic(self) -> float:
+        self._looks.release()
+        self.now += self.tick
+        return self.now
+
+    def seen(self) -> None:
+        """Wait until the watch has seen the current state: until its third look from now."""
+        while self._looks.acquire(blocking=False):
+            pass
+        for _ in range(3):
+            assert self._looks.acquire(timeout=GENEROUS)
+
+    def passes(self, seconds: float) -> None:
+        """Go on in steps that are shorter than the watch's looks are apart."""
+        for _ in range(round(seconds / 0.002)):
+            self.now += 0.002
+            self.seen()
+
+
+def test_questions_may_take_longer_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr("passpilot.runners.remote.watch.time", clock)
+    watch = Woken()
+    try:
+        for _ in range(4):
+            watch.steps += 1
+            clock.seen()
+            clock.passes(0.04)
+            watch.steps += 1
+        assert watch.tries == 0
+        watch.steps += 1
+        clock.seen()
+        clock.tick = 0.002
+        assert watch.woken.wait(GENEROUS)
+    finally:
+        watch.stop()
+
+
 def test_the_time_for_which_a_process_was_stopped_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock jumps by a thousand seconds at the fourth look; sixteen looks are within the deadline."""
-    looks = 0
+    clock = Clock()
+    monkeypatch.setattr("passpilot.runners.remote.watch.time", clock)
+    watch = Woken()
+    try:
+        watch.steps += 1
+        clock.seen()
+        clock.now += 1000
+        clock.seen()
+        assert watch.tries == 0
+    finally:
+        watch.stop()
 
-    def monotonic() -> float:
-        nonlocal looks
-        looks += 1
-        return looks / 100 + (1000 if looks > 4 else 0)
 
-    monkeypatch.setattr(watch, "time", SimpleNamespace(monotonic=monotonic))
-    waiting = Recorder(0.16)
-    waiting.steps = 1
-    assert waiting.woken.wait(60)
-    assert looks > 14
-    waiting.stop()
+def test_a_late_question_ends_by_what_the_watch_writes() -> None:
+    channel = FifoChannel("pipe:x", *os.pipe())
+    watch = PipeWatch(channel, 0.05)
+    watch.steps += 1
+    try:
+        assert channel.reader.read(100) == LATE
+    finally:
+        watch.stop()
+        channel.close()
+
+
+def test_an_end_that_cannot_be_written_to_is_refused_at_once() -> None:
+    ours, theirs = socket.socketpair()
+    channel = FifoChannel("pipe:x", ours.detach(), os.open(os.devnull, os.O_WRONLY))
+    with theirs, pytest.raises(PeerError, match=r"pipe:x: expected /proc/self/fd/\d+ to write to, got: "):
+        PipeWatch(channel, GENEROUS)
+    channel.close()
