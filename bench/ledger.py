@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,7 +40,7 @@ class Row:
 
     @property
     def seeds(self) -> int:
-        """How many seeds all programs have had."""
+        """How many seeds all programs have had; of units, whose numbers are places, this says nothing."""
         return len(set.intersection(*self.done.values())) if self.done else 0
 
     def as_json(self) -> dict[str, object]:
@@ -111,11 +111,16 @@ class Ledger:
         partial.replace(self._path)
 
 
-def _row(raw: dict[str, object]) -> Row:
-    row = Row(**{name.replace(" ", "_"): value for name, value in raw.items()})  # type: ignore[arg-type]
-    row.trees = set(row.trees)
-    row.done = {program: numbers(text) for program, text in row.done.items()}  # type: ignore[arg-type]
-    return row
+def _row(raw: dict[str, Any]) -> Row:
+    return Row(
+        raw["cases"],
+        raw["decisions"],
+        raw["left out"],
+        raw["wrong"],
+        set(raw["trees"]),
+        raw["date"],
+        {program: numbers(text) for program, text in raw["done"].items()},
+    )
 
 
 def ranges(found: Iterable[int]) -> str:

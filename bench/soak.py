@@ -175,8 +175,9 @@ def show(ledger: Ledger) -> int:
     """Print the counts; returns how many cases are wrong."""
     table = Table("trial, programs", "cases", "decisions", "left out", "wrong", "seeds of all")
     for name, row in sorted(ledger.rows.items()):
-        counts = (row.cases, row.decisions, row.left_out, len(row.wrong), row.seeds)
-        table.add_row(name, *(f"{count:,}" for count in counts))
+        counts = (row.cases, row.decisions, row.left_out, len(row.wrong))
+        seeds = "" if name.endswith(", units") else f"{row.seeds:,}"
+        table.add_row(name, *(f"{count:,}" for count in counts), seeds)
     Console().print(table)
     for name, row in sorted(ledger.rows.items()):
         for place, text in row.wrong.items():
