@@ -140,13 +140,13 @@ def main() -> None:
     settle(
         "graph",
         Bar("an update of the graph, times as fast", slowest, 20, "building it anew", least=True),
+        Bar("a model of the graph over `grpc:`", over / seconds["in process"], 3, "in process"),
         Bar(
-            "`llc` with a model that reads the graph, over `grpc:`",
-            over / seconds["in process"],
-            3,
-            "in process",
+            "a model of the graph over `grpc:`",
+            over / seconds["exchange"],
+            1.5,
+            "in process, and a bare TCP exchange per decision",
         ),
-        Bar("the same", over / seconds["exchange"], 1.5, "in process, and a bare TCP exchange per decision"),
     )
 
 

@@ -32,6 +32,9 @@ from tests.passes.allocation.allocated import optimized  # noqa: E402
 RESULTS: Final = ROOT / "bench/results/mlgo-reader.json"
 READER: Final = "ml-compiler-opt==0.0.1.dev202401270006"
 NEEDS: Final = "tensorflow-cpu==2.21.0"
+INSTALLS: Final = 1800
+READS: Final = 600
+"""Deadlines in seconds."""
 THEIRS: Final = """\
 import json
 import sys
@@ -53,8 +56,8 @@ def python() -> Path:
     if not done.exists() or done.read_text() != READER + NEEDS:
         venv.create(home, with_pip=True, clear=True)
         pip = [str(interpreter), "-m", "pip", "install", "-q"]
-        subprocess.run([*pip, NEEDS], check=True)
-        subprocess.run([*pip, "--no-deps", "--ignore-requires-python", READER], check=True)
+        for packages in ([NEEDS], ["--no-deps", "--ignore-requires-python", READER]):
+            subprocess.run([*pip, *packages], check=True, timeout=INSTALLS)
         done.write_text(READER + NEEDS)
     return interpreter
 
@@ -88,7 +91,8 @@ def compare(point: str, log: Path) -> dict[str, int]:
     """How many decisions and values a log has, and how many decisions are read differently."""
     found = ours(log)
     advice = read_log(log).features[-1].name
-    done = subprocess.run([python(), "-c", THEIRS, log, advice], capture_output=True, text=True, check=False)
+    command = [str(python()), "-c", THEIRS, str(log), advice]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=READS, check=False)
     if done.returncode:
         sys.exit(f"bench_mlgo_reader: {point}: {done.stderr[-600:]}")
     *theirs, counted = map(json.loads, done.stdout.splitlines())

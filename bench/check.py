@@ -7,7 +7,7 @@ The arguments in CHECKS make every script short enough that all take less than h
 do nothing else. Scripts that take hours are not run: their bars are those of their last whole run, from
 bench/results/bars, with its date. A script with a figure beyond its bar runs again, twice at most: a machine
 that others share slows one of two compared commands down now and then, and a real miss is there in all runs.
-Exits 1 if a figure is beyond its bar in every run, or a script fails.
+Exits 1 if a script fails, or has a figure beyond its bar in every run.
 """
 
 from __future__ import annotations
