@@ -44,7 +44,10 @@ EXAMPLE: Final = "passpilot opt in.bc -passes='default<Oz>' --inline=python:poli
 
 def run() -> NoReturn:
     """Be the command's process; a start makes many objects that stay, so the collector looks less often."""
+    from passpilot.plugin.interrupt import guard_imports
+
     gc.set_threshold(50_000)
+    guard_imports()
     sys.exit(main())
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`prompt_interrupt`: Ctrl-C during long native code. `heeded`: which signals to handle.
+"""When Ctrl-C is heeded: in long native code, and not within an import. `heeded`: which signals to handle.
 
 A signal that is ignored when a command starts (by `nohup`, or SIGINT by `command &` in a script) stays
 ignored in the command and in what it runs. Python installs no handler for an ignored SIGINT; code that
@@ -13,13 +13,47 @@ import os
 import signal
 import sys
 import threading
+from importlib.machinery import ExtensionFileLoader
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import FrameType
 
 GRACE: Final = 1.0
 """Seconds for Python to react itself."""
+
+_AGAIN: Final = 0.02
+_IMPORTLIB: Final = "<frozen importlib"
+
+
+def is_vulnerable(frame: FrameType | None) -> bool:
+    """Whether an exception must not be raised in this frame.
+
+    In importlib's own code, which Python also calls when it frees a lock, it would be dropped. In the start
+    of an extension module it would end the process: nanobind aborts when an enumeration cannot be made.
+    """
+    top = frame
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(_IMPORTLIB) and (
+            frame is top or isinstance(frame.f_locals.get("self"), ExtensionFileLoader)
+        ):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def guard_imports() -> None:
+    """Let Ctrl-C wait a moment where `is_vulnerable`, for the rest of the process; for the main thread."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
+
+
+def _interrupt(_number: int, frame: FrameType | None) -> None:
+    if not is_vulnerable(frame):
+        raise KeyboardInterrupt
+    signal.signal(signal.SIGALRM, _interrupt)
+    signal.setitimer(signal.ITIMER_REAL, _AGAIN)
 
 
 def heeded(*numbers: signal.Signals) -> tuple[signal.Signals, ...]:

@@ -9,10 +9,11 @@ import signal
 import threading
 from typing import TYPE_CHECKING, Final
 
-from passpilot.plugin.interrupt import heeded
+from passpilot.plugin.interrupt import heeded, is_vulnerable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import FrameType
 
 _REPEAT_EVERY: Final = 0.05
 
@@ -37,7 +38,9 @@ def stop_on_signals() -> Iterator[threading.Event]:
     numbers = stop_signals()
     stopping = threading.Event()
 
-    def stop(number: int, _frame: object) -> None:
+    def stop(number: int, frame: FrameType | None) -> None:
+        if is_vulnerable(frame):
+            return  # the signal is repeated
         for other in numbers:
             signal.signal(other, signal.SIG_IGN)  # no signal may interrupt the clean-up
         stopping.set()

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import importlib
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
-from typing import IO
+from types import FrameType
+from typing import IO, Final
 
 import pytest
 
+from passpilot.plugin.interrupt import is_vulnerable
 from tests.command import PASSPILOT, Done, files_in, finished, program, started
 
 
@@ -146,3 +150,51 @@ def test_an_idle_server(folder: Path) -> None:
         assert stream(server.stderr).readline() == b"loaded\n"
         assert interrupt(server).code in (0, 130)
     assert files_in(folder) == ["in.ll", "p.py"]
+
+
+IMPORTS: Final = """
+import signal
+import sys
+from passpilot.plugin.interrupt import guard_imports
+
+def see(frame, event, argument):
+    if frame.f_code.co_filename.endswith("enum.py"):
+        sys.setprofile(None)
+        signal.raise_signal(signal.SIGINT)
+
+guard_imports()
+sys.setprofile(see)
+try:
+    from passpilot.plugin import _core
+    print("imported", flush=True)
+    signal.pause()
+except KeyboardInterrupt:
+    print(sys.getprofile(), _core.__name__)
+"""
+"""Interrupts itself where the core makes its first enumeration."""
+
+
+def test_ctrl_c_waits_for_the_start_of_an_extension_module(tmp_path: Path) -> None:
+    with started(sys.executable, "-c", IMPORTS, cwd=tmp_path) as child:
+        done = finished(child, time.monotonic())
+    assert (done.code, done.out.split()[-2:]) == (0, [b"None", b"passpilot.plugin._core"]), done
+
+
+def test_ctrl_c_is_not_dropped_in_importlib() -> None:
+    """The frames are those of an import, the last one of the callback that frees the module's lock."""
+    seen: dict[str, bool] = {}
+
+    def see(frame: FrameType, _event: str, _argument: object) -> None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            seen[frame.f_code.co_name] = is_vulnerable(frame)
+
+    before = sys.getprofile()
+    sys.setprofile(see)
+    try:
+        importlib.import_module("__hello__")
+    finally:
+        sys.setprofile(before)
+        sys.modules.pop("__hello__", None)
+    assert seen["cb"]
+    assert all(seen.values())
+    assert not is_vulnerable(sys._getframe())
