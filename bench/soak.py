@@ -25,7 +25,7 @@ other work on the machine changes nothing. Exit code 1 if a case is wrong.
 usage: python bench/soak.py sweeps                                         (all of these, in turns)
        python bench/soak.py identity|llc [--trials=NAME,...] [--programs=NAME,...]
        python bench/soak.py csmith [--count=2000] [--trials=every]
-       python bench/soak.py corpus [--count=100] [--trials=every] [--programs=NAME,...]
+       python bench/soak.py corpus [--count=100] [--trials=part] [--programs=NAME,...]
        python bench/soak.py stress|sequences [--count=...]
        python bench/soak.py show
 options: --file=build/soak.jsonl, --results=bench/results/soak.json, --jobs=N (processors), --budget=90m,
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from bench.ledger import Ledger  # noqa: E402
-from bench.trials import GENERATED, LEVELS, SEQUENCES, STRESSED, TRIALS, Case, judge_all  # noqa: E402
+from bench.trials import GENERATED, LEVELS, PART, SEQUENCES, STRESSED, TRIALS, Case, judge_all  # noqa: E402
 from tests.corpus.build import is_built  # noqa: E402
 from tests.corpus.programs import all_programs  # noqa: E402
 
@@ -68,7 +68,7 @@ SWEEPS: Final = {
     "identity": LEVELS,
     "llc": GENERATED,
     "csmith": ("every",),
-    "corpus": ("every",),
+    "corpus": (PART,),
     "stress": STRESSED,
     SEQUENCES: (SEQUENCES,),
 }

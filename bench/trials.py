@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
+from bench.parts import Part, part  # noqa: E402
 from tests import stock  # noqa: E402
 from tests.corpus.programs import Program, all_programs  # noqa: E402
 from tests.passes.allocation.allocated import (  # noqa: E402
@@ -76,6 +77,8 @@ class Trial:
     """Points that code generation asks."""
     pipeline: str = "default<O2>"
     inline: bool = False
+    size_budget: float = 2
+    """... of the inliner; with 2, a part of lz4 takes minutes."""
     turns: bool = False
     """Whether odd seeds ask the advised allocator, and even ones greedy about evictions and priorities."""
 
@@ -89,6 +92,19 @@ class Trial:
 VECTORIZER: Final = "vectorizer-start"
 DISTRIBUTED: Final = "advised-distribute,loop-distribute,advised-vectorize"
 EARLY: Final = ("advised-distribute", "advised-vectorize")
+EVERY: Final = Trial(
+    (
+        ("pipeline-early-simplification", "advised-size"),
+        (VECTORIZER, f"advised-unroll,{DISTRIBUTED},advised-slp"),
+    ),
+    ("advised-size", "advised-unroll", *EARLY, "advised-slp", "advised-pipeline"),
+    ("advised-outline",),
+    "default<O2>,advised-pipeline{budget=4}",
+    inline=True,
+    turns=True,
+)
+PART: Final = "part"
+"""The trial with the same advice in one part of a program of the corpus."""
 TRIALS: Final = {
     "vectorize": Trial(((VECTORIZER, "advised-vectorize"),), ("advised-vectorize",)),
     "slp": Trial(((VECTORIZER, "advised-slp"),), ("advised-slp",)),
@@ -101,17 +117,8 @@ TRIALS: Final = {
         (*EARLY, "advised-slp"),
         ("advised-outline", *POINTS),
     ),
-    "every": Trial(
-        (
-            ("pipeline-early-simplification", "advised-size"),
-            (VECTORIZER, f"advised-unroll,{DISTRIBUTED},advised-slp"),
-        ),
-        ("advised-size", "advised-unroll", *EARLY, "advised-slp", "advised-pipeline"),
-        ("advised-outline",),
-        "default<O2>,advised-pipeline{budget=4}",
-        inline=True,
-        turns=True,
-    ),
+    "every": EVERY,
+    PART: replace(EVERY, size_budget=1.1),
 }
 
 
@@ -151,13 +158,15 @@ class Prepared:
     optimized: Path
     corpus: Program | None
     expected: bytes
+    others: tuple[Path, ...] = ()
+    """Object files of the other parts."""
 
     def is_right(self, code: bytes) -> bool:
         """Whether an object file of the program prints what it should."""
         if not self.corpus:
             return ran(link(code, self.folder), 10 * ENDS) == self.expected
         driver = self.corpus.driver
-        binary = link(code, self.folder, *self.corpus.libs, lang=self.corpus.lang)
+        binary = link(code, self.folder, *map(str, self.others), *self.corpus.libs, lang=self.corpus.lang)
         arguments = [each.replace("{drv}", "_driver") for each in driver.args]
         output = ran(binary, RUNS, arguments, self.corpus.source)
         return hashlib.sha256(output).hexdigest() == driver.stdout_sha256
@@ -184,10 +193,11 @@ def csmith(seed: int, folder: Path) -> Prepared | None:
     return Prepared(folder, made, after, None, expected)
 
 
-def of_corpus(name: str, folder: Path) -> Prepared:
-    """A program of the corpus."""
-    program = all_programs()[name]
-    return Prepared(folder, program.whole("O2"), folder / "optimized.bc", program, b"")
+def of_corpus(case: Case, folder: Path) -> Prepared:
+    """A program of the corpus, or the part of it for a seed."""
+    program = all_programs()[case.program]
+    mine = part(program, case.seed) if case.trial == PART else Part(program.whole("O2"))
+    return Prepared(folder, mine.source, folder / f"{mine.source.name}.optimized", program, b"", mine.others)
 
 
 def compiled(case: Case, program: Prepared) -> bytes:
@@ -203,7 +213,9 @@ def compiled(case: Case, program: Prepared) -> bytes:
             for points in (trial.early, trial.asked_late(case.seed))
         )
         if trial.inline:
-            early.append(stack.enter_context(InlineAdvisor(f"random:{case.seed}", size_budget=2)))
+            early.append(
+                stack.enter_context(InlineAdvisor(f"random:{case.seed}", size_budget=trial.size_budget))
+            )
         asked = [*early, *late]
         if "advised-outline" in trial.late:
             late.append(stack.enter_context(make_advisor("advised-outliner", "const:1")))
@@ -217,7 +229,7 @@ def compiled(case: Case, program: Prepared) -> bytes:
             stack.enter_context(advised_allocator(f"-verify-machineinstrs={int(verified)}"))
         code = emit(module, advisors=late, relocation_model="pic")
         case.decisions = sum(advisor.stats.decisions for advisor in asked)
-        if case.trial in ("all", "every") and not case.decisions:
+        if case.trial in ("all", "every", PART) and not case.decisions:
             case.wrong = "nobody was asked"
         return code
 
@@ -355,8 +367,8 @@ def judge_all(cases: Sequence[Case]) -> list[Case]:
         return [judged(case) for case in cases]
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        is_random = first.kind == "csmith"
-        program = csmith(first.seed, folder) if is_random else of_corpus(first.program, folder)
-        if program:
+        if first.kind == "corpus":
+            return [judged(case, of_corpus(case, folder)) for case in cases]
+        if program := csmith(first.seed, folder):
             return [judged(case, program) for case in cases]
     return [replace(case, left_out=True) for case in cases]

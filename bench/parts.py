@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs of the corpus in parts, so that a case of soak.py has random advice in one of them.
+
+A large program with random answers takes minutes to compile, a part of it seconds. The other parts are
+stock's code, made once and kept in build/parts, in a folder named by the program's bitcode.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tests import stock
+from tests.passes.allocation.allocated import by_llc
+
+if TYPE_CHECKING:
+    from tests.corpus.programs import Program
+
+KEPT: Final = Path(__file__).parents[1] / "build/parts"
+SIZE: Final = 80_000
+"""Bytes of the whole program's bitcode for a part."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a program, and stock's object files of the others."""
+
+    source: Path
+    others: tuple[Path, ...] = ()
+
+
+def part(program: Program, seed: int) -> Part:
+    """The part of a seed: one after the other."""
+    folder = made(program.whole("O2"))
+    parts = sorted(folder.glob("*.bc"))
+    mine = parts[seed % len(parts)]
+    return Part(mine, tuple(each.with_suffix(".o") for each in parts if each != mine))
+
+
+def made(whole: Path) -> Path:
+    """The folder with a program's parts and their stock code after -O2; made if it is not there."""
+    content = whole.read_bytes()
+    folder = KEPT / hashlib.sha256(content).hexdigest()[:16]
+    if folder.exists():
+        return folder
+    KEPT.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(dir=KEPT))
+    count = len(content) // SIZE | 1  # odd, so that a part has odd and even seeds
+    text = partial / "whole.ll"
+    stock.run("llvm-dis", whole, "-o", text)
+    # such a copy of a function of a library must be in every part that calls it, where no library has it
+    text.write_bytes(text.read_bytes().replace(b"\ndefine available_externally ", b"\ndefine internal "))
+    stock.run("llvm-split", "-j", str(count), text, "-o", partial / "split")
+    text.unlink()
+    for split in sorted(partial.iterdir()):
+        source, after = Path(f"{split}.bc"), Path(f"{split}.optimized")
+        stock.run("opt", "-passes=globaldce,strip-dead-prototypes", split, "-o", source)
+        stock.run("opt", "-O2", source, "-o", after)
+        Path(f"{split}.o").write_bytes(by_llc(after))
+        split.unlink()
+        after.unlink()
+    try:
+        partial.rename(folder)
+    except OSError:  # another process was first
+        shutil.rmtree(partial)
+    return folder
