@@ -175,7 +175,7 @@ class Advisor(ABC):
             msg = f"runner {self.name}: expected one of its own for the advisor, got one that another has"
             raise RunnerSpecError(msg)
         runner.advised = True
-        host = CompilerHost(point, self._present, tracked=not self._batched)
+        host = CompilerHost(point, self._site_of, tracked=not self._batched)
         core = _core.Advisor(
             core_point(point),
             runner.core if isinstance(runner, NativeRunner) else None,
@@ -185,7 +185,7 @@ class Advisor(ABC):
             self._limit_of(limit),
             self._log is not None,
         )
-        host.core = core
+        host.connect(core)
         if custom or not isinstance(runner, NativeRunner):
             host.views, host.buffers = core.views(False), core.views(True)
         if not isinstance(runner, NativeRunner):
@@ -199,10 +199,10 @@ class Advisor(ABC):
             )
         return core
 
-    def _present(self) -> object:
+    @staticmethod
+    def _site_of(core: _core.Advisor) -> object:
         """The site of the present decision."""
-        assert self._core is not None, "there is one only if there is somebody to ask"
-        return _core.current_site(self._core)
+        return _core.current_site(core)
 
     def _limit_of(self, limit: float) -> float:
         """The limit that the core enforces for this runner."""

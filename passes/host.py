@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING
+from weakref import ref
 
 from passpilot.features.custom import is_constant, registered
-from passpilot.plugin.errors import Error, FeatureError, restated
+from passpilot.plugin.errors import Error, FeatureError, StaleViewError, restated
 from passpilot.plugin.failures import describe_failure
 
 if TYPE_CHECKING:
@@ -20,20 +21,25 @@ if TYPE_CHECKING:
 
 
 class CompilerHost:
-    """The compiler as a runner in this process sees it; every advisor has one."""
+    """The compiler as a runner in this process sees it; every advisor has one.
+
+    The core refers to the runner, and so to this host, which refers back weakly: an advisor is freed with its
+    last reference, not when Python's collector comes.
+    """
 
     __slots__ = (
-        *("_default", "_offered", "_point", "_site", "_stamps", "_tracked", "_values"),
-        *("buffers", "core", "views"),
+        *("_core", "_default", "_offered", "_point", "_site", "_stamps", "_tracked", "_values"),
+        *("buffers", "views"),
     )
 
-    core: _core.Advisor
     views: dict[str, Tensor]
     """The bound tensors, read-only, for runners."""
     buffers: dict[str, Tensor]
     """The same tensors, writable, for custom features."""
 
-    def __init__(self, point: Point, site: Callable[[], object], *, tracked: bool = True) -> None:
+    def __init__(
+        self, point: Point, site: Callable[[_core.Advisor], object], *, tracked: bool = True
+    ) -> None:
         self._tracked = tracked  # false if the core itself may write into a custom feature's buffer
         self._stamps: Counter[str] = Counter()
         self._values: dict[str, object] = {}
@@ -42,12 +48,22 @@ class CompilerHost:
         self._default = point.default.name
         self._offered = {spec.name: spec for spec in point.features}
 
+    def connect(self, core: _core.Advisor) -> None:
+        """Say which core asks the runner."""
+        self._core = ref(core)
+
     @property
     def site(self) -> object:
-        return self._site()
+        return self._site(self._asking("site"))
 
     def default(self) -> bool | int | float:
-        return self.core.default()
+        return self._asking("default()").default()
+
+    def _asking(self, what: str) -> _core.Advisor:
+        if (core := self._core()) is None:
+            told = "expected to be used within a decision, got a use after the advisor's end"
+            raise StaleViewError(f"obs.{what}: {told}")
+        return core
 
     def feature(self, name: str) -> Tensor:
         """The value of any offered feature; computes it now if it is not bound.

@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
+import weakref
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from passpilot.features.custom import feature, unregister
 from passpilot.passes.inline import InlineAdvisor
 from passpilot.passes.optimize import optimize
 from passpilot.plugin.errors import AdviceError, InputError, PolicyError, StaleViewError
@@ -65,6 +68,38 @@ def test_a_module_that_another_thread_compiles_cannot_be_read() -> None:
     go_on.set()
     thread.join(60)
     assert b"@main" in module.assembly()
+
+
+def test_advisors_are_freed_without_the_collector(tmp_path: Path) -> None:
+    """One for each of a million compilations would else be garbage until it comes."""
+
+    @feature("int64[1]", name="length")
+    def length(site: object) -> int:
+        return len(repr(site))
+
+    def read(obs: Observation) -> bool:
+        return bool(obs["length"] and obs.site and obs.default())
+
+    gc.disable()
+    try:
+        for runner, log in ((read, "made.log"), (f"replay:{tmp_path}/made.log", "again.log"), ("const:1", "")):
+            advisor = InlineAdvisor(runner, log=str(tmp_path / log) if log else None)
+            optimize(Module.read(IR), "default<O2>", [advisor])
+            assert advisor.stats.decisions
+            ends = [weakref.ref(advisor), weakref.ref(advisor.runner)]
+            del advisor
+            assert [end() for end in ends] == [None, None]
+    finally:
+        gc.enable()
+        unregister("length")
+
+
+def test_what_a_policy_keeps_is_stale_after_the_advisor() -> None:
+    kept = []
+    optimize(Module.read(IR), "default<O2>", [InlineAdvisor(lambda obs: kept.append(obs) or False)])
+    for read in (lambda: kept[0].site, lambda: kept[0].default()):
+        with pytest.raises(StaleViewError, match=r"after the advisor's end"):
+            read()
 
 
 def test_the_policy_may_read_the_module_it_is_asked_about() -> None:

@@ -36,6 +36,10 @@ BIG = TensorSpec("big", "float32", (5 * BLOCK,))
 SIZE = BIG.nbytes + 8
 
 
+class Core:
+    """Stands for the core, which nothing is asked of."""
+
+
 class Seen:
     """A policy that keeps what it sees, and raises if the first number is negative."""
 
@@ -268,7 +272,8 @@ def test_constant_array_is_copied_once(tracked: bool) -> None:
     array = np.ones(BIG.shape, np.float32)
     feature("float32[20480]", name="big")(lambda _site: array)
     try:
-        host = CompilerHost(big_point(), lambda: None, tracked=tracked)
+        host, core = CompilerHost(big_point(), lambda _core: None, tracked=tracked), Core()
+        host.connect(core)  # type: ignore[arg-type]
         host.buffers = {"big": np.zeros(BIG.shape, np.float32)}
         fill = host.filler(registered("inline")["big"])
         stamps = []

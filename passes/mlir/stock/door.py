@@ -117,9 +117,9 @@ class LoadedOperation:
 class LoadedAdvisor(PointAdvisor):
     """Advises MLIR's own inliner in this process."""
 
-    def _present(self) -> object:
-        assert self._core is not None, "it is asked"
-        return LoadedSite(self._core)
+    @staticmethod
+    def _site_of(core: Core) -> LoadedSite:
+        return LoadedSite(core)
 
 
 _GRACE: Final = 2.0
