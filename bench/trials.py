@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
+import resource
 import signal
 import subprocess
 import sys
@@ -51,6 +52,10 @@ ENDS: Final = 5
 """Processor seconds that a program of csmith may take at -O0; with random answers ten times as many."""
 RUNS: Final = 300
 """... a driver of the corpus with random answers."""
+COMPILES: Final = 120
+"""... a part of a program may take to compile: LLVM needs many minutes for a few that have grown."""
+TOO_LONG: Final = (-signal.SIGXCPU, -signal.SIGKILL)
+"""Exit codes of processes at their limit."""
 STOCK_RUNS: Final = 20
 """Stock opt has several outputs for a few inputs: ours must be among those of so many runs."""
 CASE: Final = 4 * 3600
@@ -188,7 +193,7 @@ def csmith(seed: int, folder: Path) -> Prepared | None:
     try:
         expected = ran(link(by_llc(made, opt_level=0), folder), ENDS)
     except subprocess.CalledProcessError as error:
-        if error.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        if error.returncode in TOO_LONG:
             return None
         raise
     return Prepared(folder, made, after, None, expected)
@@ -338,6 +343,8 @@ def judge(case: Case, program: Prepared | None) -> Case:
 
 def judge_into(pipe: Connection, case: Case, program: Prepared | None) -> None:
     """The same, in a child."""
+    if case.trial == PART:
+        resource.setrlimit(resource.RLIMIT_CPU, (COMPILES, COMPILES))
     pipe.send(judge(case, program))
 
 
@@ -354,7 +361,8 @@ def judged(case: Case, program: Prepared | None = None) -> Case:
         case.wrong = f"took more than {CASE} s"
     except EOFError:
         child.join()
-        case.wrong = f"exit code {child.exitcode}"
+        case.left_out = child.exitcode in TOO_LONG
+        case.wrong = "" if case.left_out else f"exit code {child.exitcode}"
     finally:
         child.kill()
         child.join()
