@@ -64,6 +64,11 @@ private:
     return true;
   }
 
+  static bool mustEvict(const LiveInterval &VirtReg, uint8_t CostLimit) {
+    return !VirtReg.isSpillable() && CostLimit == 0xff;
+  }
+  MCRegister makeRoom(const LiveInterval &VirtReg,
+                      const SmallVirtRegSet &Fixed) const;
   MCRegister choose(const LiveInterval &VirtReg, const AllocationOrder &Order,
                     uint8_t CostLimit, const SmallVirtRegSet &Fixed) const;
   bool findColumns(EvictQuestion &Q, const AllocationOrder &Order,
@@ -79,10 +84,37 @@ private:
 MCRegister EvictionAdvisor::tryFindEvictionCandidate(
     const LiveInterval &VirtReg, const AllocationOrder &Order,
     uint8_t CostLimit, const SmallVirtRegSet &Fixed) const {
-  const MCRegister Reg = choose(VirtReg, Order, CostLimit, Fixed);
+  MCRegister Reg = choose(VirtReg, Order, CostLimit, Fixed);
+  if (!Reg.isValid() && mustEvict(VirtReg, CostLimit))
+    Reg = makeRoom(VirtReg, Fixed);
   if (Reg.isValid())
     All.Current->evicting(VirtReg, Reg);
   return Reg;
+}
+
+/// Finds the register whose lightest ranges, all of which can be spilled, make
+/// room for a range that cannot. LLVM evicts no range of the same cascade: with
+/// answers that let ranges evict each other for long, all neighbours may have
+/// one, and LLVM runs out of registers. Its assertions permit these evictions.
+MCRegister EvictionAdvisor::makeRoom(const LiveInterval &VirtReg,
+                                     const SmallVirtRegSet &Fixed) const {
+  MCRegister Best;
+  float Least = huge_valf;
+  for (MCPhysReg Reg : RegClassInfo.getOrder(MRI->getRegClass(VirtReg.reg()))) {
+    if (Matrix->checkInterference(VirtReg, Reg) != LiveRegMatrix::IK_VirtReg)
+      continue;
+    float Heaviest = 0;
+    for (MCRegUnit Unit : TRI->regunits(Reg))
+      for (const LiveInterval *LI :
+           Matrix->query(VirtReg, Unit).interferingVRegs())
+        Heaviest = std::max(Heaviest,
+                            Fixed.count(LI->reg()) ? huge_valf : LI->weight());
+    if (Heaviest < Least) {
+      Least = Heaviest;
+      Best = Reg;
+    }
+  }
+  return Best;
 }
 
 MCRegister EvictionAdvisor::choose(const LiveInterval &VirtReg,
@@ -94,9 +126,8 @@ MCRegister EvictionAdvisor::choose(const LiveInterval &VirtReg,
   };
   if (!Release || All.stopped())
     return ByDefault();
-  const bool MustEvict = !VirtReg.isSpillable() && CostLimit == 0xff;
-  EvictQuestion Q(*All.Current, VirtReg, All.Evict->mask(), MustEvict,
-                  !Fixed.empty());
+  EvictQuestion Q(*All.Current, VirtReg, All.Evict->mask(),
+                  mustEvict(VirtReg, CostLimit), !Fixed.empty());
   Stopwatch Watch;
   const bool Askable = findColumns(Q, Order, CostLimit);
   All.Evict->Counts.AskSeconds += Watch.seconds();
