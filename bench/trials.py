@@ -344,7 +344,7 @@ def judge(case: Case, program: Prepared | None) -> Case:
 def judge_into(pipe: Connection, case: Case, program: Prepared | None) -> None:
     """The same, in a child."""
     if case.trial == PART:
-        resource.setrlimit(resource.RLIMIT_CPU, (COMPILES, COMPILES))
+        resource.setrlimit(resource.RLIMIT_CPU, (COMPILES, resource.RLIM_INFINITY))
     pipe.send(judge(case, program))
 
 
