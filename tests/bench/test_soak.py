@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from bench.ledger import numbers, ranges
+from bench.parts import part
+from tests.corpus.programs import all_programs
 
 ROOT = Path(__file__).parents[2]
 
@@ -79,6 +81,22 @@ def test_random_answers_at_every_point(tmp_path: Path) -> None:
     cases = [json.loads(line) for line in (tmp_path / "cases.jsonl").read_text().splitlines()]
     assert len(cases) == 6
     assert all(case["decisions"] and case["tree"] and case["date"] for case in cases)
+
+
+def test_random_answers_in_a_part_of_a_program(corpus: Callable[[str, str], Path], tmp_path: Path) -> None:
+    corpus("picosat", "O2")
+    assert soak(tmp_path, "corpus", "--programs=picosat", "--count=2").returncode == 0
+    cases = [json.loads(line) for line in (tmp_path / "cases.jsonl").read_text().splitlines()]
+    assert [(case["trial"], case["seed"], case["wrong"]) for case in cases] == [
+        ("part", 0, ""),
+        ("part", 1, ""),
+    ]
+    assert all(case["decisions"] > 100 for case in cases)
+    source = all_programs()["picosat"]
+    first, second = (part(source, seed) for seed in (0, 1))
+    assert first.source != second.source
+    assert len(first.others) == 2
+    assert first.source.with_suffix(".o") in second.others
 
 
 def test_all_sweeps_in_parts_within_a_time(corpus: Callable[[str, str], Path], tmp_path: Path) -> None:

@@ -82,11 +82,12 @@ def test_advisors_are_freed_without_the_collector(tmp_path: Path) -> None:
 
     gc.disable()
     try:
-        for runner, log in ((read, "made.log"), (f"replay:{tmp_path}/made.log", "again.log"), ("const:1", "")):
+        replay = f"replay:{tmp_path}/made.log"
+        for runner, log in ((read, "made.log"), (replay, "again.log"), ("const:1", "")):
             advisor = InlineAdvisor(runner, log=str(tmp_path / log) if log else None)
             optimize(Module.read(IR), "default<O2>", [advisor])
             assert advisor.stats.decisions
-            ends = [weakref.ref(advisor), weakref.ref(advisor.runner)]
+            ends: list[weakref.ref[object]] = [weakref.ref(advisor), weakref.ref(advisor.runner)]
             del advisor
             assert [end() for end in ends] == [None, None]
     finally:
@@ -96,10 +97,16 @@ def test_advisors_are_freed_without_the_collector(tmp_path: Path) -> None:
 
 def test_what_a_policy_keeps_is_stale_after_the_advisor() -> None:
     kept = []
-    optimize(Module.read(IR), "default<O2>", [InlineAdvisor(lambda obs: kept.append(obs) or False)])
-    for read in (lambda: kept[0].site, lambda: kept[0].default()):
-        with pytest.raises(StaleViewError, match=r"after the advisor's end"):
-            read()
+
+    def keep(obs: Observation) -> bool:
+        kept.append(obs)
+        return False
+
+    optimize(Module.read(IR), "default<O2>", [InlineAdvisor(keep)])
+    with pytest.raises(StaleViewError, match=r"obs.site: .* after the advisor's end"):
+        _ = kept[0].site
+    with pytest.raises(StaleViewError, match=r"obs.default\(\): .* after the advisor's end"):
+        kept[0].default()
 
 
 def test_the_policy_may_read_the_module_it_is_asked_about() -> None:

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import lzma
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from passpilot import EvictAdvisor, Module, emit
 from passpilot.features.log.reader import read_log
 from tests.command import passpilot as command
 from tests.corpus.programs import programs
@@ -28,6 +30,15 @@ SOAK_SEEDS = range(100)
 GENERATED = 1000
 """Programs of each generator in the soak."""
 CHUNK = 50
+
+
+def test_a_range_that_cannot_be_spilled_gets_a_register() -> None:
+    """A function of libsvm (BSD) after random unrolling, for which LLVM alone "ran out of registers"."""
+    module = lzma.decompress(Path(__file__).with_name("libsvm.bc.xz").read_bytes())
+    advisor = EvictAdvisor("random:4")
+    code = emit(Module.read(module), advisors=[advisor], relocation_model="pic")
+    assert code.startswith(b"\x7fELF")
+    assert advisor.stats.decisions > 10_000
 
 
 def check_program(name: str, seed: int, folder: Path) -> None:
