@@ -226,7 +226,7 @@ void bindState(nb::class_<PyAdvisor> &C) {
 
 void bindAdvisor(nb::module_ &M) {
   nb::class_<PyAdvisor> C(M, "Advisor", nb::type_slots(Slots),
-                         nb::is_weak_referenceable());
+                          nb::is_weak_referenceable());
   C.def("__init__", &create, nb::arg("point"), nb::arg("native").none(),
         nb::arg("inputs"), nb::arg("custom"), nb::arg("default_on_error"),
         nb::arg("limit"), nb::arg("logged"),
