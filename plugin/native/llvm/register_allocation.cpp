@@ -107,8 +107,8 @@ MCRegister EvictionAdvisor::makeRoom(const LiveInterval &VirtReg,
     for (MCRegUnit Unit : TRI->regunits(Reg))
       for (const LiveInterval *LI :
            Matrix->query(VirtReg, Unit).interferingVRegs())
-        Heaviest = std::max(Heaviest,
-                            Fixed.count(LI->reg()) ? huge_valf : LI->weight());
+        Heaviest = std::max(Heaviest, Fixed.contains(LI->reg()) ? huge_valf
+                                                                : LI->weight());
     if (Heaviest < Least) {
       Least = Heaviest;
       Best = Reg;
