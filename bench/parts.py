@@ -44,15 +44,27 @@ def part(program: Program, seed: int) -> Part:
 def made(whole: Path) -> Path:
     """The folder with a program's parts and their stock code after -O2; made if it is not there."""
     content = whole.read_bytes()
-    folder = KEPT / hashlib.sha256(content).hexdigest()[:16]
+    count = len(content) // SIZE | 1  # odd, so that a part has odd and even seeds
+    folder = KEPT / f"{hashlib.sha256(content).hexdigest()[:16]}-{count}"
     if folder.exists():
         return folder
     KEPT.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(dir=KEPT))
-    count = len(content) // SIZE | 1  # odd, so that a part has odd and even seeds
+    try:
+        split_into(partial, whole, count)
+        partial.rename(folder)
+    except BaseException as error:
+        shutil.rmtree(partial)
+        if not (isinstance(error, OSError) and folder.exists()):  # another process was first
+            raise
+    return folder
+
+
+def split_into(partial: Path, whole: Path, count: int) -> None:
+    """Write the parts of a program, and stock's code of them."""
     text = partial / "whole.ll"
     stock.run("llvm-dis", whole, "-o", text)
-    # such a copy of a function of a library must be in every part that calls it, where no library has it
+    # copies of library functions that are to be inlined: the library may not have them
     text.write_bytes(text.read_bytes().replace(b"\ndefine available_externally ", b"\ndefine internal "))
     stock.run("llvm-split", "-j", str(count), text, "-o", partial / "split")
     text.unlink()
@@ -63,8 +75,3 @@ def made(whole: Path) -> Path:
         Path(f"{split}.o").write_bytes(by_llc(after))
         split.unlink()
         after.unlink()
-    try:
-        partial.rename(folder)
-    except OSError:  # another process was first
-        shutil.rmtree(partial)
-    return folder
