@@ -25,6 +25,7 @@ from tests.passes.allocation.allocated import (
     random_advisors,
     stressed,
 )
+from tests.plugin.native.stock.tools import tool
 
 SOAK_SEEDS = range(100)
 GENERATED = 1000
@@ -32,13 +33,17 @@ GENERATED = 1000
 CHUNK = 50
 
 
-def test_a_range_that_cannot_be_spilled_gets_a_register() -> None:
+def test_a_range_that_cannot_be_spilled_gets_a_register(tmp_path: Path) -> None:
     """A function of libsvm (BSD) after random unrolling, for which LLVM alone "ran out of registers"."""
     module = lzma.decompress(Path(__file__).with_name("libsvm.bc.xz").read_bytes())
     advisor = EvictAdvisor("random:4")
     code = emit(Module.read(module), advisors=[advisor], relocation_model="pic")
     assert code.startswith(b"\x7fELF")
     assert advisor.stats.decisions > 10_000
+    (tmp_path / "libsvm.bc").write_bytes(module)
+    flags = ("-relocation-model=pic", "-passpilot-evict=random:4", "-verify-machineinstrs", "-filetype=obj")
+    done = tool("llc", "-O2", *flags, "libsvm.bc", "-o", "stock.o", cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
 
 
 def check_program(name: str, seed: int, folder: Path) -> None:
