@@ -6,7 +6,7 @@ features in the difference; writes bench/results/compile.json. All 38 features a
 policy that does not say what it reads; one that says that it reads nothing is compared with a native echo,
 for which none is computed either. Targets: the first 1.25 times stock, the second 1.05 times the native echo.
 
-usage: bench_compile.py [PROGRAM [LEVEL [ROUNDS]]]      (sqlite Oz 6; the bitcode should have 1 MB or more)
+usage: bench_compile.py [PROGRAM [LEVEL [ROUNDS]]]      (zstd Oz 12; one that takes opt seconds)
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from bench.bars import Bar, arguments, settle  # noqa: E402
 from bench.turns import in_turns, ratio  # noqa: E402
-from tests.corpus.programs import cache_home  # noqa: E402
+from tests.corpus.build import build  # noqa: E402
+from tests.corpus.programs import programs  # noqa: E402
 
 POLICY: Final = "def echo(obs):\n    return obs.default()\n"
 READS_NOTHING: Final = "echo.features = ()\n"
@@ -68,8 +69,10 @@ def commands(folder: Path, bitcode: Path, pipeline: str) -> dict[str, list[str |
 def main() -> None:
     """Measure in turns, print the least times and their ratios."""
     given = arguments()
-    program, level, rounds = (*given, *("sqlite", "Oz", "6")[len(given) :])
-    bitcode = cache_home() / f"dev/bc/{program}/{level}/whole.bc"
+    program, level, rounds = (*given, *("zstd", "Oz", "12")[len(given) :])
+    if problems := build([program]):
+        sys.exit(f"bench_compile: {problems[0]}")
+    bitcode = programs()[program].whole(level)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         runs = commands(folder, bitcode, f"default<{level}>")

@@ -6,7 +6,7 @@ reads nothing else, one also reads the twelve features that need no cost analysi
 run in turns; the figures are ratios to plain opt of processor time. Bars: 1.03, 1.03 and 1.08. Writes
 bench/results/features.json.
 
-usage: bench_features.py [PROGRAM [LEVEL [ROUNDS]]]      (sqlite Oz 10; the bitcode should have 1 MB or more)
+usage: bench_features.py [PROGRAM [LEVEL [ROUNDS]]]      (lua Oz 32; many short runs vary less than few long ones)
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def commands(folder: Path, bitcode: Path, level: str) -> dict[str, list[str]]:
 def main() -> None:
     """Measure in turns, print, write, and compare with the bars."""
     given = arguments()
-    program, level, rounds = (*given, *("sqlite", "Oz", "10")[len(given) :])
+    program, level, rounds = (*given, *("lua", "Oz", "32")[len(given) :])
     if problems := build([program]):
         sys.exit(f"bench_features: {problems[0]}")
     bitcode = programs()[program].whole(level)

@@ -42,8 +42,8 @@ class Check:
 RUNS: Final = 3
 CHECKS: Final = (
     Check("decision"),
-    Check("features", ("sqlite", "Oz", "8")),
-    Check("compile", ("sqlite", "Oz", "6")),
+    Check("features", ("lua", "Oz", "32")),
+    Check("compile", ("zstd", "Oz", "12")),
     Check("stock"),
     Check("pipe"),
     Check("grpc"),

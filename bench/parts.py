@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.corpus.programs import Program
 
 KEPT: Final = Path(__file__).parents[1] / "build/parts"
-SIZE: Final = 80_000
+SIZE: Final = 40_000
 """Bytes of the whole program's bitcode for a part."""
 
 

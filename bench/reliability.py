@@ -134,9 +134,9 @@ they were ended, and run now and then; `make test` has a small part of them.
   points of the advised allocator; `all` adds vectorization, distribution and outlining; `every` adds
   inlining, sizes, unrolling and the pipeline, and asks the advised allocator in every second case, greedy's
   evictions and priorities in the others. Programs of csmith that run for more than five seconds are left
-  out. `part` is `every` in one part of a program of the corpus (about 80 kB of bitcode, by llvm-split), a
-  different one for every seed, linked with stock's code of the other parts; parts that take more than two
-  processor minutes to compile are left out.
+  out. `part` is `every` in one part of a program of the corpus (40 kB of bitcode, 80 for the first
+  seeds, by llvm-split), a different one for every seed, linked with stock's code of the other parts; parts
+  that take more than two processor minutes to compile are left out.
 - `stress` makes code of llvm-stress's functions: stock llc's with default advice, and code that LLVM's
   machine verifier takes with random advice.
 - `sequences` runs programs after random pipelines of `advised-pipeline`'s tables; its decisions are
@@ -149,9 +149,8 @@ The cases ran on these commits; `+` is a tree with changed files.
 
 `python bench/soak_runners.py`. One process compiles one program again and again, until a runner has made so
 many decisions. Every compilation must give the same bytes, and all runners with the same policy the same
-ones. Memory may grow by less than 1 MB from decision 100,000 to the end, here and in the runner's peer. A
-million decisions are wanted; where the table has far fewer, memory was measured from an earlier decision on,
-and the growth is that of the beginning. kB is the growth of the process that grew more.
+ones. Memory may grow by less than 1 MB from decision 100,000 to the end, here and in the runner's peer. kB is
+the growth of the process that grew more.
 
 {runners(read_cases("soak-runners"))}
 ## Projects of others
