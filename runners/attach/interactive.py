@@ -250,6 +250,8 @@ class InteractiveChannel:
         if number != self._number:
             raise self._two_sessions(f"observation {number} instead of {self._number}")
         size = sum(map(len, self._pieces))
+        if (behind := block[size : size + len(_HEADER)]) and _HEADER.startswith(behind):
+            raise self._two_sessions("the header of another one behind a question")
         if block[size - 1] != _NEWLINE or len(block) > size:
             msg = f"{self._who}: expected a newline after the tensors, then a wait for the answer, got "
             raise PeerError(f"{msg}{block[size - 1 :][:80]!r}")

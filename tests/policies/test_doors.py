@@ -99,6 +99,16 @@ def test_a_runner_of_its_own_wins(here: Path) -> None:
     assert ours == text_of(tool("opt", OZ, *stock, "-S", "calls.bc", "-o", "-", cwd=here))
 
 
+def test_a_pipeline_of_its_own_wins(here: Path) -> None:
+    """The user's pipeline replaces the policy's; the policy's model still decides."""
+    calls, own = ("-S", "calls.bc", "-o", "-"), "at=optimizer-last=globaldce"
+    alone = text_of(passpilot("opt", OZ, "--inline=@tiny", f"--{own}", *calls, cwd=here))
+    both = text_of(passpilot("opt", OZ, "--policy=@tiny", f"--{own}", *calls, cwd=here))
+    stock = ("-passpilot-policy=@tiny", f"-passpilot-{own}")
+    assert alone == both == text_of(tool("opt", OZ, *stock, *calls, cwd=here))
+    assert alone != text_of(passpilot("opt", OZ, "--policy=@tiny", *calls, cwd=here))
+
+
 def test_a_recipe_is_chosen(here: Path) -> None:
     third = [
         text_of(passpilot("opt", OZ, "--policy=@tiny?recipe=3", "-S", "calls.bc", "-o", "-", cwd=here)),

@@ -103,6 +103,10 @@ def show(fault: str, number: int, base: str) -> int:  # noqa: C901  (a list of c
         case "second header":
             session(base)
             session(base)
+        case "header behind a question":
+            opened(base)
+            stream(base, STREAM + HEADER)
+            hang()
         case "skips a number":
             ask(session(base), question(number))
         case "no newline":

@@ -89,6 +89,27 @@ def test_a_pipeline_with_a_limit_is_not_for_units_with_a_larger_function() -> No
         assert masks == [[1, 1, allowed]]
 
 
+@pytest.mark.usefixtures("restored_registries")
+def test_a_pipeline_that_changed_nothing_waits_for_another_that_changes_something() -> None:
+    """A change lifts the ban, because the pipeline may now find something to do."""
+    one = TensorSpec("one", "float32", (1,))
+    phases, choices = Phases("waits", ["globaldce", "function(sroa)"], one, lambda _: 1), iter((1, 2, 0))
+    masks: list[list[int]] = []
+
+    def policy(obs: object) -> int:
+        masks.append(cast("dict[str, NDArray[np.int64]]", obs)["mask"].reshape(-1).tolist())
+        return next(choices)
+
+    @module_pass("run-waits")
+    @dataclass(frozen=True)
+    class Run:
+        def run(self, module: ModuleIR) -> bool:
+            return phases.run(module, 3)
+
+    optimize(Module.read(NO_FIXPOINT.encode()), "run-waits", [phases.point.advisor(policy)])
+    assert masks == [[1, 1, 1], [1, 0, 1], [1, 1, 1]]
+
+
 def test_the_shipped_limits() -> None:
     """Nothing that a usual program has is as large; what takes long on larger functions has a limit."""
     assert {*MODULE_LIMITS} < {*MODULE_PIPELINES}

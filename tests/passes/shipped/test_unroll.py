@@ -90,6 +90,18 @@ def test_factors_up_to_the_trip_count_are_allowed(count: int, mask: list[int]) -
     assert (loop["trip_count"], loop["mask"]) == ([count], mask)
 
 
+@pytest.mark.parametrize(
+    ("stores", "mask"),
+    [(100, [1, 1, 1, 1, 1]), (200, [1, 1, 1, 1, 0]), (400, [1, 1, 1, 0, 0]), (600, [1, 1, 0, 0, 0])],
+)
+def test_a_factor_is_allowed_up_to_the_size_of_the_unrolled_body(stores: int, mask: list[int]) -> None:
+    """The size of the body times the factor counts, not the body alone."""
+    store = "  store volatile i64 %i, ptr %to\n"
+    (loop,) = observed(source=COUNTED.format(count=64).replace(store, store * stores).encode())
+    assert stores < loop["size"][0] < stores + 8
+    assert loop["mask"] == mask
+
+
 def test_every_row_is_told_and_documented() -> None:
     (loop,) = observed()
     assert list(loop) == [row.spec.name for row in FEATURES]

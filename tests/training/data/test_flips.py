@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from passpilot.features.point import find_point
 from passpilot.plugin.errors import Error
 from passpilot.training.corpus.layout import Corpus
 from passpilot.training.data.flips import FlipSettings, gather_flips
 from passpilot.training.data.gather import Taught
+from passpilot.training.data.matrix import Arrangement, Examples, ExampleWeights
 from passpilot.training.data.shards import DecisionShards
 from passpilot.training.machines.local import ThisMachine
 from passpilot.training.tuning.decision_file import CallKey
@@ -84,6 +86,21 @@ def test_the_command_writes_flips(small: Path, tmp_path: Path) -> None:
     assert "expected one above 0, got none" in refused(
         "train", "imitate", "b.toml", "-o", "other", cwd=tmp_path
     )
+
+
+def test_a_decision_counts_at_most_so_many_bytes(small: Path, tmp_path: Path) -> None:
+    """`most` limits the weight of a large gain; smaller gains keep theirs."""
+    data = ("train", "data", f"--corpus={small}", "--flips=4", "-o", "data")
+    assert passpilot(*data, cwd=tmp_path).code == 0
+    shards, point = DecisionShards(tmp_path / "data" / "train"), find_point("inline")
+    gains = shards.arrays()["gain"].astype(float)
+    most = float(gains.max() - 1)
+    assert gains[gains < most].max() > 0, "a gain is below the limit, and one above"
+    weights = ExampleWeights(gain=1, most=most)
+    arrangement = Arrangement.of(point, ["cost_estimate"])
+    found = Examples.load(shards, arrangement, point.default.name, weights=weights).weights
+    expected = 1 + np.minimum(gains, most)
+    assert found == pytest.approx(expected / expected.mean())
 
 
 def test_flips_need_a_corpus(program: Path, tmp_path: Path) -> None:
