@@ -109,6 +109,18 @@ def test_a_pipeline_of_its_own_wins(here: Path) -> None:
     assert alone != text_of(passpilot("opt", OZ, "--policy=@tiny", *calls, cwd=here))
 
 
+@pytest.mark.parametrize("own", ["", "-enable-machine-outliner=never"])
+def test_an_option_of_llvms_of_its_own_wins(own: str, here: Path) -> None:
+    flags, built = ("-filetype=obj", "calls.bc", "-o"), ("-Oz", "-c", "calls.c", "-o")
+    given, passed = ([own], ["-mllvm", own]) if own else ([], [])
+    text_of(passpilot("llc", "--policy=@tiny", *given, *flags, "llc.o", cwd=here))
+    text_of(tool("llc", "-passpilot-policy=@tiny", *given, *flags, "stock.o", cwd=here))
+    text_of(passpilot("cc", "--policy=@tiny", *passed, *built, "cc.o", cwd=here))
+    text_of(tool("clang", *passed, *built, "clang.o", cwd=here, PASSPILOT_POLICY="@tiny"))
+    made = [(here / f"{name}.o").read_bytes() for name in ("llc", "stock", "cc", "clang")]
+    assert [b"OUTLINED_FUNCTION" in each for each in made] == [not own] * 4
+
+
 def test_a_recipe_is_chosen(here: Path) -> None:
     third = [
         text_of(passpilot("opt", OZ, "--policy=@tiny?recipe=3", "-S", "calls.bc", "-o", "-", cwd=here)),

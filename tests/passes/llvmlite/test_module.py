@@ -140,6 +140,14 @@ def test_a_module_without_a_triple_is_compiled_for_the_host() -> None:
     assert b"square" in passpilot.llvmlite.emit(module, "asm", opt_level=0)
 
 
+@pytest.mark.parametrize(("mcpu", "mattr"), [("haswell", ""), ("", "+bmi2")])
+def test_the_processor_chooses_the_instructions(mcpu: str, mattr: str) -> None:
+    module = binding.parse_assembly("define i64 @f(i64 %x, i64 %n) {\n%y = shl i64 %x, %n\nret i64 %y\n}")
+    module.triple = "x86_64-pc-linux-gnu"
+    assert b"shlx" not in passpilot.llvmlite.emit(module, "asm")
+    assert b"shlx" in passpilot.llvmlite.emit(module, "asm", mcpu=mcpu, mattr=mattr)
+
+
 def test_the_keywords_are_those_of_passpilot() -> None:
     """So that a keyword which comes to one comes to the other."""
     ours, others = (inspect.signature(each) for each in (passpilot.llvmlite.optimize, passpilot.optimize))

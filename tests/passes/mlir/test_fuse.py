@@ -70,6 +70,41 @@ def test_features_of_pairs() -> None:
     assert [total[name] for name in ("computed", "bytes", "operand", "reductions")] == [1, 192, 0, 1]
 
 
+@pytest.mark.parametrize(
+    ("read", "broadcast"), [("(i, j) -> (i)", 1), ("(i, j) -> (j)", 1), ("(i) -> (i)", 0)]
+)
+def test_a_tensor_that_is_broadcast_is_transposed(read: str, broadcast: int) -> None:
+    loops = read.partition(" ->")[0]
+    shape, kinds = ("8x8", '"parallel", "parallel"') if "j" in loops else ("8", '"parallel"')
+    text = f"""
+        #own = affine_map<(i) -> (i)>
+        #read = affine_map<{read}>
+        #all = affine_map<{loops} -> {loops}>
+        func.func @f(%a: tensor<8xf32>, %b: tensor<{shape}xf32>) -> tensor<{shape}xf32> {{
+          %made = linalg.generic {{indexing_maps = [#own, #own], iterator_types = ["parallel"]}}
+              ins(%a : tensor<8xf32>) outs(%a : tensor<8xf32>) {{
+          ^bb0(%x: f32, %o: f32):
+            %n = arith.negf %x : f32
+            linalg.yield %n : f32
+          }} -> tensor<8xf32>
+          %used = linalg.generic {{indexing_maps = [#read, #all], iterator_types = [{kinds}]}}
+              ins(%made : tensor<8xf32>) outs(%b : tensor<{shape}xf32>) {{
+          ^bb0(%x: f32, %o: f32):
+            %s = arith.addf %x, %x : f32
+            linalg.yield %s : f32
+          }} -> tensor<{shape}xf32>
+          func.return %used : tensor<{shape}xf32>
+        }}"""
+    asked: list[float] = []
+
+    def look(obs: Observation) -> int:
+        asked.append(obs["is_transposed"].item())
+        return 0
+
+    fused(text, look)
+    assert asked == [broadcast]
+
+
 def test_every_row_is_documented(tmp_path: Path) -> None:
     listed = passpilot("features", "--point", "mlir-fuse", cwd=tmp_path).out.decode()
     assert all(f"{row.spec.name} " in listed and row.doc in listed for row in FEATURES)

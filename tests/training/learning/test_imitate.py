@@ -100,6 +100,16 @@ def test_the_exported_policy_decides_in_a_compiler(taught: Path, program: Path, 
     assert stock.opt(program, "default<Oz>")[0] != made["onnx"]
 
 
+@pytest.mark.parametrize("patience", [1, 4])
+def test_training_ends_when_its_patience_does(patience: int, taught: Path, tmp_path: Path) -> None:
+    settings = replace(settings_of(taught), trees=TreeSettings(rounds=200, learning_rate=1))
+    made = Imitation(replace(settings, checkpoint=1, patience=patience), str(tmp_path)).run()
+    rows = list(csv.DictReader((tmp_path / "curve.csv").read_text().splitlines()))
+    losses = [float(row["validation loss"]) for row in rows]
+    assert made.rounds == losses.index(min(losses)) + 1
+    assert len(rows) == made.rounds + patience
+
+
 @pytest.mark.parametrize("policy", ["trees", "network"])
 def test_training_goes_on_exactly(policy: str, taught: Path, tmp_path: Path) -> None:
     settings = replace(settings_of(taught, policy), checkpoint=5)
