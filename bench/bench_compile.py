@@ -4,7 +4,8 @@
 Prints processor time (user and system), its ratio to stock opt's, and the share of LLVM's own work for the
 features in the difference; writes bench/results/compile.json. All 38 features are computed for a Python
 policy that does not say what it reads; one that says that it reads nothing is compared with a native echo,
-for which none is computed either. Targets: the first 1.25 times stock, the second 1.05 times the native echo.
+for which none is computed either, in the same script. Targets: the first 1.25 times stock, the second 1.05
+times the native echo.
 
 usage: bench_compile.py [PROGRAM [LEVEL [ROUNDS]]]      (zstd Oz 12; one that takes opt seconds)
 """
@@ -28,14 +29,20 @@ from tests.corpus.build import build  # noqa: E402
 from tests.corpus.programs import programs  # noqa: E402
 
 POLICY: Final = "def echo(obs):\n    return obs.default()\n"
-READS_NOTHING: Final = "echo.features = ()\n"
-# A runner object, as the spec `default` would leave LLVM's inliner unchanged.
-NATIVE_ECHO: Final = """\
-import sys
+# Runner objects, as the spec `default` would leave LLVM's inliner unchanged. Both import numpy, which a
+# policy in Python needs and bench_stock.py measures.
+ECHO: Final = """\
+import os, sys
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+import numpy
 from passpilot import InlineAdvisor, Module, make_runner, optimize
 from passpilot.features.point import find_point
+def reads_nothing(obs):
+    return obs.default()
+reads_nothing.features = ()
 module = Module.read(sys.argv[1])
-advisor = InlineAdvisor(make_runner("default", find_point("inline")))
+runner = make_runner("default", find_point("inline"))
+advisor = InlineAdvisor(reads_nothing if sys.argv[5:] else runner)
 optimize(module, sys.argv[2], [advisor])
 module.write(sys.argv[3])
 counts = advisor._core.counts
@@ -47,22 +54,19 @@ with open(sys.argv[4], "w") as file:
 def commands(folder: Path, bitcode: Path, pipeline: str) -> dict[str, list[str | Path]]:
     """The compared commands by name; their outputs go into `folder`."""
     (folder / "echo.py").write_text(POLICY)
-    (folder / "brief.py").write_text(POLICY + READS_NOTHING)
-    (folder / "native.py").write_text(NATIVE_ECHO)
+    script = folder / "script.py"
+    script.write_text(ECHO)
     passpilot = Path(sys.executable).with_name("passpilot")
     common: list[str | Path] = [bitcode, f"-passes={pipeline}"]
+    scripted: list[str | Path] = [sys.executable, script, bitcode, pipeline]
     return {
         "opt-22": ["opt-22", *common, "-o", folder / "stock.bc"],
         "passpilot opt": [passpilot, "opt", *common, "-o", folder / "plain.bc"],
-        "native echo": [
-            sys.executable, folder / "native.py", bitcode, pipeline, folder / "native.bc", folder / "counts"
-        ],
+        "native echo": [*scripted, folder / "native.bc", folder / "counts"],
         "Python echo": [
             passpilot, "opt", *common, f"--inline=python:{folder}/echo.py:echo", "-o", folder / "python.bc"
         ],
-        "Python echo, reads nothing": [
-            passpilot, "opt", *common, f"--inline=python:{folder}/brief.py:echo", "-o", folder / "brief.bc"
-        ],
+        "Python echo, reads nothing": [*scripted, folder / "brief.bc", folder / "other counts", "python"],
     }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ reads nothing else, one also reads the twelve features that need no cost analysi
 run in turns; the figures are ratios to plain opt of processor time. Bars: 1.03, 1.03 and 1.08. Writes
 bench/results/features.json.
 
-usage: bench_features.py [PROGRAM [LEVEL [ROUNDS]]]      (lua Oz 32; many short runs vary less than few long ones)
+usage: bench_features.py [PROGRAM [LEVEL [ROUNDS]]]      (lua Oz 32; many short runs vary least)
 """
 
 from __future__ import annotations

@@ -74,7 +74,9 @@ class CompilerHost:
         import numpy as np
 
         if (view := self.views.get(name)) is not None:
-            return view  # filled before the question
+            if core := self._core():
+                core.describe_rest()
+            return view
         if name not in self._offered:
             raise self._unknown(name)
         spec = self._offered[name]

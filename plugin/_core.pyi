@@ -1028,6 +1028,11 @@ class Advisor:
     def default(self) -> bool | int | float:
         """LLVM's own decision for the current question."""
 
+    def describe_rest(self) -> None:
+        """
+        Computes the features that the runner did not declare; nothing between decisions.
+        """
+
     @property
     def counts(self) -> dict[str, float]: ...
 

@@ -13,7 +13,7 @@ NAME is one of
     decide.features = ("cost_estimate",)
 
 `features`, on the function or class or in the spec, names the tensors to bind; the default is the decision
-point's own features. Fewer tensors are cheaper only if they travel to another process or are custom features.
+point's own features. Tensors that are not bound are not computed, unless the policy reads one after all.
 The runner calls a policy's `switch_context(name)` and `close()` if it has them.
 
 A file is run once per process, so that two policies in it share their module. One policy object may serve

@@ -204,6 +204,10 @@ void bindState(nb::class_<PyAdvisor> &C) {
       .def("default", &defaultDecision,
            nb::sig("def default(self) -> bool | int | float"),
            "LLVM's own decision for the current question.")
+      .def(
+          "describe_rest", [](PyAdvisor &A) { A.Session->describeRest(); },
+          "Computes the features that the runner did not declare; nothing "
+          "between decisions.")
       .def_prop_ro("counts", &countsOf,
                    nb::sig("def counts(self) -> dict[str, float]"))
       .def_prop_ro(

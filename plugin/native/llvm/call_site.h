@@ -26,14 +26,17 @@ namespace passpilot {
 /// The question about one call site.
 class CallQuestion final : public Question {
 public:
-  CallQuestion(llvm::CallBase &Site, std::function<bool()> Default)
-      : Site(Site), Default(std::move(Default)) {}
+  CallQuestion(llvm::CallBase &Site, std::function<bool()> Default,
+               std::function<void()> Rest)
+      : Site(Site), Default(std::move(Default)), Rest(std::move(Rest)) {}
   llvm::CallBase &Site;
   Advice defaultAdvice() override { return Advice{Default()}; }
+  void describeRest() override { Rest(); }
   DecisionPlace place() override;
 
 private:
   std::function<bool()> Default;
+  std::function<void()> Rest;
 };
 
 struct SourceLocation {

@@ -132,9 +132,9 @@ InlineAdvisor::InlineAdvisor(Module &M, ModuleAnalysisManager &MAM,
       Session(S), Default(FAM, Params),
       PSI(MAM.getResult<ProfileSummaryAnalysis>(M)),
       Remarked(hasRemarks(M.getContext())), Reads(findReads()),
-      ReadsCostParts(readsCostParts()),
-      ReadsCost(reads({FeatureIndex::cost_estimate})),
-      ReadsFunctions(readsFunctions()), Books(M, MAM, FAM, Reads),
+      NeedsCostParts(needsCostParts()),
+      NeedsCost(needs({FeatureIndex::cost_estimate})),
+      NeedsFunctions(needsFunctions()), Books(M, MAM, FAM, Reads),
       GrowthLimit(growthLimitOfUser()) {
   Session.switchContext("");
 }
@@ -145,15 +145,21 @@ bool InlineAdvisor::reads(std::initializer_list<FeatureIndex> Any) const {
          });
 }
 
-bool InlineAdvisor::readsCostParts() const {
+bool InlineAdvisor::needs(std::initializer_list<FeatureIndex> Any) const {
+  return Remarked || any_of(Any, [&](FeatureIndex I) {
+           return Session.needs(static_cast<size_t>(I));
+         });
+}
+
+bool InlineAdvisor::needsCostParts() const {
   for (size_t I = 0; I < CostFeatures; ++I)
-    if (reads({static_cast<FeatureIndex>(I)}))
+    if (needs({static_cast<FeatureIndex>(I)}))
       return true;
   return false;
 }
 
-bool InlineAdvisor::readsFunctions() const {
-  return reads({FeatureIndex::callee_basic_block_count,
+bool InlineAdvisor::needsFunctions() const {
+  return needs({FeatureIndex::callee_basic_block_count,
                 FeatureIndex::callee_conditionally_executed_blocks,
                 FeatureIndex::callee_users,
                 FeatureIndex::caller_basic_block_count,
@@ -262,41 +268,64 @@ bool InlineAdvisor::mayRefuse(CallBase &CB) {
 }
 
 bool InlineAdvisor::analyze(CallBase &CB, bool Mandatory) {
-  auto &TTI = FAM.getResult<TargetIRAnalysis>(*CB.getCalledFunction());
-  auto AC = [&](Function &F) -> AssumptionCache & {
-    return FAM.getResult<AssumptionAnalysis>(F);
-  };
-  const bool Doubtful = !(ReadsCostParts && ReadsCost) && mayRefuse(CB);
-  if (!Mandatory && (ReadsCost || Doubtful)) {
-    const auto Cost = getInliningCostEstimate(CB, TTI, AC);
-    if (!Cost)
-      return false;
+  const bool Doubtful = !(NeedsCostParts && NeedsCost) && mayRefuse(CB);
+  if (!Mandatory && (NeedsCost || Doubtful) && !estimateCost(CB))
+    return false;
+  return !(NeedsCostParts || Doubtful) || countCostParts(CB);
+}
+
+bool InlineAdvisor::estimateCost(CallBase &CB) {
+  const auto Cost = getInliningCostEstimate(
+      CB, FAM.getResult<TargetIRAnalysis>(*CB.getCalledFunction()),
+      [&](Function &F) -> AssumptionCache & {
+        return FAM.getResult<AssumptionAnalysis>(F);
+      });
+  if (Cost)
     set(FeatureIndex::cost_estimate, *Cost);
-  }
-  if (ReadsCostParts || Doubtful) {
-    const auto Parts = getInliningCostFeatures(CB, TTI, AC);
-    if (!Parts)
-      return false;
-    for (size_t I = 0; I < CostFeatures; ++I)
-      set(static_cast<FeatureIndex>(I), (*Parts)[I]);
-  }
+  return Cost.has_value();
+}
+
+bool InlineAdvisor::countCostParts(CallBase &CB) {
+  const auto Parts = getInliningCostFeatures(
+      CB, FAM.getResult<TargetIRAnalysis>(*CB.getCalledFunction()),
+      [&](Function &F) -> AssumptionCache & {
+        return FAM.getResult<AssumptionAnalysis>(F);
+      });
+  if (!Parts)
+    return false;
+  for (size_t I = 0; I < CostFeatures; ++I)
+    set(static_cast<FeatureIndex>(I), (*Parts)[I]);
   return true;
 }
 
-/// Computes the other features that are read.
+void InlineAdvisor::describeFunctions(CallBase &CB) {
+  const KnownFunction &From = Books.known(*CB.getCaller()),
+                      &To = Books.known(*CB.getCalledFunction());
+  set(FeatureIndex::callee_basic_block_count, To.Counts.Blocks);
+  set(FeatureIndex::callee_conditionally_executed_blocks,
+      To.Counts.ConditionalBlocks);
+  set(FeatureIndex::callee_users, To.Uses);
+  set(FeatureIndex::caller_basic_block_count, From.Counts.Blocks);
+  set(FeatureIndex::caller_conditionally_executed_blocks,
+      From.Counts.ConditionalBlocks);
+  set(FeatureIndex::caller_users, From.Uses);
+}
+
+/// A policy in Python reads a feature that it did not declare.
+void InlineAdvisor::describeRest(CallBase &CB) {
+  if (!NeedsCost)
+    estimateCost(CB);
+  if (!NeedsCostParts)
+    countCostParts(CB);
+  if (!NeedsFunctions)
+    describeFunctions(CB);
+}
+
+/// Computes the other features, as far as they are read.
 void InlineAdvisor::describe(CallBase &CB) {
   Function &Caller = *CB.getCaller(), &Callee = *CB.getCalledFunction();
-  if (ReadsFunctions) {
-    const KnownFunction &From = Books.known(Caller), &To = Books.known(Callee);
-    set(FeatureIndex::callee_basic_block_count, To.Counts.Blocks);
-    set(FeatureIndex::callee_conditionally_executed_blocks,
-        To.Counts.ConditionalBlocks);
-    set(FeatureIndex::callee_users, To.Uses);
-    set(FeatureIndex::caller_basic_block_count, From.Counts.Blocks);
-    set(FeatureIndex::caller_conditionally_executed_blocks,
-        From.Counts.ConditionalBlocks);
-    set(FeatureIndex::caller_users, From.Uses);
-  }
+  if (NeedsFunctions)
+    describeFunctions(CB);
   if (Reads.Graph) {
     set(FeatureIndex::callsite_height, Books.height(Caller));
     set(FeatureIndex::node_count, Books.nodes());
@@ -321,9 +350,9 @@ std::unique_ptr<InlineAdvice> InlineAdvisor::askSession(CallBase &CB,
   Function &Caller = *CB.getCaller();
   if (!Caller.hasMinSize() || PSI.hasProfileSummary())
     FAM.getResult<BlockFrequencyAnalysis>(Caller);
-  CallQuestion Question(CB, [&] {
-    return (Early ? *Early : Default.decide(CB)).Yes.has_value();
-  });
+  CallQuestion Question(
+      CB, [&] { return (Early ? *Early : Default.decide(CB)).Yes.has_value(); },
+      [&] { describeRest(CB); });
   const auto Answer =
       Session.ask(Question, Session.Limit > 0 && Books.hasGrown(Session.Limit));
   const bool Yes = Answer && Answer->Integer;

@@ -41,20 +41,25 @@ private:
   llvm::ProfileSummaryInfo &PSI;
   const bool Remarked; ///< remarks show all features
   const InlineReads Reads;
-  const bool ReadsCostParts, ReadsCost, ReadsFunctions;
+  const bool NeedsCostParts, NeedsCost, NeedsFunctions;
   InlineBooks Books;
   const double GrowthLimit; ///< LLVM's, if the user has set it; or 0
   bool ForceStop = false;
 
   bool reads(std::initializer_list<llvm::FeatureIndex> Any) const;
-  bool readsCostParts() const;
-  bool readsFunctions() const;
+  bool needs(std::initializer_list<llvm::FeatureIndex> Any) const;
+  bool needsCostParts() const;
+  bool needsFunctions() const;
   InlineReads findReads() const;
-  /// Computes LLVM's cost analysis as far as it is read. Returns false if it
+  /// Computes LLVM's cost analysis as far as it is needed. Returns false if it
   /// finds that the call cannot be inlined.
   bool analyze(llvm::CallBase &CB, bool Mandatory);
   bool mayRefuse(llvm::CallBase &CB);
+  bool estimateCost(llvm::CallBase &CB);
+  bool countCostParts(llvm::CallBase &CB);
   void describe(llvm::CallBase &CB);
+  void describeFunctions(llvm::CallBase &CB);
+  void describeRest(llvm::CallBase &CB);
   void set(llvm::FeatureIndex Feature, int64_t Value) {
     const auto I = static_cast<size_t>(Feature);
     *static_cast<int64_t *>(Session.feature(I)) = Value;

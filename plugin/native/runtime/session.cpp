@@ -45,13 +45,13 @@ Session::Session(const Point &P, std::shared_ptr<Runner> R,
   };
   for (const TensorSpec &S : TheRunner->inputs())
     RunnerInputs.push_back(Buffer(S.Name));
-  const bool ReadsAll =
-      Logged || !this->Custom.empty() || TheRunner->readsOthers();
+  const bool NeedsAll = Logged || !this->Custom.empty();
   for (const TensorSpec &S : P.Features) {
     FeatureBuffers.push_back(Buffer(S.Name));
-    FeatureIsRead.push_back(ReadsAll ||
-                            std::count(RunnerInputs.begin(), RunnerInputs.end(),
-                                       FeatureBuffers.back()));
+    FeatureIsNeeded.push_back(NeedsAll || std::count(RunnerInputs.begin(),
+                                                     RunnerInputs.end(),
+                                                     FeatureBuffers.back()));
+    FeatureIsRead.push_back(FeatureIsNeeded.back() || TheRunner->readsOthers());
   }
   for (const CustomFeature &F : this->Custom)
     CustomBuffers.push_back(Buffer(F.Spec.Name));
@@ -115,6 +115,7 @@ std::optional<Advice> Session::ask(Question &Q, bool OverBudget) {
 
 Advice Session::decide(bool OverBudget) {
   Default.reset();
+  HasRest = false;
   const double DefaultBefore = Counts.DefaultSeconds;
   Stopwatch Watch;
   Advice Answer{0};
@@ -278,6 +279,13 @@ Advice Session::defaultAdvice() {
     Counts.DefaultSeconds += Watch.seconds();
   }
   return *Default;
+}
+
+void Session::describeRest() {
+  if (Question *Q = current(); Q && !HasRest) {
+    HasRest = true;
+    Q->describeRest();
+  }
 }
 
 void Session::interrupt() {

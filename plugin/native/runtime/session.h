@@ -84,6 +84,9 @@ public:
   virtual ~Question() = default;
   /// The compiler's own decision; called at most once per question.
   virtual Advice defaultAdvice() = 0;
+  /// Computes the features that nobody needs before the question; called at
+  /// most once per question.
+  virtual void describeRest() {}
   /// The texts stay valid until the next call.
   virtual DecisionPlace place() = 0;
   /// The IR of the "call", "caller" or "callee" as text; empty if the compiler
@@ -120,6 +123,9 @@ public:
   void *feature(size_t I) { return FeatureBuffers[I]; }
   /// Whether the runner, a custom feature or the log may read feature \p I.
   bool reads(size_t I) const { return FeatureIsRead[I]; }
+  /// Whether feature \p I must be there before the question; a runner may ask
+  /// for others that it reads with describeRest().
+  bool needs(size_t I) const { return FeatureIsNeeded[I]; }
   bool readsDefault() const { return DefaultBuffer != nullptr; }
   /// The mask of a Choice, int64[Count].
   int64_t *mask() { return Mask; }
@@ -148,6 +154,8 @@ public:
   uint64_t ordinal() const { return Ordinal; }
   /// The compiler's decision for current(), computed at most once.
   Advice defaultAdvice();
+  /// Computes all features for current().
+  void describeRest();
   /// The compiler increments this with every change of the IR, so that views
   /// know when their cached values are outdated.
   uint64_t Epoch = 0;
@@ -179,7 +187,7 @@ private:
   std::shared_ptr<TensorBlock> Block; // shared with Python's views
   std::vector<const void *> RunnerInputs;
   std::vector<void *> FeatureBuffers;
-  std::vector<bool> FeatureIsRead;
+  std::vector<bool> FeatureIsRead, FeatureIsNeeded;
   void *DefaultBuffer = nullptr; // set if the runner or the log reads it
   bool ReadsGiven = true; ///< the runner reads the point's features alone
   int64_t *Mask = nullptr;
@@ -188,6 +196,7 @@ private:
   Question *Current = nullptr;
   std::thread::id Asker; ///< of Current
   std::optional<Advice> Default;
+  bool HasRest = false; ///< whether describeRest() was called for Current
   std::optional<Advice> Foreseen; ///< the runner's answer, asked before
   uint64_t Ordinal = 0;
   std::string Context;

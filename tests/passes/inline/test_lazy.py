@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -18,6 +18,9 @@ from passpilot.runners.native import function_runner
 from tests import stock
 from tests.corpus.programs import programs
 from tests.passes.inline import crafted
+
+if TYPE_CHECKING:
+    from passpilot.runners.python import Observation
 
 pytestmark = pytest.mark.filterwarnings("ignore::passpilot.PasspilotWarning")  # the budget is small
 
@@ -171,6 +174,34 @@ def test_what_llvm_refuses_is_not_asked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("program", "level"), [("lz4", "Oz"), ("libsvm", "O2")])
 def test_programs(program: str, level: str, subset: str, tmp_path: Path) -> None:
     assert same_with_a_log(programs()[program].whole(level), SUBSETS[subset], level, tmp_path) > 100
+
+
+@pytest.mark.parametrize(("program", "level"), [("lz4", "Oz"), ("libsvm", "O2")])
+def test_a_policy_reads_what_it_did_not_declare(program: str, level: str) -> None:
+    """The feature is computed when the policy reads it, and not before."""
+
+    def told(declared: tuple[str, ...]) -> tuple[list[list[int]], list[bool]]:
+        values: list[list[int]] = []
+        computed: list[bool] = []
+
+        def policy(obs: Observation) -> bool:
+            there = views["cost_estimate"].item()
+            values.append([int(obs[name].item()) for name in NAMES])
+            computed.append(there == obs["cost_estimate"].item())
+            return len(values) % 3 != 0
+
+        policy.features = declared  # type: ignore[attr-defined]
+        with InlineAdvisor(policy) as advisor:
+            assert advisor._core is not None
+            views = advisor._core.views(False)
+            optimize(Module.read(programs()[program].whole(level)), f"default<{level}>", [advisor])
+        return values, computed
+
+    (expected, before), (found, late) = told(NAMES), told(())
+    assert len(found) > 100
+    assert found == expected
+    assert all(before)
+    assert late.count(False) > len(late) / 2
 
 
 LATER: Final = """\
