@@ -29,12 +29,10 @@ from tests.corpus.build import build  # noqa: E402
 from tests.corpus.programs import programs  # noqa: E402
 
 POLICY: Final = "def echo(obs):\n    return obs.default()\n"
-# Runner objects, as the spec `default` would leave LLVM's inliner unchanged. Both import numpy, which a
-# policy in Python needs and bench_stock.py measures.
+# Runner objects, as the spec `default` would leave the inliner unchanged. numpy has one thread, as in opt.
 ECHO: Final = """\
 import os, sys
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
-import numpy
 from passpilot import InlineAdvisor, Module, make_runner, optimize
 from passpilot.features.point import find_point
 def reads_nothing(obs):

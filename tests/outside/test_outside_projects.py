@@ -21,8 +21,8 @@ Testsuite summary for gzip 1.12
 # TOTAL: 26
 # PASS:  25
 # SKIP:  1
-# XFAIL: 0
 # FAIL:  0
+# ERROR: 0
 ============================================================================
 """
 CTEST = """\

@@ -9,6 +9,7 @@
 
 #include "../runtime/session.h"
 #include "ir_names.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/IR/InstrTypes.h"
 
 #include <cstdint>
@@ -26,17 +27,18 @@ namespace passpilot {
 /// The question about one call site.
 class CallQuestion final : public Question {
 public:
-  CallQuestion(llvm::CallBase &Site, std::function<bool()> Default,
-               std::function<void()> Rest)
-      : Site(Site), Default(std::move(Default)), Rest(std::move(Rest)) {}
+  /// \p Default and \p Rest are called as long as the question lives.
+  CallQuestion(llvm::CallBase &Site, llvm::function_ref<bool()> Default,
+               llvm::function_ref<void()> Rest)
+      : Site(Site), Default(Default), Rest(Rest) {}
   llvm::CallBase &Site;
   Advice defaultAdvice() override { return Advice{Default()}; }
   void describeRest() override { Rest(); }
   DecisionPlace place() override;
 
 private:
-  std::function<bool()> Default;
-  std::function<void()> Rest;
+  llvm::function_ref<bool()> Default;
+  llvm::function_ref<void()> Rest;
 };
 
 struct SourceLocation {

@@ -350,9 +350,11 @@ std::unique_ptr<InlineAdvice> InlineAdvisor::askSession(CallBase &CB,
   Function &Caller = *CB.getCaller();
   if (!Caller.hasMinSize() || PSI.hasProfileSummary())
     FAM.getResult<BlockFrequencyAnalysis>(Caller);
-  CallQuestion Question(
-      CB, [&] { return (Early ? *Early : Default.decide(CB)).Yes.has_value(); },
-      [&] { describeRest(CB); });
+  auto Decide = [&] {
+    return (Early ? *Early : Default.decide(CB)).Yes.has_value();
+  };
+  auto DescribeRest = [&] { describeRest(CB); };
+  CallQuestion Question(CB, Decide, DescribeRest);
   const auto Answer =
       Session.ask(Question, Session.Limit > 0 && Books.hasGrown(Session.Limit));
   const bool Yes = Answer && Answer->Integer;
