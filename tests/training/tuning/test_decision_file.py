@@ -20,6 +20,7 @@ from passpilot.training.tuning.decision_file import (
 )
 from tests.command import OPT, refused, run
 from tests.command import passpilot as command
+from tests.plugin.native.stock.tools import tool
 
 ODD = "a b%\n\u00e4"
 UNIT = UnitDecisions(
@@ -193,6 +194,23 @@ def test_options_of_code_generation(tmp_path: Path) -> None:
     for name, option in (("decided", f"--decisions={path}"), ("given", "-enable-machine-outliner=always")):
         assert command("llc", "a.bc", option, "-filetype=obj", "-o", f"{name}.o", cwd=tmp_path).code == 0
     assert (tmp_path / "decided.o").read_bytes() == (tmp_path / "given.o").read_bytes()
+
+
+def test_an_option_of_the_users_wins(tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text(REPEATED)
+    path = written(tmp_path, "unit a.c", "option enable-machine-outliner=always")
+    own, built, env = "-enable-machine-outliner=never", ("-Oz", "-c", "a.c"), {"PASSPILOT_DECISIONS": path}
+    assert command("cc", *built, "-emit-llvm", "-o", "a.bc", cwd=tmp_path).code == 0
+    codes = [
+        command("cc", f"--decisions={path}", "-mllvm", own, *built, "-o", "cc.o", cwd=tmp_path).code,
+        command("llc", f"--decisions={path}", own, "a.bc", "-filetype=obj", "-o", "llc.o", cwd=tmp_path).code,
+        tool("clang", "-mllvm", own, *built, "-o", "own.o", cwd=tmp_path, env=env).code,
+        tool("clang", *built, "-o", "decided.o", cwd=tmp_path, env=env).code,
+    ]
+    assert codes == [0] * 4
+    made = {name: (tmp_path / f"{name}.o").read_bytes() for name in ("cc", "llc", "own", "decided")}
+    outlined = [name for name, code in made.items() if b"OUTLINED_FUNCTION" in code]
+    assert outlined == ["decided"]
 
 
 def test_an_option_that_llvm_does_not_know(tmp_path: Path) -> None:
