@@ -39,7 +39,7 @@ static unsigned run(unsigned count) {
   return value;
 }
 int main(int argc, char **argv) {
-  unsigned count = argc > 1 ? atoi(argv[1]) : 5000000;
+  unsigned count = argc > 1 ? atoi(argv[1]) : 1000000;
   printf("%u\\n", run(count));
 }
 """
@@ -62,12 +62,13 @@ def test_a_program_becomes_faster(tmp_path: Path) -> None:
         "--compiles=8",
         "--jobs=2",
         "--reward=run: {}",
-        "--unseen={} 20000000",
+        "--unseen={} 4000000",
         "-o",
         "fast",
         "--",
         "make",
         cwd=folder,
+        timeout=300,
     )
     assert done.code == 0, done.err
     table = json.loads((folder / "fast/demo.json").read_text())
