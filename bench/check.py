@@ -42,8 +42,8 @@ class Check:
 RUNS: Final = 3
 CHECKS: Final = (
     Check("decision"),
-    Check("features", ("lua", "Oz", "32")),
-    Check("compile", ("zstd", "Oz", "12")),
+    Check("features", ("zstd", "Oz", "2"), deadline=1200),
+    Check("compile", ("zstd", "Oz", "2"), deadline=1200),
     Check("stock"),
     Check("pipe"),
     Check("grpc"),

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whole commands that are compared by the instructions that they execute, as valgrind's cachegrind counts them.
+
+On a virtual machine the processor time of one command varies by a factor of two with what the neighbours do, and
+a bar some hundredths above stock cannot be checked by time there. A count varies by less than a thousandth.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+COUNTER: Final = (
+    "valgrind", "--tool=cachegrind", "--cache-sim=no", "--trace-children=yes", "--cachegrind-out-file=/dev/null",
+)  # fmt: skip
+TARGET: Final = "x86-64-v3"
+"""The processor that valgrind has, for code compiled ahead of time."""
+
+
+def executed(command: Sequence[str | Path]) -> int:
+    """The instructions of one run, whose output is dropped; of all its processes, with one thread of numpy's."""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run([*COUNTER, *command], capture_output=True, text=True, env=environment, check=False)
+    counts = re.findall(r"I\s+refs:\s+([\d,]+)", done.stderr)
+    if done.returncode or not counts:
+        raise SystemExit(f"{command}: exit code {done.returncode} under valgrind: {done.stderr[-400:]}")
+    return sum(int(count.replace(",", "")) for count in counts)
+
+
+def instructions(commands: Mapping[str, Sequence[str | Path]]) -> dict[str, int]:
+    """The same of commands by name, a run for every processor at once."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return dict(zip(commands, pool.map(executed, commands.values()), strict=True))
