@@ -2,12 +2,12 @@
 """Compares whole processes in turns: stock opt, and passpilot opt with policies that echo the default.
 
 Prints instructions and processor time (user and system) relative to stock opt's, and the share of LLVM's own
-work for the features in the difference; writes bench/results/compile.json. All 38 features are computed for a Python
-policy that does not say what it reads; one that says that it reads nothing is compared with a native echo,
-for which none is computed either, in the same script. Bars, for the instructions: the first 1.25 times
+work for the features in the difference; writes bench/results/compile.json. All 38 features are computed for a
+Python policy that does not say what it reads; one that says that it reads nothing is compared with a native
+echo, for which none is computed either, in the same script. Bars, for the instructions: the first 1.25 times
 stock, the second 1.05 times the native echo.
 
-usage: bench_compile.py [PROGRAM [LEVEL [ROUNDS]]]      (zstd Oz 4; a program that takes opt seconds)
+usage: bench_compile.py [PROGRAM [LEVEL [ROUNDS]]]      (zstd Oz 4; the rounds are of the times)
 """
 
 from __future__ import annotations

@@ -5,14 +5,13 @@ Prints tables and writes bench/results/mlir_plugin.json. All times are processor
 thread, the least of the rounds, in turns, minus the time to read and write the module, and minus Python's
 start. The time per question is that of rejecting all calls, minus that of `inline` on a module where no call
 may be inlined; it includes the summaries and the features. `passpilot mlir-opt` with an advisor is measured
-from its start to its end, on a small module; its bar is for a machine on which the starts that it contains,
-Python's with numpy and stock mlir-opt's, take 80 ms, so a slower machine's figure is scaled by theirs in the
-same run. `bars` has the targets.
+from its start to its end, on a small module, and its figure divided by `slowness`. `bars` has the targets.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import sys
 import tempfile
 from pathlib import Path
@@ -24,16 +23,14 @@ from rich.table import Table
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from bench.bars import Bar, settle  # noqa: E402
-from bench.turns import in_turns  # noqa: E402
+from bench.turns import STARTS, in_turns, slowness  # noqa: E402
 from passpilot.plugin.toolchain import mlir_plugin  # noqa: E402
 
 ROUNDS: Final = {2000: 9, 20000: 5}
 REPEATS: Final = 6
 """The runs of a pass that changes nothing in one pipeline."""
-STARTS: Final = 15
+ROUNDS_OF_STARTS: Final = 15
 """The rounds in which `passpilot mlir-opt` starts."""
-REFERENCE: Final = 80.0
-"""Milliseconds of the starts of Python with numpy, and of stock mlir-opt, where 200 ms are the bar."""
 PER_FUNCTION: Final = 10
 """The calls in a function, and the operations in a callee."""
 
@@ -139,7 +136,8 @@ def asking(folder: Path, calls: int) -> dict[str, float]:
     t = least(folder, runs, ROUNDS[calls])
     t["python"] -= t["start"] - t["small"]
     idle = t["read"] + t["marked"] - t["read marked"]
-    return {name: 1e6 * (t[name] - idle) / calls / REPEATS for name in ("native", "python")}
+    found = {name: 1e6 * (t[name] - idle) / calls / REPEATS for name in ("native", "python")}
+    return {name: value if value > 0 else math.nan for name, value in found.items()}  # nothing is free
 
 
 def loading(folder: Path) -> dict[str, float]:
@@ -168,16 +166,15 @@ def loading(folder: Path) -> dict[str, float]:
     }
 
 
-def starting(folder: Path) -> dict[str, float]:
-    """Milliseconds of `passpilot mlir-opt` with a module of twenty small functions, and of the reference."""
+def starting(folder: Path) -> tuple[dict[str, float], float]:
+    """Milliseconds of `passpilot mlir-opt` with a module of twenty small functions; and `slowness`."""
     command = (str(Path(sys.executable).with_name("passpilot")), "mlir-opt", "small.mlir", "-o", "/dev/null")
     pipeline = "--pass-pipeline=builtin.module(advised-inline)"
     runs: dict[str, tuple[str, ...]] = {"inline": ("--pass-pipeline=builtin.module(inline)",)}
     runs |= {name: (pipeline, f"--inline={name}") for name in ("const:1", "python:policy.py:no")}
     commands = {f"passpilot mlir-opt, {name}": [*command, *run] for name, run in runs.items()}
-    commands["stock mlir-opt"] = _command("small.mlir", "")
-    commands["Python with numpy"] = ["env", "OPENBLAS_NUM_THREADS=1", sys.executable, "-c", "import numpy"]
-    return {name: 1e3 * min(times) for name, times in in_turns(commands, STARTS, folder).items()}
+    times = in_turns({**commands, **STARTS}, ROUNDS_OF_STARTS, folder)
+    return {name: 1e3 * min(times[name]) for name in commands}, slowness(times)
 
 
 def bars(results: dict[str, dict[str, float]]) -> list[Bar]:
@@ -187,12 +184,11 @@ def bars(results: dict[str, dict[str, float]]) -> list[Bar]:
     }
     question, starts = results["microseconds per question"], results["milliseconds"]
     advised = max(starts[name] for name in starts if name.endswith(("const:1", ":no")))
-    slower = max(1.0, (starts["stock mlir-opt"] + starts["Python with numpy"]) / REFERENCE)
     return [
         *(Bar(f"plugin, `{kind}`", ratio, 1.15, "MLIR's own `inline`") for kind, ratio in worst.items()),
         Bar("plugin, a question in Python, µs", question["python"], 3),
         Bar("plugin, a question of a native runner, µs", question["native"], 2.2),
-        Bar("`passpilot mlir-opt` with an advisor, ms", advised / slower, 200),
+        Bar("`passpilot mlir-opt` with an advisor, ms", advised / results["slowness"]["of starts"], 200),
     ]
 
 
@@ -215,7 +211,9 @@ def main() -> None:
             inline, *ratios = row.values()
             inlined.add_row(str(calls), f"{inline:.0f}", *(f"{ratio:.2f}" for ratio in ratios))
         results["microseconds per question"] = asking(folder, max(ROUNDS))
-        results["milliseconds"] = loading(folder) | starting(folder)
+        starts, slower = starting(folder)
+        results["milliseconds"] = loading(folder) | starts
+        results["slowness"] = {"of starts": slower}
     for what, value in results["microseconds per question"].items():
         others.add_row(f"a question, {what} runner, with features", f"{value:.2f} µs")
     for what, value in results["milliseconds"].items():

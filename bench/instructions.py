@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whole commands that are compared by the instructions that they execute, as valgrind's cachegrind counts them.
+"""Whole commands that are compared by their instructions, which valgrind's cachegrind counts.
 
-On a virtual machine the processor time of one command varies by a factor of two with what the neighbours do, and
-a bar some hundredths above stock cannot be checked by time there. A count varies by less than a thousandth.
+On a virtual machine the processor time of one command varies by a factor of two with what the neighbours do.
+There a bar some hundredths above stock cannot be checked by time. A count varies by less than a thousandth.
 """
 
 from __future__ import annotations
@@ -11,30 +11,31 @@ import os
 import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-COUNTER: Final = (
-    "valgrind", "--tool=cachegrind", "--cache-sim=no", "--trace-children=yes", "--cachegrind-out-file=/dev/null",
-)  # fmt: skip
+COUNTER: Final = ("valgrind", "--tool=cachegrind", "--cache-sim=no", "--trace-children=yes")
+NO_FILE: Final = "--cachegrind-out-file=/dev/null"
 TARGET: Final = "x86-64-v3"
 """The processor that valgrind has, for code compiled ahead of time."""
 
 
-def executed(command: Sequence[str | Path]) -> int:
-    """The instructions of one run, whose output is dropped; of all its processes, with one thread of numpy's."""
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run([*COUNTER, *command], capture_output=True, text=True, env=environment, check=False)
+def executed(command: Sequence[str | Path], folder: Path | None = None) -> int:
+    """The instructions of all processes of one run in a folder, whose output is dropped."""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # threads of numpy's would spin at its import
+    counted = [*COUNTER, NO_FILE, *command]
+    done = subprocess.run(counted, capture_output=True, text=True, cwd=folder, env=environment, check=False)
     counts = re.findall(r"I\s+refs:\s+([\d,]+)", done.stderr)
     if done.returncode or not counts:
         raise SystemExit(f"{command}: exit code {done.returncode} under valgrind: {done.stderr[-400:]}")
     return sum(int(count.replace(",", "")) for count in counts)
 
 
-def instructions(commands: Mapping[str, Sequence[str | Path]]) -> dict[str, int]:
+def instructions(commands: Mapping[str, Sequence[str | Path]], folder: Path | None = None) -> dict[str, int]:
     """The same of commands by name, a run for every processor at once."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return dict(zip(commands, pool.map(executed, commands.values()), strict=True))
+        return dict(zip(commands, pool.map(partial(executed, folder=folder), commands.values()), strict=True))

@@ -10,11 +10,20 @@ from __future__ import annotations
 import os
 import statistics
 import subprocess
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+STARTS: Final = {
+    "stock mlir-opt": ("mlir-opt-22", "--version"),
+    "Python with numpy": ("env", "OPENBLAS_NUM_THREADS=1", sys.executable, "-c", "import numpy"),
+}
+"""What a start of ours contains at least, to run in turns with it."""
+QUIET: Final = 0.08
+"""The seconds that both take on the machine that the bars in milliseconds are for."""
 
 
 def processor_seconds(command: Sequence[str | Path], folder: Path | None = None) -> float:
@@ -35,6 +44,11 @@ def in_turns(
         for name in list(commands)[:: -1 if number % 2 else 1]:
             times[name].append(processor_seconds(commands[name], folder))
     return times
+
+
+def slowness(times: Mapping[str, Sequence[float]]) -> float:
+    """How much slower this machine starts programs, by what `STARTS` took; 1 if it is not slower."""
+    return max(1.0, sum(min(times[name]) for name in STARTS) / QUIET)
 
 
 def ratio(mine: Sequence[float], base: Sequence[float]) -> float:
