@@ -80,8 +80,8 @@ def main() -> None:
         folder = Path(name)
         runs = commands(folder, bitcode, f"default<{level}>")
         times = in_turns(runs, int(rounds))
-        executed = instructions(runs)
         asking, deciding, asked = map(float, (folder / "counts").read_text().split())
+        executed = instructions(runs)  # writes the counts again, with the seconds of valgrind
         outputs = {path.read_bytes() for path in folder.glob("*.bc")}
     least = {who: min(values) for who, values in times.items()}
     took = {who: ratio(seconds, times["opt-22"]) for who, seconds in times.items()}

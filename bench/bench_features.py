@@ -24,7 +24,7 @@ from rich.table import Table
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from bench.bars import Bar, arguments, settle  # noqa: E402
-from bench.instructions import TARGET, instructions  # noqa: E402
+from bench.instructions import instructions  # noqa: E402
 from bench.turns import in_turns, ratio  # noqa: E402
 from passpilot.cli.aot import main as aot  # noqa: E402
 from passpilot.features.llvm.inline import FEATURES  # noqa: E402
@@ -63,7 +63,7 @@ def commands(folder: Path, bitcode: Path, level: str) -> dict[str, list[str]]:
     for number, (name, (features, _)) in enumerate(MODELS.items()):
         model = folder / f"{number}.onnx"
         model.write_bytes(echo(features).SerializeToString())
-        aot([str(model), "-o", str(folder / f"{number}.so"), f"-mcpu={TARGET}"])
+        aot([str(model), "-o", str(folder / f"{number}.so")])
         flags = [f"-load-pass-plugin={llvm_plugin()}", f"-passpilot-inline=aot:{folder}/{number}.so"]
         made[name] = [plain[0], *flags, *plain[1:], "-o", str(folder / f"{number}.bc")]
     return made

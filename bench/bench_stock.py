@@ -24,7 +24,7 @@ from rich.table import Table
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from bench.bars import Bar, settle  # noqa: E402
-from bench.instructions import TARGET, instructions  # noqa: E402
+from bench.instructions import instructions  # noqa: E402
 from bench.turns import STARTS, in_turns, slowness  # noqa: E402
 from passpilot.cli.aot import main as aot  # noqa: E402
 from passpilot.plugin.toolchain import llvm_plugin  # noqa: E402
@@ -45,7 +45,7 @@ def models(folder: Path) -> None:
     bias = next(each for each in model.graph.initializer if each.name == "b1")
     bias.raw_data = np.array([1e9, 0], "f4").tobytes()
     (folder / "model.onnx").write_bytes(model.SerializeToString())
-    aot([str(folder / "model.onnx"), "-o", str(folder / "model.so"), f"-mcpu={TARGET}"])
+    aot([str(folder / "model.onnx"), "-o", str(folder / "model.so")])
     (folder / "policy.py").write_text(
         "def no(obs):\n    return False\n\ndef echo(obs):\n    return obs.default()\n"
     )

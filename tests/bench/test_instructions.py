@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Commands are compared by the instructions of all their processes, and starts by what they contain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench import instructions as counting
+from bench.instructions import instructions
+from bench.turns import QUIET, STARTS, slowness
+
+
+def test_more_work_has_more_instructions(tmp_path: Path) -> None:
+    loop = "i=0; while [ $i -lt {} ]; do i=$((i+1)); done"
+    commands = {
+        "short": ["sh", "-c", loop.format(10)],
+        "long": ["sh", "-c", loop.format(2000)],
+        "in a child": ["sh", "-c", f"sh -c '{loop.format(2000)}'; true"],
+        "in the folder": ["sh", "-c", "test -e here"],
+    }
+    (tmp_path / "here").touch()
+    counts = instructions(commands, tmp_path)
+    assert list(counts) == list(commands)
+    assert counts["long"] > 2 * counts["short"]
+    assert counts["in a child"] > counts["long"]
+
+
+def test_a_command_that_fails_is_named() -> None:
+    with pytest.raises(SystemExit, match=r"exit code 3 of \['sh', '-c', 'exit 3'\]"):
+        instructions({"wrong": ["sh", "-c", "exit 3"]})
+
+
+def test_a_command_has_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "DEADLINE", 0.2)
+    with pytest.raises(SystemExit, match=r"an end within 0\.2 s"):
+        instructions({"slow": ["sleep", "30"]})
+
+
+def test_valgrind_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(SystemExit, match="valgrind: not found"):
+        instructions({"any": ["true"]})
+
+
+@pytest.mark.parametrize(("seconds", "slower"), [(QUIET, 2.0), (QUIET / 4, 1.0)])
+def test_only_a_slower_machine_is_allowed_for(seconds: float, slower: float) -> None:
+    assert slowness({name: [seconds * 3, seconds] for name in STARTS}) == slower
