@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Measures advised register allocation: the time of one question, and `passpilot llc` against stock llc.
 
-The first table is from the advisor's own clock: finding the columns' registers, the runner, and the check of
-the answer, without LLVM's feature extraction; the least of the rounds, because the clock goes on while other
-programs have the processor. Targets: native and `random:` 0.5 µs, Python 3 µs. The second is the processor
-time (user and system) of whole processes, run in turns, and the ratio to stock llc in every round, with
-policies that echo the default; target: 1.25. Writes bench/results/allocation.json.
+The first table is from the advisor's own clock: finding the columns' registers, the runner, the check of the
+answer and the count of evictions, without LLVM's feature extraction; the least of the rounds, because the
+clock goes on while other programs have the processor, divided by `slowness`. Targets: native and `random:`
+0.5 µs, Python 3 µs. The second is the processor time (user and system) of whole processes, run in turns, and
+the ratio to stock llc in every round, with policies that echo the default; target: 1.25. Writes
+bench/results/allocation.json.
 
 usage: bench_allocation.py [PROGRAM [ROUNDS]]      (sqlite 5; the module should have 1 MB or more)
 """
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from bench.bars import Bar, arguments, settle  # noqa: E402
-from bench.turns import in_turns, ratio  # noqa: E402
+from bench.turns import STARTS, in_turns, ratio, slowness  # noqa: E402
 from tests.passes.allocation.allocated import optimized  # noqa: E402
 
 C_FUNCTIONS: Final = """
@@ -99,16 +100,23 @@ def makers(folder: Path) -> dict[str, Make]:
     }
 
 
-def questions(source: Path, rounds: int, folder: Path) -> dict[str, dict[str, float]]:
-    """Microseconds per question, by runner and point; the least of the rounds."""
+def questions(source: Path, rounds: int, folder: Path) -> tuple[dict[str, dict[str, float]], float]:
+    """Microseconds per question, by runner and point, the least of the rounds; and `slowness`."""
     times: dict[str, dict[str, list[float]]] = {}
+    starts: dict[str, list[float]] = {name: [] for name in STARTS}
     for _ in range(rounds):
+        for name, seconds in in_turns(STARTS, 1).items():
+            starts[name] += seconds
         for what, make in makers(folder).items():
             for advisor in (EvictAdvisor(make("evict")), PriorityAdvisor(make("priority"))):
                 emit(Module.read(source), "obj", advisors=[advisor])
                 row = times.setdefault(what, {}).setdefault(advisor.point, [])
                 row.append(advisor.stats.microseconds_per_decision)
-    return {what: {name: min(values) for name, values in row.items()} for what, row in times.items()}
+    slower = slowness(starts)
+    least = {
+        what: {name: min(values) / slower for name, values in row.items()} for what, row in times.items()
+    }
+    return least, slower
 
 
 def processes(source: Path, rounds: int, folder: Path) -> dict[str, list[float]]:
@@ -151,7 +159,7 @@ def main() -> None:
     source = optimized(name)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        asked = questions(source, rounds, folder)
+        asked, slower = questions(source, rounds, folder)
         times = processes(source, rounds, folder)
     title = f"{name} after -O2 ({source.stat().st_size / 1e6:.1f} MB), {rounds} rounds"
     table = Table("runner", "evict, least µs", "priority, least µs", title=title)
@@ -165,7 +173,8 @@ def main() -> None:
     Console().print(table)
     results = Path(__file__).with_name("results")
     results.mkdir(exist_ok=True)
-    data = {"program": name, "rounds": rounds, "microseconds": asked, "seconds": times, "ratios": ratios}
+    data = {"program": name, "rounds": rounds, "slowness": slower, "microseconds": asked}
+    data |= {"seconds": times, "ratios": ratios}
     (results / "allocation.json").write_text(json.dumps(data, indent=1) + "\n")
     settle("allocation", *bars(asked, ratios))
 

@@ -55,7 +55,7 @@ CHECKS: Final = (
     Check("passes"),
     Check("ir"),
     Check("graph"),
-    Check("allocation", ("lua", "3")),
+    Check("allocation", ("lua", "4")),
     Check("allocator_questions", ("lz4", "3")),
     Check("mlir_inline"),
     Check("mlir_plugin"),
@@ -85,7 +85,9 @@ def settled(check: Check) -> str:
     for number in range(RUNS):
         again = f", again ({number + 1} of {RUNS})" if number else ""
         print(f"bench_{check.script}.py {' '.join(check.arguments)}{again}", flush=True)
+        began = time.monotonic()
         problem = run(check)
+        print(f"  {time.monotonic() - began:.0f} s", flush=True)
         record = read_record(check.script)
         if problem or (record and record.passed):
             return problem

@@ -8,12 +8,15 @@
 #ifndef PASSPILOT_LLVM_COMPAT_H
 #define PASSPILOT_LLVM_COMPAT_H
 
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/Analysis/MLModelRunner.h"
 #include "llvm/Analysis/TensorSpec.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineRegisterInfo.h"
 #include "llvm/CodeGen/RegAllocEvictionAdvisor.h"
 #include "llvm/CodeGen/RegAllocPriorityAdvisor.h"
+#include "llvm/MC/MCRegister.h"
 #include "llvm/Passes/PassBuilder.h"
 
 #include <cstddef>
@@ -39,6 +42,16 @@ struct EvictionMembers : llvm::RegAllocEvictionAdvisorProvider {
 struct PriorityMembers : llvm::RegAllocPriorityAdvisorProvider {
   std::unique_ptr<llvm::MLModelRunner> Runner;
 };
+
+// The members of LLVM's AllocationOrder, as in AllocationOrder.h.
+struct OrderMembers {
+  llvm::SmallVector<llvm::MCPhysReg, 16> Hints;
+  llvm::ArrayRef<llvm::MCPhysReg> Order; ///< of the register class
+  int IterationLimit;                    ///< 0 if only hints may be used
+};
+inline const OrderMembers &membersOf(const llvm::AllocationOrder &Order) {
+  return reinterpret_cast<const OrderMembers &>(Order);
+}
 
 } // namespace passpilot
 

@@ -28,6 +28,11 @@ DecisionPlace EvictQuestion::place() {
 
 Advice EvictQuestion::defaultAdvice() { return Advice{column(Default())}; }
 
+void EvictQuestion::answered(Advice A) {
+  if (Count && A.Integer != DoNotEvict && Mask[A.Integer])
+    Count(A.Integer);
+}
+
 int64_t EvictQuestion::column(MCRegister Register) const {
   const auto *Found = find(Registers, Register);
   return Register.isValid() && Found != Registers.end()

@@ -43,8 +43,11 @@ public:
   const bool MustEvict; ///< the range cannot be spilled
   const bool Nested;    ///< asked during a recolouring
   llvm::function_ref<llvm::MCRegister()> Default;
+  /// If set, is called with the column whose ranges the answer evicts.
+  llvm::function_ref<void(int64_t)> Count;
 
   Advice defaultAdvice() override;
+  void answered(Advice A) override;
   std::string forbidden(Advice A) override;
   bool nested() const override { return Nested; }
   /// Names the registers of the columns, too.

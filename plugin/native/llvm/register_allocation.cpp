@@ -3,6 +3,7 @@
 #include "register_allocation.h"
 
 #include "compat.h"
+#include "version.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/LiveInterval.h"
 #include "llvm/CodeGen/LiveIntervals.h"
@@ -136,6 +137,9 @@ MCRegister EvictionAdvisor::choose(const LiveInterval &VirtReg,
     return ByDefault();
   }
   Q.Default = ByDefault;
+  auto Count = [&](int64_t Column) { count(Q, Column); };
+  if (All.Evict->Limit > 0)
+    Q.Count = Count;
   // Set if it overrides the result of LLVM's advisor.
   std::optional<MCRegister> Chosen;
   auto Answer = [&] { return answer(Q, Chosen); };
@@ -154,15 +158,19 @@ bool EvictionAdvisor::findColumns(EvictQuestion &Q,
                                   uint8_t CostLimit) const {
   if (Q.Range.empty())
     return false;
-  auto Limit = getOrderLimit(Q.Range, Order, CostLimit);
-  ArrayRef<MCPhysReg> Class =
-      RegClassInfo.getOrder(MRI->getRegClass(Q.Range.reg()));
-  SmallVector<MCPhysReg, 16> Hints;
-  const bool OnlyHints =
-      TRI->getRegAllocationHints(Q.Range.reg(), Class, Hints, MF, VRM, Matrix);
+  const auto &[Hints, Class, IterationLimit] = membersOf(Order);
+  const auto Limit = getOrderLimit(Q.Range, Order, CostLimit);
+  if (Class.data() !=
+      RegClassInfo.getOrder(MRI->getRegClass(Q.Range.reg())).data()) {
+    All.Evict->abandon(
+        FailureKind::Model,
+        "expected LLVM's AllocationOrder of version " PASSPILOT_LLVM_MAJOR_TEXT
+        ", got another; use the LLVM that passpilot was built with");
+    return false;
+  }
   Q.Registers.append(Hints.begin(), Hints.end());
   Q.HintCount = Hints.size();
-  if (!OnlyHints)
+  if (IterationLimit)
     for (MCPhysReg Reg : Class.take_front(Limit.value_or(0)))
       if (!is_contained(Hints, Reg))
         Q.Registers.push_back(Reg);
@@ -185,11 +193,8 @@ int64_t EvictionAdvisor::answer(EvictQuestion &Q,
     return overrule(Q, Chosen);
   }
   std::optional<Advice> Answer = S.ask(Q);
-  if (Answer && Q.Mask[Answer->Integer]) {
-    if (S.Limit > 0)
-      count(Q, Answer->Integer);
+  if (Answer && Q.Mask[Answer->Integer])
     return Answer->Integer;
-  }
   // The session has stopped, or took a default that LLVM's ML advisor would not
   // consider: override LLVM's advisor with the default.
   return overrule(Q, Chosen);
@@ -231,9 +236,6 @@ bool EvictionAdvisor::overLimit(const EvictQuestion &Q, int64_t Column) const {
 }
 
 void EvictionAdvisor::count(const EvictQuestion &Q, int64_t Column) const {
-  if (Column == DoNotEvict)
-    return;
-  Stopwatch Watch;
   SmallPtrSet<const LiveInterval *, 8> Seen;
   // LLVM's queries still hold the results: LLVM has looked at every range that
   // interferes in a legal column.
@@ -242,7 +244,6 @@ void EvictionAdvisor::count(const EvictQuestion &Q, int64_t Column) const {
          Matrix->query(Q.Range, Unit).interferingVRegs())
       if (Seen.insert(LI).second)
         MostEvictions = std::max(MostEvictions, ++Evictions[LI->reg()]);
-  All.Evict->Counts.AskSeconds += Watch.seconds();
 }
 
 void EvictionAdvisor::addCost() {

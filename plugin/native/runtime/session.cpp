@@ -140,6 +140,8 @@ Advice Session::decide(bool OverBudget) {
     settleFailure(/*MayFallBack=*/false);
   }
   ++Ordinal;
+  if (!Stopped)
+    Current->answered(Answer);
   Counts.AskSeconds +=
       Watch.seconds() - (Counts.DefaultSeconds - DefaultBefore);
   return Answer;
@@ -328,7 +330,7 @@ bool Session::writeLog(Advice Answer) {
 }
 
 std::string Session::where() const {
-  const DecisionPlace P = Current->place();
+  const DecisionPlace P = Current ? Current->place() : DecisionPlace();
   std::string S;
   auto Add = [&S](const std::string &Part) {
     S += (S.empty() ? " (" : ", ") + Part;

@@ -92,6 +92,8 @@ public:
   /// The IR of the "call", "caller" or "callee" as text; empty if the compiler
   /// shows Python the IR itself.
   virtual std::string irOf(const std::string &) { return ""; }
+  /// The compiler gets this advice, the runner's or the default.
+  virtual void answered(Advice) {}
   /// Why the mask forbids an advice that is in range.
   virtual std::string forbidden(Advice) { return ""; }
 };

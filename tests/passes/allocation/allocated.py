@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -36,7 +37,7 @@ def optimized(name: str, unit: str = "whole") -> Path:
     source = all_programs()[name].bitcode("O2") / f"{unit}.bc"
     target = source.with_suffix(".optimized")
     if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
-        partial = target.with_suffix(".partial")
+        partial = _partial(target)
         stock.run("opt", "-O2", source, "-o", partial)
         partial.replace(target)
     return target
@@ -81,7 +82,7 @@ def for_amdgcn(program: Program, source: str) -> Path:
         flags = [f"--target={TRIPLES['amdgcn']}", "-mcpu=gfx90a", "-nogpulib", "-O2", "-w", *headers]
         own = [flag for flag in program.flags(source) if not flag.startswith(("-m", "-I"))]
         own += [f"-I{program.source / flag[2:]}" for flag in program.flags(source) if flag.startswith("-I")]
-        partial, unit = path.with_suffix(".partial"), program.source / source
+        partial, unit = _partial(path), program.source / source
         stock.run("clang", *flags, *own, f"-I{unit.parent}", "-c", "-emit-llvm", unit, "-o", partial)
         partial.replace(path)
     return path
@@ -107,8 +108,13 @@ def pressure(target: str, folder: Path, values: int = 120) -> Path:
     return path
 
 
+def _partial(path: Path) -> Path:
+    """Where this process writes the file; others may make the same one at the same time."""
+    return path.with_suffix(f".partial-{os.getpid()}")
+
+
 def _assemble(text: bytes, path: Path) -> None:
-    partial = path.with_suffix(".partial")
+    partial = _partial(path)
     command = [str(bindir() / "llvm-as"), "-", "-o", str(partial)]
     subprocess.run(command, input=text, check=True)
     partial.replace(path)
