@@ -33,7 +33,7 @@ from tests.corpus.programs import programs  # noqa: E402
 from tests.runners.aot.models import small_mlp  # noqa: E402
 
 EMPTY_ROUNDS: Final = 31
-LARGE: Final = "zstd"
+LARGE: Final = "cmark-gfm"
 """0.7 MB of bitcode, for which opt takes seconds."""
 PASSES: Final = "-passes=default<O2>"
 MODEL: Final = "map=x:*&as=logits"
