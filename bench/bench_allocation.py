@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from bench.bars import Bar, arguments, settle  # noqa: E402
-from bench.turns import STARTS, in_turns, ratio, slowness  # noqa: E402
+from bench.turns import in_turns, ratio, slowness, time_starts  # noqa: E402
 from tests.passes.allocation.allocated import optimized  # noqa: E402
 
 C_FUNCTIONS: Final = """
@@ -103,10 +103,9 @@ def makers(folder: Path) -> dict[str, Make]:
 def questions(source: Path, rounds: int, folder: Path) -> tuple[dict[str, dict[str, float]], float]:
     """Microseconds per question, by runner and point, the least of the rounds; and `slowness`."""
     times: dict[str, dict[str, list[float]]] = {}
-    starts: dict[str, list[float]] = {name: [] for name in STARTS}
+    starts: dict[str, list[float]] = {}
     for _ in range(rounds):
-        for name, seconds in in_turns(STARTS, 1).items():
-            starts[name] += seconds
+        time_starts(starts)
         for what, make in makers(folder).items():
             for advisor in (EvictAdvisor(make("evict")), PriorityAdvisor(make("priority"))):
                 emit(Module.read(source), "obj", advisors=[advisor])

@@ -5,7 +5,8 @@ The time is from the advisor's own clock, which starts when the features are wri
 of the answer. A C function takes the first legal column; a Python policy takes the default, or reads a tensor
 and takes the default. Runners take turns. The figures are the least of all rounds, because the clock goes on
 while other programs have the processor: on a busy machine a mean of some hundred questions is mostly theirs.
-All four points are asked in one compilation; the bars are 0.5 µs in C and 2 µs in Python. `ra-split` is also
+All four points are asked in one compilation; the bars, for the figures divided by `slowness`, are 0.5 µs in C
+and 2 µs in Python. `ra-split` is also
 asked alone, where its questions are so rare that the interpreter's code and data are no longer in the
 processor's caches. That time is the machine's memory's, so Python's bars there are multiples of the C
 function's time in the same run. Writes bench/results/allocator_questions.json.
@@ -40,6 +41,7 @@ ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from bench.bars import Bar, arguments, settle  # noqa: E402
 from bench.bench_decision import address, shared_library  # noqa: E402
+from bench.turns import slowness, time_starts  # noqa: E402
 from tests.passes.allocation.allocated import optimized  # noqa: E402
 from tests.passes.allocator.steps import POINTS, advised_allocator  # noqa: E402
 
@@ -94,17 +96,22 @@ def main() -> None:
     name, count = (*given, *("picosat", "10")[len(given) :])
     source, rounds = optimized(name), int(count)
     times: dict[tuple[str, str], list[float]] = {}
+    starts: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "decide.c").write_text(FIRST_LEGAL)
         library = shared_library(Path(folder), "decide", ["cc", Path(folder) / "decide.c"])
         for _ in range(rounds):
+            time_starts(starts)
             for kind in TARGETS:
                 decide = address(library.decide)
                 taken = microseconds(source, kind, POINTS, decide)
                 taken[ALONE] = microseconds(source, kind, ("ra-split",), decide)["ra-split"]
                 for column, time in taken.items():
                     times.setdefault((kind, column), []).append(time)
-    found = {kind: {column: min(times[kind, column]) for column in (*POINTS, ALONE)} for kind in TARGETS}
+    slower = slowness(starts)
+    found = {
+        kind: {column: min(times[kind, column]) / slower for column in (*POINTS, ALONE)} for kind in TARGETS
+    }
     table = Table("runner", *POINTS, ALONE, title=f"µs per question, least of {rounds}")
     for kind, row in found.items():
         table.add_row(kind, *(f"{value:.2f}" for value in row.values()))

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares the plugin for stock mlir-opt with MLIR's own `inline`: accepting all, time per question, loading.
 
-Prints tables and writes bench/results/mlir_plugin.json. All times are processor time of one mlir-opt on one
-thread, the least of the rounds, in turns, minus the time to read and write the module, and minus Python's
-start. The time per question is that of rejecting all calls, minus that of `inline` on a module where no call
-may be inlined; it includes the summaries and the features. `passpilot mlir-opt` with an advisor is measured
-from its start to its end, on a small module, and its figure divided by `slowness`. `bars` has the targets.
+Prints tables and writes bench/results/mlir_plugin.json. Accepting and questions are counted in instructions
+of one mlir-opt on one thread, minus those that read and write the module, and minus those of Python's start.
+A question costs what rejecting all calls does, minus what `inline` does on a module where no call may be
+inlined; that includes the summaries and the features. Loading is processor time, the least of the rounds, in
+turns. `passpilot mlir-opt` with an advisor is measured from its start to its end, on a small module, and its
+figure divided by `slowness`. `bars` has the targets.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import sys
 import tempfile
 from pathlib import Path
@@ -23,12 +23,16 @@ from rich.table import Table
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from bench.bars import Bar, settle  # noqa: E402
+from bench.instructions import instructions  # noqa: E402
 from bench.turns import STARTS, in_turns, slowness  # noqa: E402
 from passpilot.plugin.toolchain import mlir_plugin  # noqa: E402
 
-ROUNDS: Final = {2000: 9, 20000: 5}
+CALLS: Final = (2000, 4000)
+"""The calls of the modules."""
 REPEATS: Final = 6
 """The runs of a pass that changes nothing in one pipeline."""
+ROUNDS: Final = 5
+"""The rounds of loading."""
 ROUNDS_OF_STARTS: Final = 15
 """The rounds in which `passpilot mlir-opt` starts."""
 PER_FUNCTION: Final = 10
@@ -82,10 +86,9 @@ def _caller(number: int, leaves: int, attributes: str) -> str:
     return "\n".join([*lines, f"  return %v{PER_FUNCTION} : i32", "}"])
 
 
-def least(folder: Path, runs: dict[str, tuple[str, ...]], rounds: int) -> dict[str, float]:
-    """The least times of all runs of mlir-opt, in turns."""
-    commands = {name: _command(*run) for name, run in runs.items()}
-    return {name: min(times) for name, times in in_turns(commands, rounds, folder).items()}
+def counted(folder: Path, runs: dict[str, tuple[str, ...]]) -> dict[str, int]:
+    """The instructions of all runs of mlir-opt."""
+    return instructions({name: _command(*run) for name, run in runs.items()}, folder)
 
 
 def _command(source: str, pipeline: str, *flags: str) -> list[str]:
@@ -95,7 +98,7 @@ def _command(source: str, pipeline: str, *flags: str) -> list[str]:
 
 
 def accepting(folder: Path, calls: int) -> dict[str, float]:
-    """The time of `inline`, and the ratios of accepting all calls to it."""
+    """The millions of instructions of `inline`, and the ratios of accepting all calls to it."""
     (folder / "calls.mlir").write_text(module(calls))
     load = f"--load-pass-plugin={mlir_plugin()}"
     runs: dict[str, tuple[str, ...]] = {
@@ -107,11 +110,11 @@ def accepting(folder: Path, calls: int) -> dict[str, float]:
         "small": ("small.mlir", "", load),
         "start": ("small.mlir", "advised-inline{runner=python:policy.py:yes}", load),
     }
-    t = least(folder, runs, ROUNDS[calls])
-    t["python"] -= t["start"] - t["small"]
-    inline = t["inline"] - t["read"]
-    ratios = {name: (t[name] - t["read"]) / inline for name in ("default", "const:1", "python")}
-    return {"inline_ms": 1e3 * inline, **ratios}
+    count = counted(folder, runs)
+    count["python"] -= count["start"] - count["small"]
+    inline = count["inline"] - count["read"]
+    ratios = {name: (count[name] - count["read"]) / inline for name in ("default", "const:1", "python")}
+    return {"inline": inline / 1e6, **ratios}
 
 
 def _repeated(text: str) -> str:
@@ -119,7 +122,7 @@ def _repeated(text: str) -> str:
 
 
 def asking(folder: Path, calls: int) -> dict[str, float]:
-    """Microseconds per question."""
+    """Instructions per question."""
     (folder / "calls.mlir").write_text(module(calls))
     (folder / "marked.mlir").write_text(module(calls, "{no_inline}"))
     load, none = f"--load-pass-plugin={mlir_plugin()}", "default-pipeline=}"
@@ -133,11 +136,10 @@ def asking(folder: Path, calls: int) -> dict[str, float]:
         "small": ("small.mlir", "", load),
         "start": ("small.mlir", policy, load),
     }
-    t = least(folder, runs, ROUNDS[calls])
-    t["python"] -= t["start"] - t["small"]
-    idle = t["read"] + t["marked"] - t["read marked"]
-    found = {name: 1e6 * (t[name] - idle) / calls / REPEATS for name in ("native", "python")}
-    return {name: value if value > 0 else math.nan for name, value in found.items()}  # nothing is free
+    count = counted(folder, runs)
+    count["python"] -= count["start"] - count["small"]
+    idle = count["read"] + count["marked"] - count["read marked"]
+    return {name: (count[name] - idle) / calls / REPEATS for name in ("native", "python")}
 
 
 def loading(folder: Path) -> dict[str, float]:
@@ -154,7 +156,8 @@ def loading(folder: Path) -> dict[str, float]:
         "functions": ("calls.mlir", "func.func(mark)", load, mine),
     }
     (folder / "calls.mlir").write_text(module(2000))
-    t = least(folder, runs, 5)
+    commands = {name: _command(*run) for name, run in runs.items()}
+    t = {name: min(times) for name, times in in_turns(commands, ROUNDS, folder).items()}
     base = t["pass"] - t["plugin"] + t["read"]
     return {
         "plugin": 1e3 * (t["plugin"] - t["tool"]),
@@ -182,12 +185,15 @@ def bars(results: dict[str, dict[str, float]]) -> list[Bar]:
     worst = {
         kind: max(row[kind] for row in results.values() if kind in row) for kind in ("default", "const:1")
     }
-    question, starts = results["microseconds per question"], results["milliseconds"]
+    question, starts = results["instructions per question"], results["milliseconds"]
     advised = max(starts[name] for name in starts if name.endswith(("const:1", ":no")))
     return [
-        *(Bar(f"plugin, `{kind}`", ratio, 1.15, "MLIR's own `inline`") for kind, ratio in worst.items()),
-        Bar("plugin, a question in Python, µs", question["python"], 3),
-        Bar("plugin, a question of a native runner, µs", question["native"], 2.2),
+        *(
+            Bar(f"plugin, `{kind}`, instructions", ratio, 1.15, "MLIR's own `inline`")
+            for kind, ratio in worst.items()
+        ),
+        Bar("plugin, a question in Python, instructions", question["python"], 3500),
+        Bar("plugin, a question of a native runner, instructions", question["native"], 2200),
         Bar("`passpilot mlir-opt` with an advisor, ms", advised / results["slowness"]["of starts"], 200),
     ]
 
@@ -195,27 +201,25 @@ def bars(results: dict[str, dict[str, float]]) -> list[Bar]:
 def main() -> None:
     """Measure, print, write."""
     results: dict[str, dict[str, float]] = {}
-    inlined = Table(title="accepting all: times MLIR's own inline")
-    for column in ("calls", "inline, ms", "default", "const:1", "python"):
+    inlined = Table(title="accepting all: instructions, times MLIR's own inline")
+    for column in ("calls", "inline, millions", "default", "const:1", "python"):
         inlined.add_column(column, justify="right")
-    others = Table(title="processor time")
-    others.add_column("what")
-    others.add_column("time", justify="right")
+    others = Table("what", "cost")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "policy.py").write_text(POLICY)
         (folder / "passes.py").write_text(PASSES)
         (folder / "small.mlir").write_text(module(PER_FUNCTION))
-        for calls in ROUNDS:
+        for calls in CALLS:
             row = results[f"{calls} calls"] = accepting(folder, calls)
             inline, *ratios = row.values()
-            inlined.add_row(str(calls), f"{inline:.0f}", *(f"{ratio:.2f}" for ratio in ratios))
-        results["microseconds per question"] = asking(folder, max(ROUNDS))
+            inlined.add_row(str(calls), f"{inline:.0f}", *(f"{ratio:.3f}" for ratio in ratios))
+        results["instructions per question"] = asking(folder, min(CALLS))
         starts, slower = starting(folder)
         results["milliseconds"] = loading(folder) | starts
         results["slowness"] = {"of starts": slower}
-    for what, value in results["microseconds per question"].items():
-        others.add_row(f"a question, {what} runner, with features", f"{value:.2f} µs")
+    for what, value in results["instructions per question"].items():
+        others.add_row(f"a question, {what} runner, with features", f"{value:.0f} instructions")
     for what, value in results["milliseconds"].items():
         others.add_row(what, f"{value:.0f} ms")
     console = Console(width=120)

@@ -42,8 +42,8 @@ class Check:
 RUNS: Final = 3
 CHECKS: Final = (
     Check("decision"),
-    Check("features", ("zstd", "Oz", "2"), deadline=1200),
-    Check("compile", ("zstd", "Oz", "2"), deadline=1200),
+    Check("features", ("box2d", "Oz", "1")),
+    Check("compile", ("cmark-gfm", "Oz", "1")),
     Check("stock"),
     Check("pipe"),
     Check("grpc"),

@@ -21,9 +21,9 @@ STARTS: Final = {
     "stock mlir-opt": ("mlir-opt-22", "--version"),
     "Python with numpy": ("env", "OPENBLAS_NUM_THREADS=1", sys.executable, "-c", "import numpy"),
 }
-"""What a start of ours contains at least, to run in turns with it."""
+"""What a start of ours contains at least, to run in turns with it: the yardstick of this machine's speed."""
 QUIET: Final = 0.08
-"""The seconds that both take on the machine that the bars in milliseconds are for."""
+"""The seconds that both take on the machine that the bars in milliseconds and microseconds are for."""
 
 
 def processor_seconds(command: Sequence[str | Path], folder: Path | None = None) -> float:
@@ -46,8 +46,14 @@ def in_turns(
     return times
 
 
+def time_starts(times: dict[str, list[float]]) -> None:
+    """Add the seconds of one run of all `STARTS`, between runs of what is measured in this process."""
+    for name, command in STARTS.items():
+        times.setdefault(name, []).append(processor_seconds(command))
+
+
 def slowness(times: Mapping[str, Sequence[float]]) -> float:
-    """How much slower this machine starts programs, by what `STARTS` took; 1 if it is not slower."""
+    """How much slower this machine is now, by what `STARTS` took; 1 if it is not slower."""
     return max(1.0, sum(min(times[name]) for name in STARTS) / QUIET)
 
 
