@@ -5,11 +5,10 @@ The time is from the advisor's own clock, which starts when the features are wri
 of the answer. A C function takes the first legal column; a Python policy takes the default, or reads a tensor
 and takes the default. Runners take turns. The figures are the least of all rounds, because the clock goes on
 while other programs have the processor: on a busy machine a mean of some hundred questions is mostly theirs.
-All four points are asked in one compilation; the bars, for the figures divided by `slowness`, are 0.5 µs in C
-and 2 µs in Python. `ra-split` is also
-asked alone, where its questions are so rare that the interpreter's code and data are no longer in the
-processor's caches. That time is the machine's memory's, so Python's bars there are multiples of the C
-function's time in the same run. Writes bench/results/allocator_questions.json.
+They are divided by `slowness`. All four points are asked in one compilation; the bars are 0.5 µs in C and
+2 µs in Python. `ra-split` is also asked alone, where its questions are so rare that the interpreter's code
+and data are no longer in the processor's caches. That time is the machine's memory's, so Python's bars there
+are multiples of the C function's time in the same run. Writes bench/results/allocator_questions.json.
 
 usage: bench_allocator_questions.py [PROGRAM] [ROUNDS]      (picosat, 10)
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares the plugin for stock mlir-opt with MLIR's own `inline`: accepting all, time per question, loading.
+"""Compares the plugin for stock mlir-opt with MLIR's own `inline`: accepting all, asking, loading.
 
 Prints tables and writes bench/results/mlir_plugin.json. Accepting and questions are counted in instructions
 of one mlir-opt on one thread, minus those that read and write the module, and minus those of Python's start.

@@ -25,6 +25,7 @@ from rich.table import Table
 ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from bench.bars import CHECK, RESULTS, Record, read_record  # noqa: E402
+from tests.command import started  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -66,17 +67,18 @@ CHECKS: Final = (
 
 
 def run(check: Check) -> str:
-    """Run a script; what is wrong, or nothing. Its own output is shown if it fails."""
+    """Run a script; what is wrong, or nothing. Its own output is shown if it fails; nothing of it stays."""
     script = Path(__file__).with_name(f"bench_{check.script}.py")
     (RESULTS / f"{check.script}.json").unlink(missing_ok=True)
     command = [sys.executable, str(script), *check.arguments, CHECK]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=check.deadline, check=False)
-    except subprocess.TimeoutExpired:
-        return f"{check.script}: no end after {check.deadline} s"
+    with started(*command, cwd=ROOT) as child:
+        try:
+            out, err = child.communicate(timeout=check.deadline)
+        except subprocess.TimeoutExpired:
+            return f"{check.script}: no end after {check.deadline} s"
     record = read_record(check.script)
-    if record is None or (done.returncode and record.passed):
-        return f"{check.script}: exit code {done.returncode}: {(done.stderr or done.stdout)[-600:].strip()}"
+    if record is None or (child.returncode and record.passed):
+        return f"{check.script}: exit code {child.returncode}: {(err or out).decode()[-600:].strip()}"
     return ""
 
 

@@ -7,6 +7,7 @@ import json
 import math
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,33 @@ def test_the_page_has_the_recorded_figures() -> None:
         [sys.executable, script, "--check"], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_script_past_its_deadline_ends_with_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = tmp_path / "pid"
+    (tmp_path / "bench_slow.py").write_text(
+        "import subprocess\n"
+        "child = subprocess.Popen(['sleep', '300'])\n"
+        f"open({str(pid)!r}, 'w').write(str(child.pid))\n"
+        "child.wait()\n"
+    )
+    monkeypatch.setattr(checks, "__file__", str(tmp_path / "check.py"))
+    monkeypatch.setattr(checks, "RESULTS", tmp_path)
+    assert checks.run(Check("slow", deadline=10)) == "slow: no end after 10 s"
+    deadline = time.monotonic() + 30
+    while _sleeps(int(pid.read_text())):
+        assert time.monotonic() < deadline, "the script's child is still there"
+        time.sleep(0.05)
+
+
+def _sleeps(pid: int) -> bool:
+    command = Path(f"/proc/{pid}/cmdline")
+    try:
+        return b"sleep" in command.read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 @pytest.mark.parametrize(("values", "runs"), [((1,), 1), ((2, 1), 2), ((2, 2, 1), 3), ((2, 2, 2), 3)])

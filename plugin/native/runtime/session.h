@@ -53,7 +53,8 @@ struct Counts {
   uint64_t Fallbacks = 0;  ///< taken by the default: the runner failed
   uint64_t NotAskable = 0; ///< taken by the default: LLVM computes no features
   uint64_t BudgetHits = 0; ///< taken by the default: over the budget
-  double AskSeconds = 0;   ///< in the runner, custom features, log and checks
+  double AskSeconds = 0;   ///< in the runner, custom features, log, checks and
+                           ///< the compiler's note of the answer
   double DefaultSeconds = 0; ///< in the compiler's own decision, computed only
                              ///< if it is needed
 };
