@@ -255,12 +255,14 @@ def generate(
     return advised_llvm("emit", advisors, run)
 
 
-def llvm_options(arguments: Sequence[str]) -> None:
+def llvm_options(arguments: Sequence[str], *, forget: Sequence[str] = ()) -> None:
     """Set LLVM's own options, such as ``-inline-threshold=50``, for this process.
 
-    A call first resets the options that it names to LLVM's defaults; other options keep their values.
+    A call first resets the options that it names to LLVM's defaults; other options keep their values. Those
+    in `forget`, such as ``-regalloc``, are as if an earlier call had not given them.
 
     Raises:
         InputError: LLVM refuses an option, or another thread compiles and reads the options.
     """
-    _core.parse_options([utf8("LLVM option", each) for each in arguments])
+    given, forgotten = ([utf8("LLVM option", each) for each in some] for some in (arguments, forget))
+    _core.parse_options(given, forgotten)

@@ -117,7 +117,7 @@ class ModuleIR:
         return self._core.type(text)
 
     def constant(self, text: str) -> Constant:
-        """Parse a constant of LLVM assembly: ``i32 7``, ``ptr null``, ``ptr @f``.
+        """Parse a constant of LLVM assembly: ``i32 7``, ``ptr null``, ``[2 x i8] c"ab"``.
 
         Raises:
             IRError: the text is not a constant; says why.

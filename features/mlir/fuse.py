@@ -14,11 +14,12 @@ from passpilot.features.mlir.tile import arithmetic_of, depth_of
 from passpilot.features.point import row
 from passpilot.features.spec import TensorSpec
 from passpilot.features.table import PointTable
+from passpilot.plugin.mlir.bindings import bindings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from passpilot.features.mlir.structured import Structured
+    from passpilot.features.mlir.structured import Operand, Structured
 
 FEATURES: Final = (
     row("producer_iterations", "iterations of all loops of the producer", "float64"),
@@ -51,7 +52,7 @@ TABLE: Final = PointTable("mlir-fuse", FEATURES, TensorSpec("fuse", "int64", (1,
 
 def observe(producer: Structured, consumer: Structured, number: int) -> Mapping[str, object]:
     """The feature values of a pair; operand `number` of the consumer is the producer's result."""
-    read, written = consumer.operands[number], producer.operands[-1]
+    read, written = consumer.operands[number], read_output(producer, consumer, number)
     before, after = producer.iterations, consumer.iterations
     arithmetic = {"producer": arithmetic_of(producer), "consumer": arithmetic_of(consumer)}
     return {
@@ -77,6 +78,12 @@ def observe(producer: Structured, consumer: Structured, number: int) -> Mapping[
         "consumer_loops": len(consumer.loops),
         "loop_depth": depth_of(consumer.operation),
     }
+
+
+def read_output(producer: Structured, consumer: Structured, number: int) -> Operand:
+    """The output of the producer that is operand `number` of the consumer."""
+    result: int = bindings().ir.OpResult(consumer.operation.operands[number]).result_number
+    return producer.operands[producer.inputs + result]
 
 
 def _math(op: Structured) -> int:

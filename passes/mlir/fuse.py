@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from passpilot.features.mlir.fuse import TABLE, observe
+from passpilot.features.mlir.fuse import TABLE, observe, read_output
 from passpilot.features.mlir.structured import structured
 from passpilot.passes.decision_point import DecisionPoint
 from passpilot.passes.mlir.api import pass_
@@ -22,7 +22,7 @@ from passpilot.plugin.mlir.bindings import bindings, operations_in
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from passpilot.features.mlir.structured import Structured
+    from passpilot.features.mlir.structured import Operand, Structured
     from passpilot.plugin.mlir.protocols import Operation
 
 MLIR_FUSE: Final = DecisionPoint[bool].of(TABLE, lambda _: True)
@@ -88,21 +88,21 @@ def _pairs(root: Operation) -> Iterator[_Pair]:
         for number in range(consumer.inputs if consumer else 0):
             owner = getattr(operation.operands[number].owner, "operation", None)
             producer = known.get(owner) if owner is not None else None
-            if consumer and producer and _is_fusable(producer):
+            if consumer and producer and _is_fusable(producer, read_output(producer, consumer, number)):
                 yield _Pair(producer, consumer, number)
 
 
-def _is_fusable(producer: Structured) -> bool:
-    """Whether MLIR fuses it into a consumer: one tensor that is used once and needs no sum.
+def _is_fusable(producer: Structured, output: Operand) -> bool:
+    """Whether MLIR fuses it into a consumer: its tensors are used once in all, and `output` needs no sum.
+
+    MLIR's pass drops results that nobody uses before it looks.
 
     Source: areElementwiseOpsFusable in LinalgOps' fusion, and the control function of MLIR's pass.
     """
-    results = producer.operation.results
     return (
-        len(results) == 1
-        and len(list(results[0].uses)) == 1
+        sum(len(list(result.uses)) for result in producer.operation.results) == 1
         and not any(loop.is_reduction for loop in producer.loops)
-        and len(producer.operands[-1].loops) == len(producer.loops)
+        and len(output.loops) == len(producer.loops)
     )
 
 

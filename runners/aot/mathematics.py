@@ -217,6 +217,7 @@ class Real:
             x, y = (self.build.fpext(value, real.type) for value in (x, y))
         size = real.call("fabs", x)
         value = real.exp(real.mul(y, real.log(size)))
+        value = self.pick(self.build.fcmp_ordered("==", size, real.of(1)), real.of(1), value)
         whole = self.build.fcmp_ordered("==", real.nearest(y), y)
         half = real.mul(y, real.of(0.5))
         odd = self.build.and_(whole, self.build.fcmp_ordered("!=", real.nearest(half), half))
@@ -226,5 +227,4 @@ class Real:
         wrong = self.build.and_(finite, self.build.not_(whole))
         value = self.pick(wrong, real.of(nan), value)
         value = self.pick(self.build.fcmp_ordered("==", y, real.of(0)), real.of(1), value)
-        value = self.pick(self.build.fcmp_ordered("==", x, real.of(1)), real.of(1), value)
         return value if real is self else self.build.fptrunc(value, self.type)

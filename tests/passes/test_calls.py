@@ -71,6 +71,19 @@ def test_a_runner_advises_the_inliner_and_is_closed() -> None:
     assert calls_left(made) == CALLS
 
 
+@pytest.mark.parametrize(("pipeline", "more"), [("no-such-pass", []), (O2, [3]), (O2, ["const:7"])])
+def test_a_policy_is_closed_also_after_an_error(pipeline: str, more: list[object]) -> None:
+    closed: list[str] = []
+
+    class Policy(Never):
+        def close(self) -> None:
+            closed.append("closed")
+
+    with pytest.raises(passpilot.errors.Error):
+        passpilot.optimize(module(), pipeline, [Policy(), *more])  # type: ignore[list-item]
+    assert closed == ["closed"]
+
+
 @pytest.mark.parametrize("level", ["O2", 2, "Os"])
 def test_a_level_is_a_pipeline(level: str | int) -> None:
     by_level, by_text = module(), module()

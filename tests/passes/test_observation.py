@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 import passpilot
@@ -60,6 +61,86 @@ def test_get_and_in_agree_with_the_brackets() -> None:
         unregister("arguments_of_the_call")
     assert [found for found, _ in seen] == [True, True, True, True, False]
     assert seen[-1][1] is None
+
+
+def test_a_constant_feature_is_there_again_after_another_has_failed() -> None:
+    """The buffers behind a feature that failed are empty, so that an unchanged value counts as new."""
+    calls, seen = [0], list[tuple[float, float]]()
+
+    @passpilot.feature("int64[1]", name="fails_once")
+    def fails_once(_: CallSite) -> int:
+        calls[0] += 1
+        if calls[0] == 2:
+            raise ValueError("no luck")
+        return 3
+
+    five = np.array([5])
+    five.setflags(write=False)
+    passpilot.feature("int64[1]", name="always_five")(lambda _: five)
+
+    def decide(obs: passpilot.Observation) -> bool:
+        seen.append((obs["fails_once"].item(), obs["always_five"].item()))
+        return False
+
+    decide.features = ("fails_once", "always_five")  # type: ignore[attr-defined]
+    try:
+        with (
+            passpilot.InlineAdvisor(decide, on_error="default") as advisor,
+            pytest.warns(
+                passpilot.PasspilotWarning, match="1 of 30 decisions fell back .*fails_once.*no luck"
+            ),
+        ):
+            passpilot.optimize(module(), "inliner-wrapper", advisor)
+    finally:
+        unregister("fails_once")
+        unregister("always_five")
+    assert seen == [(3, 5)] * 29
+
+
+@pytest.mark.parametrize("readonly", [False, True])
+def test_an_array_that_changes_in_place_is_read_anew(readonly: bool) -> None:
+    count, seen = np.zeros(1, np.int64), list[float]()
+    given = count[:]
+    given.setflags(write=not readonly)
+
+    @passpilot.feature("int64[1]", name="counted")
+    def counted(_: CallSite) -> object:
+        count[0] += 1
+        return given
+
+    def decide(obs: passpilot.Observation) -> bool:
+        seen.append(obs["counted"].item())
+        return False
+
+    decide.features = ("counted",)  # type: ignore[attr-defined]
+    try:
+        passpilot.optimize(module(), "inliner-wrapper", decide)
+    finally:
+        unregister("counted")
+    assert seen == list(range(1, 31))
+
+
+def test_a_feature_that_came_too_late_is_told() -> None:
+    told: list[str] = []
+
+    def decide(obs: passpilot.Observation) -> bool:
+        if not told:
+            passpilot.feature("int64[1]", name="late_one")(lambda _: 1)
+            for name in ("late_one", "no_such_feature"):
+                with pytest.raises(passpilot.errors.FeatureError) as caught:
+                    _ = obs[name]
+                told.append(str(caught.value))
+        return False
+
+    try:
+        passpilot.optimize(module(), "default<O2>", decide)
+    finally:
+        unregister("late_one")
+    expected, hint = "expected a feature of the point inline, got", "; `passpilot features` lists them"
+    assert told == [
+        f"obs['late_one']: {expected} one registered after the advisor was made{hint}",
+        f"obs['no_such_feature']: {expected} none of this name{hint}",
+    ]
 
 
 def test_a_policy_in_another_process_has_what_it_declared() -> None:

@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from types import FrameType
-from typing import IO, Final
+from typing import IO, Any, Final
 
 import pytest
 
-from passpilot.plugin.interrupt import is_vulnerable
+from passpilot.plugin.interrupt import guard_imports, heeded, is_vulnerable, prompt_interrupt
 from tests.command import PASSPILOT, Done, files_in, finished, program, started
 
 
@@ -169,7 +171,7 @@ try:
     print("imported", flush=True)
     signal.pause()
 except KeyboardInterrupt:
-    print(sys.getprofile(), _core.__name__)
+    print("\\n", sys.getprofile(), _core.__name__)  # a line of its own, wherever the first one ended
 """
 """Interrupts itself where the core makes its first enumeration."""
 
@@ -198,3 +200,52 @@ def test_ctrl_c_is_not_dropped_in_importlib() -> None:
     assert seen["cb"]
     assert all(seen.values())
     assert not is_vulnerable(sys._getframe())
+
+
+def test_after_the_block_all_is_as_before() -> None:
+    threads, descriptors = threading.active_count(), len(os.listdir("/proc/self/fd"))
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    before = signal.set_wakeup_fd(writer)
+    try:
+        with pytest.raises(KeyError), prompt_interrupt():
+            raise KeyError("mine")
+        assert signal.set_wakeup_fd(before) == writer
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(reader)
+        os.close(writer)
+    assert (threading.active_count(), len(os.listdir("/proc/self/fd"))) == (threads, descriptors)
+
+
+SIGNALS: Final = """
+import os, signal, sys, time
+from passpilot.plugin import interrupt
+interrupt.GRACE = 0.05
+number = getattr(signal, sys.argv[1])
+signal.signal(number, lambda *_: None)
+with interrupt.prompt_interrupt():
+    os.kill(os.getpid(), number)
+    time.sleep(0.5 if sys.argv[1] == "SIGUSR1" else 60)
+print("end")
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGUSR1", 0), ("SIGINT", 130)])
+def test_only_ctrl_c_ends_a_process_that_does_not_react(name: str, code: int, tmp_path: Path) -> None:
+    with started(sys.executable, "-c", SIGNALS, name, cwd=tmp_path) as child:
+        done = finished(child, time.monotonic())
+    told = "passpilot: interrupted\n" if code else ""
+    assert (done.code, done.out, done.err) == (code, b"" if code else b"end\n", told)
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.SIG_DFL, lambda *_: None])
+def test_what_others_do_with_ctrl_c_is_left_alone(handler: Any) -> None:
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        guard_imports()
+        assert signal.getsignal(signal.SIGINT) is handler
+        expected = () if handler is signal.SIG_IGN else (signal.SIGINT,)
+        assert heeded(signal.SIGINT) == expected
+    finally:
+        signal.signal(signal.SIGINT, before)

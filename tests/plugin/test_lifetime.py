@@ -220,3 +220,18 @@ print(calls("-inline-threshold=-1000"), calls("-unroll-threshold=100"), calls("-
     done = run(code, tmp_path / "in.ll")
     first, second, third = map(int, done.stdout.split())
     assert first == second > third
+
+
+def test_an_option_of_llvm_is_forgotten(tmp_path: Path) -> None:
+    """AMDGPU's back end ends a process in which `-regalloc` is given."""
+    source = tmp_path / "in.ll"
+    source.write_text('target triple = "amdgcn-amd-amdhsa"\ndefine void @f() {\n  ret void\n}\n')
+    code = """
+import sys
+import passpilot
+passpilot.llvm_options(["-regalloc", "basic", "-inline-threshold=7"])
+passpilot.llvm_options(["-inline-threshold=8"], forget=["-regalloc"])
+print(len(passpilot.emit(passpilot.Module.read(sys.argv[1]), "obj")) > 0)
+"""
+    done = run(code, source)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr

@@ -37,10 +37,11 @@ def test_module_is_a_proper_one(tmp_path: Path) -> None:
 
 def test_files_of_the_same_name_are_two_modules(tmp_path: Path) -> None:
     modules = []
-    for name in ("json", "other"):
+    for name in ("json", "other", "third"):
         (tmp_path / name).mkdir()
         modules.append(load_file(written(tmp_path / name / "json.py", f"name = {name!r}\n")))
-    assert [module.name for module in modules] == ["json", "other"]
+    assert [module.name for module in modules] == ["json", "other", "third"]
+    assert [sys.modules[module.__name__].name for module in modules] == ["json", "other", "third"]
     assert sys.modules["json"] not in modules
 
 
@@ -52,6 +53,23 @@ def test_neighbours_can_be_imported(tmp_path: Path) -> None:
     written(tmp_path / "passpilot_test_neighbour.py", "answer = 7\n")
     path = written(tmp_path / "policy.py", "import passpilot_test_neighbour\n")
     assert load_file(path).passpilot_test_neighbour.answer == 7
+
+
+def test_a_folder_is_searched_last_and_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A neighbour hides no module of Python's."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in ("one.py", "two.py"):
+        load_file(written(tmp_path / name, ""))
+    assert sys.path[-1] == str(tmp_path)
+    assert sys.path.count(str(tmp_path)) == 1
+
+
+def test_ctrl_c_passes_through(tmp_path: Path) -> None:
+    path = written(tmp_path / "policy.py", "raise KeyboardInterrupt\n")
+    with pytest.raises(KeyboardInterrupt):
+        load_file(path)
+    written(path, "answer = 7\n")
+    assert load_file(path).answer == 7
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,15 @@ def test_unreadable_input_is_named(tmp_path: Path, source: Path) -> None:
             Module.read(whole[:cut])
 
 
+def test_handles_of_one_module_are_equal(source: Path) -> None:
+    module, other = Module.read(source), Module.read(source)
+    again = Module(module._core)
+    assert module == again != other
+    assert len({module, again, other}) == 2
+    assert module != source
+    assert repr(again) == f"<Module {str(source)!r} x86_64-pc-linux-gnu>"
+
+
 def test_verify() -> None:
     with pytest.raises(
         InputError, match="expected a module that verifies, got: Instruction does not dominate"
@@ -142,6 +151,20 @@ def test_prints_and_writes_as_opt_does(source: Path, tmp_path: Path) -> None:
     module.write(str(tmp_path / "out.bc"))
     assert (tmp_path / "out.ll").read_bytes() == module.assembly()
     assert (tmp_path / "out.bc").read_bytes() == module.bitcode()
+
+
+def test_only_the_end_of_a_name_chooses_assembly(source: Path, tmp_path: Path) -> None:
+    module = Module.read(source)
+    for name in ("out.ll.bc", "out", "ll"):
+        module.write(tmp_path / name)
+        assert (tmp_path / name).read_bytes() == module.bitcode()
+
+
+def test_names_of_values_and_modules_may_be_absent() -> None:
+    bitcode = Module.read(TEXT.encode()).bitcode()
+    assert "@add(i32 %0, i32 %1)" in str(Module.read(bitcode, discard_value_names=True))
+    assert "@add(i32 %a, i32 %b)" in str(Module.read(bitcode))
+    assert Module.read(llvmlite.ir.Module()).name == "<llvmlite>"
 
 
 def test_writes_whole_or_not_at_all(source: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from pathlib import Path
 from types import ModuleType
@@ -75,3 +76,20 @@ def test_a_file_that_cannot_be_read_has_the_place_of_the_mistake() -> None:
         compile("\na = = b", "user.py", "exec")
     assert line_in("user.py", caught.value) == 2
     assert error_place(caught.value) == "", "the text has it"
+
+
+def test_a_mistake_in_another_file_has_the_line_that_led_to_it() -> None:
+    user = module("user", "\n\ndef wrong(): compile('a = = b', 'other.py', 'exec')\n")
+    with pytest.raises(SyntaxError) as caught:
+        user.wrong()
+    assert line_in("other.py", caught.value) == 1
+    assert line_in("user.py", caught.value) == 3
+
+
+def test_an_error_of_a_library_alone_has_a_place_there() -> None:
+    with pytest.raises(ValueError, match="Expecting") as caught:
+        json.loads("{")
+    error = caught.value
+    assert error.__traceback__
+    error.__traceback__ = error.__traceback__.tb_next
+    assert error_place(error).startswith(json.decoder.__file__ + ":")

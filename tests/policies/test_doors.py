@@ -10,6 +10,8 @@ from typing import Final
 
 import pytest
 
+from passpilot.passes.optimize import optimize
+from passpilot.plugin.module import Module
 from passpilot.plugin.toolchain import llvm_plugin
 from passpilot.training.rewards import code_bytes
 from tests.command import Done, passpilot, run
@@ -107,6 +109,23 @@ def test_a_pipeline_of_its_own_wins(here: Path) -> None:
     stock = ("-passpilot-policy=@tiny", f"-passpilot-{own}")
     assert alone == both == text_of(tool("opt", OZ, *stock, *calls, cwd=here))
     assert alone != text_of(passpilot("opt", OZ, "--policy=@tiny", *calls, cwd=here))
+
+
+def test_a_decision_file_wins(tiny: Path, here: Path) -> None:
+    """Neither the policy's model nor its pipeline has a say beside it."""
+    path = here / "f.decisions"
+    path.write_text("passpilot decisions 1\nunit calls.c\npipeline globaldce\n")
+
+    def optimized(**keywords: str) -> bytes:
+        module = Module.read(here / "calls.bc")
+        optimize(module, "Oz", **keywords)  # type: ignore[arg-type]
+        return module.assembly()
+
+    alone, policy = optimized(decisions=str(path)), optimized(policy=str(tiny))
+    assert alone == optimized(decisions=str(path), policy=str(tiny)) != policy
+    stock = ("-passpilot-policy=@tiny", f"-passpilot-decisions={path}", "-S", "calls.bc", "-o", "-")
+    theirs = text_of(tool("opt", OZ, *stock, cwd=here))
+    assert theirs.splitlines()[1:] == alone.splitlines()[1:]
 
 
 @pytest.mark.parametrize("own", ["", "-enable-machine-outliner=never"])

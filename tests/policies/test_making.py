@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 from pathlib import Path
@@ -12,11 +13,14 @@ import numpy as np
 import onnxruntime
 import pytest
 
+from passpilot.plugin.errors import Error
 from passpilot.runners.policy.bundle import read_bundle
-from passpilot.training.policy_folder import RecipeChoice
-from tools.policies.choice import choose, coreset
+from passpilot.training.policy_folder import PointChoice, PolicyText, RecipeChoice
+from tools.policies import made
+from tools.policies.choice import Step, choose, coreset
 from tools.policies.formulas import AMONG_LOCAL, RANGE, SPLIT, split_priority
-from tools.policies.units import Unit
+from tools.policies.made import chosen_text, write_made
+from tools.policies.units import Unit, Ways, by_program, data_hash, mean, ratios
 
 if TYPE_CHECKING:
     from tools.policies.choice import Lever
@@ -78,6 +82,86 @@ def test_a_formula_orders_split_live_ranges_by_weight_and_size() -> None:
     ordered = [priority(*each) for each in pairs]
     assert ordered == sorted(set(ordered))
     assert AMONG_LOCAL <= ordered[0] < ordered[-1] <= AMONG_LOCAL + RANGE
+
+
+def test_a_lever_must_save_enough_and_may_reach_the_limit() -> None:
+    def found(ratio: float, largest: float) -> tuple[str, ...]:
+        sizes = {(): {"a": 1.0, "b": 1.0}, ("x",): {"a": ratio, "b": 1.005}}
+        levers = {"x": lever("x")}
+        chosen, _ = choose(
+            RecipeChoice(), levers, lambda each: sizes[tuple(each.options)], largest, lambda _: 0
+        )
+        return tuple(chosen.options)
+
+    assert found(0.5, 1.005) == ("x",)
+    assert found(0.5, 1.004) == ()
+    assert found((1 - 0.0006) ** 2 / 1.005, 1.005) == ("x",)
+    assert found((1 - 0.0004) ** 2 / 1.005, 1.005) == ()
+
+
+def test_a_coreset_begins_with_all_of_its_first_recipes() -> None:
+    a, b = (Unit(name, Path(name)) for name in "ab")
+    sizes = {"one": {a: 10.0, b: 1.0}, "two": {a: 2.0, b: 7.0}}
+    first = [RecipeChoice("one"), RecipeChoice("two")]
+    chosen, values = coreset(first, [], 2, lambda each: sizes[each.pipeline], lambda all_: sum(all_.values()))
+    assert (chosen, values) == (first, [3])
+
+
+def test_sums_ratios_and_means() -> None:
+    units = {Unit("a", Path("1")): 3.0, Unit("b", Path("2")): 5.0, Unit("a", Path("3")): 4.0}
+    assert by_program(units) == {"a": 7, "b": 5}
+    assert ratios({"a": 7.0, "b": 5.0, "c": 1.0}, {"a": 14.0, "b": 2.0, "c": 0.0}) == {"a": 0.5, "b": 2.5}
+    assert mean({"a": 0.5, "b": 2.0, "c": 8.0}) == pytest.approx(2)
+
+
+def test_the_hash_of_data_is_of_the_order_and_the_bytes(tmp_path: Path) -> None:
+    units = [Unit("p", tmp_path / name) for name in "ab"]
+    for unit in units:
+        unit.bitcode.write_text(unit.bitcode.name)
+    first = data_hash(units)
+    assert data_hash(units) == first != data_hash(units[::-1])
+    units[1].bitcode.write_text("c")
+    assert data_hash(units) != first
+    assert data_hash([]) == hashlib.sha256().hexdigest()
+
+
+def test_a_made_card_keeps_what_was_written_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(made, "SHIPPED", tmp_path / "shipped")
+    card = chosen_text("mine", "size", [Step("start", 1.0, 1.0), Step("x", 0.98765, 1.00449)])
+    assert card.startswith("`python -m tools.policies mine` made this policy: size, the geometric mean")
+    assert card.endswith(
+        "| taken | mean | largest |\n|---|---|---|\n| start | 1.0000 | 1.0000 |\n| x | 0.9877 | 1.0045 |\n"
+    )
+    text = PolicyText(name="mine", description="d", card=card)
+    points = {"inline": PointChoice(runner="default")}
+    write_made(tmp_path / "new", text, points, [RecipeChoice()])
+    assert (tmp_path / "new" / "card.md").read_text().startswith("# mine\n\n## How it was chosen\n\n`python")
+    (tmp_path / "shipped" / "mine").mkdir(parents=True)
+    (tmp_path / "shipped" / "mine" / "card.md").write_text("# By hand\n\n\n## How it was chosen\nold\n")
+    write_made(tmp_path / "again", text, points, [RecipeChoice()])
+    whole = (tmp_path / "again" / "card.md").read_text()
+    assert whole.startswith("# By hand\n\n## How it was chosen\n\n`python")
+    assert "old" not in whole
+    lines = (tmp_path / "again" / "policy.toml").read_text().splitlines()
+    assert lines[0] == "# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
+    assert lines[1] == "# `python -m tools.policies mine` made this file."
+    assert read_bundle(str(tmp_path / "again"), "again").name == "mine"
+
+
+def test_what_a_recipe_makes_of_a_unit_is_compiled_once(tmp_path: Path) -> None:
+    (tmp_path / "a.ll").write_text(
+        "define i32 @f(i32 %x) {\n  %y = mul i32 %x, 7\n  ret i32 %y\n}\n"
+        "define i32 @g(i32 %x) {\n  %y = mul i32 %x, 7\n  ret i32 %y\n}\n"
+    )
+    unit, ways = Unit("p", tmp_path / "a.ll"), Ways("Oz", 1)
+    plain = ways.compile(RecipeChoice(), [unit])[unit]
+    assert plain.size > 0
+    assert plain.spills == 0
+    assert ways.compile(RecipeChoice("mergefunc"), [unit])[unit].size < plain.size
+    (tmp_path / "a.ll").unlink()
+    assert ways.compile(RecipeChoice(), [unit]) == {unit: plain}
+    with pytest.raises(Error, match=r"a\.ll"):
+        ways.compile(RecipeChoice("globaldce"), [unit])
 
 
 def test_an_unknown_policy_is_refused() -> None:

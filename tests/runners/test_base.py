@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from passpilot.features.catalogue import HOOKED
@@ -81,3 +82,13 @@ def test_own_features_end_before_the_default() -> None:
 def test_own_features_of_a_point_without_its_default() -> None:
     point = replace(find_point("priority"), features=find_point("priority").features[:2])
     assert own_features(point) == point.features
+
+
+def test_a_batch_is_answered_row_by_row_in_its_order() -> None:
+    with allocate(Sum()) as runner:
+        frames = np.zeros((3, runner.frame.nbytes), np.uint8)
+        frames[:, 0] = (7, 0, 5)
+        frames[:, 144] = (1, 2, 3)
+        assert runner.evaluate_batch(frames) == [8, 2, 8]
+        assert runner.evaluate_batch(frames[:0]) == []
+        assert frames[:, 0].tolist() == [7, 0, 5]

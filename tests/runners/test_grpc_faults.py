@@ -99,6 +99,23 @@ def test_absent_server() -> None:
         client(f"127.0.0.1:{port}", timeout=0.2)
 
 
+def test_what_to_start_where_nobody_listens() -> None:
+    """TLS and token are mentioned to a client that has them, or if somebody else listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        target = f"127.0.0.1:{listener.getsockname()[1]}"
+    command = f"; start `passpilot serve RUNNER --grpc {target}`"
+    with pytest.raises(PeerError) as caught:
+        client(target, timeout=0.2)
+    assert str(caught.value).endswith(command)
+    with pytest.raises(PeerError) as caught:
+        client(target, "?token=secret", timeout=0.2)
+    assert str(caught.value).endswith(f"{command}, with the same TLS and token")
+    assert "secret" not in str(caught.value)
+    with listening(b"", leaves=False) as target, pytest.raises(PeerError) as caught:
+        client(target, timeout=0.2)
+    assert str(caught.value).endswith(f"--grpc {target}`, with the same TLS and token")
+
+
 def test_host_that_has_no_address() -> None:
     with pytest.raises(PeerError, match=r"got (UNAVAILABLE: .*|nothing before)"):
         client("no-such-host.invalid:1", timeout=5)

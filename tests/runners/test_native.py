@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from passpilot.features.domain import Number
 from passpilot.features.point import find_point
 from passpilot.plugin.errors import ModelError, PasspilotWarning, RunnerSpecError, SpecMismatchError
 from passpilot.runners.base import allocate
+from passpilot.runners.native import onnx_library
 from passpilot.runners.spec import make_runner
 
 if TYPE_CHECKING:
@@ -228,3 +231,61 @@ def test_all_columns_in_one_input(tmp_path: Path) -> None:
     runner.tensors["mask"][...] = 1
     runner.tensors["is_free"][0, 11] = 1
     assert runner.evaluate() == 11
+
+
+@pytest.mark.parametrize(
+    ("spec", "point", "told"),
+    [
+        ("default:x", "inline", "runner default:x: expected default alone, got a target"),
+        ("random", "inline", "a 64-bit unsigned seed, such as random:7, got ''"),
+        ("random:-1", "inline", "a 64-bit unsigned seed, such as random:7, got '-1'"),
+        ("random:0x1", "inline", "a 64-bit unsigned seed, such as random:7, got '0x1'"),
+        ("random:\u0663", "inline", "a 64-bit unsigned seed, such as random:7, got '\u0663'"),
+        (f"random:{1 << 64}", "evict", f"a 64-bit unsigned seed, such as random:7, got '{1 << 64}'"),
+        ("decisions:f", "evict", "runner decisions:f: expected the point inline, got evict"),
+        ("const:1.0", "inline", "runner const:1.0: expected const:0 or const:1, got '1.0'"),
+        ("aot:m.so?threshold=nan", "inline", "runner aot:m.so: expected a number as threshold, got 'nan'"),
+        ("aot:m.so?threshold=-inf", "inline", "runner aot:m.so: expected a number as threshold, got '-inf'"),
+        ("aot:m.so?map=x", "inline", "runner aot:m.so: expected map=INPUT:feature,feature, got 'x'"),
+        ("aot:m.so?map=:a", "inline", "expected map=INPUT:feature,feature, got ':a'"),
+        ("aot:m.so?map=x:", "inline", "expected map=INPUT:feature,feature, got 'x:'"),
+        ("aot:m.so?map=y:a;x:a,%20,b", "inline", "expected map=INPUT:feature,feature, got 'x:a, ,b'"),
+    ],
+)
+def test_specs_that_are_refused(spec: str, point: str, told: str) -> None:
+    with pytest.raises(RunnerSpecError) as caught:
+        make_runner(spec, find_point(point))
+    assert told in str(caught.value)
+
+
+def test_the_largest_seed() -> None:
+    runner = made(f"random:{ALL_BITS}", "evict")
+    runner.tensors["mask"][...] = 1
+    assert runner.evaluate() == drawn(ALL_BITS, "", 0) * 33 >> 64
+
+
+def test_numbers_without_bounds_are_not_drawn() -> None:
+    for low, high in ((-np.inf, np.inf), (0.0, np.inf), (-np.inf, 1.0)):
+        point = replace(find_point("priority"), domain=Number(low, high))
+        with pytest.raises(
+            RunnerSpecError, match=r"got any for priority; declare it with domain=Number\(low,"
+        ):
+            make_runner("random:1", point)
+
+
+def test_without_onnxruntime_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    with pytest.raises(ModelError, match="expected the package onnxruntime, got none; run: pip install onnx"):
+        onnx_library()
+
+
+def test_maps_may_be_spaced_and_several(tmp_path: Path) -> None:
+    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 2]) for name in ("x", "z")]
+    node = helper.make_node("Sub", ["x", "z"], ["y"])
+    spec = model(tmp_path / "m.onnx", [node], TensorProto.FLOAT, [1, 2], *inputs)
+    maps = "x:node_count,%20edge_count;;z:edge_count%20,node_count;"
+    runner = made(f"{spec}?map={maps}", "inline")
+    for nodes, edges, answer in ((5, 3, 0), (3, 5, 1), (4, 4, 0)):
+        runner.tensors["node_count"][...] = nodes
+        runner.tensors["edge_count"][...] = edges
+        assert runner.evaluate() == answer, "the first of the largest"

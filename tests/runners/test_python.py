@@ -136,7 +136,7 @@ def test_declared_inputs() -> None:
     decide.features = ("weight",)  # type: ignore[attr-defined]
     with pytest.raises(SpecMismatchError, match="weight"):
         made(decide)
-    for wrong in ("edge_count", (1,), 7):
+    for wrong in ("edge_count", (1,), ("edge_count", 1), 7):
         decide.features = wrong  # type: ignore[attr-defined]
         with pytest.raises(RunnerSpecError, match="expected a tuple of names as its features"):
             made(decide)
@@ -168,6 +168,16 @@ def test_one_element_compares_as_a_number() -> None:
     for result, expected in ((count + 1, [6]), (2 * count, [10]), (count / count, [1.0]), (7 - count, [2])):
         assert type(result) is np.ndarray
         assert result.tolist() == expected
+
+
+def test_larger_tensors_are_plain_arrays() -> None:
+    seen: list[Tensor] = []
+    runner = make_runner(lambda obs: seen.extend(obs.values()), find_point("evict"))
+    allocate(runner).evaluate()
+    assert {(tensor.size == 1, type(tensor) is np.ndarray) for tensor in seen} == {
+        (True, False),
+        (False, True),
+    }
 
 
 def test_compiler_is_asked_for_what_is_not_bound() -> None:
@@ -289,3 +299,126 @@ def test_spec_with_a_module() -> None:
 def test_spec_without_place_or_name(target: str) -> None:
     with pytest.raises(RunnerSpecError, match="expected python:FILE:NAME"):
         make_runner(f"python:{target}", POINT)
+
+
+def test_a_name_that_is_no_text_is_in_no_observation() -> None:
+    obs = Observation({"node_count": np.array([3])}, Compiler())
+    assert [name in obs for name in ("node_count", "edge_count", "elsewhere", 7)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert obs.get("elsewhere", 5) == 5
+    assert obs.get("edge_count", 5) == 7, "the compiler computes it"
+    assert Observation({}).get("edge_count", 5) == 5
+
+
+def test_errors_name_the_policy_as_the_spec_does(tmp_path: Path) -> None:
+    path = written(tmp_path / "policy.py", "class Decide:\n    def decide(self):\n        pass\n")
+    with pytest.raises(RunnerSpecError, match=rf"^policy python:{path}:Decide: expected a function of one"):
+        make_runner(f"python:{path}:Decide", POINT)
+    made_of = type("Mine", (), {"features": 7, "__call__": lambda self, obs: True})
+    with pytest.raises(RunnerSpecError, match=r"^policy Mine: expected a tuple"):
+        PythonRunner(made_of(), POINT)
+
+
+def test_only_public_functions_are_offered_for_a_wrong_name(tmp_path: Path) -> None:
+    text = "import os\nLIMIT = 3\ndef _helper(obs): ...\ndef first(obs): ...\nclass Second: ...\n"
+    path = written(tmp_path / "policy.py", text)
+    with pytest.raises(RunnerSpecError, match=r"defines \(first, Second\), got 'decide'"):
+        make_runner(f"python:{path}:decide", POINT)
+
+
+def test_a_file_needs_no_ending_if_it_is_in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path / "policy", "def decide(obs): return True\n")
+    written(tmp_path / "near.py", "def decide(obs): return False\n")
+    monkeypatch.chdir(tmp_path)
+    assert allocate(make_runner("python:./policy:decide", POINT)).evaluate() is True
+    assert allocate(make_runner("python:near.py:decide", POINT)).evaluate() is False
+
+
+class Sour:
+    """A policy that raises something when it is made or closed."""
+
+    made: BaseException | None = None
+    closed: BaseException | None = None
+
+    def __init__(self) -> None:
+        if self.made:
+            raise self.made
+        self.count = 0
+
+    def decide(self, obs: Observation) -> bool:
+        return True
+
+    def close(self) -> None:
+        self.count += 1
+        if self.closed:
+            raise self.closed
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), SystemExit(3)])
+def test_a_policy_that_cannot_be_made(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Sour, "made", error)
+    told = f"policy Sour: expected it to be made without arguments, got {type(error).__name__}: {error}"
+    with pytest.raises(PolicyError) as caught:
+        PythonRunner(Sour, POINT)
+    assert str(caught.value).startswith(told)
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), SystemExit(3)])
+def test_a_policy_that_cannot_be_closed(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Sour, "closed", error)
+    runner = PythonRunner(Sour, POINT)
+    with pytest.raises(
+        PolicyError, match=f"policy Sour: expected close.. to end, got {type(error).__name__}"
+    ):
+        runner.close()
+    runner.close()
+    assert isinstance(runner.policy, Sour)
+    assert runner.policy.count == 1
+
+
+def test_our_own_errors_pass_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = InputError("a file is missing")
+    for name in ("made", "closed"):
+        monkeypatch.setattr(Sour, name, ours)
+        with pytest.raises(InputError) as caught:
+            PythonRunner(Sour, POINT).close()
+        assert caught.value is ours
+        monkeypatch.setattr(Sour, name, None)
+    text = "from passpilot.plugin.errors import InputError\nraise InputError('not here')\n"
+    written(tmp_path / "passpilot_test_raises.py", text)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match=r"^not here$"):
+        make_runner("python:passpilot_test_raises:decide", POINT)
+
+
+def test_features_of_the_function_come_before_those_of_its_object() -> None:
+    class Policy:
+        features = ("node_count",)
+
+        def decide(self, obs: Observation) -> bool:
+            return True
+
+    runner = PythonRunner(Policy, POINT)
+    assert [spec.name for spec in runner.inputs] == ["node_count"]
+    Policy.decide.features = ["edge_count", "node_count"]  # type: ignore[attr-defined]
+    runner = PythonRunner(Policy, POINT)
+    assert [spec.name for spec in runner.inputs] == ["edge_count", "node_count"]
+    runner = PythonRunner(Policy, POINT, features=("callee_users",))
+    assert [spec.name for spec in runner.inputs] == ["callee_users"]
+
+
+def test_a_factory_may_make_a_class_or_another_factory() -> None:
+    @policy_factory
+    def inner() -> type[Sour]:
+        return Sour
+
+    @policy_factory
+    def outer() -> object:
+        return inner
+
+    assert isinstance(PythonRunner(outer, POINT).policy, Sour)
+    assert PythonRunner(outer, POINT).policy is not PythonRunner(outer, POINT).policy

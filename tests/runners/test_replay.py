@@ -63,6 +63,35 @@ def test_other_question_is_refused_by_name(log: Path, right: int, place: str) ->
     assert told in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("context", "place", "told"),
+    [
+        ("", {"caller": "main"}, ", main -> :"),
+        ("", {"callee": "f", "location": "a.c:1:2"}, ",  -> f (a.c:1:2):"),
+        ("sums", {}, ", function sums:"),
+        ("sums", {"location": "a.c:1:2"}, ", function sums (a.c:1:2):"),
+        ("", {"location": "a.c:1:2"}, " (a.c:1:2):"),
+        ("sums", {"register": "%3", "location": "a.c:1:2"}, ", function sums, %3:"),
+    ],
+)
+def test_places_of_all_points(context: str, place: dict[str, str], told: str, tmp_path: Path) -> None:
+    rows, path = [row("node_count"), row("inlining_decision")], tmp_path / "log"
+    path.write_bytes(header(rows) + line(context=context) + observation(rows, 0, [5, 1], **place))
+    with made(path) as runner, pytest.raises(AdviceError) as caught:
+        runner.evaluate()
+    assert f"at decision 0{told} expected node_count = [5], got [0]; " in str(caught.value)
+
+
+def test_the_first_element_that_differs_is_told(tmp_path: Path) -> None:
+    rows = [row("pair_for_replay", shape=(2, 2)), row("inlining_decision")]
+    (tmp_path / "log").write_bytes(header(rows) + observation(rows, 0, [[1, 2, 3, 4], 1]))
+    offered = point(TensorSpec("pair_for_replay", "int64", (2, 2)))
+    with allocate(make_runner(f"replay:{tmp_path}/log", offered)) as runner:
+        runner.tensors["pair_for_replay"][...] = [[1, 2], [7, 8]]
+        with pytest.raises(AdviceError, match=r"expected pair_for_replay\[2\] = 3, got 7; "):
+            runner.evaluate()
+
+
 def test_any_tensor_may_be_the_one_that_differs(log: Path) -> None:
     with (
         made(log) as runner,

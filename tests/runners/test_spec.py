@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from passpilot.features.point import find_point
 from passpilot.features.spec import TensorSpec
-from passpilot.plugin.errors import RunnerSpecError, SpecMismatchError
+from passpilot.plugin.errors import ModelError, RunnerSpecError, SpecMismatchError
 from passpilot.runners.base import Point, Runner
 from passpilot.runners.spec import (
     BUILT_IN,
@@ -91,6 +91,12 @@ def test_parts(text: str, scheme: str, target: str, options: dict[str, str]) -> 
         (":x", "got '' as the scheme"),
         ("Python:x", "got 'Python' as the scheme"),
         ("policy.py:decide", "got 'policy.py' as the scheme; did you mean 'python:policy.py:decide'?"),
+        ("m.onnx", "got 'm.onnx' as the scheme; did you mean 'onnx:m.onnx'?"),
+        ("dir/m.so?as=logits", "did you mean 'aot:dir/m.so?as=logits'?"),
+        ("a.b.log", "did you mean 'replay:a.b.log'?"),
+        ("policy.pyc", "got 'policy.pyc' as the scheme"),
+        ("@Oz", "got '@Oz' as the scheme"),
+        ("@oz:x", "got '@oz' as the scheme"),
         ("x:t?k", "expected key=value after '?' and '&', got 'k'"),
         ("x:t?=v", "got '=v'"),
         ("x:t?k=1&", "got ''"),
@@ -190,6 +196,44 @@ def test_runner_and_policy_are_taken_as_they_are() -> None:
 def test_timeout_has_to_be_one(timeout: float) -> None:
     with pytest.raises(RunnerSpecError, match="expected a timeout"):
         make_runner("const:1", POINT, timeout=timeout)
+
+
+def test_the_longest_timeout_is_a_million_seconds() -> None:
+    make_runner("const:1", POINT, timeout=1e6).close()
+    with pytest.raises(RunnerSpecError, match=r"^runner const:1: expected a timeout of .*, got 1000000\.1$"):
+        make_runner("const:1", POINT, timeout=1e6 + 0.1)
+
+
+def test_a_factory_that_raises_is_named(mine: str) -> None:
+    """Without the token that it was given; our own errors pass unchanged."""
+    errors = {"ours": RunnerSpecError("as it is"), "theirs": ValueError("broken")}
+
+    @runner_scheme(mine, keys=("token",))
+    def factory(target: str, options: dict[str, str], point: Point, timeout: float) -> Runner:
+        raise errors[target]
+
+    with pytest.raises(RunnerSpecError, match=r"^as it is$"):
+        make_runner("mine:ours", POINT)
+    told = (
+        r"^runner mine:theirs\?token=\.\.\.: expected the scheme of .*test_spec\.py:\d+ to make it, got Val"
+    )
+    with pytest.raises(ModelError, match=told):
+        make_runner("mine:theirs?token=secret", POINT)
+
+
+def test_a_runner_that_does_not_fit_is_named_without_its_token(mine: str) -> None:
+    advice = TensorSpec("x", "float32", (1,))
+    weight = (TensorSpec("weight", "int64", (2,)),)
+
+    @runner_scheme(mine, keys=("token",))
+    def factory(target: str, options: dict[str, str], point: Point, timeout: float) -> Runner:
+        return Fixed(weight) if target == "inputs" else Fixed((), advice)
+
+    for target in ("inputs", "advice"):
+        with pytest.raises(
+            SpecMismatchError, match=rf"^runner mine:{target}\?token=\.\.\. at decision point in"
+        ):
+            make_runner(f"mine:{target}?token=secret", POINT)
 
 
 def theirs(target: str, options: dict[str, str], point: Point, timeout: float) -> Runner:

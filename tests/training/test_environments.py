@@ -23,7 +23,7 @@ import passpilot.training  # noqa: F401  (registers the environments)
 from passpilot.plugin.errors import AdviceError, InputError, UsageError
 from passpilot.plugin.isolated import run_isolated
 from passpilot.training.environments.compiler_env import CompilerEnv
-from passpilot.training.registration import NAMED
+from passpilot.training.registration import NAMED, register_environments
 from passpilot.training.rewards import MEASURES
 from passpilot.training.task import Task
 from tests.command import GENEROUS
@@ -220,6 +220,29 @@ def test_importing_registers(first: str) -> None:
     assert set(NAMED) <= set(names)
     script = "import sys, passpilot.training; print('gymnasium' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", script], text=True) == "False\n"
+
+
+ARGUMENTS = {
+    "InlineSize": {"point": "inline", "pipeline": "default<Oz>", "reward": "native-size"},
+    "Evict": {"point": "evict", "reward": "allocation-cost"},
+    "Priority": {"point": "priority", "reward": "allocation-cost"},
+    "Pipeline": {
+        "point": "advised-pipeline",
+        "pipeline": "default<Oz>,advised-pipeline",
+        "reward": "native-size",
+    },
+    "Point": {},
+}
+
+
+def test_what_the_registered_environments_decide() -> None:
+    register_environments()
+    register_environments()  # a second time changes nothing
+    found = {name: spec for name, spec in gymnasium.registry.items() if name.startswith("passpilot/")}
+    assert {name: spec.kwargs for name, spec in found.items()} == {
+        f"passpilot/{name}-v0": arguments for name, arguments in ARGUMENTS.items()
+    }
+    assert all(spec.order_enforce for spec in found.values())
 
 
 def test_the_guide_prints_what_it_says(tmp_path: Path) -> None:

@@ -107,8 +107,7 @@ def partition(
     for group in groups:
         parts = {fixed[name] for name in group if name in fixed}
         if len(parts) > 1:
-            first, second = sorted(parts)
-            got = f"{', '.join(group)} in {first} and {second}"
+            got = f"{', '.join(group)} in {' and '.join(sorted(parts))}"
             raise InputError(f"corpus split: expected a family in one part, got {got}")
         if parts:
             chosen[parts.pop()] += group

@@ -63,7 +63,7 @@ class Checkpoint:
             facts = dict(told["facts"])
         except OSError as error:
             raise InputError(f"{path}: expected a checkpoint, got: {error.strerror}") from error
-        except (ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        except (EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
             raise InputError(f"{path}: expected a checkpoint, got another file") from error
         if found != key:
             raise InputError(

@@ -140,9 +140,9 @@ def _float_limits(domain: Number) -> tuple[float, float]:
     """The domain's limits as floats that are within it."""
     with np.errstate(over="ignore"):
         low, high = np.float32(domain.low), np.float32(domain.high)
-        if low < domain.low:
+        if float(low) < domain.low:  # numpy would compare as float32
             low = np.nextafter(low, np.float32(np.inf))
-        if high > domain.high:
+        if float(high) > domain.high:
             high = np.nextafter(high, np.float32(-np.inf))
     return float(low), float(high)
 

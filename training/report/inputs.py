@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, NoReturn, cast
 
 from passpilot.features.log.reader import read_log
 from passpilot.plugin.errors import InputError
@@ -173,11 +174,13 @@ class Report:
             "register allocation": self._costs,
         }
         found = [kind for kind, parts in kinds.items() if parts and self._names]
+        if not found:
+            return "Report"
         more = len(self._names) - 1
         names = (
             " and ".join(self._names) if more == 1 else self._names[0] + (f" and {more} more" if more else "")
         )
-        return f"{found[0].capitalize()}: {names}" if found else "Report"
+        return f"{found[0].capitalize()}: {names}"
 
     def _about(self) -> str:
         shown = ", ".join(self._names[:_MOST_NAMES])
@@ -212,13 +215,18 @@ def _is_log(head: bytes) -> bool:
     return line.startswith(b"{") and b'"features"' in line
 
 
-def _refused(constant: str) -> None:
+def _refused(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number")
+
+
+def _finite(text: str) -> float:
+    """A number; JSON can have one that no float holds."""
+    return value if math.isfinite(value := float(text)) else _refused(text)
 
 
 def _json_of(path: str) -> Json:
     try:
-        raw = json.loads(read_regular(path), parse_constant=_refused)
+        raw = json.loads(read_regular(path), parse_constant=_refused, parse_float=_finite)
     except OSError as error:
         raise InputError(f"report {path}: expected {_KINDS}, got: {error.strerror}") from error
     except (ValueError, RecursionError) as error:

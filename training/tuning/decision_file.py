@@ -26,11 +26,13 @@ SIZES: Final = ("minsize", "optsize", "speed")
 
 _ODD: Final = re.compile(r"[\x00-\x20%\x7f-\xff]")
 _WORD: Final = rf"(?:{'|'.join(SIZES)}|nooutline|unroll=(?:[1-9]|[1-5]\d|6[0-4]))"
+_NAME: Final = "(?:[^ %]|%[0-9A-Fa-f]{2})+"
 _LINE: Final = re.compile(
-    r"inline (?P<number>[1-9]\d*) (?P<inlined>yes|no) (?P<caller>\S+) (?P<callee>\S+)(?: (?P<bytes>\d+))?"
+    rf"inline (?P<number>[1-9]\d*) (?P<inlined>yes|no) (?P<caller>{_NAME}) (?P<callee>{_NAME})"
+    r"(?: (?P<bytes>\d+))?"
     r"|pipeline (?P<pipeline>.+)"
     r"|option (?P<option>\S+)"
-    rf"|function (?P<function>\S+) (?P<words>{_WORD}(?: {_WORD})*)"
+    rf"|function (?P<function>{_NAME}) (?P<words>{_WORD}(?: {_WORD})*)"
     r"|searched (?P<searched>.+)"
 )
 
@@ -133,19 +135,23 @@ class _Draft:
         self.searched: set[str] = set()
 
     def add(self, line: re.Match[str]) -> bool:
-        """Take a line; false if it contradicts itself."""
+        """Take a line; false if it contradicts itself or an earlier one."""
         if line["number"]:
             call = CallKey(_plain(line["caller"]), _plain(line["callee"]), int(line["number"]))
+            if call in self.inline:
+                return False
             self.inline[call] = line["inlined"] == "yes"
             if line["bytes"]:
                 self.gains[call] = int(line["bytes"])
         elif line["pipeline"]:
+            if self.pipeline:
+                return False
             self.pipeline = line["pipeline"]
         elif line["function"]:
-            words = tuple(line["words"].split(" "))
-            if len(set(map(word_kind, words))) < len(words):
+            name, words = _plain(line["function"]), tuple(line["words"].split(" "))
+            if name in self.functions or len(set(map(word_kind, words))) < len(words):
                 return False
-            self.functions[_plain(line["function"])] = words
+            self.functions[name] = words
         elif line["option"]:
             self.options.append(line["option"])
         else:

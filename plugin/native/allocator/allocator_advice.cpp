@@ -5,6 +5,7 @@
 #include "../llvm/allocator_question.h"
 #include "../llvm/live_range.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/CodeGen/LiveIntervals.h"
 #include "llvm/CodeGen/LiveRegMatrix.h"
 #include "llvm/CodeGen/MachineFunction.h"
@@ -95,7 +96,11 @@ bool AllocatorAdvice::readsSpillCost() const {
 }
 
 size_t AllocatorAdvice::instructions(const LiveInterval &LI) const {
-  return range_size(F.MRI.reg_nodbg_instructions(LI.reg()));
+  // LLVM's list has an instruction once for its operands in a row.
+  SmallPtrSet<const MachineInstr *, 16> All;
+  for (const MachineInstr &I : F.MRI.reg_nodbg_instructions(LI.reg()))
+    All.insert(&I);
+  return All.size();
 }
 
 int64_t AllocatorAdvice::classSize(const LiveInterval &LI) const {

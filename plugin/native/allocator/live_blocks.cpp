@@ -140,10 +140,18 @@ void LiveBlocks::findAccesses() {
     B.Accesses.push_back(
         {&I, F.LIS.getInstructionIndex(I), Reads, Writes, isSplitCopy(F, I)});
   }
-  for (LiveBlock &B : All)
+  // LLVM's list has an instruction once for its operands in a row.
+  for (LiveBlock &B : All) {
     sort(B.Accesses, [](const RangeAccess &X, const RangeAccess &Y) {
       return X.Index < Y.Index;
     });
+    B.Accesses.erase(
+        llvm::unique(B.Accesses,
+                     [](const RangeAccess &X, const RangeAccess &Y) {
+                       return X.Index == Y.Index;
+                     }),
+        B.Accesses.end());
+  }
 }
 
 /// Whether the range is live at the end of all predecessors wherever it is live

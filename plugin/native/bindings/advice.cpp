@@ -2,11 +2,13 @@
 
 #include "advice.h"
 
+#include <limits>
+
 namespace passpilot {
 
 namespace {
 
-const int64_t OutOfRange = -1; // outside of every domain
+const int64_t OutOfRange = -1; // outside of every domain of integers
 
 template <typename T> bool store(const void *Data, bool Numbers, Advice &A) {
   const T X = *static_cast<const T *>(Data);
@@ -71,10 +73,15 @@ bool readBuffer(PyObject *Value, const Domain &D, Advice &A) {
 bool readInteger(PyObject *Value, const Domain &D, Advice &A) {
   int Overflow = 0;
   const long long X = PyLong_AsLongLongAndOverflow(Value, &Overflow);
-  if (D.Kind == DomainKind::Number)
-    A.Number = Overflow ? OutOfRange : static_cast<double>(X);
-  else
+  if (D.Kind != DomainKind::Number) {
     A.Integer = Overflow ? OutOfRange : X;
+    return true;
+  }
+  A.Number = Overflow ? PyLong_AsDouble(Value) : static_cast<double>(X);
+  if (Overflow && PyErr_Occurred()) { // beyond the range of double
+    PyErr_Clear();
+    A.Number = std::numeric_limits<double>::quiet_NaN();
+  }
   return true;
 }
 

@@ -88,7 +88,7 @@ static std::optional<T> knownOf(const LoopRef &R) {
 
 static bool equals(const LoopRef &A, nb::handle Other) {
   const LoopRef *B = nullptr;
-  return nb::try_cast<const LoopRef *>(Other, B, false) &&
+  return nb::try_cast<const LoopRef *>(Other, B, false) && B &&
          B->Header.equal(A.Header);
 }
 

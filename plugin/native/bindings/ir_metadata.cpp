@@ -124,7 +124,8 @@ private:
 
 bool equals(const MetadataRef &A, nb::handle Other) {
   const MetadataRef *B = nullptr;
-  return nb::try_cast<const MetadataRef *>(Other, B, false) && B->MD == A.MD;
+  return nb::try_cast<const MetadataRef *>(Other, B, false) && B &&
+         B->MD == A.MD;
 }
 
 } // namespace

@@ -67,7 +67,7 @@ static std::optional<uint64_t> sizeOf(const TypeRef &R) {
 
 static bool equals(const TypeRef &A, nb::handle Other) {
   const TypeRef *B = nullptr;
-  return nb::try_cast<const TypeRef *>(Other, B, false) && B->T == A.T;
+  return nb::try_cast<const TypeRef *>(Other, B, false) && B && B->T == A.T;
 }
 
 void bindType(nb::module_ &M) {

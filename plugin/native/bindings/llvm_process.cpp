@@ -21,7 +21,8 @@ void bindLLVM(nb::module_ &M) {
       .value("FLAG", OptionKind::Flag)
       .value("TAKES_VALUE", OptionKind::TakesValue);
   M.def("option_kind", &optionKind, nb::arg("name"));
-  M.def("parse_options", &parseOptions, nb::arg("arguments"));
+  M.def("parse_options", &parseOptions, nb::arg("arguments"),
+        nb::arg("forgotten"));
   M.def("tell_fatal_errors", &tellFatalErrors, nb::arg("descriptor"),
         "Writes the reason of LLVM's fatal error to a descriptor.");
   M.def(

@@ -54,6 +54,7 @@ std::optional<DistributedLoop> distribute(LoopCopy &Copy, size_t Place,
   bool Done = false;
   Copy.OnRemark = [&Done](const OptimizationRemark &) { Done = true; };
   addStringMetadataToLoop(&L, "llvm.loop.distribute.enable", 1);
+  L.getHeader()->setName("loop"); // without a name its copy has none either
   Function &F = Copy.function();
   const PreservedAnalyses PA = LoopDistributePass().run(F, Copy.analyses());
   Copy.analyses().invalidate(F, PA);

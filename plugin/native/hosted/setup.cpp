@@ -122,7 +122,8 @@ withoutRepeats(const std::vector<std::string> &Earlier,
   return Kept;
 }
 
-void parseOptions(const std::vector<std::string> &Arguments) {
+void parseOptions(const std::vector<std::string> &Arguments,
+                  const std::vector<std::string> &Forgotten) {
   std::lock_guard<std::mutex> Lock(OptionsMutex);
   if (OptionUsers > OwnUses)
     throw InputError("LLVM options: expected no compilation on another thread, "
@@ -130,7 +131,8 @@ void parseOptions(const std::vector<std::string> &Arguments) {
   // LLVM's parser resets all options to their defaults each time, so earlier
   // options are passed again.
   static std::vector<std::string> Accepted;
-  std::vector<std::string> All = withoutRepeats(Accepted, Arguments);
+  std::vector<std::string> All =
+      withoutRepeats(withoutRepeats(Accepted, Forgotten), Arguments);
   All.insert(All.end(), Arguments.begin(), Arguments.end());
   std::vector<const char *> Argv = {"passpilot"};
   for (const std::string &A : All)

@@ -33,7 +33,8 @@ public:
 
 /// Parses LLVM's options ("-inline-threshold=50"), which are process-wide.
 /// Throws InputError, also while another thread uses them.
-void parseOptions(const std::vector<std::string> &Arguments);
+void parseOptions(const std::vector<std::string> &Arguments,
+                  const std::vector<std::string> &Forgotten);
 /// Whether \p Name is an LLVM option, and whether the next argument may be its
 /// value.
 enum class OptionKind { Unknown, Flag, TakesValue };

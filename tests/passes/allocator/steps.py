@@ -24,12 +24,12 @@ VERIFIED: Final = ("-regalloc=advised", "-verify-machineinstrs")
 
 @contextmanager
 def advised_allocator(*flags: str) -> Iterator[None]:
-    """LLVM's options in this process; those of before come back."""
+    """LLVM's options in this process; later they are as if never given: amdgcn refuses a `-regalloc`."""
     llvm_options(["-regalloc=advised", *flags])
     try:
         yield
     finally:
-        llvm_options(["-regalloc=default", *(f"{flag.partition('=')[0]}=0" for flag in flags)])
+        llvm_options([], forget=["-regalloc", *(flag.partition("=")[0] for flag in flags)])
 
 
 def emitted_by(
@@ -44,6 +44,17 @@ def emitted_by(
         with advised_allocator("-verify-machineinstrs=1"):
             module = passpilot.Module.read(source, mtriple=triple)
             return passpilot.emit(module, "obj", advisors=advisors, relocation_model="pic")
+    finally:
+        for advisor in advisors:
+            advisor.close()
+
+
+def advised(text: bytes, runners: Mapping[str, RunnerLike], *, triple: str = "") -> bytes:
+    """The assembly of a module's text whose allocator asks these."""
+    advisors = [make_advisor(point, runner) for point, runner in runners.items()]
+    try:
+        with advised_allocator("-verify-machineinstrs=1"):
+            return passpilot.emit(passpilot.Module.read(text, mtriple=triple), "asm", advisors=advisors)
     finally:
         for advisor in advisors:
             advisor.close()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -12,7 +13,7 @@ import pytest
 
 from passpilot.features import custom
 from passpilot.features.catalogue import HOOKED
-from passpilot.features.domain import Choice, Flag, Number
+from passpilot.features.domain import Choice, Domain, Flag, Number
 from passpilot.features.log.reader import read_log
 from passpilot.features.point import POINTS, Feature, find_point, find_table, point_names
 from passpilot.features.spec import TensorSpec
@@ -390,6 +391,11 @@ def test_names_are_owned_once(name: str) -> None:
         ({"advice": SHARE, "domain": Flag()}, "expected a Number"),
         ({"domain": Number(0, 1)}, "expected a Flag or a Choice"),
         ({"domain": Choice(0)}, "at least one choice"),
+        (
+            {"features": [TensorSpec("mask", "float32", (1, 4))], "domain": Choice(4)},
+            "expected the mask mask as int64.1,4., got it as float32.1,4.",
+        ),
+        ({"features": [TensorSpec("größe", "int64", (1,))]}, "expected ASCII identifiers"),
         ({"domain": Choice(3, "size")}, "expected the mask size as int64.1,3., got it as int64.1."),
         ({"advice": SHARE, "domain": Number(1, 0)}, "expected a range"),
         ({"default": 3}, "expected a function of the values"),
@@ -401,3 +407,34 @@ def test_what_does_not_fit_is_refused(change: dict[str, object], told: str) -> N
     with pytest.raises(RegistrationError, match=told):
         DecisionPoint(whole.pop("name"), **whole)  # type: ignore[arg-type]
     assert NAME not in point_names()
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 2), (1, 4)])
+def test_a_mask_may_have_another_shape(shape: tuple[int, ...]) -> None:
+    mask = TensorSpec("mask", "int64", shape)
+    point = DecisionPoint[float](
+        NAME, features=[SIZE, mask], advice=COLUMN, domain=Choice(4), default=lambda _: 3
+    )
+    assert one(point) == 3
+    assert one(point, point.advisor(lambda obs: int(obs["mask"].sum()) - 1)) == 3
+    assert np.array_equal(np.asarray(point.absent["mask"]), np.ones(shape))
+
+
+@pytest.mark.parametrize(
+    ("advice", "domain", "answer", "refused"),
+    [
+        (COLUMN, Choice(1), 0, 1),
+        (SHARE, Number(2, 2), 2.0, 2.5),
+        (SHARE, Number(-math.inf, 1), -1e300, -math.inf),
+    ],
+)
+def test_the_smallest_and_the_largest_domain(
+    advice: TensorSpec, domain: Domain, answer: float, refused: float
+) -> None:
+    answers = [answer, refused]
+    point = DecisionPoint[float](
+        NAME, features=[SIZE], advice=advice, domain=domain, default=lambda _: answers.pop(0)
+    )
+    assert point.ask({"size": 1}) == answer
+    with pytest.raises(AdviceError, match="default: advice: expected"):
+        point.ask({"size": 1})

@@ -224,6 +224,9 @@ def test_all_rows_are_checked_first() -> None:
 
 def test_one_site_for_each_row() -> None:
     point: DecisionPoint[int] = declared()
+    with pytest.raises(FeatureError, match="expected a site for each row of values, got 0 for 1"):
+        point.ask_all([row(1)], [])
+    assert point.ask_all([], []) == point.ask_all([]) == []
     with pytest.raises(FeatureError, match="expected a site for each row of values, got 1 for 2"):
         point.ask_all([row(1), row(2)], ["main"])
 

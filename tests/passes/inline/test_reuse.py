@@ -13,11 +13,11 @@ from passpilot.features.log.reader import read_log
 from passpilot.features.point import find_point
 from passpilot.passes.inline import InlineAdvisor
 from passpilot.passes.optimize import optimize
-from passpilot.plugin.errors import PasspilotWarning, PolicyError, RunnerSpecError
+from passpilot.plugin.errors import LogError, PasspilotWarning, PeerError, PolicyError, RunnerSpecError
 from passpilot.plugin.module import Module
 from passpilot.runners.base import Runner
 from passpilot.runners.python import Observation, PythonRunner
-from passpilot.runners.spec import make_runner
+from passpilot.runners.spec import RunnerLike, make_runner
 from tests.command import passpilot, refused
 
 IR = """
@@ -88,6 +88,62 @@ def test_a_logged_feature_is_computed_once_and_the_policy_sees_what_the_log_has(
     finally:
         unregister("counter")
     assert seen == logged.ravel().tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("log", ["none/a.log", "/dev/full"])
+def test_a_log_that_fails_leaves_the_advisor_free(log: str, tmp_path: Path) -> None:
+    advisor = InlineAdvisor("const:0", log=str(tmp_path / log))
+    for _ in range(2):
+        with pytest.raises(
+            LogError, match=r"^decision log .*: expected (a file to write|to write it), got: No s"
+        ):
+            compile_ir(advisor)
+
+
+def test_a_log_of_a_compilation_that_failed_may_be_written_again(tmp_path: Path) -> None:
+    failing, log = [True, False, False], tmp_path / "log"
+
+    def decide(obs: Observation) -> bool:  # noqa: ARG001
+        if failing.pop(0):
+            raise ValueError("no luck")
+        return False
+
+    advisor = InlineAdvisor(decide, log=str(log))
+    with pytest.raises(PolicyError, match="no luck"):
+        compile_ir(advisor)
+    assert not log.exists()
+    compile_ir(advisor)
+    assert len(list(read_log(log))) == 2
+    with pytest.raises(LogError, match="expected one compilation per log, got a second; use a new advisor"):
+        compile_ir(advisor)
+
+
+class Never:
+    def decide(self, _: Observation) -> bool:
+        return False
+
+
+def never(_: Observation) -> bool:
+    return False
+
+
+@pytest.mark.parametrize(
+    ("runner", "name"), [(Never, "Never"), (Never(), "Never"), (never, "never"), ("const:0", "const:0")]
+)
+def test_the_report_names_the_runner(runner: RunnerLike, name: str) -> None:
+    assert InlineAdvisor(runner).report().startswith(f"inline advisor {name}:\n")
+
+
+def test_a_token_is_not_shown() -> None:
+    runner = "grpc:127.0.0.1:9?token=s3cret"
+    with InlineAdvisor(runner, on_error="default", timeout=0.1) as advisor:
+        with pytest.warns(PasspilotWarning, match="2 of 2 decisions fell back") as caught:
+            compile_ir(advisor)
+        assert advisor.report().startswith("inline advisor grpc:127.0.0.1:9?token=...:\n")
+    assert not any("s3cret" in str(each.message) for each in caught)
+    with pytest.raises(PeerError) as refused:
+        InlineAdvisor(runner, timeout=0.1)
+    assert "s3cret" not in str(refused.value)
 
 
 POLICIES = """

@@ -15,6 +15,7 @@ import pytest
 from passpilot.passes.llvmlite.downgrade import assembly, older
 from passpilot.passes.optimize import optimize
 from passpilot.plugin.module import Module
+from tests import stock
 from tests.corpus.programs import programs
 
 SOURCE: Final = """
@@ -89,6 +90,41 @@ def test_effects_on_memory_are_never_fewer(effects: str, expected: str) -> None:
 
 def test_captures_of_nothing_has_an_old_name() -> None:
     assert older("define void @f(ptr captures(none) %p)") == "define void @f(ptr nocapture %p)"
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        "dead_on_return",
+        "dead_on_return(8)",
+        "sanitize_alloc_token",
+        "nocreateundeforpoison",
+        "captures(ret: address, provenance)",
+    ],
+)
+def test_what_llvm_20_does_not_know_is_dropped(unknown: str) -> None:
+    assert older(f"declare ptr @f(ptr {unknown} %p)") == "declare ptr @f(ptr  %p)"
+    for kept in (f"%{unknown}", f"@{unknown}", f'"{unknown}"', f"; {unknown}", f"!{unknown}"):
+        assert older(kept) == kept
+
+
+@pytest.mark.parametrize("name", ["load", "store", "gather", "scatter", "expandload"])
+def test_the_alignment_of_masked_accesses_is_an_operand(name: str) -> None:
+    call = f"  tail call void @llvm.masked.{name}.x(ptr captures(none) align 8 %p, <4 x i1> align 2 %m)\n"
+    moved = call.replace("align 8 %p", "%p, i32 8") if name != "expandload" else call
+    assert older(call) == moved.replace("captures(none)", "nocapture")
+
+
+def test_debug_information_is_left_out_of_a_copy(tmp_path: Path) -> None:
+    module = Module.read(stock.clang("int f(int x) { return x; }", tmp_path / "in.bc", "-g"), name="mine")
+    before = module.assembly()
+    text = assembly(module)
+    assert "!dbg" in before.decode()
+    assert "!dbg" not in text
+    assert "DILocation" not in text
+    assert "define dso_local i32 @f(" in text
+    assert text.splitlines()[0] == before.decode().splitlines()[0]
+    assert module.assembly() == before
 
 
 OLD: Final = """

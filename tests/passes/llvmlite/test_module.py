@@ -163,6 +163,46 @@ def test_the_keywords_are_those_of_passpilot() -> None:
     assert len(keywords[0]) == 10
 
 
+def test_every_keyword_counts(tmp_path: Path) -> None:
+    def text(**keywords: Any) -> str:
+        return str(passpilot.llvmlite.optimize(built(), "default<O1>", **keywords))
+
+    assert '"target-cpu"' not in text()
+    assert '"target-cpu"="haswell"' in text(mcpu="haswell")
+    assert '"target-features"="+avx2"' in text(mattr="+avx2")
+    assert "optsize" in text(options=passpilot.PipelineOptions(functions={"f": ["optsize"]}))
+    text(remarks=passpilot.Remarks(str(tmp_path / "remarks.yaml")))
+    assert "Inlined" in (tmp_path / "remarks.yaml").read_text()
+    wrong: dict[str, dict[str, Any]] = {
+        "expected a point among": {"at": {"nowhere": "sroa"}},
+        "nowhere.decisions": {"decisions": "nowhere.decisions"},
+        "no-such-policy": {"policy": "@no-such-policy"},
+        "expected isolated=True with a deadline": {"deadline": 3.0},
+        "expected a deadline of more than 0 seconds": {"isolated": True, "deadline": 0.0},
+    }
+    for told, keywords in wrong.items():
+        with pytest.raises(passpilot.errors.Error, match=told):
+            text(**keywords)
+
+
+def test_every_keyword_of_emit_counts() -> None:
+    text = "@g = internal global i64 3\ndefine ptr @f(i64 %x) {\n  %p = alloca i64\n  store i64 %x, ptr %p\n"
+    module = binding.parse_assembly(f"{text}  %y = mul i64 %x, 5\n  store i64 %y, ptr @g\n  ret ptr @g\n}}")
+    module.triple = "x86_64-pc-linux-gnu"
+
+    def code(**keywords: Any) -> bytes:
+        return passpilot.llvmlite.emit(module, "asm", **keywords)
+
+    assert b"g(%rip)" in code()
+    assert b"$g, %eax" in code(relocation_model="static")
+    assert code(opt_level=0) != code() == code(opt_level=2)
+    assert code(isolated=True, deadline=GENEROUS) == code()
+    with pytest.raises(InputError, match="expected isolated=True with a deadline"):
+        code(deadline=3.0)
+    with pytest.raises(InputError, match="expected a deadline of more than 0 seconds"):
+        code(isolated=True, deadline=0.0)
+
+
 def test_what_is_no_module_of_llvmlite() -> None:
     with pytest.raises(InputError, match=r"llvmlite.optimize: expected an llvmlite.ir.Module .*, got bytes"):
         passpilot.llvmlite.optimize(b"BC")

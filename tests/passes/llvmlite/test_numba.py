@@ -270,6 +270,34 @@ def test_an_advisor_that_was_never_asked_is_warned_of_once() -> None:
     assert [Path(each.filename).name for each in caught] == [Path(__file__).name]
 
 
+def test_an_advisor_that_has_nobody_to_ask_is_no_mistake() -> None:
+    with advised_numba(advisors=[passpilot.InlineAdvisor("default")]):
+        pass
+
+
+def test_outside_an_advisor_warns_as_before() -> None:
+    advisors = [passpilot.InlineAdvisor("const:1"), passpilot.EvictAdvisor("const:32")]
+    advisors[1].may_idle = True
+    seen: list[bool] = []
+
+    def fail() -> None:
+        seen.extend(each.may_idle for each in advisors)
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError), advised_numba(advisors=advisors):
+        fail()
+    assert seen == [True, True]
+    assert [each.may_idle for each in advisors] == [False, True]
+
+
+def test_pipelines_at_extension_points() -> None:
+    with (
+        advised_numba(at={"nowhere": "sroa"}),
+        pytest.raises(InputError, match="--at nowhere: expected a po"),
+    ):
+        fresh()(ARRAY)
+
+
 FIRST = """
 import numba, passpilot
 from passpilot.llvmlite import advised_numba
@@ -293,6 +321,20 @@ def test_the_run_time_of_numba_is_nobodys_decision(tmp_path: Path) -> None:
     (tmp_path / "first.py").write_text(FIRST)
     command = [sys.executable, str(tmp_path / "first.py")]
     assert subprocess.check_output(command, text=True, timeout=GENEROUS) == "1 True\n"
+
+
+def test_each_block_has_a_key_of_its_own_in_the_cache() -> None:
+    codegen = cpu_target.target_context.codegen()
+    outside, inside, elsewhere = codegen.magic_tuple(), [], []
+    for _ in range(2):
+        with advised_numba():
+            inside.append(codegen.magic_tuple())
+            thread = threading.Thread(target=lambda: elsewhere.append(codegen.magic_tuple()))
+            thread.start()
+            thread.join(GENEROUS)
+    assert [each[:-1] for each in inside] == elsewhere == [outside, outside]
+    assert len({outside, *inside}) == 3
+    assert codegen.magic_tuple() == outside
 
 
 CACHED = """

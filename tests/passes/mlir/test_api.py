@@ -65,6 +65,18 @@ def test_a_decorated_class_is_found() -> None:
     assert f"on func.func:\n  test-plain{{{options}}}  Does nothing.\n" in listing()
 
 
+def test_passes_are_listed_by_operation_and_name() -> None:
+    for name, anchor in (("test-b", "func.func"), ("test-c", ""), ("test-a", "func.func"), ("test-d", "a.b")):
+        mlir.pass_(name, anchor=anchor)(Plain)
+    lines = [line.partition("{")[0] for line in listing().splitlines()]
+    assert [line for line in lines if "advised" not in line] == [
+        *("Passes in Python on any operation:", "  test-c"),
+        *("Passes in Python on a.b:", "  test-d"),
+        "Passes in Python on builtin.module:",
+        *("Passes in Python on func.func:", "  test-a", "  test-b"),
+    ]
+
+
 @pytest.mark.parametrize("name", ["cse", "inline", "any", "symbol-dce", "convert-func-to-llvm", "sparsifier"])
 def test_names_of_mlir_are_taken(name: str) -> None:
     with pytest.raises(RegistrationError, match="expected a new name, got one that MLIR itself owns"):

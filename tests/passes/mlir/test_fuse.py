@@ -8,7 +8,7 @@ import pytest
 from passpilot.features.mlir.fuse import FEATURES
 from passpilot.passes.mlir.fuse import FUSION, MLIR_FUSE
 from passpilot.passes.mlir.pipeline import run_pipeline
-from passpilot.plugin.errors import PolicyError
+from passpilot.plugin.errors import PasspilotWarning, PolicyError
 from passpilot.runners.python import Observation
 from passpilot.runners.spec import RunnerLike
 from tests.command import passpilot
@@ -105,6 +105,70 @@ def test_a_tensor_that_is_broadcast_is_transposed(read: str, broadcast: int) -> 
     assert asked == [broadcast]
 
 
+IN_A_LOOP: Final = """
+#all = affine_map<(i, j) -> (i, j)>
+#turned = affine_map<(i, j) -> (j, i)>
+!t = tensor<?x4xf64>
+!u = tensor<4x?xf64>
+func.func @main(%a: !t, %b: !t, %c: !u, %z: index, %n: index) -> !u {
+  %r = scf.for %i = %z to %n step %n iter_args(%d = %c) -> (!u) {
+    %made = linalg.generic {indexing_maps = [#all, #all, #all], iterator_types = ["parallel", "parallel"]}
+        ins(%a, %b : !t, !t) outs(%a : !t) {
+    ^bb0(%x: f64, %y: f64, %o: f64):
+      %s = arith.subf %x, %y : f64
+      linalg.yield %s : f64
+    } -> !t
+    %used = linalg.generic {indexing_maps = [#turned, #all], iterator_types = ["parallel", "parallel"]}
+        ins(%made : !t) outs(%d : !u) {
+    ^bb0(%x: f64, %o: f64):
+      %e = math.exp %x : f64
+      %q = math.sqrt %e : f64
+      %t = arith.addf %q, %x : f64
+      linalg.yield %t : f64
+    } -> !u
+    scf.yield %used : !u
+  }
+  func.return %r : !u
+}
+"""
+
+
+def test_features_of_a_pair_in_a_loop_whose_size_is_not_known() -> None:
+    seen: list[dict[str, float]] = []
+
+    def keep(obs: Observation) -> int:
+        seen.append({row.spec.name: obs[row.spec.name].item() for row in FEATURES})
+        return 0
+
+    fused(IN_A_LOOP, keep)
+    assert seen == [
+        {
+            "producer_iterations": 0,
+            "consumer_iterations": 0,
+            "computed": 0,
+            "bytes": 0,
+            "is_dynamic": 1,
+            "rank": 2,
+            "element_bits": 64,
+            "element_is_float": 1,
+            "operand": 0,
+            "is_transposed": 1,
+            "producer_inputs": 2,
+            "consumer_inputs": 1,
+            "producer_arithmetic": 1,
+            "consumer_arithmetic": 3,
+            "producer_math": 0,
+            "consumer_math": 2,
+            "producer_flops": 0,
+            "consumer_flops": 0,
+            "reductions": 0,
+            "is_contraction": 0,
+            "consumer_loops": 2,
+            "loop_depth": 1,
+        }
+    ]
+
+
 def test_every_row_is_documented(tmp_path: Path) -> None:
     listed = passpilot("features", "--point", "mlir-fuse", cwd=tmp_path).out.decode()
     assert all(f"{row.spec.name} " in listed and row.doc in listed for row in FEATURES)
@@ -135,6 +199,74 @@ def test_a_tensor_that_is_used_twice_is_not_asked_about() -> None:
     fused(text, keep)
     assert asked == [0], "MLIR fuses no producer with two uses"
     assert fused(text, "const:1") == by_mlir(text)
+
+
+def used(producer: str, result: str = "%made") -> str:
+    """An elementwise operation on a row that another one has made."""
+    return f"""
+        #own = affine_map<(i) -> (i)>
+        #all = affine_map<(i, j) -> (i, j)>
+        #row = affine_map<(i, j) -> (i)>
+        func.func @f(%a: tensor<8x6xf32>, %b: tensor<8xf32>) -> tensor<8xf32> {{
+          {producer}
+          %used = linalg.generic {{indexing_maps = [#own, #own], iterator_types = ["parallel"]}}
+              ins({result} : tensor<8xf32>) outs(%b : tensor<8xf32>) {{
+          ^bb0(%x: f32, %o: f32):
+            %n = arith.negf %x : f32
+            linalg.yield %n : f32
+          }} -> tensor<8xf32>
+          func.return %used : tensor<8xf32>
+        }}"""
+
+
+SUM: Final = """
+    %made = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]}
+        ins(%a : tensor<8x6xf32>) outs(%b : tensor<8xf32>) {
+    ^bb0(%x: f32, %o: f32):
+      %s = arith.addf %x, %o : f32
+      linalg.yield %s : f32
+    } -> tensor<8xf32>"""
+ORDERED: Final = """
+    %made = linalg.generic {indexing_maps = [#own, #own], iterator_types = ["reduction"]}
+        ins(%b : tensor<8xf32>) outs(%b : tensor<8xf32>) {
+    ^bb0(%x: f32, %o: f32):
+      %s = arith.addf %x, %o : f32
+      linalg.yield %s : f32
+    } -> tensor<8xf32>"""
+NAMED: Final = "%made = linalg.exp ins(%b : tensor<8xf32>) outs(%b : tensor<8xf32>) -> tensor<8xf32>"
+
+
+TWO: Final = """
+    %made:2 = linalg.generic {indexing_maps = [#own, #own, #own], iterator_types = ["parallel"]}
+        ins(%b : tensor<8xf32>) outs(%b, %b : tensor<8xf32>, tensor<8xf32>) {
+    ^bb0(%x: f32, %o: f32, %p: f32):
+      %s = arith.addf %x, %x : f32
+      %t = arith.mulf %x, %x : f32
+      linalg.yield %s, %t : f32, f32
+    } -> (tensor<8xf32>, tensor<8xf32>)"""
+
+
+@pytest.mark.parametrize("result", [0, 1])
+def test_a_producer_of_which_one_result_is_used_is_asked_about(result: int) -> None:
+    text = used(TWO, f"%made#{result}")
+    asked: list[float] = []
+
+    def keep(obs: Observation) -> int:
+        asked.append(obs["is_transposed"].item())
+        return 0
+
+    kept = fused(text, keep)
+    assert (kept.count("linalg.generic"), asked) == (2, [0])
+    assert by_mlir(text).count("linalg.generic") == 1
+    assert fused(text, "const:1") == by_mlir(text)
+
+
+@pytest.mark.parametrize("producer", [SUM, ORDERED, NAMED], ids=["sum", "ordered", "named"])
+def test_a_producer_that_mlir_never_fuses_is_not_asked_about(producer: str) -> None:
+    text = used(producer)
+    with pytest.warns(PasspilotWarning, match="mlir-fuse advisor: runner const:0 was never asked"):
+        kept = fused(text, "const:0")
+    assert kept == fused(text) == by_mlir(text)
 
 
 def test_the_pass_may_name_its_runner(tmp_path: Path) -> None:

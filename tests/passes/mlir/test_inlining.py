@@ -12,7 +12,13 @@ from passpilot.features import custom
 from passpilot.features.mlir.inline import CallSite
 from passpilot.passes.mlir.api import bindings, register_call, run_pipeline, unregister_call
 from passpilot.passes.mlir.inlining.point import MLIR_INLINE
-from passpilot.plugin.errors import InputError, PipelineError, RegistrationError, RunnerSpecError
+from passpilot.plugin.errors import (
+    InputError,
+    PasspilotWarning,
+    PipelineError,
+    RegistrationError,
+    RunnerSpecError,
+)
 from passpilot.runners.python import Observation
 from tests.features.mlir.recount import LLVM as ALIASES
 from tests.features.mlir.recount import NESTED
@@ -149,6 +155,19 @@ def test_nothing_changes_where_all_is_refused(engine: str) -> None:
     module, questions = asked(TEXT, 0, f"engine={engine}")
     assert len(questions) >= 3
     assert str(module) == str(parsed(TEXT))
+
+
+@BOTH
+def test_functions_are_simplified_where_nothing_is_asked(engine: str) -> None:
+    """As MLIR does; only answers that are all no leave the module as it is."""
+    text = TEXT.replace("{no_inline} ", "").replace(" : (i64)", " {no_inline} : (i64)")
+    text = text.replace("return %2", "%useless = arith.muli %2, %2 : i64\n  return %2")
+    with pytest.warns(PasspilotWarning, match="was never asked"):
+        module, questions = asked(text, 0, f"engine={engine}")
+    assert questions == []
+    assert str(module) == str(native(text))
+    assert "useless" not in str(module)
+    assert "muli" not in str(module)
 
 
 @BOTH

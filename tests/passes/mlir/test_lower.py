@@ -192,6 +192,24 @@ def test_what_cannot_be_lowered_is_an_error(text: str | bytes, expected: str) ->
     assert "\n" not in str(caught.value)
 
 
+def test_a_tensor_that_only_a_signature_has_becomes_a_buffer() -> None:
+    for head in ("func.func @f(%a: tensor<4xf32>) { func.return }", "func.func private @f(tensor<4xf32>)"):
+        assert re.search(r"(define|declare) void @f\(ptr.*i64", lower(head))
+
+
+def test_a_copy_of_unknown_rank_is_left_to_the_run_time_library() -> None:
+    kinds = "memref<*xf32> to memref<*xf32>"
+    text = (
+        f"func.func @f(%a: memref<*xf32>, %b: memref<*xf32>) {{ memref.copy %a, %b : {kinds}\n func.return }}"
+    )
+    assert "call void @memrefCopy" in lower(text)
+
+
+def test_the_module_of_an_error_is_named_once() -> None:
+    with pytest.raises(CompilationError, match=r"^lower: expected passes that succeed, got: "):
+        lower(FREED)
+
+
 def test_mlir_opt_writes_llvm_ir(tmp_path: Path) -> None:
     (tmp_path / "in.mlir").write_text(PROGRAM)
     pipeline = "--pass-pipeline=builtin.module(func.func(advised-tile))"

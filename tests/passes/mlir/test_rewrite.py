@@ -98,6 +98,16 @@ def test_other_answers_are_refused(answer: object) -> None:
         mlir.rewrite_greedily(parsed(TEXT).operation, {"arith.muli": pattern})
 
 
+def test_as_many_rewrites_as_the_limit_are_no_error() -> None:
+    module = parsed(TEXT)
+    mlir.rewrite_greedily(module.operation, {"arith.muli": to_shift}, limit=2)
+    assert str(module).count("arith.shli") == 2
+    with pytest.raises(
+        PassError, match="expected patterns that come to an end, got 1 rewrites and some that"
+    ):
+        mlir.rewrite_greedily(parsed(TEXT).operation, {"arith.muli": to_shift}, limit=1)
+
+
 def test_patterns_without_end() -> None:
     with pytest.raises(PassError, match="expected patterns that come to an end, got 50 rewrites"):
         mlir.rewrite_greedily(parsed(TEXT).operation, {"arith.muli": to_itself}, limit=50)

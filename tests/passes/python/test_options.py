@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import contextlib
 import enum
-from dataclasses import dataclass, field, fields
-from typing import ClassVar, Literal
+from dataclasses import dataclass, field, fields, make_dataclass
+from typing import ClassVar, Literal, Union
 
 import pytest
 from hypothesis import given
@@ -183,3 +183,77 @@ def test_fields_that_are_no_options(kind: type, told: str) -> None:
 
 def test_the_options_are_the_fields() -> None:
     assert [option.field for option in OPTIONS] == [each.name for each in fields(Everything) if each.init]
+
+
+@dataclass(frozen=True)
+class Lenient:
+    ratio: float = 1
+    scale: float | None = 2
+    limit: int | None = 3
+    made: int = field(default_factory=lambda: 7)
+    pipeline: str = "none"
+
+
+def test_a_whole_number_is_a_default_of_a_float() -> None:
+    assert Lenient(**parse_options(options_of(Lenient), "ratio=2")) == Lenient(2.0)  # type: ignore[arg-type]
+
+
+def test_an_empty_value_is_none_where_that_is_allowed() -> None:
+    values = parse_options(options_of(Lenient), "limit= scale= made=3")
+    assert values == {"limit": None, "scale": None, "made": 3}
+
+
+def test_a_field_whose_default_is_made_is_no_mandatory_option() -> None:
+    assert not any(option.required for option in options_of(Lenient))
+    assert [option.required for option in options_of(Needy)] == [True]
+
+
+@pytest.mark.parametrize("value", ["a{b c}", "a{b{c d} e}", "cse,a{b=1 c=2},d{e f}"])
+def test_a_value_has_spaces_within_braces(value: str) -> None:
+    values = parse_options(options_of(Lenient), f"ratio=1 pipeline={value} limit=4")
+    assert values == {"ratio": 1.0, "pipeline": value, "limit": 4}
+
+
+def test_long_words_are_told_in_part() -> None:
+    for word, shown in (("x" * 60, "x" * 60), ("x" * 61, "x" * 57 + "...")):
+        assert str(refused(Bare, word)) == f"expected no options, got '{shown}'"
+        assert str(refused(Lenient, f"limit={word}")) == f"expected int for limit, got '{shown}'"
+
+
+def test_what_is_missing_has_a_place() -> None:
+    error = refused(Everything, "text=a limit= ")
+    assert (error.start, error.end) == (13, 14)
+    error = refused(Uneasy, "level=low")
+    assert (error.start, error.end) == (0, 9)
+
+
+@dataclass(frozen=True)
+class Uneasy:
+    path: str
+    level: Literal["low", "high"] = "low"
+
+
+def with_default(hint: object, default: object) -> type:
+    return make_dataclass("Made", [("limit", hint, field(default=default))], frozen=True)
+
+
+@pytest.mark.parametrize(
+    ("hint", "default", "told"),
+    [
+        (int | None, "many", "int, got 'many'"),
+        (float, True, "float, got True"),
+        (str, 3, "text, got 3"),
+        (bool, 1, r"true\|false, got 1"),
+        (Mode, 1, r"fast-math\|slow, got 1"),
+        (Literal["low", "high"], "mid", r"low\|high, got 'mid'"),
+    ],
+)
+def test_a_default_has_the_type_of_its_field(hint: object, default: object, told: str) -> None:
+    with pytest.raises(TypeError, match=f"a default of the type of the field limit, {told}$"):
+        options_of(with_default(hint, default))
+
+
+@pytest.mark.parametrize("hint", [int | str | None, int | str, list[int] | None, Union[int, str, None]])  # noqa: UP007
+def test_a_choice_of_types_is_no_option(hint: object) -> None:
+    with pytest.raises(TypeError, match=r"or one of them \| None as the type of limit, got"):
+        options_of(with_default(hint, None))

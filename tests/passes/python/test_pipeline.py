@@ -279,6 +279,20 @@ def test_long_texts_are_shown_in_part() -> None:
     assert marks == " " * 60 + "^" * 60
 
 
+def test_a_wrong_option_names_the_text_that_has_it() -> None:
+    wrong = f"{define('function', lambda _: False)}{{limit=x}}"
+    for at, behind, where in (({"peephole": wrong}, "", "--at peephole"), ({}, wrong, "--policy")):
+        with pytest.raises(PipelineError, match=f"^{where}: pass test-function: expected int for limit"):
+            pipeline.bind("sroa", at, behind)
+
+
+def test_a_text_of_several_lines_is_shown_as_one() -> None:
+    name = define("function", lambda _: False)
+    with pytest.raises(PipelineError) as caught:
+        optimize(loops(), f"{name}{{limit=3\n\tlimit=4}}")
+    assert caught.value.excerpt == f"{name}{{limit=3  limit=4}}\n{' ' * 23}^^^^^^^"
+
+
 def test_texts_that_are_no_text() -> None:
     for at in ({"p\udcff": "sroa"}, {"peephole": "sr\udcff"}):
         with pytest.raises(InputError, match=r"expected a point among|expected UTF-8"):

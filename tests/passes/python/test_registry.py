@@ -14,6 +14,7 @@ from types import ModuleType
 import pytest
 
 from passpilot.passes.python import api as llvm
+from passpilot.passes.python import pipeline
 from passpilot.passes.python.registry import LLVM, MLIR
 from passpilot.plugin.errors import InputError, RegistrationError
 from passpilot.plugin.load import load_file
@@ -51,10 +52,14 @@ def test_a_decorated_class_is_found() -> None:
 
 @pytest.mark.parametrize("level", ["module", "cgscc", "function", "loop"])
 def test_each_level_has_a_decorator(level: str) -> None:
+    for required in (False, True):
+        getattr(llvm, f"{level}_pass")("test-level", required=required)(Plain)
+        found = LLVM.find("test-level")
+        assert found
+        assert (found.level, found.required) == (level, required)
+        llvm.unregister("test-level")
     getattr(llvm, f"{level}_pass")("test-level")(Plain)
-    found = LLVM.find("test-level")
-    assert found
-    assert found.level == level
+    assert not LLVM["test-level"].required
 
 
 def test_a_name_has_one_owner() -> None:
@@ -66,14 +71,80 @@ def test_a_name_has_one_owner() -> None:
     assert "expected a new name, got one that the pass at " in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["instcombine", "print", "aa", "loop", "default", "lto-like", "require"])
+def test_passes_are_listed_by_level_and_name() -> None:
+    for level in ("loop", "function", "cgscc", "module"):
+        for name in ("test-b", "test-a"):
+            getattr(llvm, f"{level}_pass")(f"{name}-{level}")(Plain if name == "test-b" else Derived)
+    lines = [line for line in pipeline.listing().splitlines() if not line.startswith("  advised-")]
+    options = "{limit=int verbose}"
+    assert lines == [
+        line
+        for title, level in (
+            ("Module", "module"),
+            ("CGSCC", "cgscc"),
+            ("Function", "function"),
+            ("Loop", "loop"),
+        )
+        for line in (
+            f"{title} passes in Python:",
+            f"  test-a-{level}{options}",
+            f"  test-b-{level}{options}  Does nothing.",
+        )
+    ]
+    assert pipeline.listing().endswith("Does nothing.\n")
+
+
+def test_names_of_shipped_passes_are_taken_before_they_are_imported() -> None:
+    assert LLVM.find("advised-slp")
+    LLVM.unregister("advised-slp")
+    owner = "the entry point passpilot.passes.shipped.slp:AdvisedSLP"
+    with pytest.raises(RegistrationError, match=f"expected a new name, got one that {owner} owns"):
+        llvm.function_pass("advised-slp")(Plain)
+    assert LLVM.find("advised-slp")
+
+
+def test_imported_passes_of_ours_stay_when_all_is_restored() -> None:
+    shipped = LLVM.find("advised-size")
+    llvm.function_pass("test-plain")(Plain)
+    LLVM.restore({})
+    assert LLVM.get("advised-size") is shipped
+    assert "test-plain" not in LLVM
+
+
+def test_a_class_without_a_docstring_has_no_line() -> None:
+    llvm.function_pass("test-derived")(Derived)
+    found = LLVM.find("test-derived")
+    assert found
+    assert found.doc == ""
+
+
+GRAMMAR = (
+    *(
+        "module",
+        "cgscc",
+        "function",
+        "loop",
+        "loop-mssa",
+        "machine-function",
+        "coro-cond",
+        "repeat",
+        "devirt",
+    ),
+    *("require", "invalidate", "default", "default-x", "thinlto", "thinlto-x", "lto", "lto-like", "fatlto"),
+)
+"""Words of LLVM's pipeline text."""
+
+
+@pytest.mark.parametrize("name", ["instcombine", "print", "aa", *GRAMMAR])
 def test_names_of_llvm_are_taken(name: str) -> None:
     with pytest.raises(RegistrationError, match="expected a new name, got one that LLVM itself owns"):
         llvm.function_pass(name)(Plain)
     assert LLVM.find(name) is None
 
 
-@pytest.mark.parametrize("name", ["", "MyPass", "my_pass", "-x", "x-", "a b", "a{", "a,b", "é", 3])
+@pytest.mark.parametrize(
+    "name", ["", "MyPass", "my_pass", "-x", "x-", "x--y", "1x", "x\n", "a b", "a{", "a,b", "é", 3]
+)
 def test_names_are_kebab_case(name: str) -> None:
     with pytest.raises(RegistrationError, match=rf"at .*{HERE}:\d+: expected a name in kebab-case"):
         llvm.function_pass(name)

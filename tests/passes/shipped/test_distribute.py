@@ -57,6 +57,19 @@ def test_features_of_loops() -> None:
     assert seen["parts"]["after"] == seen["parts"]["before"] + 4, "both parts count and branch"
 
 
+@pytest.mark.parametrize(
+    ("hint", "is_asked"),
+    [('!"llvm.loop.distribute.followup_all"', False), ('!"llvm.loop.unroll.disable"', True)],
+)
+def test_any_hint_about_distribution_decides(hint: str, is_asked: bool) -> None:
+    text = INPUT.read_text().replace('!"llvm.loop.mustprogress"', hint)
+    module = Module.read(text.encode())
+    with DISTRIBUTE.advisor("const:1") as advisor:
+        optimize(module, "advised-distribute", [advisor])
+    assert advisor.stats.decisions == 1 + is_asked
+    assert str(module).count('!"llvm.loop.distribute.enable", i1 true') == 1, "all share the node"
+
+
 def test_every_row_is_told_and_documented() -> None:
     assert list(observed()["parts"]) == [row.spec.name for row in FEATURES]
     assert all(len(row.doc) > 4 for row in FEATURES)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from passpilot import emit, optimize
 from passpilot.features.llvm.outline import FEATURES, MODULE_FEATURES, RUNS
 from passpilot.features.llvm.repeats import SHORTEST, Repeats, _longest_repeats
 from passpilot.passes.shipped.outline import OUTLINE, OUTLINER
-from passpilot.plugin.errors import InputError, PolicyError, UsageError
+from passpilot.plugin.errors import InputError, PassError, PolicyError, UsageError
 from passpilot.plugin.module import Module
 from tests import stock
 from tests.corpus.build import bindir
@@ -176,6 +176,32 @@ def test_functions_may_be_closed_in_a_pipeline() -> None:
     module = Module.read(INPUT)
     optimize(module, "advised-outline", [OUTLINE.advisor("const:0")])
     assert all('"nooutline"' in each.attributes for each in module.functions if not each.is_declaration)
+
+
+def test_functions_that_are_closed_are_not_asked_about() -> None:
+    module, asked = Module.read(INPUT), list[str]()
+    for name in ("first", "fourth"):
+        function = module.function(name)
+        assert function is not None
+        function.add_attribute('"nooutline"')
+
+    def note(obs: Observation) -> int:
+        asked.append(getattr(obs.site, "name", ""))
+        return 1
+
+    before = str(module)
+    optimize(module, "advised-outline", [OUTLINE.advisor(note)])
+    assert asked == ["second", "third", "small", "smaller"]
+    assert str(module) == before
+
+
+def test_a_pass_that_fails_at_code_generation_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise KeyError("no luck")
+
+    monkeypatch.setattr("passpilot.passes.shipped.outline.observe", fail)
+    with pytest.raises(PassError, match=r"^pass advised-outline at module .*: KeyError: 'no luck' \("):
+        emitted("x86-64", OUTLINE.advisor("const:1"))
 
 
 def test_failing_policy_leaves_an_error() -> None:

@@ -110,6 +110,56 @@ def test_a_pipeline_that_changed_nothing_waits_for_another_that_changes_somethin
     assert masks == [[1, 1, 1], [1, 0, 1], [1, 1, 1]]
 
 
+@pytest.mark.usefixtures("restored_registries")
+def test_what_a_runner_knows_of_the_steps_before() -> None:
+    one = TensorSpec("one", "float32", (1,))
+    phases, choices = Phases("knows", ["function(sroa)", "function(adce)"], one, lambda _: 1), iter((2, 1, 0))
+    seen: list[list[int]] = []
+    changed: list[bool] = []
+
+    def policy(obs: object) -> int:
+        values = cast("dict[str, NDArray[np.int64]]", obs)
+        seen.append([int(values[name][0]) for name in ("size", "initial_size", "step", "last")])
+        return next(choices)
+
+    @module_pass("run-knows")
+    @dataclass(frozen=True)
+    class Run:
+        def run(self, module: ModuleIR) -> bool:
+            changed.append(phases.run(module, 3))
+            return changed[-1]
+
+    module = Module.read(NO_FIXPOINT.encode())
+    before = sum(function.instruction_count for function in module.functions)
+    optimize(module, "run-knows", [phases.point.advisor(policy)])
+    after = sum(function.instruction_count for function in module.functions)
+    assert seen == [[before, before, 0, 0], [before, before, 1, 2], [after, before, 2, 1]]
+    assert after < before
+    assert changed == [True]
+
+
+@pytest.mark.parametrize(
+    ("name", "point", "budget"),
+    [("advised-pipeline", MODULE, 12), ("advised-function-pipeline", FUNCTION, 6)],
+)
+def test_the_usual_budget(name: str, point: Phases, budget: int) -> None:
+    steps: list[int] = []
+
+    def policy(obs: object) -> int:
+        values = cast("dict[str, NDArray[np.int64]]", obs)
+        steps.append(int(values["step"][0]))
+        return (
+            0
+            if values["mask"].reshape(-1)[1:].sum() == 0
+            else int(values["mask"].reshape(-1)[1:].argmax()) + 1
+        )
+
+    text = "define i32 @f(i32 %x) {\n  ret i32 %x\n}\n"
+    with point.point.advisor(policy) as advisor:
+        optimize(Module.read(text.encode()), name, [advisor])
+    assert steps == list(range(budget))
+
+
 def test_the_shipped_limits() -> None:
     """Nothing that a usual program has is as large; what takes long on larger functions has a limit."""
     assert {*MODULE_LIMITS} < {*MODULE_PIPELINES}

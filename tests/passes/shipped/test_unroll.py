@@ -29,6 +29,16 @@ def observed(pipeline: str = "advised-unroll", source: Path | bytes = ADVISED) -
     return seen
 
 
+@pytest.mark.parametrize(
+    "hint", ["", "i32 3", '!"llvm.loop.mustprogress"', '!"llvm.loop.vectorize.width", i32 2']
+)
+def test_only_a_factor_of_the_source_decides(hint: str) -> None:
+    text = ADVISED.read_text().replace('!"llvm.loop.unroll.count", i32 3', hint)
+    assert len(observed(source=text.encode())) == 2
+    text = ADVISED.read_text().replace('!"llvm.loop.unroll.count", i32 3', '!"llvm.loop.unroll.enable"')
+    assert len(observed(source=text.encode())) == 1
+
+
 def test_features_of_a_loop() -> None:
     (loop,) = observed()
     costs = [loop.pop(name)[0] for name in ("size", "throughput", "latency")]

@@ -45,6 +45,24 @@ def test_only_loops_that_can_be_vectorized_are_asked_about() -> None:
     assert list(observed()) == ["add", "exact", "backwards", "distant"], "the hint in the source decides"
 
 
+@pytest.mark.parametrize(
+    ("hint", "is_asked"),
+    [
+        ('!"llvm.loop.vectorize.enable", i1 true', False),
+        ('!"llvm.loop.interleave.count", i32 2', False),
+        ('!"llvm.loop.isvectorized", i32 1', False),
+        ('!"llvm.loop.unroll.count", i32 2', True),
+        ('!"my.llvm.loop.vectorize.width", i32 2', True),
+        ('i32 2, !"llvm.loop.vectorize.width"', True),
+    ],
+)
+def test_what_counts_as_a_hint_of_the_source(hint: str, is_asked: bool, tmp_path: Path) -> None:
+    source = tmp_path / "in.ll"
+    text = INPUT.read_text().replace('!"llvm.loop.vectorize.width", i32 2', hint)
+    source.write_text(text.replace("!{!0, !1}", '!{!0, !8, !1}\n!8 = !{!"llvm.loop.mustprogress"}'))
+    assert ("hinted" in observed(source)) is is_asked
+
+
 def test_features_of_loops() -> None:
     seen = observed()
     accesses = "consecutive reversed strided invariant irregular bytes"

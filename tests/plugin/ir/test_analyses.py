@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from passpilot.plugin import ir
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import Module
 from tests import stock
-from tests.plugin.ir.named import block, instruction
+from tests.corpus.build import bindir
+from tests.plugin.ir.named import block, function, instruction
 
 TEXT = """
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
@@ -150,6 +152,59 @@ def test_alias(f: ir.Function) -> None:
     assert f.alias(inside, slot) == "may"
 
 
+def test_alias_by_sizes(module: Module, f: ir.Function) -> None:
+    q, slot = f.arguments[1], instruction(f, "slot")
+    build = ir.IRBuilder(instruction(f, "inside"))
+    later = build.getelementptr(module.type("i8"), q, [module.constant("i64 4")])
+    sizes = ((4, 4), (5, 4), (4, 5), (None, 4), (4, None))
+    assert [f.alias(q, later, a, b) for a, b in sizes] == ["no", "partial", "no", "may", "may"]
+    assert [f.alias(later, q, a, b) for a, b in sizes] == ["no", "no", "partial", "may", "may"]
+    n, callee = f.arguments[3], function(module, "callee")
+    with pytest.raises(InputError, match=r"alias in function f: expected a pointer .* got i32 %n$"):
+        f.alias(n, q)
+    for a, b in ((slot, q), (q, slot)):
+        told = r"alias in function callee: expected a pointer of this function, got ptr %(slot|q) of f$"
+        with pytest.raises(InputError, match=told):
+            callee.alias(a, b)
+    assert callee.alias(module.globals[0], module.globals[0]) == "must"
+
+
+def test_costs_of_each_kind(tmp_path: Path) -> None:
+    shift = "define void @f(<2 x i64> %w) {\n  %s = shl <2 x i64> %w, %w\n  ret void\n}\n"
+    (tmp_path / "in.ll").write_text(f'target triple = "x86_64-pc-linux-gnu"\n{shift}')
+    command = [str(bindir() / "opt"), "-passes=print<cost-model>", "-cost-kind=all", "-disable-output"]
+    told = subprocess.run(
+        [*command, str(tmp_path / "in.ll")], capture_output=True, check=True, text=True
+    ).stderr
+    found = re.search(r"RThru:(\d+) CodeSize:(\d+) Lat:(\d+) SizeLat:(\d+) +for: +%s = shl", told)
+    assert found
+    (f,) = Module.read(tmp_path / "in.ll").functions
+    kinds = ("throughput", "code-size", "latency", "size-and-latency")
+    costs = [f.instructions[0].cost(kind) for kind in kinds]
+    assert costs == [int(each) for each in found.groups()]
+    assert len(set(costs)) == 4
+
+
+def test_what_the_target_does_not_have_costs_none() -> None:
+    text = "define void @f(<vscale x 4 x i32> %a) {\n  %c = add <vscale x 4 x i32> %a, %a\n  ret void\n}\n"
+    (f,) = Module.read(f'target triple = "aarch64-unknown-linux-gnu"\n{text}'.encode()).functions
+    assert f.instructions[0].cost() is None
+    f.add_attribute('"target-features"="+sve"')
+    assert f.instructions[0].cost() == 1
+
+
+def test_unreachable_blocks_and_edges_that_lead_to_one_block(module: Module, f: ir.Function) -> None:
+    island, check, then = f.add_block("island"), block(f, "check"), block(f, "then")
+    assert island.immediate_dominator is None
+    assert check.dominates(island)
+    assert not island.dominates(check)
+    assert check.dominates(check)
+    assert block(f, "inner").probability_to(block(f, "inner")) > 0.9
+    check.set_conditional_branch(f.arguments[2], then, then)
+    assert check.probability_to(then) == 1
+    assert module.function("f") == f
+
+
 def test_costs(f: ir.Function) -> None:
     divide, load = instruction(f, "d"), instruction(f, "s")
     assert divide.cost("latency") > load.cost("code-size")  # type: ignore[operator]
@@ -187,7 +242,7 @@ def test_inline_cost(f: ir.Function) -> None:
     assert cost.cost is not None
     assert cost.threshold is not None
     assert cost.cost < cost.threshold
-    assert not cost.is_always
+    assert (cost.is_always, cost.is_never, cost.reason) == (False, False, None)
     callee = call.callee
     assert callee is not None
     callee.add_attribute("noinline")
@@ -197,7 +252,13 @@ def test_inline_cost(f: ir.Function) -> None:
     callee.remove_attribute("noinline")
     callee.add_attribute("alwaysinline")
     assert call.inline_cost.is_always
-    assert call.inline_cost.cost is None
+    assert call.inline_cost
+    assert (call.inline_cost.cost, call.inline_cost.threshold, call.inline_cost.is_never) == (
+        None,
+        None,
+        False,
+    )
+    assert call.inline_cost.reason == "always inline attribute"
 
 
 def test_questions_that_have_no_answer(module: Module, f: ir.Function) -> None:

@@ -196,6 +196,42 @@ def test_outside_a_module_pass_a_module_runs_nothing(module: Module, passes: Pas
         named(module, "f").run("instcombine")
 
 
+def test_what_a_pass_has_no_body_or_no_right_for(module: Module, passes: Passes) -> None:
+    declared = module.declare("outside", "void ()")
+    told = raising(passes, module, "ir-module", lambda _: declared.run("instcombine"))
+    assert 'run("instcombine") on function outside: expected a body, got a declaration' in told
+    told = raising(passes, module, "ir-module", lambda unit: bool(unit.run("no-such")))
+    assert 'run("no-such") on module text: ' in told
+    leaf = named(module, "leaf")
+
+    def skips(function: ir.Function) -> bool:
+        if function.name == "f":
+            leaf.skip("gvn")
+        return False
+
+    told = raising(passes, module, "function(ir-function)", skips)
+    assert 'skip("gvn") on function leaf: expected a pass that may change the function, got another' in told
+
+
+def test_a_call_graph_pass_keeps_to_its_functions(module: Module, passes: Passes) -> None:
+    told: list[str] = []
+
+    def body(functions: tuple[ir.Function, ...]) -> bool:
+        other = named(module, "f" if functions[0].name == "leaf" else "leaf")
+        for change in (lambda: other.run("instcombine"), lambda: other.add_attribute("cold")):
+            with pytest.raises(IRError) as caught:
+                change()
+            told.append(str(caught.value))
+        functions[0].add_attribute("cold")
+        return True
+
+    passes(module, "cgscc(ir-cgscc)", body)
+    assert len(told) == 4
+    assert all("expected a pass that may change its blocks" in each for each in told[::2])
+    assert all("expected a function that the pass runs on, got another one" in each for each in told[1::2])
+    assert [named(module, name).attributes for name in ("leaf", "f")] == [["cold"], ["cold"]]
+
+
 def test_a_function_pass_runs_nothing_on_another_function(module: Module, passes: Passes) -> None:
     def body(function: ir.Function) -> bool:
         other = named(module, "f" if function.name == "leaf" else "leaf")

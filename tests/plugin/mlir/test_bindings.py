@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 import pytest
 
-from passpilot.plugin.mlir.bindings import ROOTS, VARIABLE, bindings
+from passpilot.plugin.errors import InputError
+from passpilot.plugin.mlir.bindings import ROOTS, VARIABLE, Bindings, bindings, is_mlir_name
 from tests.command import ERROR, GENEROUS, PASSPILOT
 from tests.passes.mlir.passes import TEXT
 
@@ -151,3 +154,43 @@ assert numpy is sys.modules["numpy"] and numpy.arange(3).sum() == 3
     assert (done.returncode, done.stdout) == (0, "dense<[1.500000e+00, 2.500000e+00]> : tensor<2xf64>\n"), (
         done.stderr
     )
+
+
+def test_a_package_that_was_built_but_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    libraries = tmp_path / "mlir" / "_mlir_libs"
+    libraries.mkdir(parents=True)
+    (tmp_path / "mlir" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    made = Bindings("mlir", ModuleType("ir"), ModuleType("passmanager"))
+    assert made.version == "unknown"
+    told = r"^mlir: expected _mlir_libs/libMLIRPythonCAPI.so\* in .*/mlir, got none; run: pip install"
+    with pytest.raises(InputError, match=told):
+        _ = made.capi
+    for name in ("libMLIRPythonCAPI.so.22", "libMLIRPythonCAPI.so", "libOther.so"):
+        (libraries / name).touch()
+    assert made.capi == libraries / "libMLIRPythonCAPI.so"
+
+
+def test_in_a_compiler_the_bindings_can_be_named_but_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("passpilot.plugin.mlir.bindings._foreign", True)
+    absent = bindings.__wrapped__()
+    uses: dict[str, Callable[[], object]] = {
+        "ir.Type.parse": lambda: absent.ir.Type.parse("i32"),
+        "passmanager.PassManager": lambda: absent.passmanager.PassManager("any", context=None),
+        "func.FuncOp": lambda: absent.dialect("func").FuncOp(),
+        "rewrite.apply": lambda: absent.rewrite.apply(),
+        "version": lambda: absent.version,
+        "capi": lambda: absent.capi,
+    }
+    told = (
+        "expected a process of Python's own, got a compiler's, whose LLVM would clash with theirs; use it in"
+    )
+    for name, use in uses.items():
+        with pytest.raises(InputError, match=f"^MLIR's Python bindings: {re.escape(name)}: {told}"):
+            use()
+    assert not hasattr(absent.ir, "__path__")
+    assert not is_mlir_name("cse")
+    monkeypatch.undo()
+    assert is_mlir_name("cse")
+    assert is_mlir_name("any")
+    assert not is_mlir_name("no-such-pass")

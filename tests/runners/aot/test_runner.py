@@ -211,6 +211,15 @@ def test_a_model_for_another_architecture(tmp_path: Path) -> None:
     code[18:20] = (0xF3).to_bytes(2, "little")  # e_machine: RISC-V
     (tmp_path / "other.so").write_bytes(code)
     assert refusal(f"aot:{tmp_path}/other.so").endswith("got one for another architecture")
+    for place, value, told in (
+        (4, 1, "one for another architecture"),  # EI_CLASS: 32 bits
+        (16, 1, "no shared library"),  # e_type: an object file
+        (16, 2, "no shared library"),  # a program
+    ):
+        code = bytearray((tmp_path / "m.so").read_bytes())
+        code[place] = value
+        (tmp_path / "other.so").write_bytes(code)
+        assert refusal(f"aot:{tmp_path}/other.so").endswith(f"of 'passpilot aot', got {told}")
 
 
 SOURCE = """

@@ -331,6 +331,15 @@ def test_a_proto_that_is_no_file(tmp_path: Path) -> None:
         ("nonsense", "expected a file that protoc compiles, got: .*x.proto"),
         ('syntax = "proto3";', "expected one service with a unary getAdvice, got 0"),
         (SCALARS.replace("returns (Told)", "returns (stream Told)"), "a unary getAdvice, got 1"),
+        (SCALARS.replace("(Ask)", "(stream Ask)"), "a unary getAdvice, got 1"),
+        (SCALARS + SCALARS.splitlines()[1].replace("Own", "Two"), "a unary getAdvice, got 2"),
+        (SCALARS.replace("getAdvice", "advise"), "expected one service with a unary getAdvice, got 0"),
+        (
+            SCALARS.replace("(Ask)", "(google.protobuf.Empty)").replace(
+                "service", 'import "google/protobuf/empty.proto"; service'
+            ),
+            "expected the messages of getAdvice in the same file, got others",
+        ),
     ],
 )
 def test_a_proto_that_does_not_fit(tmp_path: Path, text: str, told: str) -> None:

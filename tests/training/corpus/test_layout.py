@@ -17,6 +17,8 @@ from passpilot.training.corpus.layout import (
     CorpusUnit,
     ProgramRun,
     UnitOrigin,
+    command_arguments,
+    command_bytes,
 )
 from tests import stock
 
@@ -200,3 +202,65 @@ def test_the_corpus_of_the_tests_can_be_exported(tmp_path: Path) -> None:
     words = [*unit.arguments, "-x", "ir", str(unit.bitcode), "-o", str(tmp_path / "lz4.o")]
     stock.run("clang", *words)
     assert (tmp_path / "lz4.o").stat().st_size > 1000
+
+
+def test_the_compilers_version_counts_before_its_folder(corpus: Corpus) -> None:
+    units = {"b.c": replace(corpus.units["b.c"], arguments=("-resource-dir", "/usr/lib/clang/19"))}
+    made = replace(corpus, units=units, programs=())
+    made.write()
+    assert list(Corpus.read(corpus.folder).units) == ["b.c"]
+    replace(made, facts=CorpusFacts("GNU C 12")).write()
+    with pytest.raises(InputError, match="got one of /usr/lib/clang/19; extract it again"):
+        Corpus.read(corpus.folder)
+    for folder in ("/usr/lib/clang/22", "/usr/lib/clang/22.1.8", "", "/"):
+        units = {"b.c": replace(corpus.units["b.c"], arguments=("-resource-dir", folder))}
+        replace(made, units=units, facts=CorpusFacts()).write()
+        assert list(Corpus.read(corpus.folder).units) == ["b.c"]
+
+
+@pytest.mark.parametrize("name", ["", "a/../b", "..", "a\\u0000b", "/"])
+def test_names_that_lead_out_of_the_folder(corpus: Corpus, name: str) -> None:
+    corpus.write()
+    (corpus.folder / "corpus_description.json").write_text(f'{{"modules": ["b.c", "{name}"]}}')
+    with pytest.raises(InputError, match="modules: expected names of files in the folder, got "):
+        Corpus.read(corpus.folder)
+
+
+def test_dots_in_names_are_no_way_out(corpus: Corpus) -> None:
+    (corpus.folder / "x").mkdir(parents=True)
+    (corpus.folder / "corpus_description.json").write_text('{"modules": ["a..b", "...", "x/..c"]}')
+    assert list(Corpus.read(corpus.folder).units) == ["a..b", "...", "x/..c"]
+
+
+def test_what_is_empty_is_not_written(corpus: Corpus) -> None:
+    plain = {name: replace(unit, thinlto=None) for name, unit in corpus.units.items()}
+    facts = replace(corpus.facts, origins={"b.c": UnitOrigin("12", source="/b.c")})
+    replace(corpus, units=plain, programs=[replace(PROGRAM, directory="")], facts=facts).write()
+    read = {path.name: json.loads(path.read_text()) for path in corpus.folder.glob("*.json")}
+    assert read["corpus_description.json"] == {"modules": ["src/a.c", "b.c"], "has_thinlto": False}
+    assert read["passpilot.json"]["modules"] == {"b.c": {"sha256": "12", "source": "/b.c"}}
+    assert "directory" not in read["programs.json"]["programs"][0]
+    assert (corpus.folder / "programs.json").read_bytes().endswith(b"\n")
+    assert not list(corpus.folder.rglob("*.thinlto.bc"))
+    again = Corpus.read(corpus.folder)
+    assert again.units["b.c"].thinlto is None
+    assert again.programs[0].directory == ""
+    again.write()
+    assert (corpus.folder / "b.c.bc").read_bytes() == b"b.c"
+
+
+def test_arguments_in_a_file() -> None:
+    for words in ((), ("a",), ("a", "", "b"), ("", "")):
+        assert command_arguments(command_bytes(words)) == words
+    assert command_arguments(b"a\0b") == ("a", "b")
+    assert command_arguments(b"") == ()
+
+
+def test_sections_are_asked_for_by_name(corpus: Corpus) -> None:
+    unit = replace(corpus.units["b.c"], arguments=("-fdata-sections",))
+    assert (unit.function_sections, unit.data_sections, unit.triple) == (False, True, "")
+
+
+def test_the_modules_of_a_program_come_once() -> None:
+    program = replace(PROGRAM, objects=("b", "a", "b"), libraries=(("a", "c"), ("d", "c")))
+    assert program.modules == ("b", "a", "c", "d")

@@ -72,6 +72,13 @@ def test_parts_that_are_fixed_take_their_families_along(corpus: Corpus) -> None:
         partition(corpus, 0, file=wrong)
 
 
+def test_a_family_in_all_parts_is_an_error_of_ours(corpus: Corpus) -> None:
+    parts = {"validation": ("p1",), "train": ("p2",), "test": ("p3",)}
+    wrong = SplitFile({"f": ("p1", "p2", "p3")}, parts)
+    with pytest.raises(InputError, match="got p1, p2, p3 in test and train and validation"):
+        partition(corpus, 0, file=wrong)
+
+
 def test_shares(corpus: Corpus) -> None:
     train, validation, test = partition(corpus, 0, (1.0, 0.0, 1.0))
     assert validation.programs == {}
@@ -138,6 +145,15 @@ def test_a_wrong_file(corpus: Corpus, tmp_path: Path, text: str | None, said: st
     if text is not None:
         (tmp_path / "f.toml").write_text(text)
     assert said in refused("corpus", "split", corpus.folder, "-o", "parts", "--file=f.toml", cwd=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text", ["families = 1", '[families]\nf = "ab"', '[families]\nf = ["a", 1]', "parts = []"]
+)
+def test_tables_have_arrays_of_names(text: str, tmp_path: Path) -> None:
+    (tmp_path / "f.toml").write_text(text)
+    with pytest.raises(InputError, match=r": (families|parts): expected a table of arrays of programs, got"):
+        SplitFile.read(str(tmp_path / "f.toml"))
 
 
 def test_a_wrong_command_line(corpus: Corpus, tmp_path: Path) -> None:

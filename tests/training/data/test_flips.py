@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from passpilot.training.tuning.reward import RewardText
 from passpilot.training.tuning.tuned_program import linked_program
 from passpilot.training.tuning.unit import LLVMS_OWN, UnitChoice
 from tests.command import passpilot, refused
-from tests.training.evaluation.small import corpus
+from tests.training.evaluation.small import change, corpus
 
 
 @pytest.fixture(scope="module")
@@ -128,3 +129,23 @@ def test_a_model_is_flipped_too(small: Path, tmp_path: Path) -> None:
     assert "expected the teacher default or onnx:FILE" in refused(
         *data, "--flips=4", "--teacher=const:0", "-o", "third", cwd=tmp_path
     )
+
+
+def test_without_time_or_rounds_nothing_is_flipped(small: Path) -> None:
+    read = Corpus.read(small)
+    for settings in (FlipSettings(0), FlipSettings(8, seconds=0.0)):
+        found = list(gather_flips(read, ["shout"], settings))
+        assert [len(each.rows) for each in found if isinstance(each, Taught)] == [0]
+
+
+def test_an_estimate_needs_no_link(small: Path, tmp_path: Path) -> None:
+    """The sum over the objects is another number than the linker sees, or none that it can make."""
+    copy = Path(shutil.copytree(small, tmp_path / "corpus"))
+    change(copy, "count", foreign=["none.o"])
+    read = Corpus.read(copy)
+    (broken,) = gather_flips(read, ["count"], FlipSettings(1))
+    assert isinstance(broken, Error)
+    assert str(broken).startswith("count: ")
+    found = list(gather_flips(read, ["count"], FlipSettings(1, estimate=True)))
+    assert sum(len(each.rows) for each in found if isinstance(each, Taught)) > 0
+    assert {each.teacher for each in found if isinstance(each, Taught)} == {"flips"}

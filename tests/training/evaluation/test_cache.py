@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from passpilot.training.evaluation.compile_cache import CachedObject, CompileCache
 
 
@@ -51,3 +53,37 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     CompileCache(str(blocked)).keep("00", CachedObject(b"data", 1))
+
+
+def test_the_cache_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    for variable, folder in ((None, "home/.cache"), ("", "home/.cache"), ("own", "own")):
+        if variable is not None:
+            monkeypatch.setenv("XDG_CACHE_HOME", variable and str(tmp_path / variable))
+        CompileCache.of_user().keep("ab12", CachedObject(b"data", 1.23456789))
+        file = tmp_path / folder / "passpilot" / "eval" / "ab" / "ab12.o"
+        assert file.read_bytes() == b'{"seconds": 1.2346}\ndata'
+        file.unlink()
+
+
+def test_words_are_told_apart_in_a_key() -> None:
+    keys = {
+        CompileCache.key("c", ["ab"], b"d"),
+        CompileCache.key("c", ["a", "b"], b"d"),
+        CompileCache.key("c", ["a"], b"bd"),
+        CompileCache.key("c", ["a", "b", "d"], b""),
+        CompileCache.key("c", ["\udcff"], b""),
+    }
+    assert len(keys) == 5
+
+
+def test_nothing_goes_at_the_limit(tmp_path: Path) -> None:
+    cache = CompileCache(str(tmp_path))
+    for key in ("aa", "bb"):
+        cache.keep(key, CachedObject(b"12345", 1))
+    size = sum(path.stat().st_size for path in tmp_path.rglob("*.o"))
+    cache.prune(size)
+    assert len(list(tmp_path.rglob("*.o"))) == 2
+    cache.prune(size - 1)
+    assert len(list(tmp_path.rglob("*.o"))) == 1

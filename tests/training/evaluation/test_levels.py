@@ -50,3 +50,44 @@ def test_arguments_have_the_level_and_its_vectorizers() -> None:
         *("-O2", "-vectorize-loops", "-vectorize-slp"),
     ]
     assert arguments_at("Oz", ["-O2", "-vectorize-loops", "-vectorize-slp"]) == ["-Oz", "-vectorize-slp"]
+
+
+def test_declarations_and_unoptimized_functions_keep_their_attributes(tmp_path: Path) -> None:
+    """Clang refuses `optnone` together with `minsize`."""
+    source = tmp_path / "f.ll"
+    source.write_text(
+        "define void @f() {\n call void @g()\n ret void\n}\ndeclare void @g() minsize\n"
+        "define void @h() noinline optnone {\n ret void\n}\n"
+    )
+    (smaller,) = bitcode_at([("Oz", source)], 1)
+    assert isinstance(smaller, bytes)
+    sizes = {each.name: set(each.attributes) & SIZES for each in Module.read(smaller).functions}
+    assert sizes == {"f": SIZES, "g": {"minsize"}, "h": set()}
+    (faster,) = bitcode_at([("O2", source)], 1)
+    assert isinstance(faster, bytes)
+    sizes = {each.name: set(each.attributes) & SIZES for each in Module.read(faster).functions}
+    assert sizes == {"f": set(), "g": {"minsize"}, "h": set()}
+
+
+def test_modules_come_in_order_though_few_at_once(tmp_path: Path) -> None:
+    paths = []
+    for name in ("a", "b", "c"):
+        paths.append(tmp_path / f"{name}.ll")
+        paths[-1].write_text(f"define void @{name}() {{\n ret void\n}}\n")
+    made = bitcode_at([("Os", each) for each in paths], 2)
+    modules = [Module.read(each) for each in made if isinstance(each, bytes)]
+    assert [each.functions[0].name for each in modules] == ["a", "b", "c"]
+    assert all("optsize" in each.functions[0].attributes for each in modules)
+
+
+@pytest.mark.parametrize(
+    ("level", "added"),
+    [
+        ("Oz", ["-vectorize-slp"]),
+        ("Os", ["-vectorize-loops", "-vectorize-slp"]),
+        ("O3", ["-vectorize-loops", "-vectorize-slp"]),
+        ("O1", []),
+    ],
+)
+def test_vectorizers_are_those_of_the_level(level: str, added: list[str]) -> None:
+    assert arguments_at(level, ["-cc1", "-Ofast", "-O2"]) == ["-cc1", "-Ofast", f"-{level}", *added]

@@ -59,3 +59,23 @@ def test_a_ratio_of_pairs_has_students_interval() -> None:
     half = 4.303 * logs.std(ddof=1) / math.sqrt(3)
     assert made["low"] == pytest.approx(math.exp(logs.mean() - half))
     assert paired_ratio([], []) is None
+
+
+@pytest.mark.parametrize(
+    ("pairs", "quantile"), [(3, 4.303), (4, 3.182), (16, 2.131), (30, 2.045), (31, 2.042), (32, 1.96)]
+)
+def test_the_interval_has_the_quantile_of_its_pairs(pairs: int, quantile: float) -> None:
+    times = [1 + 0.01 * number for number in range(pairs)]
+    made = paired_ratio(times, [1.0] * pairs)
+    assert made
+    logs = np.log(times)
+    half = quantile * logs.std(ddof=1) / math.sqrt(pairs)
+    assert made["low"] == pytest.approx(math.exp(logs.mean() - half))
+    assert made["high"] == pytest.approx(math.exp(logs.mean() + half))
+
+
+def test_pairs_without_a_time_do_not_count() -> None:
+    made = paired_ratio([2.0, 0.0, 3.0], [1.0, 1.0, 0.0])
+    assert made == {"ratio": pytest.approx(2.0), "low": None, "high": None, "pairs": 1}
+    assert paired_ratio([0.0], [1.0]) is None
+    assert paired_ratio([1.0], [0.0]) is None

@@ -67,6 +67,8 @@ def test_the_policy_allows_the_pages_own_script_and_style_only(tmp_path: Path) -
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', text)
     assert policy
     assert policy[1].startswith("default-src 'none'; script-src 'sha256-")
+    assert policy[1].endswith("; base-uri 'none'")
+    assert policy[1].count(";") == 3
     for tag, body in re.findall(r"<(script|style)>(.*?)</\1>", text, re.DOTALL):
         digest = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
         assert f"{tag}-src 'sha256-{digest}'" in policy[1]

@@ -11,9 +11,9 @@ import pytest
 import passpilot
 from passpilot.plugin.errors import Error, UsageError
 from passpilot.training.tuning.engine import LocalEngine
-from passpilot.training.tuning.reward import NAMES, RewardText
+from passpilot.training.tuning.reward import NAMES, Limited, RewardText, WeightedSum
 from passpilot.training.tuning.search import Search
-from passpilot.training.tuning.sizes import Sizes, estimated_sizes, object_sizes
+from passpilot.training.tuning.sizes import SizeMeasure, Sizes, estimated_sizes, object_sizes
 from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, Unit, UnitChoice
 from tests.command import passpilot as command
 from tests.training.tuning.units import modules, units
@@ -102,3 +102,77 @@ def test_the_command_takes_rewards(tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert "main.bc: instructions " in done.err
     assert "# instructions " in (tmp_path / "f.decisions").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "best", "told"),
+    [
+        ("text", 100.4, 90.6, ".text 100 -> 91 bytes"),
+        ("object", 100, 90, ".text 100 -> 90 bytes"),
+        ("mca", 1234567.8, 1.25, "mca 1.23457e+06 -> 1.25"),
+        ("text+object", 1e6, 9.5e5, "text+object 1e+06 -> 950000"),
+        ("run: {} x", 1, 0.98765, "run time 1 -> 0.988"),
+    ],
+)
+def test_a_change_in_words(text: str, start: float, best: float, told: str) -> None:
+    assert RewardText.parse(text).told(start, best) == told
+
+
+def test_terms_and_limits() -> None:
+    made = RewardText.parse("0.5*text + mca+2*mca", ["instructions:1.5", "estimate:2", "mca:1"])
+    assert made.terms == [(0.5, "text"), (1.0, "mca"), (2.0, "mca")]
+    assert made.limits == [("instructions", 1.5), ("estimate", 2.0), ("mca", 1.0)]
+    assert made.parts == ("mca", "instructions")
+    assert (made.text, made.run) == ("0.5*text + mca+2*mca", None)
+    assert RewardText.parse("text").parts == ()
+    runs = [RewardText.parse(text).run for text in ("run", " run :", "run: {} 'a b' c")]
+    assert runs == [(), (), ("{}", "a b", "c")]
+    for wrong in ("mca:1.", "mca:-1", "mca:1.01x", ":1"):
+        with pytest.raises(UsageError, match="--at-most: expected NAME:RATIO"):
+            RewardText.parse("text", ["mca:1.01", wrong])
+    with pytest.raises(UsageError, match=r"expected \{\} and the program's arguments, got 'x \{\}'"):
+        RewardText.parse("run: x {}")
+
+
+def made_of(*parts: dict[str, float]) -> list[Compiled]:
+    """Compiled units where these parts of functions were measured."""
+    return [Compiled(b"", {}, LLVMS_OWN, 0, {"mca": each}) for each in parts]
+
+
+def test_parts_of_functions_that_others_cannot_see() -> None:
+    code = "define {}void @f() {{\n  ret void\n}}\ndefine internal void @g() {{\n  ret void\n}}\n"
+    whole = [Unit(passpilot.Module(code.format(each).encode()), "") for each in ("", "linkonce_odr ")]
+    measure = RewardText.parse("mca").measure(whole, object_sizes)
+    found = measure(made_of({"f": 1, "g": 2}, {"f": 4, "g": 8, "new": 16}))
+    assert found.functions == {"f": 5, "0:g": 2, "1:g": 8, "1:new": 16}
+    assert found.owners == {"f": 0, "0:g": 0, "1:g": 1, "1:new": 1}
+    assert (found.total, list(found.objects)) == (31, [3, 28])
+
+
+def constant(values: list[float]) -> SizeMeasure:
+    """A measure of one function and one object, whose values come one after the other."""
+    left = iter(values)
+
+    def measure(made: object) -> Sizes:  # noqa: ARG001
+        value = next(left)
+        return Sizes(value, {"f": value}, {"f": 0}, [value])
+
+    return measure
+
+
+def test_weights_are_shares_of_the_start() -> None:
+    made = made_of({})
+    weighed = WeightedSum([(3, constant([200, 100])), (1, constant([0, 0.5]))])
+    assert weighed(made).total == 0.75e6
+    later = weighed(made)
+    assert later.total == pytest.approx(0.375e6 + 0.25e6 * 0.5), "what was nothing counts as one"
+    assert later.functions["f"] == pytest.approx(later.total)
+    assert list(later.objects) == [pytest.approx(later.total)]
+    assert later.owners == {"f": 0}
+
+
+def test_a_limit_is_relative_to_the_start() -> None:
+    limited = Limited(constant([10, 9, 8, 7]), constant([100, 150, 151, 90]), 1.5)
+    totals = [limited(made_of({})) for _ in range(4)]
+    assert [each.total for each in totals] == [10, 9, math.inf, 7]
+    assert totals[2].functions == {"f": 8}

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 
 from passpilot.plugin.module import Module
+from passpilot.training.tuning.decision_file import CallKey
 from passpilot.training.tuning.engine import LocalEngine
-from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, Unit
+from passpilot.training.tuning.recipes import Below
+from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, Unit, UnitChoice
 from tests import stock
 from tests.corpus.programs import programs
 
@@ -45,3 +48,74 @@ def made(unit: Unit, folder: Path) -> bytes:
 def code_of(path: Path) -> bytes:
     """The disassembled object with its relocations, without the lines that name the file."""
     return stock.run("llvm-objdump", "-dr", path).split(b"Disassembly", 1)[1]
+
+
+CALLS = """\
+source_filename = "dir/a.c"
+declare i32 @far(i32)
+define internal i32 @g(i32 %x) {
+  %y = mul i32 %x, %x
+  ret i32 %y
+}
+define private i32 @p(i32 %x) {
+  ret i32 %x
+}
+define linkonce_odr i32 @f(i32 %x) {
+  %a = call i32 @g(i32 %x)
+  %b = call i32 @g(i32 %a)
+  %c = call i32 @p(i32 %b)
+  %d = call i32 @far(i32 %c)
+  ret i32 %d
+}
+"""
+
+
+def asked(unit: Unit, choice: UnitChoice) -> Compiled:
+    """What becomes of a unit."""
+    [compiled] = LocalEngine([unit]).compile([(0, choice)])
+    assert isinstance(compiled, Compiled), compiled
+    return compiled
+
+
+def test_the_functions_of_a_unit() -> None:
+    unit = Unit(Module(CALLS.encode()), "default<Oz>")
+    assert unit.name == "dir/a.c"
+    assert unit.visible == {"far", "f"}
+
+
+def test_words_come_to_functions_that_have_none_of_their_kind() -> None:
+    unit = Unit(Module(CALLS.encode()), "default<Oz>")
+    choice = UnitChoice(functions={"g": ("speed", "unroll=4"), "p": ("nooutline",), "gone": ("optsize",)})
+    assert unit.worded(choice, "optsize") == {
+        "g": ("speed", "unroll=4"), "p": ("nooutline", "optsize"), "gone": ("optsize",), "f": ("optsize",)
+    }  # fmt: skip
+    assert unit.worded(choice, "unroll=2")["g"] == ("speed", "unroll=4")
+    assert unit.worded(choice, "nooutline")["g"] == ("speed", "unroll=4", "nooutline")
+    assert choice.functions["p"] == ("nooutline",), "the choice stays as it was"
+
+
+def test_questions_and_answers_of_a_unit() -> None:
+    unit = Unit(Module(CALLS.replace("linkonce_odr ", "").encode()), "default<Oz>", "")
+    first, second, other = CallKey("f", "g", 1), CallKey("f", "g", 2), CallKey("f", "p", 1)
+    own = asked(unit, UnitChoice())
+    assert list(own.asked) == [first, second, other]
+    assert all(each.inlined == each.default for each in own.asked.values())
+    assert own.choice == UnitChoice()
+    assert own.seconds > 0
+    made = asked(unit, UnitChoice({second: False, first: True}, tail="mergefunc", policy=Below(math.inf)))
+    assert [each.inlined for each in made.asked.values()] == [True, False, True], "the policy has the rest"
+    assert made.choice.inline == {
+        call: each.inlined for call, each in made.asked.items() if each.inlined != each.default
+    }
+    assert (made.choice.tail, made.choice.policy) == ("mergefunc", None)
+    assert made.asked[first].cost == own.asked[first].cost != own.asked[other].cost
+
+
+def test_sections_and_rewards_of_a_unit() -> None:
+    module = Module(CALLS.encode())
+    plain = asked(Unit(module, "default<O0>"), UnitChoice())
+    made = asked(Unit(module, "default<O0>", sections=True, rewards=("instructions",)), UnitChoice())
+    assert b".text.f\0" in made.code
+    assert b".text.f\0" not in plain.code
+    assert made.parts == {"instructions": {"g": 2, "p": 1, "f": 5}}
+    assert plain.parts == {}

@@ -58,7 +58,8 @@ class _RecordingDraft:
                 self._by_hash.setdefault(unit.sha256, []).append(unit)
                 self._by_code[os.path.basename(unit.output), unit.code_sha256] = unit
                 self._latest[unit.output] = unit
-        self._partial = {link.sha256: link for link in recording.links if link.sha256}
+        # The first one of equal ones: an object that is linked (-r) again by itself may stay as it is.
+        self._partial = {link.sha256: link for link in reversed(recording.links) if link.sha256}
         links = {link.output: link for link in recording.links if not link.sha256}
         self._links = [link for output, link in links.items() if _is_kept(output)]
 
@@ -131,6 +132,7 @@ class _ProgramDraft:
         self._libraries: dict[str, list[RecordedUnit]] = {}
         self._foreign: list[str] = []
         self._arguments: list[str] = []
+        self._inner: list[RecordedLink] = []
         self._add(link)
 
     @property
@@ -155,8 +157,10 @@ class _ProgramDraft:
     def _add_object(self, member: RecordedMember) -> None:
         if unit := self._draft.find(member):
             self._objects.append(unit)
-        elif (inner := self._draft.partial(member)) and inner is not self.link:
+        elif (inner := self._draft.partial(member)) and inner not in self._inner:
+            self._inner.append(inner)
             self._add(inner)
+            self._inner.pop()
         else:
             self._foreign.append(member.name)
 

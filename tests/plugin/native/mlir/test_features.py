@@ -84,6 +84,40 @@ def test_a_policy_on_the_blocks_of_the_caller(tmp_path: Path) -> None:
     assert len(CALL.findall(made)) == len(CALL.findall(hosted.out.decode())) == 5
 
 
+MENTIONED: Final = """\
+llvm.func @kept(%x: i64) -> i64 attributes {sym_visibility = "private"} {
+  llvm.return %x : i64
+}
+llvm.func @dropped(%x: i64) -> i64 attributes {sym_visibility = "private"} {
+  llvm.return %x : i64
+}
+llvm.func @main(%x: i64) -> i64 {
+  %0 = llvm.call @kept(%x) : (i64) -> i64
+  %1 = llvm.call @dropped(%0) : (i64) -> i64
+  llvm.return %1 : i64
+}
+"""
+
+ADDRESS: Final = "{\n  %0 = llvm.mlir.addressof @kept : !llvm.ptr\n  llvm.return %0 : !llvm.ptr\n}"
+
+
+@pytest.mark.parametrize(
+    "mention",
+    ['"t.use"() {f = @kept} : () -> ()', f"llvm.mlir.global internal @table() : !llvm.ptr {ADDRESS}"],
+)
+def test_a_function_that_something_else_mentions_is_not_private(mention: str, tmp_path: Path) -> None:
+    source = written(tmp_path, "in.mlir", f"{MENTIONED}{mention}\n")
+    unregistered = "--allow-unregistered-dialect"
+    inlined("runner=const:0 default-pipeline= log=stock.log", source, unregistered)
+    flag = "--pass-pipeline=builtin.module(advised-inline{default-pipeline=none})"
+    advised = ("--inline=const:0", "--log=hosted.log")
+    done = passpilot("mlir-opt", source, unregistered, flag, *advised, cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    for log in ("stock.log", "hosted.log"):
+        private = [bool(each.tensors["callee_is_private"][0]) for each in read_log(str(tmp_path / log))]
+        assert private == [False, True]
+
+
 @pytest.mark.parametrize("name", ["jax_ode_and_linalg", "scipy_bfgs_rosenbrock"])
 def test_mixed_logs_of_real_programs_replay(name: str, tmp_path: Path) -> None:
     source = written(tmp_path, "in.mlir", unpacked(name, tmp_path).text)

@@ -91,6 +91,14 @@ def test_two_points_and_two_logs(source: Path) -> None:
     assert len(list(read_log(str(source.with_name("i.log"))))) == 4, "two passes, one log"
 
 
+def test_the_default_writes_a_log(source: Path) -> None:
+    done = stock(
+        "advised-inline", source, "--passpilot-inline=default", "--passpilot-log=x.log", cwd=source.parent
+    )
+    assert (done.code, done.err) == (0, "")
+    assert len(list(read_log(str(source.with_name("x.log"))))) == 4
+
+
 def test_failures(source: Path) -> None:
     raising = "python:asking.py:raises"
     before = files_in(source.parent)

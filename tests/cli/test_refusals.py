@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Command lines that are refused, in the words of each command; they leave no file behind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+from unittest.mock import patch
+
+import pytest
+
+from passpilot.cli import tune
+from passpilot.cli.main import COMMANDS
+from passpilot.plugin.errors import Error, InputError, UsageError
+from tests.command import files_in, program
+from tests.runners.aot.models import small_mlp
+from tests.training.evaluation.small import change, corpus
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The current folder, with modules, a log, a model and a file of other text."""
+    for name in ("in.ll", "other.ll"):
+        (tmp_path / name).write_text(program(2))
+    (tmp_path / "a.log").write_text("")
+    (tmp_path / "text").write_text("no number\n")
+    (tmp_path / "m.onnx").write_bytes(small_mlp().SerializeToString())
+    monkeypatch.chdir(tmp_path)
+    with patch.dict(os.environ):  # which some commands change
+        yield tmp_path
+
+
+def refused(here: Path, command: str, *arguments: str) -> Error:
+    """The error that a command raises."""
+    before = files_in(here)
+    module, _, function = COMMANDS[command][0].partition(":")
+    with pytest.raises(Error) as caught:
+        getattr(import_module(module), function)(list(arguments))
+    assert files_in(here) == before
+    return caught.value
+
+
+WRONG: Final = {
+    "opt in.ll -O2 --at=pipeline-start=sroa --at=pipeline-start=dce": (
+        "opt: --at: expected one pipeline for pipeline-start, got two; join them by a comma"
+    ),
+    "opt in.ll -O2 --at==sroa": "opt: --at: expected POINT=PIPELINE, got '=sroa'",
+    "opt in.ll -O2 --at=pipeline-start=": "opt: --at: expected POINT=PIPELINE, got 'pipeline-start='",
+    "opt in.ll -O2 --inline=const:0 --advise=advised-size=const:0 --log=x": (
+        "opt: --log: expected POINT=F with POINT among inline, advised-size, got 'x'"
+    ),
+    "opt in.ll -O2 --inline=const:0 --log=x --log=inline=y": (
+        "opt: expected one log for the point inline, got two"
+    ),
+    "opt in.ll -O2 --inline=const:0 --advise=inline=const:1": (
+        "opt: expected one runner for the point inline, got 2"
+    ),
+    "opt in.ll -O2 --advise=advised-size=const:0 --advise=advised-size=const:1": (
+        "opt: expected one runner for the point advised-size, got 2"
+    ),
+    "opt in.ll -O2 --advise=evict=const:0": "; `passpilot llc` has the point evict",
+    "opt in.ll -O2 --advise=inline": "opt: --advise: expected POINT=RUNNER with POINT among inline, ",
+    "opt in.ll -O2 --log=x": (
+        "opt: --log: expected an advisor that it is for, got none; add --inline=default"
+    ),
+    "opt in.ll -O2 --timeout=3": (
+        "opt: --timeout: expected an advisor that it is for, got none; add --inline=default"
+    ),
+    "opt in.ll -O2 --advise=advised-size=const:0 --log=inline=x": (
+        "opt: --log: expected an advisor that it is for, got none; add --inline=default"
+    ),
+    "opt in.ll -O2 --advise=advised-size=const:0 --size-budget=2": (
+        "opt: --size-budget: expected an advisor that it is for, got none; add --inline=default"
+    ),
+    "llc in.ll --priority=const:0 --eviction-limit=2": (
+        "llc: --eviction-limit: expected an advisor that it is for, got none; add --evict=default"
+    ),
+    "llc in.ll --evict=const:32 --report=r.json --report-mca --log=x?y": (
+        "llc: --log: expected a plain file for --report-mca to read again, got x?y"
+    ),
+    "llc in.ll --evict=const:32 --report=r.json --report-mca --log=/dev/null": (
+        "llc: --log: expected a plain file for --report-mca to read again, got /dev/null"
+    ),
+    "llc in.ll -asm-verbose=maybe": "expected true or false, got 'maybe'",
+    "llc in.ll -O1 -O2": "llc: expected one optimization level, got -O1 -O2",
+    "serve decisions:x --pipe ch": "expected a runner that reads tensors alone, got decisions:x",
+    "serve const:1 --pipe ch --grpc 0": "expected one of --pipe BASE and --grpc [HOST:]PORT, got both",
+    "serve const:1": "expected one of --pipe BASE and --grpc [HOST:]PORT, got none",
+    "serve const:1 --pipe ch --token=x": "--token: expected --grpc with it, got --pipe",
+    "serve const:1 --pipe ch --tls-cert=x": "--tls-cert: expected --grpc with it, got --pipe",
+    "serve const:1 --pipe ch --tls-key=x": "--tls-key: expected --grpc with it, got --pipe",
+    "serve-compiler --grpc=0 --token=x --no-token": "expected --token or --no-token, got both",
+    "serve-compiler --grpc=0 --timeout=inf": "--timeout: expected a number of more than 0, got inf",
+    "aot m.onnx": "aot: expected MODEL.onnx and -o policy.so, .o or .ll",
+    "aot -o m.so": "aot: expected MODEL.onnx and -o policy.so, .o or .ll",
+    "aot m.onnx -o m.so --symbol=mine": "aot: expected --symbol with -o policy.o and a name of C's",
+    "aot m.onnx -o m.o --symbol=1a": "a name of C's of your own, got '1a'",
+    "aot m.onnx -o m.o --shape=1,39": "aot: expected --shape=INPUT:1,38, got '1,39'",
+    "aot m.onnx -o m.o --shape=:1": "aot: expected --shape=INPUT:1,38, got ':1'",
+    "aot m.onnx -o m.o --shape=x:0": "aot: expected --shape=INPUT:1,38, got 'x:0'",
+    "aot m.onnx -o m.o --shape=x:1,": "aot: expected --shape=INPUT:1,38, got 'x:1,'",
+    "aot m.onnx -o m.o --shape=x:²": "aot: expected --shape=INPUT:1,38, got 'x:²'",
+    "train data in.ll -o d --deadline=0": "expected seconds, got '0'",
+    "train data in.ll -o d --deadline=1e7": "expected seconds, got '1e7'",
+    "train data in.ll -o d --seconds=soon": "expected seconds, got 'soon'",
+    "train data in.ll -o d --seconds=nan": "expected seconds, got 'nan'",
+    "train data in.ll -o d --flips=2": "train data: expected --flips with --corpus and at most one --teacher",
+    "train data --corpus=c -o d --flips=2 --teacher=const:0 --teacher=default": (
+        "train data: expected --flips with --corpus and at most one --teacher"
+    ),
+    "train data -o d": "train data: expected modules, logs or --corpus=DIR, got none of them, or two",
+    "train data in.ll --corpus=c -o d": "train data: expected modules, logs or --corpus=DIR, got none of",
+    "train data in.ll -o d --at==sroa": "train data: --at: expected PLACE=PIPELINE, got '=sroa'",
+    "train data in.ll -o d --at=pipeline-start=": "train data: --at: expected PLACE=PIPELINE, got 'pipel",
+    "train data in.ll -o d --jobs=-1": "expected a number of jobs, got '-1'",
+    "tune in.ll other.ll in.ll -o d": "tune: expected different modules, got in.ll, other.ll, in.ll",
+    "tune in.ll --corpus=c -o d": "tune: expected modules, or --corpus=DIR, or -- and the command of a",
+    "tune --corpus=c -o d -- make": "tune: expected modules, or --corpus=DIR, or -- and the command of a",
+    "tune in.ll -o d --budget=inf": "expected a number of seconds above 0, got 'inf'",
+    "tune in.ll -o d --budget=soon": "expected a number of seconds above 0, got 'soon'",
+    "tune in.ll -o d --compiles=-1": "expected a number of 0 or more, got '-1'",
+    "tune in.ll -o d --seed=²": "expected a number of 0 or more, got '²'",
+    "tune --corpus=c --lto --passes=sroa -o d": "--lto: expected programs, and the pipeline of their level, "
+    "got --passes",
+    "compare in.ll --inline=const:0 --repeat=²": "expected a number of compilations, 0 or more, got '²'",
+    "corpus split c -o d --shares=1,2": "expected three numbers, got '1,2'",
+    "corpus split c -o d --shares=0,0,0": "expected three numbers, got '0,0,0'",
+    "corpus split c -o d --shares=1,-1,1": "expected three numbers, got '1,-1,1'",
+    "corpus split c -o d --shares=1,inf,1": "expected three numbers, got '1,inf,1'",
+    "corpus extract -o d --objects=x --bitcode=y": "got --objects and --bitcode",
+    "eval --corpus=c --baselines=-Oz, ": "expected levels such as -Oz or -Oz+outline, got ''",
+    "eval --corpus=c --run-deadline=1e9": "expected a number of seconds above 0, got '1e9'",
+    "eval --corpus=c --rounds=-1": "expected a number of rounds, got '-1'",
+    "report a.log --title=x": "report: expected -o PAGE.html for a page, got none",
+    "report a.log --after=x": "report: expected -o PAGE.html for a page, got none",
+    "report a.log --after=x -o p.html": "report: expected --before and --after together, got one of them",
+    "cc --policy=@oz?tries=2 --best-of=2 -c in.c": "--policy: expected tries=N or --best-of, got both",
+    "cc --policy=@oz?tries=2&recipe=1 -c in.c": "--policy: expected tries=N or recipe=N, got both",
+    "cc --policy=@oz?tries=0 -c in.c": "expected tries=N or recipe=N with N of 1 or more, got tries=0",
+    "cc --policy=@oz?passes=2 -c in.c": "expected tries=N or recipe=N with N of 1 or more, got passes=2",
+    "cc --policy=@2oz -c in.c": "--policy: expected a policy such as @oz, or a folder with policy.toml, got",
+    "cc --best-of=² -c in.c": "--best-of: expected a number of variants, got ²",
+    "cc --record=here -c in.c": "--record: expected an absolute path, got here",
+    "cc --timeout=inf -c in.c": "--timeout: expected a number above 0, got inf",
+    "cc --advise==const:0 -c in.c": "--advise: expected POINT=RUNNER, got =const:0",
+    "cc --advise=inline= -c in.c": "--advise: expected POINT=RUNNER, got inline=",
+}
+
+
+@pytest.mark.parametrize("command", WRONG)
+def test_a_wrong_command_line(command: str, here: Path) -> None:
+    error = refused(here, *command.split())
+    assert isinstance(error, UsageError)
+    assert WRONG[command] in str(error)
+
+
+def test_programs_of_a_corpus_to_tune(here: Path) -> None:
+    folder = corpus(here / "made")
+    error = refused(here, "tune", f"--corpus={folder}", "--program=count", "--program=none", "-o", "d")
+    assert str(error) == "tune: expected a program of count, shout, got none"
+    change(folder, "count", runs=[])
+    with pytest.raises(UsageError) as caught:
+        tune.main([f"--corpus={folder}", "--program=count", "--reward=run", "-o", str(here)])
+    assert str(caught.value) == "tune: expected a recorded run of count, got none; use 'run: {} ...'"
+    (folder / "programs.json").unlink()
+    error = refused(here, "tune", f"--corpus={folder}", "-o", "d")
+    assert isinstance(error, InputError)
+    assert str(error) == f"tune: expected a linked program in {folder}, got none"

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`KeepingEngine`: what is kept for what, and what is compiled again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from passpilot.plugin.errors import CompilationError, Error
+from passpilot.plugin.module import Module
+from passpilot.training.machines.local import ThisMachine
+from passpilot.training.tuning.decision_file import CallKey
+from passpilot.training.tuning.engine import KeepingEngine, LocalEngine, engine_on
+from passpilot.training.tuning.recipes import Below
+from passpilot.training.tuning.unit import LLVMS_OWN, Asked, Compiled, Unit, UnitChoice
+
+if TYPE_CHECKING:
+    from passpilot.training.tuning.engine import Done
+
+CALL: Final = CallKey("f\udcff", "g", 2)
+ASKED: Final = {
+    CALL: Asked(inlined=True, default=False, cost=-35),
+    CallKey("f", "g", 1): Asked(inlined=True, default=True, cost=4),
+}
+
+
+@dataclass
+class Worker:
+    """Notes what is wanted, and fails for the pipeline ``bad``."""
+
+    jobs: int = 2
+    saved: float = 0.0
+    wanted: list[tuple[int, UnitChoice]] = field(default_factory=list)
+
+    def compile(
+        self, work: Sequence[tuple[int, UnitChoice]], done: Done = lambda _number, _made: None
+    ) -> list[Compiled | Error]:
+        """See `Engine`."""
+        made: list[Compiled | Error] = []
+        for number, choice in work:
+            self.wanted.append((number, choice))
+            settled = replace(choice, inline={**choice.inline, CALL: True}, policy=None)
+            good = Compiled(f"object {number}".encode(), ASKED, settled, 3.0, {"mca": {"f": 1.5}})
+            made.append(CompilationError("bad") if choice.tail == "bad" else good)
+        for index, each in reversed(list(enumerate(made))):
+            done(index, each)
+        return made
+
+
+def unit_of(code: str = "") -> Unit:
+    """A unit."""
+    return Unit(Module(f"define void @f() {{\n{code}  ret void\n}}\n".encode()), "default<Oz>")
+
+
+def engine(folder: Path, *units: Unit) -> tuple[KeepingEngine, Worker]:
+    """An engine, and what compiles for it."""
+    worker = Worker()
+    return KeepingEngine(worker, units or [unit_of()], str(folder)), worker
+
+
+def test_what_is_kept_comes_back_whole(tmp_path: Path) -> None:
+    choice = UnitChoice({CallKey("a", "b", 1): False}, "tail", ("x", "y=1"), {"f": ("optsize",)}, Below(3))
+    (first,), worker = engine(tmp_path)[0].compile([(0, choice)]), engine(tmp_path)
+    again, inner = worker
+    (second,) = again.compile([(0, choice)])
+    assert isinstance(first, Compiled)
+    assert second == first
+    assert isinstance(second, Compiled)
+    assert list(second.asked) == list(first.asked)
+    assert inner.wanted == []
+    assert again.saved == 1.5, "by two at a time"
+
+
+VARIANTS: Final = [
+    UnitChoice({CALL: True}), UnitChoice({CALL: False}), UnitChoice({CALL._replace(number=3): True}),
+    UnitChoice(tail="x"), UnitChoice(options=("x",)), UnitChoice(options=("y",)),
+    UnitChoice(functions={"f": ("optsize",)}), UnitChoice(functions={"f": ("speed",)}),
+    UnitChoice(policy=Below(1)), UnitChoice(policy=Below(2)),
+]  # fmt: skip
+
+
+def test_another_choice_is_compiled_again(tmp_path: Path) -> None:
+    kept, worker = engine(tmp_path)
+    work = [(0, LLVMS_OWN), *((0, each) for each in VARIANTS)]
+    kept.compile(work)
+    assert len(list(tmp_path.iterdir())) == len(worker.wanted) == len(work)
+    kept.compile(work)
+    assert len(worker.wanted) == len(work)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        unit_of("  %x = alloca i32\n"),
+        replace(unit_of(), pipeline="default<O2>"),
+        replace(unit_of(), relocation_model="static"),
+        replace(unit_of(), sections=True),
+        replace(unit_of(), rewards=("mca",)),
+        replace(unit_of(), as_clang=True),
+    ],
+    ids=["module", "pipeline", "relocation", "sections", "rewards", "clang"],
+)
+def test_another_unit_is_compiled_again(other: Unit, tmp_path: Path) -> None:
+    kept, worker = engine(tmp_path, unit_of(), other, unit_of())
+    for number in (0, 1, 2):
+        kept.compile([(number, LLVMS_OWN)])
+    assert [number for number, _ in worker.wanted] == [0, 1], "the same unit is the same by another number"
+
+
+def test_only_what_is_missing_is_compiled_and_told(tmp_path: Path) -> None:
+    kept, worker = engine(tmp_path, unit_of(), unit_of("  %x = alloca i8\n"))
+    kept.compile([(0, LLVMS_OWN)])
+    told: list[tuple[int, object]] = []
+    work = [(1, LLVMS_OWN), (0, LLVMS_OWN), (1, UnitChoice(tail="bad")), (1, UnitChoice(tail="x"))]
+    made = kept.compile(work, lambda index, each: told.append((index, each)))
+    assert [each.code if isinstance(each, Compiled) else str(each) for each in made] == [
+        b"object 1", b"object 0", "bad", b"object 1"
+    ]  # fmt: skip
+    assert told == [(index, made[index]) for index in (3, 2, 0)]
+    assert len(worker.wanted) == 4
+    kept.compile([(1, UnitChoice(tail="bad"))])
+    assert len(worker.wanted) == 5, "an error is not kept"
+    assert kept.jobs == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"none", b"\x78\x9c\x03\x00\x00\x00\x00\x01"])
+def test_a_damaged_file_is_compiled_again(content: bytes, tmp_path: Path) -> None:
+    kept, worker = engine(tmp_path)
+    kept.compile([(0, LLVMS_OWN)])
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(content)
+    (made,) = kept.compile([(0, LLVMS_OWN)])
+    assert isinstance(made, Compiled)
+    assert len(worker.wanted) == 2
+    assert kept.saved == 0
+
+
+def test_without_room_for_files_the_search_goes_on(tmp_path: Path) -> None:
+    kept, worker = engine(tmp_path / "none")
+    for _ in range(2):
+        (made,) = kept.compile([(0, LLVMS_OWN)])
+        assert isinstance(made, Compiled)
+    assert len(worker.wanted) == 2
+
+
+def test_the_engine_of_this_machine() -> None:
+    units = [unit_of()]
+    made = engine_on(ThisMachine(3), units, 7.0)
+    assert made == LocalEngine(units, 3, 7.0)
+    assert made.saved == 0
+    assert made.compile([]) == []
