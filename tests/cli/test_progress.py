@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from passpilot.cli import progress as module
-from passpilot.cli.progress import progress
+from passpilot.cli.progress import described_progress, progress
 
 
 @contextmanager
@@ -39,6 +39,15 @@ def test_a_bar_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         step()
         step()
         read_until(near, "2/3")
+
+
+def test_a_bar_with_a_changing_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    with terminal(monkeypatch) as near, described_progress("starting", 9) as step:
+        read_until(near, "starting")
+        step(2, "two")
+        step(5, "five")
+        read_until(near, "5/9")
+        read_until(near, "five")
 
 
 def test_a_spinner(monkeypatch: pytest.MonkeyPatch) -> None:

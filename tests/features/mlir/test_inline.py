@@ -152,7 +152,8 @@ def test_every_row_is_documented() -> None:
     assert all(row.doc for row in table)
 
 
-def test_site_is_stale_after_its_decision() -> None:
+@pytest.mark.parametrize("engine", ["bottom-up", "mark-and-run"])
+def test_site_is_stale_after_its_decision(engine: str) -> None:
     sites: list[Any] = []
 
     def decide(obs: Observation) -> int:
@@ -162,7 +163,7 @@ def test_site_is_stale_after_its_decision() -> None:
         return 1
 
     with MLIR_INLINE.advisor(decide) as advisor:
-        run_pipeline(parsed(TEXT), "builtin.module(advised-inline)", [advisor])
+        run_pipeline(parsed(TEXT), f"builtin.module(advised-inline{{engine={engine}}})", [advisor])
     for name in ("call", "caller", "callee", "place"):
         with pytest.raises(StaleViewError, match=f"obs.site.{name}: expected to be read within its decision"):
             getattr(sites[0], name)

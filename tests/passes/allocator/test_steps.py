@@ -88,6 +88,20 @@ def test_regions_are_named_after_their_kind_and_first_block() -> None:
     assert len({name.partition(":")[2] for name in names}) > 4
 
 
+def test_all_regions_are_columns_whoever_else_is_asked() -> None:
+    columns: list[list[str]] = []
+
+    def look(obs: Any) -> int:
+        columns.append(list(obs.site.columns))
+        return int(obs.default())
+
+    advised(source("sums", X86), {"ra-split": look})
+    alone, columns = columns, []
+    advised(source("sums", X86), {"ra-split": look, "ra-action": lambda obs: int(obs.default())})
+    assert alone == columns
+    assert max(map(len, alone)) > 10
+
+
 def test_a_class_of_more_than_32_registers_is_not_askable(tmp_path: Path) -> None:
     columns = set()
 

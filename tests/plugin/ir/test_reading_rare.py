@@ -133,6 +133,35 @@ def test_instructions(f: ir.Function) -> None:
     assert (slot.debug_location, slot.inlined_at) == (None, [])
 
 
+INLINED = """\
+define void @f() !dbg !4 {
+  call void @g(), !dbg !7
+  ret void, !dbg !9
+}
+declare void @g()
+!llvm.dbg.cu = !{!0}
+!llvm.module.flags = !{!2}
+!0 = distinct !DICompileUnit(language: DW_LANG_C99, file: !1, emissionKind: FullDebug)
+!1 = !DIFile(filename: "f.c", directory: "/")
+!2 = !{i32 2, !"Debug Info Version", i32 3}
+!3 = !DISubroutineType(types: !{null})
+!4 = distinct !DISubprogram(name: "f", file: !1, line: 1, type: !3, unit: !0, spFlags: DISPFlagDefinition)
+!5 = distinct !DISubprogram(name: "inner", file: !1, line: 10, type: !3, unit: !0, spFlags: DISPFlagDefinition)
+!6 = distinct !DISubprogram(name: "outer", file: !1, line: 20, type: !3, unit: !0, spFlags: DISPFlagDefinition)
+!7 = !DILocation(line: 11, column: 3, scope: !5, inlinedAt: !8)
+!8 = distinct !DILocation(line: 21, scope: !6, inlinedAt: !9)
+!9 = distinct !DILocation(line: 2, scope: !4)
+"""
+
+
+def test_through_which_calls_an_instruction_was_inlined() -> None:
+    call, end = function(Module(INLINED.encode()), "f").blocks[0].instructions
+    assert call.debug_location is not None
+    assert call.debug_location.line == 11
+    assert [(each.function, each.line) for each in call.inlined_at] == [("outer", 21), ("f", 2)]
+    assert end.inlined_at == []
+
+
 def test_constants(module: Module) -> None:
     plain, local, numbers, pair = (each.initializer for each in module.globals)
     assert plain is not None

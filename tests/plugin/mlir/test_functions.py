@@ -10,7 +10,8 @@ from typing import Final
 
 import pytest
 
-from passpilot.plugin.mlir.functions import PASSES, TRANSLATION
+from passpilot.plugin.errors import InputError
+from passpilot.plugin.mlir.functions import PASSES, TRANSLATION, translation_functions
 from tests.corpus.build import bindir
 
 COUNTED: Final = Path(__file__).parents[3] / "plugin" / "native" / "bindings" / "mlir_api.h"
@@ -35,3 +36,15 @@ def test_what_counts_in_cpp_is_declared() -> None:
     names = re.findall(r'find\("(\w+)"\)', COUNTED.read_text())
     assert len(names) > 15
     assert {*names} <= declared().keys()
+
+
+def test_bindings_without_a_translation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TRANSLATION, "mlirNoSuchFunction", (None,))
+    translation_functions.cache_clear()
+    try:
+        with pytest.raises(
+            InputError, match="LLVM IR: expected MLIR's bindings with a translation to LLVM IR"
+        ):
+            translation_functions()
+    finally:
+        translation_functions.cache_clear()
