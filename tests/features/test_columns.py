@@ -8,7 +8,7 @@ from pathlib import Path
 
 import onnx
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 from passpilot.features.columns import columns_of, name_columns
 from passpilot.plugin.errors import InputError, ModelError
@@ -90,3 +90,40 @@ def test_files_that_are_no_models(tmp_path: Path) -> None:
     path.with_name("dangling").symlink_to("none/m.onnx")
     with pytest.raises((InputError, ModelError)):
         name_columns(path.with_name("dangling"), ["a"])
+
+
+def test_doubles_are_floats_and_initializers_no_inputs() -> None:
+    made = adder(("count", INT64, [1]), ("weights", FLOAT, [2]), ("x", TensorProto.DOUBLE, ["n", 2]))
+    made.graph.initializer.append(helper.make_tensor("weights", FLOAT, [2], [1.0, 2.0]))
+    name_columns(made, ["a", "b"])
+    assert columns_of(made) == {"x": ("a", "b")}
+    with pytest.raises(ModelError, match="expected an input 'weights' of floats, got x"):
+        name_columns(made, ["a"], input_name="weights")
+
+
+def test_a_model_without_inputs_of_floats() -> None:
+    with pytest.raises(ModelError, match="expected one input of floats, or input_name=, got none"):
+        name_columns(adder(("count", INT64, [1])), ["a"])
+
+
+@pytest.mark.parametrize("shape", [[2, 3], [1, 2, 3], ["n", 2, 3]])
+def test_all_elements_of_a_question_have_names(shape: list[int | str]) -> None:
+    made = adder(("x", FLOAT, shape))
+    name_columns(made, list("abcdef"))
+    assert columns_of(made)["x"] == tuple("abcdef")
+    with pytest.raises(ModelError, match="input 'x': expected names for 6 elements, got 7; give the columns"):
+        name_columns(made, list("abcdefg"))
+
+
+def test_an_input_without_a_shape_takes_any_number_of_names() -> None:
+    made = adder(("x", FLOAT, [1, 2]))
+    made.graph.input[0].type.tensor_type.ClearField("shape")
+    name_columns(made, list("abc"))
+    assert columns_of(made) == {"x": ("a", "b", "c")}
+
+
+def test_what_else_a_model_says_names_no_columns() -> None:
+    made = adder(("x", FLOAT, [1, 2]))
+    for key, value in (("passpilot/columns/x", ""), ("author", "a,b"), ("x/passpilot/columns/", "a")):
+        made.metadata_props.add(key=key, value=value)
+    assert columns_of(made) == {}

@@ -2,14 +2,21 @@
 import functools
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passpilot.features.custom import CustomFeature, feature, registered, unregister
+from passpilot.features.custom import (
+    CustomFeature,
+    custom_rows,
+    feature,
+    is_constant,
+    registered,
+    unregister,
+)
 from passpilot.features.llvm import inline
 from passpilot.features.point import find_point, find_table
 from passpilot.features.spec import DTYPES, TensorSpec
@@ -91,7 +98,11 @@ async def deferred(site: object) -> int:
     return len(str(site))
 
 
-@pytest.mark.parametrize("function", [no_arguments, two_arguments, by_keyword, deferred])
+def one_after_the_other(site: object) -> Iterator[int]:
+    yield len(str(site))
+
+
+@pytest.mark.parametrize("function", [no_arguments, two_arguments, by_keyword, deferred, one_after_the_other])
 def test_wrong_signature_is_refused_at_registration(
     function: Callable[..., object], registry: Registry
 ) -> None:
@@ -263,3 +274,67 @@ def test_exception_of_the_function_passes_through() -> None:
     row = CustomFeature(TensorSpec("x", "int8", (1,)), lambda view: view[7], "", "policy.py:1")
     with pytest.raises(IndexError):
         row.store([], np.zeros(1, np.int8))
+
+
+@pytest.mark.usefixtures("registry")
+def test_what_cannot_be_called_is_refused() -> None:
+    with pytest.raises(FeatureError, match=r"feature 'mine' at .*: expected a plain function .*, got 7$"):
+        feature("int64[1]", name="mine")(7)  # type: ignore[type-var]
+
+
+def test_a_row_of_the_table_says_where_it_comes_from(registry: Registry) -> None:
+    feature("int64[1]", name="silent")(lambda site: len(str(site)))
+    (row,) = custom_rows("inline")
+    assert (row.spec, row.doc, row.origin) == (
+        TensorSpec("silent", "int64", (1,)),
+        "",
+        registry["silent"].origin,
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "spec", "got"),
+    [
+        ([1.0, 2.0], "int64[2]", r"list \[1.0, 2.0\]"),
+        (["1", "2"], "float32[2]", "list"),
+        ([None, 1], "float64[2]", "list"),
+        ([1j, 1], "float64[2]", "list"),
+        ([0.5, 1e300], "float32[2]", "list"),
+        ([-1e300, 0.5], "float32[2]", "list"),
+        (np.array([0, 256]), "uint8[2]", "ndarray"),
+        (np.array([-1, 0]), "uint8[2]", "ndarray"),
+        (np.zeros((2, 1)), "float32[1,2]", r"shape \[2,1\] of ndarray"),
+    ],
+)
+def test_elements_that_do_not_fit(value: object, spec: str, got: str) -> None:
+    with pytest.raises(FeatureError, match=f"^feature 'answer' at policy.py:3: .*, got {got}"):
+        stored(value, spec)
+
+
+@pytest.mark.parametrize(
+    ("value", "spec", "expected"),
+    [
+        ([math.inf, -math.inf], "float32[2]", [math.inf, -math.inf]),
+        (np.array([1e300, -math.inf]), "float64[2]", [1e300, -math.inf]),
+        ([0.5, 3], "float32[2]", [0.5, 3.0]),
+        ([True, False], "float64[2]", [1.0, 0.0]),
+        ((2 - 2**-23) * 2.0**127, "float32[1]", [(2 - 2**-23) * 2.0**127]),
+        (np.array([[[4]]]), "int8[1]", [4]),
+        (np.array([0, 255], np.int64), "uint8[2]", [0, 255]),
+    ],
+)
+def test_elements_that_fit(value: object, spec: str, expected: object) -> None:
+    assert stored(value, spec) == expected
+
+
+def test_an_array_is_constant_if_nothing_beneath_it_can_be_changed() -> None:
+    owner = np.arange(6)
+    view = owner[2:]
+    view.setflags(write=False)
+    assert not is_constant(owner)
+    assert not is_constant(view), "its base can be changed"
+    owner.setflags(write=False)
+    assert is_constant(owner)
+    assert is_constant(view)
+    assert not is_constant(np.frombuffer(bytearray(8), np.uint8))
+    assert not any(map(is_constant, (None, 3, (1, 2), np.int64(3))))

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from passpilot.features.catalogue import HOOKED
 from passpilot.features.domain import Choice, Domain, Flag, Number
-from passpilot.features.point import find_point, find_table
+from passpilot.features.point import Site, find_point, find_table, is_known, point_names
 from passpilot.features.spec import TensorSpec
+from passpilot.passes.decision_point import DecisionPoint
 from passpilot.plugin import _core
 from passpilot.plugin.errors import AdviceError, SpecMismatchError, UsageError
 from passpilot.runners.native import core_domain, core_point, spec_of
@@ -220,3 +223,108 @@ def test_check_names_both_specs() -> None:
 def test_unknown_point_is_refused(find: Callable[[str], object]) -> None:
     with pytest.raises(UsageError, match=r"expected one of inline, evict, priority, .*got 'outline'; others"):
         find("outline")
+
+
+def test_a_column_keeps_the_tensors_that_are_not_per_column() -> None:
+    point = find_point("evict")
+    own = (TensorSpec("pair", "int8", (2,)), TensorSpec("each", "float32", (33,), port=3))
+    column = replace(point, features=(*point.features, *own)).column()
+    assert [spec.name for spec in column.features] == [spec.name for spec in (*point.features, *own)]
+    assert column.features[-2:] == (own[0], TensorSpec("each", "float32", (1,), port=3))
+    assert column.find("mask") == TensorSpec("mask", "int64", (1,))
+    assert (column.name, column.default) == (point.name, point.default)
+
+
+def test_a_column_is_answered_with_any_finite_or_infinite_score() -> None:
+    column = find_point("evict").column()
+    assert column.advice == TensorSpec("score", "float64", (1,))
+    for score in (-1e300, 0.5, math.inf, -math.inf):
+        assert column.domain.accept(score) == score
+    with pytest.raises(AdviceError):
+        column.domain.accept(math.nan)
+
+
+class Somewhere(Site):
+    """A place about which everything is given."""
+
+    __slots__ = ("_calls", "_place")
+
+    def __init__(self, caller: str = "", callee: str = "", place: tuple[str, int, int] | None = None) -> None:
+        self._calls = (caller, callee)
+        self._place = place
+
+    @property
+    def caller_name(self) -> str:
+        return self._calls[0]
+
+    @property
+    def callee_name(self) -> str:
+        return self._calls[1]
+
+    @property
+    def context(self) -> str:
+        return "around"
+
+    @property
+    def place(self) -> tuple[str, int, int] | None:
+        return self._place
+
+
+@pytest.mark.parametrize(
+    ("site", "text"),
+    [
+        (Somewhere(), "around"),
+        (Somewhere(place=("a.c", 3, 5)), "around at a.c:3:5"),
+        (Somewhere("f", "g"), "f -> g"),
+        (Somewhere("f"), "f -> ?"),
+        (Somewhere("", "g", ("a.c", 3, 5)), "? -> g at a.c:3:5"),
+    ],
+)
+def test_a_site_in_words(site: Site, text: str) -> None:
+    assert str(site) == text
+
+
+def test_a_site_is_about_no_call_unless_it_says_so() -> None:
+    class Plain(Somewhere):
+        caller_name = Site.caller_name
+        callee_name = Site.callee_name
+
+    plain = Plain("f", "g")
+    assert (plain.caller_name, plain.callee_name, str(plain)) == ("", "", "around")
+
+
+def test_known_names() -> None:
+    assert all(map(is_known, point_names()))
+    assert point_names()[: len(HOOKED)] == tuple(HOOKED)
+    assert not is_known("outline")
+    assert not is_known("")
+
+
+def test_declared_points_come_last() -> None:
+    before, (row, advice) = point_names(), (TensorSpec(name, "int64", (1,)) for name in ("n", "yes"))
+    made = DecisionPoint("for-test-point", features=[row], advice=advice, default=lambda _: 0)
+    try:
+        assert point_names() == (*before, made.name)
+        assert is_known(made.name)
+    finally:
+        made.unregister()
+    assert point_names() == before
+
+
+def test_a_choice_needs_no_tensors_but_reads_any_shape_of_mask() -> None:
+    choice = Choice(3, "legal")
+    mask = np.array([[[0], [2], [0]]])
+    assert choice.accept(1, {"legal": mask}) == 1
+    assert choice.accept(0, {"mask": mask}) == choice.accept(0, {}) == 0
+    with pytest.raises(AdviceError, match=r"a column that 'legal' allows \(1\), got int 2"):
+        choice.accept(2, {"legal": mask})
+
+
+def test_the_ends_of_a_range_are_allowed() -> None:
+    number = Number(-1.5, 2.5)
+    assert [number.accept(each) for each in (-1.5, 2.5)] == [-1.5, 2.5]
+    for each in (math.nextafter(-1.5, -2), math.nextafter(2.5, 3)):
+        with pytest.raises(
+            AdviceError, match=r"expected a number of -1.5 to 2.5, got float .*; return the num"
+        ):
+            number.accept(each)

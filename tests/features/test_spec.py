@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passpilot.features.spec import DTYPES, MAX_BYTES, TensorSpec, by_name, layout, parse_table
+from passpilot.features.spec import DTYPES, MAX_BYTES, TensorSpec, by_name, layout, packed_runs, parse_table
 from passpilot.plugin.errors import FeatureError
 
 INTEGERS = [f"{sign}int{bits}_t" for bits in (8, 16, 32, 64) for sign in ("", "u")]
@@ -130,3 +130,48 @@ def test_modules_do_not_import_numpy() -> None:
     names = [*(f"features.{name}" for name in features), "cli.log", "cli.features"]
     code = "import sys\n" + "".join(f"import passpilot.{name}\n" for name in names)
     subprocess.run([sys.executable, "-c", f"{code}assert 'numpy' not in sys.modules"], check=True)
+
+
+def test_one_dimension_more_than_the_most_is_refused() -> None:
+    with pytest.raises(FeatureError, match="'a': expected at most 32 dimensions, got 33"):
+        TensorSpec("a", "int8", (1,) * 33)
+
+
+def test_the_largest_tensor() -> None:
+    assert TensorSpec("a", "int16", (MAX_BYTES // 2,)).nbytes == MAX_BYTES
+    with pytest.raises(
+        FeatureError, match=rf"at most {MAX_BYTES} bytes, got more for int8\[{MAX_BYTES + 1}\]"
+    ):
+        TensorSpec("a", "int8", (MAX_BYTES + 1,))
+
+
+def test_a_flag_is_no_port() -> None:
+    with pytest.raises(FeatureError, match="'a': expected an integer port, got True"):
+        TensorSpec.from_json({"name": "a", "type": "float", "shape": [1], "port": True})
+
+
+def test_the_port_comes_and_goes_with_json() -> None:
+    row = {"name": "a", "type": "int8_t", "port": 2, "shape": []}
+    assert TensorSpec.from_json(row) == TensorSpec("a", "int8", (), 2)
+    assert TensorSpec.from_json(row).to_json() == row
+
+
+def test_runs_end_at_the_gaps_of_the_layout() -> None:
+    wide, narrow = TensorSpec("w", "int64", (2,)), TensorSpec("n", "int8", (3,))
+    assert packed_runs([]) == ()
+    assert packed_runs([wide, wide, wide]) == ((0, 0, 48),)
+    assert packed_runs([wide, narrow, narrow, wide, wide]) == ((0, 0, 19), (19, 24, 3), (22, 32, 32))
+
+
+@given(st.lists(specs, min_size=1, max_size=8))
+def test_runs_copy_every_byte_to_its_place(some: list[TensorSpec]) -> None:
+    offsets, total = layout(some)
+    frame = np.full(total, 255, np.uint8)
+    packed = np.arange(sum(spec.nbytes for spec in some)) % 251
+    for at, to, size in packed_runs(some):
+        frame[to : to + size] = packed[at : at + size]
+    begin = 0
+    for spec, offset in zip(some, offsets, strict=True):
+        assert (frame[offset : offset + spec.nbytes] == packed[begin : begin + spec.nbytes]).all()
+        begin += spec.nbytes
+    assert np.count_nonzero(frame == 255) == total - begin

@@ -53,3 +53,49 @@ def test_folded_spills_and_reloads_are_counted() -> None:
     counted["advised"] = {"cost": 1, "counts": kinds | {"copies": 7, "rematerializations": 1000}}
     (line, total) = lines_of(counted)
     assert line[-6:] == total[-6:] == ["111", "(0)", "122", "(0)", "7", "(0)"]
+
+
+def test_the_change_has_a_sign_and_one_digit() -> None:
+    rows = row("less", 1, 3), row("none", 1, 0), row("more", 4, 3)
+    assert [line[3] for line in lines_of(*rows)] == ["-66.7", "-", "+33.3", "+0.0"]
+
+
+def test_functions_that_change_as_much_keep_their_order() -> None:
+    rows = row("b", 2, 1), row("a", 1, 2), row("c", 5, 4)
+    assert [line[0] for line in lines_of(*rows)] == ["b", "a", "c", "total"]
+
+
+def test_a_thousand_is_where_digits_end() -> None:
+    assert lines_of(row("f", 999.94, 1000.4))[0][1:3] == ["999.9", "1000"]
+    assert lines_of(row("f", -1234.56, 1))[0][1] == "-1235"
+
+
+def test_no_function_at_all() -> None:
+    assert [line[:4] for line in lines_of()] == [["total", "0", "0", "-"]]
+
+
+def test_a_limit_of_none_leaves_the_total() -> None:
+    assert [line[0] for line in lines_of(row("f", 1, 2), row("g", 1, 2), limit=0)] == ["...", "total"]
+
+
+def test_columns_are_as_wide_as_their_widest_cell() -> None:
+    report = {"module": "m", "triple": "t", "functions": [row("f", 1, 1), row("a_long_name", 123456, 1)]}
+    table = table_of(report).splitlines()[1:-2]
+    assert len({len(line) for line in table}) == 1
+    assert set(table[-2]) == {"-"}
+    assert table[2].startswith("f            ")
+    assert table[1].startswith("a_long_name  123456  ")
+
+
+def test_the_counts_of_all_functions_are_added() -> None:
+    first, second = row("f", 1, 1), row("g", 1, 1)
+    first["default"] = {"cost": 1, "counts": {"spills": 2, "copies": 1}}
+    second["default"] = {"cost": 1, "counts": {"spills": 5, "reloads": 4}}
+    assert lines_of(first, second)[-1][-6:] == ["0", "(7)", "0", "(4)", "0", "(1)"]
+
+
+def test_cycles_of_the_total_are_of_the_functions_that_have_them() -> None:
+    rows = row("a", 1, 1, cycles=(5.0, 8.0)), row("b", 1, 1, cycles=(2.5, None)), row("c", 1, 1)
+    assert lines_of(*rows)[-1][-2:] == ["7.5", "8"]
+    zero = row("a", 1, 1, cycles=(0.0, 0.0))
+    assert lines_of(zero)[-1][-2:] == ["0", "0"]

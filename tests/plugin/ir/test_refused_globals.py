@@ -98,6 +98,15 @@ def test_a_text_attribute_may_have_the_name_of_an_enumerated_one() -> None:
             "an alias that no other depends on",
         ),
         ("declare i32 @d()\n", "d", "weak", "external or extern_weak for a declaration"),
+        ("@g = global i32 1\n", "g", "extern_weak", "for definitions that need not be zero"),
+        ("@g = global i32 1\n", "g", "common", "for definitions that need not be zero"),
+        (
+            "@g = global i32 1\n@a = alias i32, ptr @g\n",
+            "g",
+            "available_externally",
+            "an alias or comdat needs",
+        ),
+        ("@g = global i32 1\n", "g", "weakish", "one of LLVM's, as external or internal"),
         ("@g = global i32 0\n", "g", "appending", "one whose linkage is free"),
         (
             "declare double @llvm.fabs.f64(double)\n",
@@ -129,6 +138,14 @@ def test_linkages_that_are_free() -> None:
     assert "@g = protected global i32 2" in str(module)
     assert [h.linkage, module.aliases[0].linkage] == ["external", "weak"]
     assert "define available_externally void @leaf()" in str(module)
+
+
+def test_a_global_that_becomes_external_is_no_longer_known_to_be_local() -> None:
+    module = read("@g = internal global i32 1\n@h = dso_local global i32 2\n")
+    g, h = module.globals
+    g.linkage, h.linkage = "external", "weak"
+    assert "@g = global i32 1" in str(module)
+    assert "@h = weak dso_local global i32 2" in str(module)
 
 
 @pytest.mark.parametrize(
@@ -286,3 +303,12 @@ def test_functions_with_convergence_tokens_are_not_inlined(where: str, tokens: s
     module, call = call_of(text.replace(f";{where}", tokens))
     refused(module, "functions without convergence tokens, got @leaf", call.inline)
     call_of(TOKENS)[1].inline()
+
+
+def test_words_that_llvm_does_not_have() -> None:
+    module = read("@g = global i32 1\n" + LEAF)
+    (g,), leaf = module.globals, function(module, "leaf")
+    told = "visibility of @g: expected default, hidden or protected, got seen"
+    refused(module, told, lambda: setattr(g, "visibility", "seen"))
+    told = "expected ccc, fastcc or coldcc, got slowcc"
+    refused(module, told, lambda: setattr(leaf, "calling_convention", "slowcc"))
