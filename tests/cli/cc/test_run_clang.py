@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 
 from passpilot.cli.cc.record import run_clang
+from tests.command import run
 
 
 def ran(script: str, **environment: str) -> int:
@@ -54,5 +56,13 @@ def test_the_handler_of_sigterm_is_put_back() -> None:
         signal.signal(signal.SIGTERM, before)
 
 
-def test_sigterm_ends_the_child_and_not_us() -> None:
-    assert ran(f"kill -TERM {os.getpid()}; exec sleep 60", PATH=os.environ["PATH"]) == 128 + signal.SIGTERM
+ALONE = """
+import sys
+from passpilot.cli.cc.record import run_clang
+print(run_clang("/bin/sh", ["clang", "-c", "kill -TERM $PPID; exec sleep 600"], {"PATH": sys.argv[1]}))
+"""
+
+
+def test_sigterm_ends_the_child_and_not_us(tmp_path: Path) -> None:
+    done = run(sys.executable, "-c", ALONE, os.environ["PATH"], cwd=tmp_path)
+    assert (done.code, int(done.out)) == (0, 128 + signal.SIGTERM)
