@@ -39,20 +39,20 @@ def calls_left(made: passpilot.Module) -> int:
 @pytest.mark.parametrize(
     "advisors",
     [
-        [never],
-        never,
-        (Never,),
-        Never(),
-        ["const:0"],
-        "const:0",
-        passpilot.InlineAdvisor(never),
-        {passpilot.InlineAdvisor("const:0")},
+        lambda: [never],
+        lambda: never,
+        lambda: (Never,),
+        Never,
+        lambda: ["const:0"],
+        lambda: "const:0",
+        lambda: passpilot.InlineAdvisor(never),
+        lambda: {passpilot.InlineAdvisor("const:0")},
     ],
     ids=["functions", "function", "classes", "object", "specs", "spec", "advisor", "set"],
 )
-def test_what_advises_the_inliner(advisors: object) -> None:
+def test_what_advises_the_inliner(advisors: Callable[[], object]) -> None:
     made = module()
-    passpilot.optimize(made, O2, advisors)  # type: ignore[arg-type]
+    passpilot.optimize(made, O2, advisors())  # type: ignore[arg-type]
     assert calls_left(made) == CALLS
 
 

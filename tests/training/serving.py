@@ -121,6 +121,16 @@ class Service:
         return self.process.returncode, said
 
 
+def compiling() -> list[psutil.Process]:
+    """The child processes of this one that compile episodes."""
+    found = []
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.NoSuchProcess):  # another's child, as a zombie has no command
+            if "passpilot.training.worker" in " ".join(child.cmdline()):
+                found.append(child)
+    return found
+
+
 @contextlib.contextmanager
 def served(folder: Path, *flags: str | Path) -> Iterator[Service]:
     """A service with the features above; it is always killed and reaped at the end."""

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
-import psutil
 import pytest
 from pettingzoo.test import api_test, seed_test
 from pettingzoo.utils import aec_to_parallel, turn_based_aec_to_parallel
@@ -26,7 +25,7 @@ from passpilot.training.environments.agents import CompilerAEC
 from passpilot.training.rewards import code_bytes
 from tests.command import passpilot
 from tests.passes.allocator.steps import POINTS
-from tests.training.serving import served
+from tests.training.serving import compiling, served
 
 PIPELINE: Final = "default<O2>"
 INLINE_EVICT: Final = ("inline", "evict")
@@ -110,9 +109,7 @@ def played(
 
 def workers() -> set[int]:
     """The processes that compile."""
-    return {
-        child.pid for child in psutil.Process().children() if "passpilot.training.worker" in child.cmdline()
-    }
+    return {child.pid for child in compiling()}
 
 
 STYLE: Final = (

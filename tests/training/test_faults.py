@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import psutil
 import pytest
 
 from passpilot.plugin.errors import Error, PeerError
@@ -25,7 +24,7 @@ from passpilot.training.machines.local import ThisMachine
 from passpilot.training.tuning.engine import KeepingEngine, LocalEngine
 from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, UnitChoice
 from tests.command import GENEROUS, PASSPILOT, passpilot, run, started
-from tests.training.serving import INLINE, play, served
+from tests.training.serving import INLINE, compiling, play, served
 from tests.training.tuning.units import modules, units
 
 OFTEN: Final = pytest.param(50, marks=pytest.mark.soak)
@@ -133,9 +132,8 @@ def test_a_compiler_that_dies_or_hangs_costs_its_episode(
     for _ in range(times):
         env.reset(seed=1)
         env.step(0)
-        for child in psutil.Process().children():
-            if "passpilot.training.worker" in " ".join(child.cmdline()):
-                child.send_signal(fault)
+        for child in compiling():
+            child.send_signal(fault)
         _, reward, terminated, truncated, info = env.step(0)
         assert (reward, terminated, truncated) == (0, False, True)
         assert "error" in info

@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +25,7 @@ from passpilot.training.limits import check_passes
 from passpilot.training.messages import LENGTH, default_start, failure, points_of
 from passpilot.training.pool import Pool, WorkerOptions, _Link, launch, obituary
 from passpilot.training.scratch import ScratchFolder, remove_left_overs
+from tests.command import GENEROUS
 
 
 @pytest.fixture
@@ -164,7 +166,11 @@ def test_how_a_process_died(code: str, told: str) -> None:
 def test_a_processs_files_go_with_it() -> None:
     with contextlib.ExitStack() as stack:
         made = launch(WorkerOptions(), stack)
-        environment = Path(f"/proc/{made.process.pid}/environ").read_bytes().split(b"\0")
+        end = time.monotonic() + GENEROUS
+        while not (text := Path(f"/proc/{made.process.pid}/environ").read_bytes()):  # not set up yet
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        environment = text.split(b"\0")
         (folder,) = (each.partition(b"=")[2] for each in environment if each.startswith(b"TMPDIR="))
         assert os.path.isdir(folder)
         assert b"OPENBLAS_NUM_THREADS=1" in environment

@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 ATTEMPTS: Final = 4
 """How often a call is tried whose worker dies."""
+STARTS: Final = 2
+"""How often a cluster of this machine is started: rarely, one of Ray's processes dies at once."""
 CONNECT: Final = 120.0
 """The seconds for a cluster to give its first answer."""
 
@@ -40,11 +42,17 @@ class RayCluster:
         self.ray = ray = _ray()
         here = {"num_cpus": jobs or len(os.sched_getaffinity(0)), "include_dashboard": False}
         where = {"address": address} if address else here
-        try:
-            ray.init(**where, log_to_driver=False, configure_logging=False)
-        except Exception as error:
-            at = address or "this machine"
-            raise InputError(f"ray at {at}: expected a cluster, got {describe_exception(error)}") from error
+        for left in range(0 if address else STARTS - 1, -1, -1):
+            try:
+                ray.init(**where, log_to_driver=False, configure_logging=False)
+                break
+            except Exception as error:
+                if left:
+                    continue
+                got = describe_exception(error)
+                raise InputError(
+                    f"ray at {address or 'this machine'}: expected a cluster, got {got}"
+                ) from error
         self._load, self._isolated = tuple(load), self.task(isolated)
         self.jobs: int = jobs or max(1, int(ray.cluster_resources().get("CPU", 1)))
 

@@ -78,6 +78,27 @@ def test_flips_of_a_model_are_the_same_on_a_cluster(cluster: RayCluster, tmp_pat
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize(("address", "dead", "starts"), [("", 1, 2), ("", 9, 2), ("127.0.0.1:1", 9, 1)])
+def test_a_start_on_this_machine_is_tried_twice(
+    address: str, dead: int, starts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[str] = []
+
+    def init(*, address: str = "", **_: object) -> None:
+        started.append(address)
+        if len(started) <= dead:
+            raise OSError("a process died")
+
+    monkeypatch.setattr("ray.init", init)
+    if dead < starts:
+        assert RayCluster(jobs=3).jobs == 3
+    else:
+        where = address or "this machine"
+        with pytest.raises(InputError, match=f"^ray at {where}: expected a cluster, got .*a process died"):
+            RayCluster(address, jobs=3)
+    assert started == [address] * starts
+
+
 def test_an_address_needs_ray(tmp_path: Path) -> None:
     done = passpilot("train", "native-size", "a.bc", "--address=auto", "-o", "m", cwd=tmp_path)
     assert done.code == 2

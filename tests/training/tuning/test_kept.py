@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -95,17 +95,17 @@ def test_another_choice_is_compiled_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        unit_of("  %x = alloca i32\n"),
-        replace(unit_of(), pipeline="default<O2>"),
-        replace(unit_of(), relocation_model="static"),
-        replace(unit_of(), sections=True),
-        replace(unit_of(), rewards=("mca",)),
-        replace(unit_of(), as_clang=True),
+        lambda: unit_of("  %x = alloca i32\n"),
+        lambda: replace(unit_of(), pipeline="default<O2>"),
+        lambda: replace(unit_of(), relocation_model="static"),
+        lambda: replace(unit_of(), sections=True),
+        lambda: replace(unit_of(), rewards=("mca",)),
+        lambda: replace(unit_of(), as_clang=True),
     ],
     ids=["module", "pipeline", "relocation", "sections", "rewards", "clang"],
 )
-def test_another_unit_is_compiled_again(other: Unit, tmp_path: Path) -> None:
-    kept, worker = engine(tmp_path, unit_of(), other, unit_of())
+def test_another_unit_is_compiled_again(other: Callable[[], Unit], tmp_path: Path) -> None:
+    kept, worker = engine(tmp_path, unit_of(), other(), unit_of())
     for number in (0, 1, 2):
         kept.compile([(number, LLVMS_OWN)])
     assert [number for number, _ in worker.wanted] == [0, 1], "the same unit is the same by another number"
