@@ -8,7 +8,7 @@ graph, the core's and networkx's, from scratch at a sample of the questions. Wri
 
 Then it compiles lz4 with a small ONNX model that reads 153,300 floats of the graph at each of its decisions,
 in the compiler and over `grpc:`, in turns; the least of three. On a virtual machine a bare exchange over TCP
-at every decision, with the model in the compiler, takes 1.3 to 1.5 times the time already. So the bars are
+at every decision, with the model in the compiler, takes 1.3 to 1.6 times the time already. So the bars are
 1.75 for the time relative to that, and 3 for the time relative to no exchange.
 
 usage: bench_graph.py [PROGRAM]      (libyaml)
