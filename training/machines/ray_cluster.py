@@ -42,17 +42,15 @@ class RayCluster:
         self.ray = ray = _ray()
         here = {"num_cpus": jobs or len(os.sched_getaffinity(0)), "include_dashboard": False}
         where = {"address": address} if address else here
-        for left in range(0 if address else STARTS - 1, -1, -1):
+        starts = 1 if address else STARTS
+        for start in range(1, starts + 1):
             try:
                 ray.init(**where, log_to_driver=False, configure_logging=False)
                 break
             except Exception as error:
-                if left:
-                    continue
-                got = describe_exception(error)
-                raise InputError(
-                    f"ray at {address or 'this machine'}: expected a cluster, got {got}"
-                ) from error
+                if start == starts:
+                    at, got = address or "this machine", describe_exception(error)
+                    raise InputError(f"ray at {at}: expected a cluster, got {got}") from error
         self._load, self._isolated = tuple(load), self.task(isolated)
         self.jobs: int = jobs or max(1, int(ray.cluster_resources().get("CPU", 1)))
 
