@@ -21,7 +21,10 @@ T = TypeVar("T")
 ATTEMPTS: Final = 4
 """How often a call is tried whose worker dies."""
 STARTS: Final = 2
-"""How often a cluster of this machine is started: rarely, one of Ray's processes dies at once."""
+"""How often a cluster of this machine is started: rarely, one of Ray's processes dies at once.
+
+Ray gives no handle to the other processes of a failed start; they end with this process.
+"""
 CONNECT: Final = 120.0
 """The seconds for a cluster to give its first answer."""
 
