@@ -53,7 +53,7 @@ format: setup-test ## rewrite the sources in house style
 	find plugin bench -name '*.cpp' -o -name '*.h' | xargs -r .venv/bin/clang-format -i
 
 types: setup-test ## mypy --strict
-	$(PY) -m mypy build/typing/passpilot $(CHECKED)
+	$(PY) -m mypy passpilot $(CHECKED)
 
 pytest: setup-test ## the tests in tests/
 	@set -o pipefail; $(PY) -m pytest -q -n $(WORKERS) --dist=worksteal | tee build/pytest.out; status=$$?; \

@@ -4,3 +4,6 @@ from typing import Final
 
 MAJOR: Final[int]
 """The major version of LLVM that passpilot was built with: tools are `opt-{MAJOR}`, `clang-{MAJOR}`, ..."""
+
+__version__: Final[str]
+"""The version of passpilot."""

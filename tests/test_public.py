@@ -88,7 +88,7 @@ def test_dir_lists_the_public_names_and_nothing_else() -> None:
 
 
 def test_type_checkers_see_each_name_at_its_home() -> None:
-    tree = ast.parse((ROOT / "plugin" / "root.py.in").read_text())
+    tree = ast.parse((ROOT / "passpilot" / "__init__.py").read_text())
     (typed,) = [node for node in tree.body if isinstance(node, ast.If) and "custom" in ast.dump(node)]
     seen = {
         alias.asname or alias.name: f"{node.module}.{alias.name}"

@@ -29,7 +29,7 @@ ln -sf "$PWD"/.venv/bin/{cmake,ninja} "$folder/venv/bin/" # which tests run
 # All is compiled by clang: the MLIR plugin must be, and a process has one sanitizer runtime.
 PATH=$PWD/.venv/bin:$PATH CC=clang-$llvm CXX=clang++-$llvm .venv/bin/python -m pip --python "$python" \
   --disable-pip-version-check -q install --no-deps --no-build-isolation --force-reinstall \
-  --config-settings build-dir="$folder/cmake" --config-settings cmake.define.PASSPILOT_SANITIZE="$flags" .
+  --config-settings build-dir="$folder/cmake" --config-settings cmake.define.PASSPILOT_SANITIZE="$flags" -e .
 
 # lld, Python and gRPC are built without ThreadSanitizer, which does not see how their threads wait for each other; what
 # they call in the C library is not looked at. Tests fork while gRPC has threads.

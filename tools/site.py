@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
     Item = griffe.Object | griffe.Alias
 
-TYPED: Final = Path(__file__).parents[1] / "build" / "typing"
-"""Where `make build` puts the package as type checkers see it."""
-
 PAGES: Final = {
     "compile": (
         "Modules and compilations",
@@ -99,7 +96,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     if wanted != ours:
         differ = ", ".join(sorted(wanted ^ ours))
         raise PluginError(f"tools/site.py: expected the names of dir(passpilot), got others: {differ}")
-    package = griffe.load("passpilot", search_paths=[TYPED])
+    package = griffe.load("passpilot", search_paths=[Path(__file__).parents[1]])
     assert isinstance(package, griffe.Module)
     names = [name for page in reference() for name in page.names]
     if bare := [path for name in names for path in undocumented(package[name], name)]:

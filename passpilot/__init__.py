@@ -11,6 +11,8 @@ TYPE_CHECKING = False  # type checkers take it as true; importing typing would c
 if TYPE_CHECKING:  # what type checkers read in place of _HOMES and _MODULES; a test compares them
     from typing import Final
 
+    from passpilot import training as training
+    from passpilot.cli import lit as lit
     from passpilot.features.columns import name_columns as name_columns
     from passpilot.features.custom import feature as feature
     from passpilot.features.domain import Choice as Choice
@@ -41,6 +43,7 @@ if TYPE_CHECKING:  # what type checkers read in place of _HOMES and _MODULES; a 
     from passpilot.passes.mlir.fuse import MLIR_FUSE as MLIR_FUSE
     from passpilot.passes.mlir.inlining.point import MLIR_INLINE as MLIR_INLINE
     from passpilot.passes.mlir.tile import MLIR_TILE as MLIR_TILE
+    from passpilot.passes.optimize import optimize as optimize
     from passpilot.passes.priority import PriorityAdvisor as PriorityAdvisor
     from passpilot.passes.python import api as llvm
     from passpilot.passes.shipped.distribute import DISTRIBUTE as DISTRIBUTE
@@ -53,13 +56,10 @@ if TYPE_CHECKING:  # what type checkers read in place of _HOMES and _MODULES; a 
     from passpilot.passes.shipped.vectorize import VECTORIZE as VECTORIZE
     from passpilot.plugin import errors as errors
     from passpilot.plugin import ir as ir
-    from passpilot import training as training
-    from passpilot.cli import lit as lit
     from passpilot.plugin.compile import PipelineOptions as PipelineOptions
     from passpilot.plugin.compile import Remarks as Remarks
     from passpilot.plugin.compile import emit as emit
     from passpilot.plugin.compile import llvm_options as llvm_options
-    from passpilot.passes.optimize import optimize as optimize
     from passpilot.plugin.errors import Error as Error
     from passpilot.plugin.errors import PasspilotWarning as PasspilotWarning
     from passpilot.plugin.module import Module as Module
@@ -72,9 +72,17 @@ if TYPE_CHECKING:  # what type checkers read in place of _HOMES and _MODULES; a 
     from passpilot.runners.spec import runner_scheme as runner_scheme
     from passpilot.training.episode import CompilerClient as CompilerClient
 
-    __all__ = ["llvm", "llvmlite", "mlir"]
+    __all__ = ["__version__", "llvm", "llvmlite", "mlir"]
 
-__version__: Final = "${version}"
+try:
+    from passpilot.plugin.version import __version__
+except ModuleNotFoundError as error:  # CMake writes it
+    if error.name != "passpilot.plugin.version":
+        raise
+    message = (
+        f"passpilot at {__path__[0]}: the checkout is not built; run `make build` in it, and use its .venv"
+    )
+    raise ImportError(message) from None
 
 _MODULES: Final = ("errors", "ir", "lit", "llvm", "llvmlite", "mlir", "training")
 
