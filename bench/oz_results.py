@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes docs/oz-results.md, its plot and the README's table of a recorded evaluation of `@oz`.
+"""Makes docs/oz-results.md and its plot of a recorded evaluation of `@oz`.
 
 usage: python bench/oz_results.py [--check]
 
@@ -33,8 +33,6 @@ SEARCHED: Final = "bench/results/tune.json"
 TUNED: Final = "`passpilot tune`"
 PAGE: Final = "docs/oz-results.md"
 PLOT: Final = "docs/images/oz-results.svg"
-README: Final = "README.md"
-MARKS: Final = ("<!-- bench/oz_results.py writes this table -->\n", "<!-- its end -->\n")
 LEVEL: Final = "-Oz"
 OUTLINED: Final = "-Oz+outline"
 NAMES: Final[Mapping[str, str]] = {
@@ -174,13 +172,6 @@ searches find most.
 """
 
 
-def readme_table(result: EvaluationResult) -> str:
-    summary = result.summary(LEVEL)
-    rows = [[named(name), *mean_texts(summary, name)] for name in result.names if name in NAMES]
-    heads = [f"{len(result.programs)} test programs, relative to `clang-22 -Oz`", *HEADS.values()]
-    return table(heads, rows)
-
-
 def texts(root: Path = ROOT) -> dict[str, str]:
     """What the files should say, by their paths."""
     raw = read_result(str(root / RESULT))
@@ -189,13 +180,7 @@ def texts(root: Path = ROOT) -> dict[str, str]:
     result.contenders = cast("list[dict[str, str]]", raw["contenders"])
     result.baselines = cast("list[str]", raw["baselines"])
     result.programs = cast("list[ProgramResult]", raw["programs"])
-    readme = (root / README).read_text()
-    start, end = readme.index(MARKS[0]) + len(MARKS[0]), readme.index(MARKS[1])
-    return {
-        PAGE: page(result),
-        PLOT: plot(result),
-        README: readme[:start] + readme_table(result) + readme[end:],
-    }
+    return {PAGE: page(result), PLOT: plot(result)}
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The pages of results and the README's table say what is recorded."""
+"""The pages of results say what is recorded."""
 
 from __future__ import annotations
 

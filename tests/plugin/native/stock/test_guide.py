@@ -21,7 +21,7 @@ TOOLS: Final = re.compile(r"^    ((?:PASSPILOT_\w+=\S+ )?(?:opt|llc|clang)-22 .*
 def test_the_guide(tmp_path: Path) -> None:
     stock.clang(stock.MANY_CALLS, tmp_path / "in.bc")
     (tmp_path / "policy.py").write_text("def decide(obs):\n    return obs['callee_users'] > 1\n")
-    (leaves,) = re.findall(r"```python\n(# leaves\.py\n.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (leaves,) = re.findall(r"```python\n(# leaves\.py\n.*?)```", GUIDE.read_text(), re.DOTALL)
     (tmp_path / "leaves.py").write_text(leaves)
     commands = TOOLS.findall(GUIDE.read_text())
     assert len(commands) == 8
