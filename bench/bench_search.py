@@ -30,11 +30,13 @@ ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 from passpilot.plugin.errors import Error  # noqa: E402
 from passpilot.plugin.module import Module  # noqa: E402
+from passpilot.training.machines.local import ThisMachine  # noqa: E402
 from passpilot.training.tuning.decision_file import CallKey  # noqa: E402
-from passpilot.training.tuning.engine import LocalEngine  # noqa: E402
+from passpilot.training.tuning.engine import Engine  # noqa: E402
 from passpilot.training.tuning.recipes import POLICIES  # noqa: E402
 from passpilot.training.tuning.search import LEVERS, Search  # noqa: E402
 from passpilot.training.tuning.sizes import object_sizes  # noqa: E402
+from passpilot.training.tuning.study import Budget  # noqa: E402
 from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, Unit, UnitChoice  # noqa: E402
 from tests.corpus.programs import programs  # noqa: E402
 
@@ -68,7 +70,7 @@ class Bench:
     """A unit, its compilations so far and its best size."""
 
     def __init__(self, unit: Unit, budget: int) -> None:
-        self.engine, self.budget = LocalEngine([unit], JOBS), budget
+        self.engine, self.budget = Engine([unit], ThisMachine(JOBS)), budget
         self.spent = 0
         self.curve: Curve = []
 
@@ -100,8 +102,8 @@ def flipped(compiled: Compiled, *calls: CallKey) -> UnitChoice:
 
 def ours(unit: Unit, budget: int, levers: Collection[str] = LEVERS) -> Curve:
     """`passpilot tune`."""
-    engine = LocalEngine([unit], JOBS)
-    search = Search([unit], engine, object_sizes, compiles=budget, levers=levers)
+    engine = Engine([unit], ThisMachine(JOBS))
+    search = Search([unit], engine, object_sizes, Budget(budget), levers=levers)
     return [(compiles, size) for compiles, _, size in search.run().curve]
 
 
@@ -114,8 +116,8 @@ class FlipsAlone(Search):
 
 def flips(unit: Unit, seconds: float) -> tuple[Curve, int]:
     """Independent flips, and how many compilations they took."""
-    engine = LocalEngine([unit], JOBS)
-    found = FlipsAlone([unit], engine, object_sizes, seconds=seconds, levers=["inline"]).run()
+    engine = Engine([unit], ThisMachine(JOBS))
+    found = FlipsAlone([unit], engine, object_sizes, Budget(seconds=seconds), levers=["inline"]).run()
     return [(compiles, size) for compiles, _, size in found.curve], found.compiles
 
 

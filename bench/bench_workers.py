@@ -22,7 +22,8 @@ sys.path.insert(0, str(ROOT))
 from bench.bars import Bar, arguments, settle  # noqa: E402
 from passpilot.plugin.errors import Error  # noqa: E402
 from passpilot.plugin.module import Module  # noqa: E402
-from passpilot.training.tuning.engine import LocalEngine  # noqa: E402
+from passpilot.training.machines.local import ThisMachine  # noqa: E402
+from passpilot.training.tuning.engine import Engine  # noqa: E402
 from passpilot.training.tuning.unit import LLVMS_OWN, Unit  # noqa: E402
 from tests.corpus.build import build  # noqa: E402
 from tests.corpus.programs import programs  # noqa: E402
@@ -55,7 +56,7 @@ def main() -> None:
 def compiled(units: list[Unit], jobs: int) -> float:
     """The seconds that all units take."""
     began = time.monotonic()
-    made = LocalEngine(units, jobs).compile([(number, LLVMS_OWN) for number in range(len(units))])
+    made = Engine(units, ThisMachine(jobs)).compile([(number, LLVMS_OWN) for number in range(len(units))])
     if wrong := [each for each in made if isinstance(each, Error)]:
         sys.exit(f"bench_workers: {wrong[0]}")
     return time.monotonic() - began

@@ -71,6 +71,7 @@ if TYPE_CHECKING:  # what type checkers read in place of _HOMES and _MODULES; a 
     from passpilot.runners.spec import make_runner as make_runner
     from passpilot.runners.spec import runner_scheme as runner_scheme
     from passpilot.training.episode import CompilerClient as CompilerClient
+    from passpilot.training.tuning.tune import tune as tune
 
     __all__ = ["__version__", "llvm", "llvmlite", "mlir"]
 
@@ -140,6 +141,7 @@ _HOMES: Final = {
     "policy_factory": "runners.python",
     "read_log": "features.log.reader",
     "runner_scheme": "runners.spec",
+    "tune": "training.tuning.tune",
 }
 
 if not TYPE_CHECKING:

@@ -78,6 +78,7 @@ FUNCTIONS: Final = [
     "policy_factory",
     "read_log",
     "runner_scheme",
+    "tune",
 ]
 GUIDES: Final = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("examples/**/*.py"))]
 

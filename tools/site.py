@@ -61,6 +61,12 @@ PAGES: Final = {
         "read_log features.log.reader.LogReader features.log.reader.LoggedDecision name_columns"
         " CompilerClient Phases",
     ),
+    "searches": (
+        "Searches",
+        "A search for the decisions that suit one program best, and what it has found.",
+        "tune training.tuning.result.TuneResult training.tuning.study.Study training.tuning.study.Trial"
+        " training.tuning.decision_file.UnitDecisions training.tuning.decision_file.CallKey",
+    ),
 }
 """The pages of the names in `dir(passpilot)`: title, first sentence, names.
 

@@ -12,9 +12,9 @@ The teacher is LLVM, or a model that has learned from flips: what a decision is 
 from __future__ import annotations
 
 import random
-import time
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -27,11 +27,11 @@ from passpilot.training.data.gather import Taught, TaughtModule, Teaching, gathe
 from passpilot.training.data.shards import DecisionRows, TextColumn
 from passpilot.training.machines.local import ThisMachine
 from passpilot.training.tuning.decision_file import CallKey
-from passpilot.training.tuning.engine import engine_on
-from passpilot.training.tuning.influence import Influence
+from passpilot.training.tuning.engine import Engine
+from passpilot.training.tuning.influence import disjoint
 from passpilot.training.tuning.reward import RewardText
-from passpilot.training.tuning.search import Outcome, Search
 from passpilot.training.tuning.sizes import estimated_sizes
+from passpilot.training.tuning.study import Budget, Study
 from passpilot.training.tuning.tuned_program import linked_program
 from passpilot.training.tuning.unit import UnitChoice
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from passpilot.runners.python import Observation
     from passpilot.training.corpus.layout import Corpus
     from passpilot.training.machines.local import Machines
-    from passpilot.training.tuning.search import Call
+    from passpilot.training.tuning.study import Call
 
 PIPELINE: Final = "default<Oz>"
 TEACHER: Final = "flips"
@@ -112,67 +112,50 @@ class FlipSettings:
     machines: Machines = field(default_factory=ThisMachine)
 
 
-class FlipTrials(Search):
-    """Flips decisions in a teacher's compilation of a program, and keeps none."""
+def flip_worths(
+    study: Study, rounds: int, seed: int = 0, teacher: Callable[[Observation], bool] | None = None
+) -> dict[Call, float]:
+    """By how many bytes the flip of a callee makes the program smaller, divided by its calls.
 
-    teacher: Callable[[Observation], bool] | None = None
-    """Decides first; None for LLVM."""
+    Args:
+        study: compiles the program; no flip is kept.
+        rounds: the compilations after the one with the teacher's decisions.
+        seed: of the order of flips.
+        teacher: decides first; None for LLVM.
 
-    def _first(self) -> Outcome:
-        choice = UnitChoice(policy=self.teacher)
-        made = self.engine.compile([(number, choice) for number in range(len(self.units))])
-        compiled = []
-        for each in made:
-            if isinstance(each, Error):
-                raise each
-            compiled.append(each)
-        return Outcome(compiled, self.measure(compiled))
+    Raises:
+        Error: the program does not compile with the teacher's decisions, or does not link.
+    """
+    before = study.begin(UnitChoice(policy=teacher)).sizes.functions
+    decided = study.decided()
+    influence, todo = study.influence(decided), _groups(study, random.Random(seed))
+    worths: dict[Call, float] = {}
+    for _ in range(rounds):
+        changed = [frozenset().union(*(influence.of(study.edge(*call)) for call in calls)) for calls in todo]
+        is_chosen = disjoint(changed)
+        batch = list(compress(zip(todo, changed, strict=True), is_chosen))
+        todo = [calls for calls, chosen in zip(todo, is_chosen, strict=True) if not chosen]
+        if not batch or not study.budget.remains:
+            break
+        for outcome in study.outcomes(
+            [study.flipped(decided, [call for calls, _ in batch for call in calls])]
+        ):
+            after = outcome.sizes.functions if outcome else {}
+            for calls, names in batch if outcome else ():
+                saved = sum(before.get(name, 0) - after.get(name, 0) for name in names)
+                worths.update(dict.fromkeys(calls, saved / len(calls)))
+    return worths
 
-    def worths(self, rounds: int) -> dict[Call, float]:
-        """By how many bytes the flip of a callee makes the program smaller, divided by its calls.
 
-        Raises:
-            Error: the program does not compile with the teacher's decisions, or does not link.
-        """
-        self._began, self._spent = time.monotonic(), 0
-        self._random = random.Random(self.seed)
-        self._visible = [unit.visible for unit in self.units]
-        self._best = self._first()
-        decided, before = self._decided(), self._best.sizes.functions
-        influence = Influence(self._inlined(decided))
-        todo = self._groups()
-        found: dict[Call, float] = {}
-        for _ in range(rounds):
-            used: set[str] = set()
-            batch: list[tuple[list[Call], set[str]]] = []
-            rest: list[list[Call]] = []
-            for calls in todo:
-                changed = set[str]().union(*(influence.of(self.edge(*call)) for call in calls))
-                if used.isdisjoint(changed):
-                    used |= changed
-                    batch.append((calls, changed))
-                else:
-                    rest.append(calls)
-            todo = rest
-            if not batch or not self._left():
-                break
-            whole = [call for calls, _ in batch for call in calls]
-            for outcome in self._compiled([self._flipped(decided, whole)]):
-                after = outcome.sizes.functions if outcome else {}
-                for calls, changed in batch if outcome else ():
-                    saved = sum(before.get(name, 0) - after.get(name, 0) for name in changed)
-                    found.update(dict.fromkeys(calls, saved / len(calls)))
-        return found
-
-    def _groups(self) -> list[list[Call]]:
-        """The calls of every callee that the teacher decides alike, in random order."""
-        groups: dict[tuple[str, bool], list[Call]] = {}
-        for number, call in sorted(self._worthwhile()):
-            key = self.edge(number, call).callee, self._best.made[number].asked[call].inlined
-            groups.setdefault(key, []).append((number, call))
-        made = list(groups.values())
-        self._random.shuffle(made)
-        return made
+def _groups(study: Study, order: random.Random) -> list[list[Call]]:
+    """The calls of every callee that the teacher decides alike, in random order."""
+    groups: dict[tuple[str, bool], list[Call]] = {}
+    for number, call in sorted(study.worthwhile(order)):
+        key = study.edge(number, call).callee, study.best.units[number].asked[call].inlined
+        groups.setdefault(key, []).append((number, call))
+    shuffled = list(groups.values())
+    order.shuffle(shuffled)
+    return shuffled
 
 
 def gather_flips(
@@ -197,17 +180,12 @@ def _program(corpus: Corpus, name: str, settings: FlipSettings) -> Iterator[Taug
     program = next((each for each in corpus.programs if each.name == name), None)
     if program is None:
         raise InputError(f"{corpus.folder}: expected the link of {name}, got its modules alone")
-    made = linked_program(corpus, program, PIPELINE, RewardText.parse("text"))
-    trials = FlipTrials(
-        made.units,
-        engine_on(settings.machines, made.units, settings.deadline),
-        estimated_sizes if settings.estimate else made.measure,
-        settings.seed,
-        settings.seconds,
-    )
-    if settings.teacher != "default":
-        trials.teacher = OnnxDecider(settings.teacher)
-    worths = trials.worths(settings.rounds)
+    linked = linked_program(corpus, program, PIPELINE, RewardText.parse("text"))
+    engine = Engine(linked.units, settings.machines, settings.deadline)
+    measure = estimated_sizes if settings.estimate else linked.measure
+    study = Study(linked.units, engine, measure, Budget(seconds=settings.seconds))
+    teacher = None if settings.teacher == "default" else OnnxDecider(settings.teacher)
+    worths = flip_worths(study, settings.rounds, settings.seed, teacher)
     modules = [
         TaughtModule(name, each, str(corpus.units[each].bitcode), PIPELINE) for each in program.modules
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`Machines` run calls beside each other; `ThisMachine` does it by child processes."""
+"""`Machines` run calls side by side; `ThisMachine` does so in child processes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from passpilot.plugin.isolated import run_isolated_together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
 
     from passpilot.plugin.errors import Error
 
@@ -22,12 +23,21 @@ T = TypeVar("T")
 class Machines(Protocol):
     """Run calls in processes that LLVM may end."""
 
+    @property
+    def jobs(self) -> int:
+        """How many calls run at once."""
+        ...
+
+    def share(self, value: object) -> Any:
+        """What stands for a value in the arguments of calls, so that the value is sent to a machine once."""
+        ...
+
     def run(
         self,
         who: str,
         calls: Sequence[Callable[[], T]],
         deadline: float,
-        done: Callable[[int, T | Error], object] = lambda _number, _made: None,
+        done: Callable[[int, T | Error], object] = lambda _number, _result: None,
         together: int = 1,
     ) -> list[T | Error]:
         """The results of calls in order; the error of one that fails, dies or takes over `deadline` seconds.
@@ -40,16 +50,20 @@ class Machines(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ThisMachine:
-    """Child processes, of which `jobs` run at once."""
+    """Child processes, of which `jobs` run at once. They have all values of this process."""
 
     jobs: int = 1
+
+    def share(self, value: object) -> Any:
+        """See `Machines`."""
+        return value
 
     def run(
         self,
         who: str,
         calls: Sequence[Callable[[], T]],
         deadline: float,
-        done: Callable[[int, T | Error], object] = lambda _number, _made: None,
+        done: Callable[[int, T | Error], object] = lambda _number, _result: None,
         together: int = 1,
     ) -> list[T | Error]:
         """See `Machines`."""
@@ -67,9 +81,11 @@ def machines(engine: str, address: str = "", jobs: int = 0, load: Sequence[str] 
         load: files that register passes and features, which this process has loaded already.
 
     Raises:
-        UsageError: an address is given without Ray.
+        UsageError: there is no such engine, or an address is given without Ray.
         InputError: Ray is not installed, or its cluster does not answer.
     """
+    if engine not in ("local", "ray"):
+        raise UsageError(f"--engine: expected local or ray, got {engine!r}")
     if address and engine == "local":
         raise UsageError("--address: expected --engine=ray, got a cluster without it")
     if engine == "local":

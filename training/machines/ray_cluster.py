@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -42,7 +43,7 @@ class RayCluster:
     """
 
     def __init__(self, address: str = "", jobs: int = 0, load: Sequence[str] = ()) -> None:
-        self.ray = ray = _ray()
+        self._ray = ray = _ray()
         here = {"num_cpus": jobs or len(os.sched_getaffinity(0)), "include_dashboard": False}
         where = {"address": address} if address else here
         starts = 1 if address else STARTS
@@ -54,45 +55,39 @@ class RayCluster:
                 if start == starts:
                     at, got = address or "this machine", describe_exception(error)
                     raise InputError(f"ray at {at}: expected a cluster, got {got}") from error
-        self._load, self._isolated = tuple(load), self.task(isolated)
+        self._load = tuple(load)
+        self._isolated = ray.remote(num_cpus=1, max_retries=ATTEMPTS - 1)(isolated)
         self.jobs: int = jobs or max(1, int(ray.cluster_resources().get("CPU", 1)))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.ray.shutdown()
+        self._ray.shutdown()
+
+    def share(self, value: object) -> Any:
+        """See `Machines`; Ray finds it again in the arguments of a `partial`."""
+        return self._ray.put(value)
 
     def run(
         self,
         who: str,
         calls: Sequence[Callable[[], T]],
         deadline: float,
-        done: Callable[[int, T | Error], object] = lambda _number, _made: None,
+        done: Callable[[int, T | Error], object] = lambda _number, _result: None,
         together: int = 1,  # noqa: ARG002  (a call is a task)
     ) -> list[T | Error]:
-        """See `Machines`; calls and results are sent, so they must be picklable."""
-        refs = [self._isolated.remote(who, call, deadline, self._load) for call in calls]
-        return self.results(refs, deadline, done)
-
-    def task(self, function: Callable[..., object]) -> Any:
-        """A function that a worker runs on one processor: ``task(f).remote(...)``."""
-        return self.ray.remote(num_cpus=1, max_retries=ATTEMPTS - 1)(function)
-
-    def results(
-        self,
-        refs: Sequence[Any],
-        deadline: float,
-        done: Callable[[int, T | Error], object] = lambda _number, _made: None,
-    ) -> list[T | Error]:
-        """The results of tasks in order, each of which ends by itself in `deadline` seconds.
+        """See `Machines`; calls and results are sent, so they must be picklable.
 
         Raises:
             CompilationError: the cluster is gone.
         """
-        ray, made = self.ray, dict[int, T | Error]()
-        indices = {ref: index for index, ref in enumerate(refs)}
-        waiting = list(refs)
+        ray, results = self._ray, dict[int, T | Error]()
+        indices = {
+            self._isolated.remote(who, deadline, self._load, call.func, *call.args, **call.keywords): index
+            for index, call in enumerate(map(partial, calls))
+        }
+        waiting = list(indices)
         while waiting:
             # Every attempt ends by its own deadline. After all of them, the cluster must be gone.
             limit = CONNECT + deadline * ATTEMPTS * (1 + len(waiting) / self.jobs)
@@ -104,15 +99,14 @@ class RayCluster:
             for ref in ready:
                 index = indices[ref]
                 try:
-                    made[index] = ray.get(ref)
+                    results[index] = ray.get(ref)
                 except ray.exceptions.RayTaskError as error:  # not of a compilation: raised as on one machine
                     raise error.cause from error
                 except ray.exceptions.RayError as error:
-                    made[index] = CompilationError(
-                        f"ray: expected a compilation, got {describe_exception(error)}"
-                    )
-                done(index, made[index])
-        return [made[index] for index in range(len(refs))]
+                    got = describe_exception(error)
+                    results[index] = CompilationError(f"ray: expected a compilation, got {got}")
+                done(index, results[index])
+        return [results[index] for index in range(len(calls))]
 
 
 def _ray() -> Any:
@@ -125,13 +119,20 @@ def _ray() -> Any:
     return ray
 
 
-def isolated(who: str, call: Callable[[], T], deadline: float, load: Sequence[str] = ()) -> T | Error:
-    """In a worker: run a call in a child process, because LLVM's options stay set."""
+def isolated(
+    who: str,
+    deadline: float,
+    load: Sequence[str],
+    function: Callable[..., T],
+    *arguments: object,
+    **keywords: object,
+) -> T | Error:
+    """In a worker: call a function in a child process, because LLVM's options stay set."""
     import_module("passpilot.errors")  # else Ray sends errors as new classes, which nobody recognizes
 
     def loaded() -> T:
         for file in load:
             load_file(file)
-        return call()
+        return function(*arguments, **keywords)
 
     return run_isolated_together(who, [loaded], deadline, 1)[0]

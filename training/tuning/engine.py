@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Who compiles for a search: the processors of this machine, or what an earlier run has compiled."""
+"""`Engine`: compiles for a search on machines, and keeps the results in files if it has a folder."""
 
 from __future__ import annotations
 
@@ -10,126 +10,74 @@ import os
 import zlib
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from passpilot.plugin.errors import Error, InputError
 from passpilot.plugin.files import write_file
-from passpilot.plugin.isolated import run_isolated_together
 from passpilot.training.machines.local import ThisMachine
 from passpilot.training.tuning.decision_file import CallKey
-from passpilot.training.tuning.unit import Asked, Compiled, UnitChoice, warm_up
+from passpilot.training.tuning.unit import Asked, Compiled, Unit, UnitChoice, warm_up
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from passpilot.training.machines.local import Machines
-    from passpilot.training.tuning.unit import Unit
-
-    Done = Callable[[int, Compiled | Error], object]
 
 
-class Engine(Protocol):
-    """Compiles choices for units."""
+@dataclass(slots=True)
+class Engine:
+    """Compiles choices for units. With a folder, a search that was ended continues where it was.
+
+    Attributes:
+        units: the modules.
+        machines: run the compilations.
+        deadline: the seconds that one compilation may take.
+        folder: the directory of the results, by what they are made of; empty to keep none.
+        kept: the results of an earlier run that the folder had at the start.
+        saved: the seconds that they have saved.
+    """
+
+    units: Sequence[Unit]
+    machines: Machines = field(default_factory=ThisMachine)
+    deadline: float = 300.0
+    folder: str = ""
+    kept: int = field(init=False, default=0)
+    saved: float = 0.0
+    _shared: dict[int, Any] = field(default_factory=dict)
+    _modules: dict[int, bytes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if os.path.isdir(self.folder):
+            self.kept = len(os.listdir(self.folder))
 
     @property
     def jobs(self) -> int:
         """How many compilations run at once."""
-        ...
+        return self.machines.jobs
 
-    @property
-    def saved(self) -> float:
-        """The seconds that earlier compilations have saved."""
-        ...
+    def compile(self, work: Sequence[tuple[int, UnitChoice]]) -> list[Compiled | Error]:
+        """Compile every choice for the unit of its number; an error for one that fails or takes too long."""
+        paths = [os.path.join(self.folder, self._key(*each)) if self.folder else "" for each in work]
+        found = [_read(path, choice) if path else None for path, (_, choice) in zip(paths, work, strict=True)]
+        missing = [index for index, compiled in enumerate(found) if compiled is None]
+        self.saved += sum(compiled.seconds for compiled in found if compiled is not None) / self.jobs
 
-    def compile(
-        self, work: Sequence[tuple[int, UnitChoice]], done: Done = lambda _number, _made: None
-    ) -> list[Compiled | Error]:
-        """Compile every choice for the unit of its number; an error for one that fails or takes too long.
-
-        Args:
-            work: the numbers of units, and the choices.
-            done: called with the index in `work` and the result as soon as it is there.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class LocalEngine:
-    """A process of this machine for every compilation.
-
-    Attributes:
-        units: the modules.
-        jobs: how many processes run at once.
-        deadline: the seconds that one compilation may take.
-    """
-
-    units: Sequence[Unit]
-    jobs: int = 1
-    deadline: float = 300.0
-
-    @property
-    def saved(self) -> float:
-        """See `Engine`."""
-        return 0.0
-
-    def compile(
-        self, work: Sequence[tuple[int, UnitChoice]], done: Done = lambda _number, _made: None
-    ) -> list[Compiled | Error]:
-        """See `Engine`."""
-        warm_up(self.units[0].rewards if self.units else ())
-        runs = [partial(self.units[number].compile, choice) for number, choice in work]
-        return run_isolated_together("tune", runs, self.deadline, self.jobs, done)
-
-
-def engine_on(where: Machines, units: Sequence[Unit], deadline: float = 300.0) -> Engine:
-    """What compiles units on machines, with `deadline` seconds for one compilation."""
-    if isinstance(where, ThisMachine):
-        return LocalEngine(units, where.jobs, deadline)
-    from passpilot.training.machines.ray_cluster import RayCluster
-    from passpilot.training.tuning.ray_engine import RayEngine
-
-    assert isinstance(where, RayCluster), "there are no others"
-    return RayEngine(units, where, deadline)
-
-
-@dataclass(slots=True)
-class KeepingEngine:
-    """Keeps results in files, by what they are made of: a search that was ended continues where it was.
-
-    Attributes:
-        inner: compiles what is not there.
-        units: the modules.
-        folder: the directory of the files.
-    """
-
-    inner: Engine
-    units: Sequence[Unit]
-    folder: str
-    saved: float = 0.0
-    _modules: dict[int, bytes] = field(default_factory=dict)
-
-    @property
-    def jobs(self) -> int:
-        """See `Engine`."""
-        return self.inner.jobs
-
-    def compile(
-        self, work: Sequence[tuple[int, UnitChoice]], done: Done = lambda _number, _made: None
-    ) -> list[Compiled | Error]:
-        """See `Engine`."""
-        paths = [os.path.join(self.folder, self._key(*each)) for each in work]
-        found = [_read(path, choice) for path, (_, choice) in zip(paths, work, strict=True)]
-        missing = [index for index, each in enumerate(found) if each is None]
-        self.saved += sum(each.seconds for each in found if each is not None) / self.jobs
-
-        def keep(index: int, made: Compiled | Error) -> None:
-            if not isinstance(made, Error):
+        def keep(index: int, compiled: Compiled | Error) -> None:
+            path = paths[missing[index]]
+            if path and not isinstance(compiled, Error):
                 with contextlib.suppress(InputError):  # a full disk must not end the search
-                    write_file(paths[missing[index]], _packed(made))
-            done(missing[index], made)
+                    write_file(path, _packed(compiled))
 
-        made = iter(self.inner.compile([work[index] for index in missing], keep))
-        return [next(made) if each is None else each for each in found]
+        if self.units:
+            warm_up(self.units[0].rewards)
+        calls = [partial(Unit.compile, self._unit(work[index][0]), work[index][1]) for index in missing]
+        results = iter(self.machines.run("tune", calls, self.deadline, keep))
+        return [next(results) if compiled is None else compiled for compiled in found]
+
+    def _unit(self, number: int) -> Any:
+        if number not in self._shared:
+            self._shared[number] = self.machines.share(self.units[number])
+        return self._shared[number]
 
     def _key(self, number: int, choice: UnitChoice) -> str:
         if number not in self._modules:
@@ -146,18 +94,17 @@ class KeepingEngine:
         return hashlib.sha256(self._modules[number] + repr((text, more)).encode()).hexdigest()
 
 
-def _packed(made: Compiled) -> bytes:
+def _packed(compiled: Compiled) -> bytes:
     """The questions as JSON, and behind them the object."""
-    choice = made.choice
     text = json.dumps(
         {
-            "asked": [[*call, *asked] for call, asked in made.asked.items()],
-            "inline": [[*call, inlined] for call, inlined in choice.inline.items()],
-            "seconds": made.seconds,
-            "parts": made.parts,
+            "asked": [[*call, *asked] for call, asked in compiled.asked.items()],
+            "inline": [[*call, inlined] for call, inlined in compiled.choice.inline.items()],
+            "seconds": compiled.seconds,
+            "parts": compiled.parts,
         }
     ).encode()
-    return zlib.compress(len(text).to_bytes(8, "little") + text + made.code, 1)
+    return zlib.compress(len(text).to_bytes(8, "little") + text + compiled.code, 1)
 
 
 def _read(path: str, choice: UnitChoice) -> Compiled | None:
@@ -172,5 +119,5 @@ def _read(path: str, choice: UnitChoice) -> Compiled | None:
         seconds, parts = float(table["seconds"]), table["parts"]
     except (OSError, ValueError, TypeError, KeyError, zlib.error):
         return None
-    settled = UnitChoice(inline, choice.tail, choice.options, choice.functions)
-    return Compiled(data[8 + size :], asked, settled, seconds, parts)
+    decided = UnitChoice(inline, choice.tail, choice.options, choice.functions)
+    return Compiled(data[8 + size :], asked, decided, seconds, parts)

@@ -8,6 +8,7 @@ functions in a set tell the flip's own gain.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -37,12 +38,12 @@ class Influence:
     def holders(self, function: str) -> frozenset[str]:
         """The function, and all that its body is inlined into."""
         if function not in self._holders:
-            found, new = {function}, [function]
-            while new:
-                more = self._into.get(new.pop(), set()) - found
-                found |= more
-                new += more
-            self._holders[function] = frozenset(found)
+            holders, todo = {function}, [function]
+            while todo:
+                callers = self._into.get(todo.pop(), set()) - holders
+                holders |= callers
+                todo += callers
+            self._holders[function] = frozenset(holders)
         return self._holders[function]
 
 
@@ -62,3 +63,24 @@ def components(compilations: Sequence[Mapping[Edge, bool]]) -> dict[str, str]:
             if inlined:
                 parent[callee] = caller
     return {name: root(name) for name in parent}
+
+
+def component_sizes(
+    functions: Mapping[str, float], component_of: Mapping[str, str]
+) -> defaultdict[str, float]:
+    """The sizes of functions, summed by component."""
+    sizes: defaultdict[str, float] = defaultdict(float)
+    for name, size in functions.items():
+        sizes[component_of.get(name, name)] += size
+    return sizes
+
+
+def disjoint(sets: Iterable[frozenset[str]]) -> list[bool]:
+    """Of each set, in order, whether it has nothing in common with those that were chosen before it."""
+    used: set[str] = set()
+    chosen: list[bool] = []
+    for names in sets:
+        chosen.append(used.isdisjoint(names))
+        if chosen[-1]:
+            used |= names
+    return chosen

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a search found, as decisions for files and as tables for reports."""
+"""`TuneResult`: what searches found, as decisions for files and as tables for reports."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from passpilot.training.tuning.decision_file import UnitDecisions
-from passpilot.training.tuning.influence import components
-from passpilot.training.tuning.search import Known, Search
+from passpilot.plugin.files import write_file
+from passpilot.training.tuning.decision_file import UnitDecisions, write_decisions
+from passpilot.training.tuning.influence import component_sizes, components
+from passpilot.training.tuning.search import Known
 from passpilot.training.tuning.unit import UnitChoice
 
 if TYPE_CHECKING:
@@ -19,11 +23,115 @@ if TYPE_CHECKING:
     from passpilot.training.tuning.decision_file import CallKey
     from passpilot.training.tuning.reward import RewardText
     from passpilot.training.tuning.search import Found
-    from passpilot.training.tuning.speed import SpeedSearch
+    from passpilot.training.tuning.study import Study
     from passpilot.training.tuning.unit import Unit
 
 _NUMBERED: Final = re.compile(r"#\d+|!\d+|(?<=@\.str)\.\d+|, !\w+ !\d+")
 """Names in LLVM's text that change with what is elsewhere in the module."""
+
+
+@dataclass(frozen=True)
+class TuneResult:
+    """What `passpilot.tune` found for a module or a program, or for several together.
+
+    Attributes:
+        name: the module's path or the program's name.
+        decisions: those of all units, as `save` writes them.
+        start: the bytes with LLVM's own decisions, or what else `reward` names.
+        best: the same with `decisions`.
+        compiles: the compilations of units.
+        seconds: the time.
+        curve: compilations, seconds and bytes at the start and at each improvement.
+        calls: the calls that LLVM may inline.
+        table: the search as `passpilot report` reads it.
+        runs: for a search for speed, what the runs at the end have shown.
+        programs: the results of several modules or programs one by one; empty for one.
+    """
+
+    name: str
+    decisions: Sequence[UnitDecisions] = field(repr=False)
+    start: float
+    best: float
+    compiles: int
+    seconds: float
+    curve: Sequence[tuple[int, float, float]]
+    calls: int
+    table: object
+    runs: str = ""
+    programs: Sequence[TuneResult] = ()
+    _change: str = ""
+    _note: str = ""
+
+    @classmethod
+    def of(cls, study: Study, found: Found, reward: RewardText, note: str = "") -> TuneResult:
+        """The result of one search; `note` says in the file how the program is compiled."""
+        start, best = found.start.total, found.best.total
+        return cls(
+            study.name,
+            unit_decisions(study, found, reward),
+            start,
+            best,
+            found.compiles,
+            found.seconds,
+            found.curve,
+            sum(len(unit.asked) for unit in found.best.units),
+            result_table(study, found, reward),
+            study.summary(),
+            (),
+            reward.change(start, best),
+            note,
+        )
+
+    @classmethod
+    def joined(cls, programs: Sequence[TuneResult], reward: RewardText) -> TuneResult:
+        """The result of several searches, one after the other."""
+        if len(programs) == 1:
+            return programs[0]
+        start, best = (sum(getattr(each, name) for each in programs) for name in ("start", "best"))
+        curve: list[tuple[int, float, float]] = []
+        compiles, seconds, value = 0, 0.0, start
+        for program in programs:
+            curve += [
+                (compiles + spent, seconds + elapsed, value - program.start + size)
+                for spent, elapsed, size in program.curve
+            ]
+            compiles, seconds = compiles + program.compiles, seconds + program.seconds
+            value += program.best - program.start
+        return cls(
+            ", ".join(program.name for program in programs),
+            [unit for program in programs for unit in program.decisions],
+            start,
+            best,
+            compiles,
+            seconds,
+            curve,
+            sum(program.calls for program in programs),
+            [program.table for program in programs],
+            "",
+            programs,
+            reward.change(start, best),
+            programs[0]._note,
+        )
+
+    def save(self, path: str) -> None:
+        """Write the decisions to a file for `passpilot cc --decisions=FILE` and the other doors.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        write_decisions(path, self.decisions, [", ".join(filter(None, (self._change, self._note)))])
+
+    def save_table(self, path: str) -> None:
+        """Write the search as JSON, for `passpilot report`."""
+        write_file(path, (json.dumps(self.table) + "\n").encode("utf-8", "surrogateescape"))
+
+    def __repr__(self) -> str:
+        ratio = self.best / self.start if self.start else 1.0
+        decided = sum(len(unit.inline) for unit in self.decisions)
+        return (
+            f"{self.name}: {self._change} ({ratio:.3f}); {decided} of {self.calls} calls decided, "
+            f"{self.compiles} compilations in {self.seconds:.0f} s"
+        )
 
 
 def function_hash(function: Function) -> str:
@@ -31,8 +139,9 @@ def function_hash(function: Function) -> str:
     return hashlib.sha256(_NUMBERED.sub("", str(function)).encode()).hexdigest()[:8]
 
 
-def _is_defined(function: Function) -> bool:
-    return not function.is_declaration
+def _hashes(unit: Unit) -> dict[str, str]:
+    """The hashes of the functions that a unit defines, by name."""
+    return {each.name: function_hash(each) for each in unit.module.functions if not each.is_declaration}
 
 
 def earlier_decisions(unit: Unit, earlier: Sequence[UnitDecisions]) -> Known | None:
@@ -40,26 +149,18 @@ def earlier_decisions(unit: Unit, earlier: Sequence[UnitDecisions]) -> Known | N
     found = next((each for each in earlier if each.name == unit.name), None)
     if found is None:
         return None
-    unchanged = {
-        function.name
-        for function in unit.module.functions
-        if _is_defined(function) and function_hash(function) in found.searched
-    }
-    choice = UnitChoice(found.inline, found.pipeline, tuple(found.options), found.functions)
-    return Known(choice, frozenset(unchanged))
+    unchanged = frozenset(name for name, digest in _hashes(unit).items() if digest in found.searched)
+    return Known(UnitChoice(found.inline, found.pipeline, tuple(found.options), found.functions), unchanged)
 
 
-def unit_decisions(search: Search | SpeedSearch, found: Found, reward: RewardText) -> list[UnitDecisions]:
+def unit_decisions(study: Study, found: Found, reward: RewardText) -> list[UnitDecisions]:
     """The decisions for every unit, with what they are worth in bytes if bytes were searched."""
-    gains: list[Mapping[CallKey, int]] = [{}] * len(search.units)
-    is_timed = True
-    if isinstance(search, Search):
-        gains, is_timed = _gains(search, found), False
+    is_timed = reward.run is not None
+    gains = [{}] * len(study.units) if is_timed else _gains(study, found)
     units = []
-    for number, (unit, compiled) in enumerate(zip(search.units, found.best.made, strict=True)):
+    for number, (unit, compiled) in enumerate(zip(study.units, found.best.units, strict=True)):
         choice, before, after = compiled.choice, found.start.sizes.objects, found.best.sizes.objects
-        told = "" if is_timed else f"{reward.told(before[number], after[number])}, "
-        note = f"{told}{len(choice.inline)} of {len(compiled.asked)} calls"
+        change = "" if is_timed else f"{reward.change(before[number], after[number])}, "
         units.append(
             UnitDecisions(
                 unit.name,
@@ -68,64 +169,47 @@ def unit_decisions(search: Search | SpeedSearch, found: Found, reward: RewardTex
                 choice.options,
                 choice.functions,
                 gains[number],
-                frozenset(map(function_hash, filter(_is_defined, unit.module.functions))),
-                [note],
+                frozenset(_hashes(unit).values()),
+                [f"{change}{len(choice.inline)} of {len(compiled.asked)} calls"],
             )
         )
     return units
 
 
-def _gains(search: Search, found: Found) -> list[Mapping[CallKey, int]]:
+def _gains(study: Study, found: Found) -> list[Mapping[CallKey, int]]:
     """By how many bytes every decision makes the program smaller.
 
     Decisions of one component act together, and share what the component gains. Outlined code belongs to no
     component, so what it costs is taken from all.
     """
-    edges = [
-        {
-            search.edge(number, call): asked.inlined
-            for number, compiled in enumerate(outcome.made)
-            for call, asked in compiled.asked.items()
-        }
-        for outcome in (found.start, found.best)
-    ]
-    whole = components(edges)
-    gained: dict[str, float] = {}
-    for outcome, sign in ((found.start, 1), (found.best, -1)):
-        for name, size in outcome.sizes.functions.items():
-            component = whole.get(name, name)
-            gained[component] = gained.get(component, 0) + sign * size
+    component_of = components([study.edges(outcome) for outcome in (found.start, found.best)])
+    before, after = (
+        component_sizes(outcome.sizes.functions, component_of) for outcome in (found.start, found.best)
+    )
     calls = [
-        (number, call, whole[search.edge(number, call).caller])
-        for number, compiled in enumerate(found.best.made)
+        (number, call, component_of[study.scoped(number, call.caller)])
+        for number, compiled in enumerate(found.best.units)
         for call in compiled.choice.inline
     ]
-    sharing: dict[str, int] = {}
-    for _, _, component in calls:
-        sharing[component] = sharing.get(component, 0) + 1
-    gaining = sum(max(0, gained.get(each, 0)) for each in sharing)
+    sharing = Counter(component for _, _, component in calls)
+    gained = {component: before[component] - after[component] for component in sharing}
+    gaining = sum(max(0, size) for size in gained.values())
     part = min(1, (found.start.total - found.best.total) / gaining) if gaining else 0
-    gained = {component: part * size for component, size in gained.items()}
-    gains: list[dict[CallKey, int]] = [{} for _ in found.best.made]
+    left = {component: part * size for component, size in gained.items()}
+    gains: list[dict[CallKey, int]] = [{} for _ in found.best.units]
     for number, call, component in calls:
-        share = int(max(0, gained.get(component, 0)) // sharing[component])
+        share = int(max(0, left[component]) // sharing[component])
         gains[number][call] = share
-        gained[component] = gained.get(component, 0) - share
+        left[component] -= share
         sharing[component] -= 1
     return list(gains)
 
 
-def result_table(search: Search | SpeedSearch, found: Found, reward: RewardText) -> dict[str, object]:
+def result_table(study: Study, found: Found, reward: RewardText) -> dict[str, object]:
     """The search for `passpilot report`: its curve, and the sizes of functions before and after."""
-
-    def functions(sizes: Mapping[str, float]) -> dict[str, float]:
-        return {name: size for name, size in sizes.items() if size}
-
-    timed = {}
-    if not isinstance(search, Search):
-        timed = {"confirmed": search.confirmed, "unseen": search.confirmed_unseen}
+    before, after = found.start.sizes, found.best.sizes
     return {
-        **timed,
+        **study.facts(),
         "reward": reward.text,
         "start": found.start.total,
         "text": found.best.total,
@@ -133,23 +217,19 @@ def result_table(search: Search | SpeedSearch, found: Found, reward: RewardText)
         "seconds": round(found.seconds, 2),
         "curve": [[compiles, round(seconds, 3), size] for compiles, seconds, size in found.curve],
         "functions": {
-            "before": functions(found.start.sizes.functions),
-            "after": functions(found.best.sizes.functions),
+            side: {name: size for name, size in sizes.functions.items() if size}
+            for side, sizes in (("before", before), ("after", after))
         },
         "units": [
             {
                 "name": unit.name,
                 **({"start": start, "text": text} if start else {}),  # a timed search does not know them
-                "calls": len(made.choice.inline),
-                "pipeline": made.choice.tail,
-                "options": " ".join(made.choice.options),
+                "calls": len(compiled.choice.inline),
+                "pipeline": compiled.choice.tail,
+                "options": " ".join(compiled.choice.options),
             }
-            for unit, start, text, made in zip(
-                search.units,
-                found.start.sizes.objects,
-                found.best.sizes.objects,
-                found.best.made,
-                strict=True,
+            for unit, start, text, compiled in zip(
+                study.units, before.objects, after.objects, found.best.units, strict=True
             )
         ],
     }

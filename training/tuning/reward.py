@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import UsageError
 from passpilot.training.tuning.parts import PARTS
-from passpilot.training.tuning.sizes import Sizes, estimated_sizes, object_sizes, scoped
+from passpilot.training.tuning.sizes import estimated_sizes, object_sizes, scoped, summed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from passpilot.training.tuning.sizes import SizeMeasure
+    from passpilot.training.tuning.sizes import SizeMeasure, Sizes
     from passpilot.training.tuning.unit import Compiled, Unit
 
 MEASURES: Final[Mapping[str, SizeMeasure]] = {"object": object_sizes, "estimate": estimated_sizes}
@@ -73,8 +73,8 @@ class RewardText:
             bounds.append((found[1], float(found[2])))
         return cls(text, terms, bounds)
 
-    def told(self, start: float, best: float) -> str:
-        """A change in words."""
+    def change(self, start: float, best: float) -> str:
+        """The text of a change."""
         if self.run is not None:
             return f"run time {start:.0f} -> {best:.3f}"
         if all(name not in PARTS for _, name in self.terms) and len(self.terms) == 1:
@@ -95,12 +95,12 @@ class RewardText:
                 return PartSums(name, units)
             return MEASURES.get(name, size)
 
-        made = find(self.terms[0][1])
+        measure = find(self.terms[0][1])
         if len(self.terms) > 1:
-            made = WeightedSum([(weight, find(name)) for weight, name in self.terms])
+            measure = WeightedSum([(weight, find(name)) for weight, name in self.terms])
         for name, ratio in self.limits:
-            made = Limited(made, find(name), ratio)
-        return made
+            measure = Limited(measure, find(name), ratio)
+        return measure
 
 
 def run_command(option: str, command: str) -> tuple[str, ...]:
@@ -129,17 +129,15 @@ class PartSums:
     def __post_init__(self) -> None:
         self._visible = [unit.visible for unit in self.units]
 
-    def __call__(self, made: Sequence[Compiled]) -> Sizes:
+    def __call__(self, units: Sequence[Compiled], /) -> Sizes:
         """See `SizeMeasure`."""
-        functions: dict[str, float] = {}
-        owners: dict[str, int] = {}
-        for number, compiled in enumerate(made):
-            for plain, value in compiled.parts[self.name].items():
-                name = scoped(number, plain, local=plain not in self._visible[number])
-                functions[name] = functions.get(name, 0) + value
-                owners.setdefault(name, number)
-        each = [sum(compiled.parts[self.name].values()) for compiled in made]
-        return Sizes(sum(each), functions, owners, each)
+        parts = [unit.parts[self.name] for unit in units]
+        rows = (
+            (number, scoped(number, name, local=name not in self._visible[number]), value)
+            for number, values in enumerate(parts)
+            for name, value in values.items()
+        )
+        return summed(rows, [sum(values.values()) for values in parts])
 
 
 @dataclass
@@ -149,26 +147,23 @@ class WeightedSum:
     terms: Sequence[tuple[float, SizeMeasure]]
     _scales: list[float] = field(init=False, default_factory=list)
 
-    def __call__(self, made: Sequence[Compiled]) -> Sizes:
+    def __call__(self, units: Sequence[Compiled], /) -> Sizes:
         """See `SizeMeasure`."""
-        each = [measure(made) for _, measure in self.terms]
+        terms = [measure(units) for _, measure in self.terms]
         if not self._scales:
             weights = sum(weight for weight, _ in self.terms)
             self._scales = [
                 1e6 * weight / weights / (sizes.total or 1)
-                for (weight, _), sizes in zip(self.terms, each, strict=True)
+                for (weight, _), sizes in zip(self.terms, terms, strict=True)
             ]
-        functions: dict[str, float] = {}
-        owners: dict[str, int] = {}
-        objects = [0.0] * len(made)
-        for scale, sizes in zip(self._scales, each, strict=True):
-            for name, value in sizes.functions.items():
-                functions[name] = functions.get(name, 0) + scale * value
-                owners.setdefault(name, sizes.owners[name])
-            for number, value in enumerate(sizes.objects):
-                objects[number] += scale * value
-        total = sum(scale * sizes.total for scale, sizes in zip(self._scales, each, strict=True))
-        return Sizes(total, functions, owners, objects)
+        scaled = list(zip(self._scales, terms, strict=True))
+        rows = (
+            (sizes.owners[name], name, scale * value)
+            for scale, sizes in scaled
+            for name, value in sizes.functions.items()
+        )
+        objects = [sum(scale * sizes.objects[at] for scale, sizes in scaled) for at in range(len(units))]
+        return summed(rows, objects, sum(scale * sizes.total for scale, sizes in scaled))
 
 
 @dataclass
@@ -180,9 +175,9 @@ class Limited:
     ratio: float
     _most: float | None = field(init=False, default=None)
 
-    def __call__(self, made: Sequence[Compiled]) -> Sizes:
+    def __call__(self, units: Sequence[Compiled], /) -> Sizes:
         """See `SizeMeasure`."""
-        sizes, other = self.measure(made), self.other(made).total
+        sizes, other = self.measure(units), self.other(units).total
         if self._most is None:
             self._most = other * self.ratio
         return sizes._replace(total=math.inf) if other > self._most else sizes

@@ -17,13 +17,12 @@ The result is never larger than LLVM's own: only measured improvements of the wh
 from __future__ import annotations
 
 import random
-import time
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from itertools import compress
+from typing import TYPE_CHECKING, Final
 
-from passpilot.plugin.errors import CompilationError, Error
-from passpilot.training.tuning.influence import Edge, Influence, components
+from passpilot.training.tuning.influence import component_sizes, components, disjoint
 from passpilot.training.tuning.recipes import (
     EVICTION,
     OPTIONS,
@@ -32,19 +31,13 @@ from passpilot.training.tuning.recipes import (
     TAILS,
     UNROLLING,
 )
-from passpilot.training.tuning.sizes import scoped
-from passpilot.training.tuning.unit import LLVMS_OWN
+from passpilot.training.tuning.study import Outcome, Study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from passpilot.training.tuning.decision_file import CallKey
-    from passpilot.training.tuning.engine import Engine
-    from passpilot.training.tuning.sizes import SizeMeasure, Sizes
-    from passpilot.training.tuning.unit import Compiled, Unit, UnitChoice
-
-    Call = tuple[int, CallKey]
-    """The number of a unit, and a call in it."""
+    from passpilot.training.tuning.study import Call
+    from passpilot.training.tuning.unit import UnitChoice
 
 LEVERS: Final = ("inline", "pipeline", "options")
 """What is searched."""
@@ -55,21 +48,8 @@ MORE_LEVERS: Final = ("size", "unroll", "eviction")
 FIRST: Final = 2
 """So many options and pipelines are tried before the others, those that suit most units."""
 
-EVERY: Final = 4
+STEPS: Final = 4
 """Steps of flips between two measurements of the whole."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What choices make of the program."""
-
-    made: Sequence[Compiled]
-    sizes: Sizes
-
-    @property
-    def total(self) -> float:
-        """The bytes of machine code, or what else is to be small."""
-        return self.sizes.total
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,31 +77,19 @@ class Found:
 
 
 @dataclass
-class Search:
-    """One search.
+class Search(Study):
+    """One search for a small program.
 
     Attributes:
-        units: the modules.
-        engine: compiles them.
-        measure: the size to make small.
         seed: of the order of flips; the same seed and budget of compilations give the same result.
-        seconds: the time to search; infinite if only `compiles` counts.
-        compiles: the compilations of units to spend.
-        step: called after each group of compilations with the compilations so far and the best size.
         known: what an earlier search found for every unit, to begin with; empty for none.
         levers: those of `LEVERS` and `MORE_LEVERS` that are searched.
     """
 
-    units: Sequence[Unit]
-    engine: Engine
-    measure: SizeMeasure
     seed: int = 0
-    seconds: float = float("inf")
-    compiles: float = float("inf")
-    step: Callable[[int, float], None] = lambda _compiles, _best: None
-    curve: list[tuple[int, float, float]] = field(default_factory=list)
     known: Sequence[Known | None] = ()
     levers: Collection[str] = LEVERS
+    _random: random.Random = field(init=False)
 
     def run(self) -> Found:
         """Search until the budget is spent, or nothing improves any more; Ctrl-C ends it early with the best.
@@ -129,11 +97,8 @@ class Search:
         Raises:
             Error: a unit does not compile with LLVM's own decisions, or the program does not link.
         """
-        self._began, self._spent = time.monotonic(), 0
         self._random = random.Random(self.seed)
-        self._visible = [unit.visible for unit in self.units]
-        start = self._best = self._first()
-        self._note()
+        start = self.begin()
         interrupted = False
         phases: list[tuple[str, Callable[[], None]]] = [
             ("options", partial(self._options, OPTIONS[:FIRST])),
@@ -155,104 +120,31 @@ class Search:
                     phase()
         except KeyboardInterrupt:
             interrupted = True
-        return Found(self._best, start, self._spent, self._elapsed(), self.curve, interrupted)
-
-    # --- Compiling -----------------------------------------------------------------------------------------
-
-    def _first(self) -> Outcome:
-        made = self.engine.compile([(number, LLVMS_OWN) for number in range(len(self.units))])
-        self._spent += len(made)
-        for each in made:
-            if isinstance(each, Error):
-                raise each
-        compiled = [each for each in made if not isinstance(each, Error)]
-        return Outcome(compiled, self.measure(compiled))
-
-    def _left(self) -> bool:
-        return self._spent < self.compiles and self._elapsed() < self.seconds
-
-    def _elapsed(self) -> float:
-        return time.monotonic() - self._began + self.engine.saved
-
-    def _compiled(
-        self, trials: Sequence[Mapping[int, UnitChoice]], *, joins: bool = False
-    ) -> Iterator[Outcome | None]:
-        """Compile trials: other choices for some units. A unit that fails stays as it is.
-
-        Yields None for a trial that does not link, and for all trials after the budget is spent, unless the
-        trial `joins` what was found; it would be lost.
-        """
-        first = 0
-        while first < len(trials):
-            if not joins and not self._left():
-                yield from [None] * (len(trials) - first)
-                return
-            size = self._width(trials[first])
-            group = trials[first : first + size]
-            first += size
-            work = [(number, choice) for trial in group for number, choice in trial.items()]
-            made = iter(self.engine.compile(work))
-            self._spent += len(work)
-            self.step(self._spent, self._best.total)
-            for trial in group:
-                whole = list(self._best.made)
-                for number in trial:
-                    compiled = next(made)
-                    if not isinstance(compiled, Error):
-                        whole[number] = compiled
-                try:
-                    sizes = self.measure(whole)
-                except CompilationError:
-                    yield None
-                else:
-                    yield Outcome(whole, sizes)
-
-    def _width(self, trial: Mapping[int, UnitChoice]) -> int:
-        """How many trials like this one occupy all processors."""
-        return max(1, -(-self.engine.jobs // max(1, len(trial))))
-
-    def _take(self, outcome: Outcome | None) -> bool:
-        """Make a measured outcome the best one, if it is smaller."""
-        if outcome is None or outcome.total >= self._best.total:
-            return False
-        self._best = outcome
-        self._note()
-        return True
-
-    def _note(self) -> None:
-        self.curve.append((self._spent, self._elapsed(), self._best.total))
-        self.step(self._spent, self._best.total)
-
-    def _everywhere(self, **changes: Any) -> dict[int, UnitChoice]:
-        """All units, with the same changes of their choices."""
-        return {number: replace(each.choice, **changes) for number, each in enumerate(self._best.made)}
-
-    def edge(self, number: int, call: CallKey) -> Edge:
-        """A call by the names of its functions among those of the whole program."""
-        return Edge(self._scoped(number, call.caller), self._scoped(number, call.callee))
-
-    def _scoped(self, number: int, function: str) -> str:
-        return scoped(number, function, local=function not in self._visible[number])
+        return Found(self.best, start, self.budget.spent, self.budget.elapsed, self.curve, interrupted)
 
     # --- The steps -----------------------------------------------------------------------------------------
 
     def _begin_with_known(self) -> None:
         """Take what an earlier search found."""
-        choices = {number: each.choice for number, each in enumerate(self.known) if each}
-        for outcome in self._compiled([choices]):
-            self._take(outcome)
+        self._try_one({number: known.choice for number, known in enumerate(self.known) if known})
+
+    def _try_one(self, trial: Mapping[int, UnitChoice], *, joins: bool = False) -> Outcome | None:
+        """Compile a trial, and take it if it is smaller."""
+        (outcome,) = self.outcomes([trial], joins=joins)
+        self.take(outcome)
+        return outcome
 
     def _starts(self) -> None:
         """Give every component the policy that makes it smallest."""
-        self._per_component([self._everywhere(policy=policy) for policy in POLICIES])
+        self._per_component([self.everywhere(policy=policy) for policy in POLICIES])
 
     def _functions(self, words: Sequence[str]) -> None:
         """Give every component the word of a decision file that makes it smallest, or none."""
         self._per_component(
             [
                 {
-                    number: replace(each.choice, functions=self.units[number].worded(each.choice, word))
-                    for number, each in enumerate(self._best.made)
+                    number: replace(best.choice, functions=self.units[number].worded(best.choice, word))
+                    for number, best in enumerate(self.best.units)
                 }
                 for word in words
             ]
@@ -260,206 +152,130 @@ class Search:
 
     def _per_component(self, trials: Sequence[Mapping[int, UnitChoice]]) -> None:
         """Join the trials: every component from the one that makes it smallest."""
-        made = [self._best]
-        made += [outcome for outcome in self._compiled(trials) if outcome is not None]
-        for start in made:
-            self._take(start)
-        if len(made) > 1:
-            for outcome in self._compiled([self._joined(made)], joins=True):
-                self._take(outcome)
+        outcomes = [self.best, *filter(None, list(self.outcomes(trials)))]
+        for outcome in outcomes:
+            self.take(outcome)
+        if len(outcomes) > 1:
+            self._try_one(self._joined(outcomes), joins=True)
 
-    def _joined(self, made: Sequence[Outcome]) -> dict[int, UnitChoice]:
+    def _joined(self, outcomes: Sequence[Outcome]) -> dict[int, UnitChoice]:
         """The decisions about every component from the outcome where it is smallest."""
-        whole = components(
-            [
-                {
-                    self.edge(number, call): asked.inlined
-                    for number, compiled in enumerate(outcome.made)
-                    for call, asked in compiled.asked.items()
-                }
-                for outcome in made
-            ]
-        )
-        sums: list[dict[str, float]] = []
-        for outcome in made:
-            sizes: dict[str, float] = {}
-            for name, size in outcome.sizes.functions.items():
-                component = whole.get(name, name)
-                sizes[component] = sizes.get(component, 0) + size
-            sums.append(sizes)
-        choice = {
-            component: min(range(len(made)), key=lambda each: sums[each].get(component, 0))
-            for component in set(whole.values()).union(*sums)
+        component_of = components([self.edges(outcome) for outcome in outcomes])
+        sums = [component_sizes(outcome.sizes.functions, component_of) for outcome in outcomes]
+        smallest = {
+            component: min(range(len(outcomes)), key=lambda index: sums[index][component])
+            for component in set(component_of.values()).union(*sums)
         }
         joined: dict[int, UnitChoice] = {}
-        for number, compiled in enumerate(self._best.made):
+        for number, best in enumerate(self.best.units):
             inline = {
                 call: asked.inlined
-                for each, outcome in enumerate(made)
-                for call, asked in outcome.made[number].asked.items()
-                if choice[whole[self.edge(number, call).caller]] == each
+                for index, outcome in enumerate(outcomes)
+                for call, asked in outcome.units[number].asked.items()
+                if smallest[component_of[self.scoped(number, call.caller)]] == index
             }
             functions = {
                 name: words
-                for each, outcome in enumerate(made)
-                for name, words in outcome.made[number].choice.functions.items()
-                if choice.get(whole.get(key := self._scoped(number, name), key), 0) == each
+                for index, outcome in enumerate(outcomes)
+                for name, words in outcome.units[number].choice.functions.items()
+                if smallest.get(component_of.get(key := self.scoped(number, name), key), 0) == index
             }
-            joined[number] = replace(compiled.choice, inline=inline, functions=functions)
+            joined[number] = replace(best.choice, inline=inline, functions=functions)
         return joined
 
     def _tails(self, tails: Sequence[str]) -> None:
         """Give every unit the pipeline behind the level that suits it."""
-        self._per_unit([self._everywhere(tail=tail) for tail in tails])
+        self._per_unit([self.everywhere(tail=tail) for tail in tails])
 
     def _options(self, options: Sequence[tuple[str, ...]]) -> None:
         """Give every unit the options of code generation that suit it."""
-        self._per_unit([self._everywhere(options=each) for each in options])
+        self._per_unit([self.everywhere(options=some) for some in options])
 
     def _more_options(self, options: Sequence[tuple[str, ...]]) -> None:
         """Add the options to those that a unit has."""
         self._per_unit(
             [
                 {
-                    number: replace(made.choice, options=(*made.choice.options, *each))
-                    for number, made in enumerate(self._best.made)
+                    number: replace(best.choice, options=(*best.choice.options, *some))
+                    for number, best in enumerate(self.best.units)
                 }
-                for each in options
+                for some in options
             ]
         )
 
     def _per_unit(self, trials: Sequence[Mapping[int, UnitChoice]]) -> None:
         """Give every unit the trial's choice that makes its part of the program smallest."""
-        before = self._best
+        before = self.best
         smallest, chosen = list(before.sizes.objects), dict[int, "UnitChoice"]()
-        outcomes = list(self._compiled(trials))
-        for outcome in outcomes:
-            if outcome is None:
-                continue
+        outcomes = list(self.outcomes(trials))
+        for outcome in filter(None, outcomes):
             for number, size in enumerate(outcome.sizes.objects):
                 if size < smallest[number]:
-                    smallest[number], chosen[number] = size, outcome.made[number].choice
-        for outcome in outcomes:
-            self._take(outcome)
+                    smallest[number], chosen[number] = size, outcome.units[number].choice
+        for result in outcomes:
+            self.take(result)
         if chosen and len(self.units) > 1:
-            trial = {
-                number: chosen.get(number, before.made[number].choice) for number in range(len(self.units))
-            }
-            for outcome in self._compiled([trial], joins=True):
-                self._take(outcome)
+            plain = {number: unit.choice for number, unit in enumerate(before.units)}
+            self._try_one({**plain, **chosen}, joins=True)
 
     # --- Flips ---------------------------------------------------------------------------------------------
 
     def _rounds(self) -> None:
         """Flip decisions until a whole round over all of them changes nothing."""
-        while self._left():
-            before = self._best.total
+        while self.budget.remains:
+            before = self.best.total
             self._round()
-            if self._best.total == before:
+            if self.best.total == before:
                 return
 
     def _round(self) -> None:
         """Flip every decision that is worthwhile once."""
-        todo = self._worthwhile()
-        while todo and self._left():
-            todo = self._flips(todo)
+        unchanged = [known.unchanged if known else frozenset() for known in self.known]
+        calls: Sequence[Call] = self.worthwhile(self._random, unchanged)
+        while calls and self.budget.remains:
+            calls = self._flips(calls)
 
-    def _worthwhile(self) -> list[Call]:
-        """The calls whose flip can change the program, in the order to try them."""
-        influence, owners = Influence(self._inlined(self._decided())), self._best.sizes.owners
-        found: list[tuple[float, Call]] = []
-        for number, compiled in enumerate(self._best.made):
-            known = self.known[number] if self.known else None
-            asked = [
-                (call, each)
-                for call, each in compiled.asked.items()
-                if known is None or call.caller not in known.unchanged
-            ]
-            for inlined in (False, True):
-                calls = [(each.cost, call) for call, each in asked if each.inlined == inlined]
-                calls.sort(key=lambda each: each[0], reverse=inlined)
-                for rank, (_, call) in enumerate(calls):
-                    holders = influence.holders(self.edge(number, call).caller)
-                    if any(owners.get(name) == number for name in holders):
-                        found.append((rank / len(calls) + self._random.random() / 4, (number, call)))
-        found.sort(key=lambda each: each[0])
-        return [call for _, call in found]
-
-    def _decided(self) -> list[dict[CallKey, bool]]:
-        return [{call: each.inlined for call, each in compiled.asked.items()} for compiled in self._best.made]
-
-    def _inlined(self, decided: Sequence[Mapping[CallKey, bool]]) -> Iterator[Edge]:
-        for number, calls in enumerate(decided):
-            for call, inlined in calls.items():
-                if inlined:
-                    yield self.edge(number, call)
-
-    def _disjoint(self, influence: Influence, calls: Sequence[Call]) -> tuple[list[Call], list[Call]]:
-        """Split calls into some whose influence is disjoint, taken in order, and the rest."""
-        used: set[str] = set()
-        chosen: list[Call] = []
-        rest: list[Call] = []
-        for number, call in calls:
-            changed = influence.of(self.edge(number, call))
-            if used.isdisjoint(changed):
-                used |= changed
-                chosen.append((number, call))
-            else:
-                rest.append((number, call))
-        return chosen, rest
-
-    def _flips(self, todo: list[Call]) -> list[Call]:
+    def _flips(self, calls: Sequence[Call]) -> Sequence[Call]:
         """Some steps of flips, then a measurement of the whole; returns the calls that are still to flip."""
-        decided = self._decided()
-        sizes = dict(self._best.sizes.functions)
+        decided = self.decided()
+        sizes = dict(self.best.sizes.functions)
         kept: dict[Call, frozenset[str]] = {}
-        for _ in range(EVERY):
-            influence = Influence(self._inlined(decided))
-            batches: list[list[Call]] = []
+        for _ in range(STEPS):
+            influence = self.influence(decided)
+            batches: list[dict[Call, frozenset[str]]] = []
             trials: list[dict[int, UnitChoice]] = []
-            while todo and (not trials or len(trials) < self._width(trials[0])):
-                batch, todo = self._disjoint(influence, todo)
-                batches.append(batch)
-                trials.append(self._flipped(decided, batch))
-            for batch, outcome in zip(batches, list(self._compiled(trials)), strict=True):
+            while calls and (not trials or len(trials) < self.width(trials[0])):
+                changed = [influence.of(self.edge(*call)) for call in calls]
+                is_chosen = disjoint(changed)
+                batches.append(dict(compress(zip(calls, changed, strict=True), is_chosen)))
+                trials.append(self.flipped(decided, list(batches[-1])))
+                calls = [call for call in calls if call not in batches[-1]]
+            for batch, outcome in zip(batches, list(self.outcomes(trials)), strict=True):
                 if outcome is None:
                     continue
                 functions = outcome.sizes.functions
-                for number, call in batch:
-                    changed = influence.of(self.edge(number, call))
-                    if sum(sizes.get(name, 0) - functions.get(name, 0) for name in changed) > 0:
-                        kept[number, call] = changed
+                for (number, call), names in batch.items():
+                    if sum(sizes.get(name, 0) - functions.get(name, 0) for name in names) > 0:
+                        kept[number, call] = names
                         decided[number][call] = not decided[number][call]
-                        sizes.update({name: functions.get(name, 0) for name in changed})
+                        sizes.update({name: functions.get(name, 0) for name in names})
                 for number in {number for number, _ in batch}:
-                    for call, each in outcome.made[number].asked.items():
-                        decided[number].setdefault(call, each.inlined)
-            if not todo or not self._left():
+                    for call, asked in outcome.units[number].asked.items():
+                        decided[number].setdefault(call, asked.inlined)
+            if not calls or not self.budget.remains:
                 break
         self._measure(kept)
-        asked = [compiled.asked for compiled in self._best.made]
-        return [(number, call) for number, call in todo if call in asked[number]]
-
-    def _flipped(
-        self, decided: Sequence[Mapping[CallKey, bool]], batch: Sequence[Call]
-    ) -> dict[int, UnitChoice]:
-        """The units of a batch with its decisions flipped."""
-        inline = {number: dict(decided[number]) for number, _ in batch}
-        for number, call in batch:
-            inline[number][call] = not decided[number][call]
-        return {
-            number: replace(self._best.made[number].choice, inline=calls) for number, calls in inline.items()
-        }
+        return [(number, call) for number, call in calls if call in self.best.units[number].asked]
 
     def _measure(self, kept: Mapping[Call, frozenset[str]]) -> None:
         """Measure the kept flips together; while the whole does not shrink, drop those that failed."""
         joins = True  # later measurements are part of the budget
         while kept:
-            before, decided = self._best.sizes.functions, self._decided()
+            before, best, decided = self.best.sizes.functions, self.best, self.decided()
             known = [call for call in kept if call[1] in decided[call[0]]]
-            (outcome,) = self._compiled([self._flipped(decided, known)], joins=joins)
+            outcome = self._try_one(self.flipped(decided, known), joins=joins)
             joins = False
-            if self._take(outcome) or outcome is None:
+            if outcome is None or self.best is not best:
                 return
             after = outcome.sizes.functions
             gains = {

@@ -16,7 +16,7 @@ from passpilot.plugin.errors import CompilationError, InputError
 from passpilot.training.rewards import code_bytes, function_symbols
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from passpilot.training.tuning.unit import Compiled
 
@@ -42,10 +42,10 @@ class Sizes(NamedTuple):
 
 
 class SizeMeasure(Protocol):
-    """Measures what has been made of all units, in their order."""
+    """Measures the objects of all units, in their order."""
 
-    def __call__(self, made: Sequence[Compiled]) -> Sizes:
-        """SizeMeasure.
+    def __call__(self, units: Sequence[Compiled], /) -> Sizes:
+        """The sizes of the program.
 
         Raises:
             Error: the objects cannot be linked.
@@ -58,31 +58,45 @@ def scoped(number: int, name: str, *, local: bool) -> str:
     return f"{number}:{name}" if local else name
 
 
-def object_sizes(made: Sequence[Compiled]) -> Sizes:
+def summed(
+    rows: Iterable[tuple[int, str, float]], objects: Sequence[float], total: float | None = None
+) -> Sizes:
+    """The sizes of functions in `rows`: the number of an object, the function's name in all, and its size.
+
+    The first object with a copy of a function is its owner. The total is the sum of objects by default.
+    """
+    functions: dict[str, float] = {}
+    owners: dict[str, int] = {}
+    for number, name, size in rows:
+        functions[name] = functions.get(name, 0) + size
+        owners.setdefault(name, number)
+    return Sizes(sum(objects) if total is None else total, functions, owners, objects)
+
+
+def start_time(units: Sequence[Compiled]) -> Sizes:
+    """The run time of LLVM's own program relative to itself; `SpeedSearch` measures other programs."""
+    return Sizes(1.0, {}, {}, [0.0] * len(units))
+
+
+def _symbols(units: Sequence[Compiled]) -> Iterator[tuple[int, str, float]]:
+    for number, unit in enumerate(units):
+        for symbol in function_symbols(unit.code):
+            yield number, scoped(number, symbol.name, local=symbol.local), symbol.size
+
+
+def object_sizes(units: Sequence[Compiled]) -> Sizes:
     """The sum over the objects, as a linker would see them before it drops copies."""
-    functions: dict[str, float] = {}
-    owners: dict[str, int] = {}
-    for number, compiled in enumerate(made):
-        for symbol in function_symbols(compiled.code):
-            name = scoped(number, symbol.name, local=symbol.local)
-            functions[name] = functions.get(name, 0) + symbol.size
-            owners.setdefault(name, number)
-    each = [code_bytes(compiled.code) for compiled in made]
-    return Sizes(sum(each), functions, owners, each)
+    return summed(_symbols(units), [code_bytes(unit.code) for unit in units])
 
 
-def estimated_sizes(made: Sequence[Compiled]) -> Sizes:
+def estimated_sizes(units: Sequence[Compiled]) -> Sizes:
     """An estimate of the linked size without a link: of functions with copies, the first copy counts."""
-    functions: dict[str, float] = {}
     owners: dict[str, int] = {}
-    parts = [0.0] * len(made)
-    for number, compiled in enumerate(made):
-        for symbol in function_symbols(compiled.code):
-            name = scoped(number, symbol.name, local=symbol.local)
-            if owners.setdefault(name, number) == number:
-                functions[name] = functions.get(name, 0) + symbol.size
-                parts[number] += symbol.size
-    return Sizes(sum(parts), functions, owners, parts)
+    rows = [row for row in _symbols(units) if owners.setdefault(row[1], row[0]) == row[0]]
+    objects = [0.0] * len(units)
+    for number, _, size in rows:
+        objects[number] += size
+    return summed(rows, objects)
 
 
 def run_compiler(words: Sequence[str], folder: str | None, what: str) -> None:
@@ -108,8 +122,8 @@ def run_compiler(words: Sequence[str], folder: str | None, what: str) -> None:
     except OSError as error:
         raise InputError(f"tune: expected to run {words[0]}, got: {error.strerror}") from error
     if done.returncode:
-        told = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip())
-        raise CompilationError(f"tune: expected {what}, got: {told}")
+        reason = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip())
+        raise CompilationError(f"tune: expected {what}, got: {reason}")
 
 
 @dataclass
@@ -130,26 +144,26 @@ class LinkedSizes:
         self._scratch = tempfile.mkdtemp(prefix="passpilot-link-")
         weakref.finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
 
-    def __call__(self, made: Sequence[Compiled]) -> Sizes:
+    def __call__(self, units: Sequence[Compiled], /) -> Sizes:
         """See `SizeMeasure`."""
         image, map_ = os.path.join(self._scratch, "image"), os.path.join(self._scratch, "map")
-        self.link(made, image, f"-Wl,-Map={map_},--no-demangle")
+        self.link(units, image, f"-Wl,-Map={map_},--no-demangle")
         with open(image, "rb") as file:
             total = code_bytes(file.read())
         with open(map_, encoding="utf-8", errors="surrogateescape") as lines:
-            return self._read_map(total, lines.read(), [compiled.code for compiled in made])
+            return self._read_map(total, lines.read(), [unit.code for unit in units])
 
-    def link(self, made: Sequence[Compiled], image: str, *more: str) -> None:
+    def link(self, units: Sequence[Compiled], image: str, *more: str) -> None:
         """Link the program to a file.
 
         Raises:
             Error: the objects cannot be linked.
         """
-        for number, compiled in enumerate(made):
-            if self._written.get(number) is not compiled.code:
+        for number, unit in enumerate(units):
+            if self._written.get(number) is not unit.code:
                 with open(os.path.join(self._scratch, f"{number}.o"), "wb") as file:
-                    file.write(compiled.code)
-                self._written[number] = compiled.code
+                    file.write(unit.code)
+                self._written[number] = unit.code
         words = [
             os.path.join(self._scratch, f"{word}.o") if isinstance(word, int) else word
             for word in self.command
@@ -160,8 +174,7 @@ class LinkedSizes:
         """Read which functions of which object the program has."""
         local = [{each.name for each in function_symbols(data) if each.local} for data in objects]
         known = {os.path.join(self._scratch, f"{number}.o"): number for number in range(len(objects))}
-        functions: dict[str, float] = {}
-        owners: dict[str, int] = {}
+        rows: list[tuple[int, str, float]] = []
         parts = [0.0] * len(objects)
         code, number = False, None
         for line in text.splitlines():
@@ -176,8 +189,6 @@ class LinkedSizes:
                 if number is not None:
                     parts[number] += size
             elif number is not None:
-                plain = column.lstrip() + rest
-                name = scoped(number, plain, local=plain in local[number])
-                functions[name] = functions.get(name, 0) + size
-                owners[name] = number
-        return Sizes(total, functions, owners, parts)
+                name = column.lstrip() + rest
+                rows.append((number, scoped(number, name, local=name in local[number]), size))
+        return summed(rows, parts, total)

@@ -15,17 +15,15 @@ inputs that it has not seen. If the first do not show a clear gain, the result i
 
 from __future__ import annotations
 
-import math
 import os
 import random
 import shutil
 import tempfile
-import time
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from passpilot.plugin.errors import CompilationError, Error, InputError
+from passpilot.plugin.errors import CompilationError, InputError
 from passpilot.training.evaluation.commands import Commands
 from passpilot.training.evaluation.driver import DriverRuns
 from passpilot.training.tuning.recipes import (
@@ -35,18 +33,16 @@ from passpilot.training.tuning.recipes import (
     SPEED_TAILS,
     SPEED_UNROLLING,
 )
-from passpilot.training.tuning.search import LEVERS, Found, Outcome
-from passpilot.training.tuning.sizes import Sizes
-from passpilot.training.tuning.unit import LLVMS_OWN
+from passpilot.training.tuning.search import LEVERS, Found
+from passpilot.training.tuning.study import Outcome, Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from passpilot.training.corpus.layout import ProgramRun
     from passpilot.training.evaluation.results import RunTime
-    from passpilot.training.tuning.engine import Engine
     from passpilot.training.tuning.sizes import LinkedSizes
-    from passpilot.training.tuning.unit import Compiled, Unit, UnitChoice
+    from passpilot.training.tuning.unit import Compiled, UnitChoice
 
 SCREENING: Final = 4
 """Pairs of runs after which a trial that is not faster is given up."""
@@ -68,35 +64,24 @@ WORDED: Final = (1.0, 0.3)
 
 
 @dataclass
-class SpeedSearch:
-    """One search for speed.
+class SpeedSearch(Study):
+    """One search for speed; `measure` is `start_time`, and all values are run times relative to the start.
 
     Attributes:
-        units: the modules.
-        engine: compiles them.
+        seed: of what is tried.
+        levers: those of `LEVERS` and `MORE_LEVERS` that are searched.
         linker: links the program.
         runs: what is timed.
         unseen: runs for the end, with inputs that the search does not see.
-        seed: of what is tried.
-        seconds: the time to search.
-        compiles: the compilations of units to spend.
         deadline: the seconds that one run may take.
-        step: called after each trial with the compilations so far, and the time relative to the start.
-        levers: those of `LEVERS` and `MORE_LEVERS` that are searched.
     """
 
-    units: Sequence[Unit]
-    engine: Engine
-    linker: LinkedSizes
-    runs: Sequence[ProgramRun]
-    unseen: Sequence[ProgramRun] = ()
     seed: int = 0
-    seconds: float = math.inf
-    compiles: float = math.inf
-    deadline: float = 60.0
-    step: Callable[[int, float], None] = lambda _compiles, _ratio: None
-    curve: list[tuple[int, float, float]] = field(default_factory=list)
     levers: Collection[str] = LEVERS
+    linker: LinkedSizes = field(kw_only=True)
+    runs: Sequence[ProgramRun] = field(kw_only=True)
+    unseen: Sequence[ProgramRun] = ()
+    deadline: float = 60.0
     confirmed: RunTime | None = None
     """The result's time relative to LLVM's own, with the inputs of the search."""
     confirmed_unseen: RunTime | None = None
@@ -108,16 +93,15 @@ class SpeedSearch:
         Raises:
             Error: a unit does not compile with LLVM's own decisions, or the program does not link or run.
         """
-        self._began, self._spent, self._ratio = time.monotonic(), 0, 1.0
         self._random, self._commands = random.Random(self.seed), Commands()
         with tempfile.TemporaryDirectory(prefix="passpilot-speed-") as self._folder:
-            start = self._best = self._first()
-            self._note()
+            start = self.begin()
+            self._check_runs(start)
             interrupted = False
             try:
                 idle = 0
                 for choices in self._trials():
-                    if not self._left() or idle == IDLE:
+                    if not self.budget.remains or idle == IDLE:
                         break
                     idle = 0 if self._try(choices) else idle + 1
             except KeyboardInterrupt:
@@ -126,24 +110,17 @@ class SpeedSearch:
                 self._confirm(start)
             finally:
                 self._commands.stop()
-        return Found(
-            self._outcome(self._best, self._ratio), self._outcome(start, 1.0), self._spent, self._elapsed(),
-            self.curve, interrupted,
-        )  # fmt: skip
+        return Found(self.best, start, self.budget.spent, self.budget.elapsed, self.curve, interrupted)
 
-    def _outcome(self, made: Sequence[Compiled], ratio: float) -> Outcome:
-        return Outcome(made, Sizes(ratio, {}, {}, [0.0] * len(made)))
+    def value_text(self, value: float) -> str:
+        """See `Study`."""
+        return f"run time {value:.3f}"
 
-    def _elapsed(self) -> float:
-        return time.monotonic() - self._began + self.engine.saved
+    def facts(self) -> dict[str, object]:
+        """See `Study`."""
+        return {"confirmed": self.confirmed, "unseen": self.confirmed_unseen}
 
-    def _left(self) -> bool:
-        return self._spent < self.compiles and self._elapsed() < self.seconds
-
-    def _note(self) -> None:
-        self.curve.append((self._spent, self._elapsed(), self._ratio))
-
-    def told(self) -> str:
+    def summary(self) -> str:
         """What the last measurement showed, in words."""
         if self.confirmed is None:
             return "no faster program found"
@@ -157,21 +134,13 @@ class SpeedSearch:
     def _path(self, name: str) -> str:
         return os.path.join(self._folder, name)
 
-    def _first(self) -> list[Compiled]:
-        made = self.engine.compile([(number, LLVMS_OWN) for number in range(len(self.units))])
-        self._spent += len(made)
-        compiled = []
-        for each in made:
-            if isinstance(each, Error):
-                raise each
-            compiled.append(each)
-        self.linker.link(compiled, self._path("start"))
+    def _check_runs(self, start: Outcome) -> None:
+        """Link LLVM's own program, and make sure that it runs."""
+        self.linker.link(start.units, self._path("start"))
         shutil.copy(self._path("start"), self._path("best"))
-        drivers = self._drivers(self.runs)
-        outcome = drivers.measure({"start": self._path("start")}, "start", 0)["start"]
+        outcome = self._drivers(self.runs).measure({"start": self._path("start")}, "start", 0)["start"]
         if outcome.output != "right":
             raise InputError(f"tune: expected a program that runs, got: {outcome.errors[0]}")
-        return compiled
 
     def _drivers(self, runs: Sequence[ProgramRun]) -> DriverRuns:
         return DriverRuns(self._commands, runs, self.deadline, lambda: None)
@@ -190,14 +159,12 @@ class SpeedSearch:
         for change in changes:
             yield {number: change(number) for number in everything}
         while True:
-            half, change = (
-                self._random.sample(everything, (len(everything) + 1) // 2),
-                self._random.choice(changes),
-            )
+            half = self._random.sample(everything, (len(everything) + 1) // 2)
+            change = self._random.choice(changes)
             yield {number: change(number) for number in half}
             if "inline" in self.levers:
                 part = self._random.choice(FLIPPED)
-                yield {number: self._flipped(number, part) for number in everything}
+                yield {number: self._some_flipped(number, part) for number in everything}
 
     def _changes(self) -> list[Callable[[int], UnitChoice]]:
         """What can be done to the unit of a number."""
@@ -215,61 +182,63 @@ class SpeedSearch:
         return changes
 
     def _replaced(self, name: str, value: object, number: int) -> UnitChoice:
-        return replace(self._best[number].choice, **{name: value})  # type: ignore[arg-type]
+        return replace(self.best.units[number].choice, **{name: value})  # type: ignore[arg-type]
 
     def _worded(self, word: str, number: int) -> UnitChoice:
         """A unit's choice with a decision about a part of its functions."""
-        choice, part = self._best[number].choice, self._random.choice(WORDED)
-        wanted = self.units[number].worded(choice, word)
+        choice, part = self.best.units[number].choice, self._random.choice(WORDED)
         functions = {
             name: words if self._random.random() < part else choice.functions.get(name, ())
-            for name, words in wanted.items()
+            for name, words in self.units[number].worded(choice, word).items()
         }
         return replace(choice, functions={name: words for name, words in functions.items() if words})
 
-    def _flipped(self, number: int, part: float) -> UnitChoice:
+    def _some_flipped(self, number: int, part: float) -> UnitChoice:
         """A unit's choice with a part of its decisions flipped."""
-        made = self._best[number]
+        best = self.best.units[number]
         flipped = {
-            call: not asked.inlined for call, asked in made.asked.items() if self._random.random() < part
+            call: not asked.inlined for call, asked in best.asked.items() if self._random.random() < part
         }
-        return replace(made.choice, inline={**made.choice.inline, **flipped})
+        return replace(best.choice, inline={**best.choice.inline, **flipped})
 
     def _try(self, choices: Mapping[int, UnitChoice]) -> bool:
         """Compile a trial, and take it if it is clearly faster than the best; False if it changes nothing."""
-        work = [(number, choice) for number, choice in choices.items() if choice != self._best[number].choice]
-        made = self.engine.compile(work)
-        self._spent += len(work)
-        whole = list(self._best)
-        for (number, _), each in zip(work, made, strict=True):
-            if not isinstance(each, Error):
-                whole[number] = each
-        if all(new.code == old.code for new, old in zip(whole, self._best, strict=True)):
-            return False
+        best = self.best.units
+        new = {number: choice for number, choice in choices.items() if choice != best[number].choice}
+        (program,) = self.compile([new])
+        is_new = any(unit.code != old.code for unit, old in zip(program, best, strict=True))
+        ratio = self._ratio(program) if is_new else None
+        self.report(ratio)
+        return is_new
+
+    def _ratio(self, program: Sequence[Compiled]) -> float | None:
+        """The time of a program, which is taken if it is clearly faster; None if it cannot be timed."""
         try:
-            self.linker.link(whole, self._path("trial"))
+            self.linker.link(program, self._path("trial"))
         except CompilationError:
-            return True
-        first = self._timed(self.runs, "best", "trial", SCREENING)
-        if first is not None and first["ratio"] < 1:
+            return None
+        timed = self._timed(self.runs, "best", "trial", SCREENING)
+        if timed is not None and timed["ratio"] < 1:
             timed = self._timed(self.runs, "best", "trial", PAIRS)
             if timed is not None and timed["high"] is not None and timed["high"] < 1:
-                self._best, self._ratio = whole, self._ratio * timed["ratio"]
                 os.replace(self._path("trial"), self._path("best"))
-                self._note()
-        self.step(self._spent, self._ratio)
-        return True
+                self.take(self._outcome(program, self.best.total * timed["ratio"]))
+                return self.best.total
+        return self.best.total * timed["ratio"] if timed else None
 
-    def _confirm(self, start: Sequence[Compiled]) -> None:
+    def _outcome(self, program: Sequence[Compiled], ratio: float) -> Outcome:
+        return Outcome(program, self.best.sizes._replace(total=ratio))
+
+    def _confirm(self, start: Outcome) -> None:
         """Time LLVM's own program and the best one again, and go back to LLVM's own without a clear gain."""
-        if self._best is start:
+        if self.best is start:
             return
         self.confirmed = self._timed(self.runs, "start", "best", CONFIRMING)
         high = self.confirmed["high"] if self.confirmed else None
         if self.confirmed is None or high is None or high >= 1:
-            self._best, self._ratio = list(start), 1.0
+            self.best = start
             return
-        self._ratio = self.confirmed["ratio"]
+        self.best = self._outcome(self.best.units, self.confirmed["ratio"])
         if self.unseen:
             self.confirmed_unseen = self._timed(self.unseen, "start", "best", CONFIRMING)
 

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.plugin.module import Module
 from passpilot.plugin.version import MAJOR
-from passpilot.training.tuning.sizes import LinkedSizes, object_sizes
+from passpilot.training.tuning.sizes import LinkedSizes, object_sizes, start_time
 from passpilot.training.tuning.unit import Unit
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ class TunedProgram:
     """Units that are searched together, and the size that counts."""
 
     name: str
+    how: str
+    """How the program is compiled, for the head of the decision file."""
     units: Sequence[Unit]
     measure: SizeMeasure
     linked: LinkedSizes | None = None
@@ -37,7 +40,7 @@ class TunedProgram:
     """The recorded runs."""
 
 
-def single_module(path: str, pipeline: str, reward: RewardText) -> TunedProgram:
+def single_module(source: str | os.PathLike[str] | Module, pipeline: str, reward: RewardText) -> TunedProgram:
     """A module of its own, whose size is that of its object.
 
     Raises:
@@ -47,8 +50,10 @@ def single_module(path: str, pipeline: str, reward: RewardText) -> TunedProgram:
     if reward.run is not None:
         hint = "give --corpus=DIR, or -- and the command of a build"
         raise UsageError(f"--reward: expected a program for {reward.text!r}, got a module; {hint}")
-    units = [Unit(Module.read(path), pipeline, rewards=reward.parts)]
-    return TunedProgram(path, units, reward.measure(units, object_sizes))
+    module = source if isinstance(source, Module) else Module.read(source)
+    units = [Unit(module, pipeline, rewards=reward.parts)]
+    name = module.source_file if isinstance(source, Module) else os.fspath(source)
+    return TunedProgram(name, f"{pipeline} and llc -O2", units, reward.measure(units, object_sizes))
 
 
 def linked_program(corpus: Corpus, program: CorpusProgram, pipeline: str, reward: RewardText) -> TunedProgram:
@@ -68,16 +73,12 @@ def linked_program(corpus: Corpus, program: CorpusProgram, pipeline: str, reward
             entry = corpus.units[name]
             numbers[name] = len(units)
             if entry.level == "O0" and not pipeline:
-                hint = "build with an optimization level, such as -Oz"
-                raise InputError(
-                    f"tune: expected optimized units in {program.name}, got -O0 for {name}; {hint}"
-                )
-            passes = pipeline or f"default<{entry.level}>"
-            module = Module.read(entry.bitcode)
+                expected = f"tune: expected optimized units in {program.name}, got -O0 for {name}"
+                raise InputError(f"{expected}; build with an optimization level, such as -Oz")
             units.append(
                 Unit(
-                    module,
-                    passes,
+                    Module.read(entry.bitcode),
+                    pipeline or f"default<{entry.level}>",
                     entry.relocation_model,
                     entry.function_sections,
                     reward.parts,
@@ -86,12 +87,17 @@ def linked_program(corpus: Corpus, program: CorpusProgram, pipeline: str, reward
             )
         return numbers[name]
 
-    linked = LinkedSizes(
-        [link_driver(program), *link_words(program, [GARBAGE], number)],
-        program.directory or str(corpus.folder),
-    )
-    measure = linked if reward.run is not None else reward.measure(units, linked)
-    return TunedProgram(program.name, units, measure, linked, program.runs)
+    command = [link_driver(program), *link_words(program, [GARBAGE], number)]
+    linked = LinkedSizes(command, program.directory or str(corpus.folder))
+    return linked_units(program, units, linked, reward)
+
+
+def linked_units(
+    program: CorpusProgram, units: Sequence[Unit], linked: LinkedSizes, reward: RewardText
+) -> TunedProgram:
+    """The units of a program that `linked` links."""
+    measure = start_time if reward.run is not None else reward.measure(units, linked)
+    return TunedProgram(program.name, "linked by lld --gc-sections", units, measure, linked, program.runs)
 
 
 def link_driver(program: CorpusProgram) -> str:

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
-from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from passpilot.passes.inline import InlineAdvisor
 from passpilot.passes.optimize import optimize
@@ -31,6 +31,9 @@ OPT_LEVEL: Final = 2
 """The level of code generation, llc's default."""
 
 SECTIONS: Final = ("-function-sections", "-data-sections")
+
+KEPT: Final = 64
+"""The most modules that a worker of a cluster keeps."""
 
 
 class Asked(NamedTuple):
@@ -105,9 +108,12 @@ class Unit:
     @property
     def visible(self) -> frozenset[str]:
         """The functions that other modules can see."""
-        return frozenset(
-            each.name for each in self.module.functions if each.linkage not in ("internal", "private")
-        )
+        functions = self.module.functions
+        return frozenset(each.name for each in functions if each.linkage not in ("internal", "private"))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        settings = (getattr(self, each.name) for each in fields(self)[1:])
+        return received_unit, (self.module.bitcode(), *settings)
 
     def worded(self, choice: UnitChoice, word: str) -> dict[str, tuple[str, ...]]:
         """The function decisions of a choice, with a word for all functions that have none of its kind."""
@@ -124,7 +130,7 @@ class Unit:
         module = self.module.copy()
         asked: dict[CallKey, Asked] = {}
         counts: dict[tuple[str, str], int] = {}
-        given, policy = choice.inline, choice.policy
+        policy = choice.policy
 
         def decide(obs: Observation) -> bool:
             site = obs.site
@@ -132,7 +138,7 @@ class Unit:
             counts[pair] = number = counts.get(pair, 0) + 1
             call = CallKey(*pair, number)
             default = bool(obs.default())
-            inlined = given.get(call)
+            inlined = choice.inline.get(call)
             if inlined is None:
                 inlined = default if policy is None else bool(policy(obs))
             asked[call] = Asked(inlined, default, int(obs["cost_estimate"].item()))
@@ -152,14 +158,25 @@ class Unit:
         parts = {name: PARTS[name](module.copy(), self._options()) for name in self.rewards}
         code = generate(module, self._options(), []).code
         differing = {call: each.inlined for call, each in asked.items() if each.inlined != each.default}
-        settled = replace(choice, inline=differing, policy=None)
-        return Compiled(code, asked, settled, time.monotonic() - began, parts)
+        decided = replace(choice, inline=differing, policy=None)
+        return Compiled(code, asked, decided, time.monotonic() - began, parts)
 
     def _options(self) -> _core.EmitOptions:
         options = _core.EmitOptions()
         options.filetype, options.opt_level = file_type("obj"), OPT_LEVEL
         options.relocation_model = self.relocation_model
         return options
+
+
+@lru_cache(KEPT)
+def _module(code: bytes) -> Module:
+    return Module(code)
+
+
+def received_unit(code: bytes, *settings: Any) -> Unit:
+    """In a worker of a cluster: the unit that was sent as bitcode and the other fields."""
+    warm_up(())
+    return Unit(_module(code), *settings)
 
 
 @cache

@@ -12,12 +12,13 @@ from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import Module
 from passpilot.plugin.version import MAJOR
 from passpilot.training.tuning.sizes import LinkedSizes, run_compiler
-from passpilot.training.tuning.tuned_program import GARBAGE, TunedProgram, link_driver, link_words
+from passpilot.training.tuning.tuned_program import GARBAGE, link_driver, link_words, linked_units
 from passpilot.training.tuning.unit import Unit
 
 if TYPE_CHECKING:
     from passpilot.training.corpus.layout import Corpus, CorpusProgram, CorpusUnit
     from passpilot.training.tuning.reward import RewardText
+    from passpilot.training.tuning.tuned_program import TunedProgram
 
 STAGE: Final = "internalize"
 """Of lld's `--save-temps`: the module in front of its optimization."""
@@ -54,9 +55,7 @@ def merged_program(corpus: Corpus, program: CorpusProgram, reward: RewardText, j
     # clang gives lld no level, and lld's is O2; functions have the attributes of theirs.
     unit = Unit(module, "lto<O2>", model, sections=True, rewards=reward.parts)
     command: list[str | int] = [link_driver(program), 0, *program.foreign, *program.arguments, GARBAGE]
-    linked = LinkedSizes(command, folder)
-    measure = linked if reward.run is not None else reward.measure([unit], linked)
-    return TunedProgram(program.name, [unit], measure, linked, program.runs)
+    return linked_units(program, [unit], LinkedSizes(command, folder), reward)
 
 
 def _prepare(unit: CorpusUnit, output: str) -> None:

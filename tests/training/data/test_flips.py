@@ -19,7 +19,7 @@ from passpilot.training.data.matrix import Arrangement, Examples, ExampleWeights
 from passpilot.training.data.shards import DecisionShards
 from passpilot.training.machines.local import ThisMachine
 from passpilot.training.tuning.decision_file import CallKey
-from passpilot.training.tuning.engine import LocalEngine
+from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.reward import RewardText
 from passpilot.training.tuning.tuned_program import linked_program
 from passpilot.training.tuning.unit import LLVMS_OWN, UnitChoice
@@ -38,7 +38,7 @@ def test_a_gain_is_what_the_linker_sees(small: Path) -> None:
     assert found
     (program,) = (each for each in read.programs if each.name == "count")
     made = linked_program(read, program, "default<Oz>", RewardText.parse("text"))
-    engine = LocalEngine(made.units, 2)
+    engine = Engine(made.units, ThisMachine(2))
     plain = engine.compile([(number, LLVMS_OWN) for number in range(len(made.units))])
     base = made.measure([each for each in plain if not isinstance(each, Error)]).total
     checked = 0

@@ -5,18 +5,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from passpilot.plugin.errors import Error
+from passpilot.training.machines.local import ThisMachine
 from passpilot.training.machines.ray_cluster import RayCluster
-from passpilot.training.tuning.engine import LocalEngine
-from passpilot.training.tuning.ray_engine import RayEngine
+from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.search import Search
 from passpilot.training.tuning.sizes import object_sizes
-from passpilot.training.tuning.unit import LLVMS_OWN, UnitChoice
+from passpilot.training.tuning.study import Budget
+from passpilot.training.tuning.unit import LLVMS_OWN, Unit, UnitChoice
+from tests.command import GENEROUS
 from tests.training.tuning.units import modules, searched, units
 
 pytestmark = pytest.mark.soak
@@ -44,9 +47,9 @@ def test_nodes_die_and_nothing_is_lost(cluster: Any, tmp_path: Path) -> None:
     whole = units(modules(tmp_path))
     choices = [UnitChoice(), UnitChoice(tail="mergefunc"), UnitChoice(tail="globaldce")]
     work = [(number % 2, choices[number % 3]) for number in range(120)]
-    here = LocalEngine(whole, 2).compile(work[:6])
+    here = Engine(whole, ThisMachine(2)).compile(work[:6])
     with RayCluster(cluster.address) as machines:
-        ray = RayEngine(whole, machines)
+        ray = Engine(whole, machines)
         assert ray.jobs == NODES
         assert not any(isinstance(each, Error) for each in ray.compile([(0, LLVMS_OWN)] * NODES))
         done: list[int] = []
@@ -59,12 +62,14 @@ def test_nodes_die_and_nothing_is_lost(cluster: Any, tmp_path: Path) -> None:
                 cluster.remove_node(nodes.pop(), allow_graceful=False)
                 cluster.add_node(num_cpus=1, object_store_memory=80_000_000)
 
-        made = ray.compile(work, change)
+        shared = [machines.share(unit) for unit in whole]
+        calls = [partial(Unit.compile, shared[number], choice) for number, choice in work]
+        made = machines.run("tune", calls, GENEROUS, change)
         assert sorted(done) == list(range(len(work)))
         for index, each in enumerate(made):
             assert not isinstance(each, Error), str(each)
             assert each.code == here[index % 6].code  # type: ignore[union-attr]
-        found = Search(whole, ray, object_sizes, compiles=20).run()
-    assert [each.code for each in found.best.made] == [
-        each.code for each in searched(whole, compiles=20).best.made
+        found = Search(whole, ray, object_sizes, Budget(20)).run()
+    assert [each.code for each in found.best.units] == [
+        each.code for each in searched(whole, compiles=20).best.units
     ]

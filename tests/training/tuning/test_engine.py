@@ -6,17 +6,19 @@ from __future__ import annotations
 import contextlib
 import signal
 import time
+from functools import partial
 from pathlib import Path
 
 import psutil
 
 from passpilot.plugin.errors import Error
+from passpilot.training.machines.local import ThisMachine
 from passpilot.training.machines.ray_cluster import RayCluster
-from passpilot.training.tuning.engine import KeepingEngine, LocalEngine
-from passpilot.training.tuning.ray_engine import RayEngine
+from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.search import Search
 from passpilot.training.tuning.sizes import object_sizes
-from passpilot.training.tuning.unit import LLVMS_OWN, UnitChoice
+from passpilot.training.tuning.study import Budget
+from passpilot.training.tuning.unit import LLVMS_OWN, Unit, UnitChoice
 from tests.command import GENEROUS, PASSPILOT, passpilot, started
 from tests.training.tuning.units import modules, searched, units
 
@@ -25,20 +27,19 @@ def test_what_is_kept_is_what_was_compiled(tmp_path: Path) -> None:
     whole = units(modules(tmp_path))
     kept = tmp_path / "kept"
     kept.mkdir()
-    first = KeepingEngine(LocalEngine(whole, 2), whole, str(kept))
-    found = Search(whole, first, object_sizes, compiles=16).run()
+    first = Engine(whole, ThisMachine(2), folder=str(kept))
+    found = Search(whole, first, object_sizes, Budget(16)).run()
     count = len(list(kept.iterdir()))
     assert 8 < count <= found.compiles  # the same choice may come twice
 
-    nobody = LocalEngine(whole, 2, deadline=0.0)
-    second = KeepingEngine(nobody, whole, str(kept))
-    again = Search(whole, second, object_sizes, compiles=16).run()
-    assert [each.code for each in again.best.made] == [each.code for each in found.best.made]
+    second = Engine(whole, ThisMachine(2), deadline=0.0, folder=str(kept))
+    again = Search(whole, second, object_sizes, Budget(16)).run()
+    assert [each.code for each in again.best.units] == [each.code for each in found.best.units]
     assert second.saved > 0
 
     damaged = next(kept.iterdir())
     damaged.write_bytes(damaged.read_bytes()[:40])
-    third = Search(whole, KeepingEngine(LocalEngine(whole, 2), whole, str(kept)), object_sizes, compiles=16)
+    third = Search(whole, Engine(whole, ThisMachine(2), folder=str(kept)), object_sizes, Budget(16))
     assert third.run().best.total == found.best.total
 
 
@@ -80,9 +81,9 @@ def test_a_ray_cluster_compiles_the_same_and_outlives_a_worker(tmp_path: Path) -
     whole = units(modules(tmp_path))
     here = searched(whole, compiles=20)
     with RayCluster(jobs=2) as machines:
-        ray = RayEngine(whole, machines)
-        there = Search(whole, ray, object_sizes, compiles=20).run()
-        assert [each.code for each in there.best.made] == [each.code for each in here.best.made]
+        ray = Engine(whole, machines)
+        there = Search(whole, ray, object_sizes, Budget(20)).run()
+        assert [each.code for each in there.best.units] == [each.code for each in here.best.units]
         failing, good = ray.compile([(0, UnitChoice(tail="no-such-pass")), (1, LLVMS_OWN)])
         assert isinstance(failing, Error)
         assert not isinstance(good, Error)
@@ -93,11 +94,12 @@ def test_a_ray_cluster_compiles_the_same_and_outlives_a_worker(tmp_path: Path) -
             """Kill the workers that compile, once there are any."""
             for each in psutil.Process().children(recursive=True) if not killed else ():
                 with contextlib.suppress(psutil.NoSuchProcess):
-                    if each.name().startswith("ray::_compiled"):
+                    if each.name().startswith("ray::isolated"):
                         each.kill()
                         killed.append(each)
 
-        work = [(number % 2, LLVMS_OWN) for number in range(40)]
-        made = ray.compile(work, kill)
+        shared = [machines.share(unit) for unit in whole]
+        calls = [partial(Unit.compile, shared[number % 2], LLVMS_OWN) for number in range(40)]
+        made = machines.run("tune", calls, GENEROUS, kill)
         assert killed
         assert not any(isinstance(each, Error) for each in made)

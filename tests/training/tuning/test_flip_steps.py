@@ -5,57 +5,50 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from random import Random
 
 import pytest
 
 from passpilot.plugin.errors import CompilationError, Error
 from passpilot.plugin.module import Module
 from passpilot.training.tuning.decision_file import CallKey
-from passpilot.training.tuning.influence import Edge, Influence
-from passpilot.training.tuning.search import Known, Outcome, Search
+from passpilot.training.tuning.engine import Engine
+from passpilot.training.tuning.influence import Edge, Influence, disjoint
+from passpilot.training.tuning.search import Known, Search
 from passpilot.training.tuning.sizes import Sizes
+from passpilot.training.tuning.study import Outcome
 from passpilot.training.tuning.unit import LLVMS_OWN, Asked, Compiled, Unit, UnitChoice
-
-if TYPE_CHECKING:
-    from passpilot.training.tuning.engine import Done
 
 A, B, C = (CallKey(name, "leaf", 1) for name in "abc")
 CODE = "".join(f"define void @{name}() {{\n  ret void\n}}\n" for name in ("a", "b", "c", "leaf"))
 
 
 @dataclass
-class Deciding:
+class Deciding(Engine):
     """Makes an object whose questions are the decisions of the choice."""
 
-    jobs: int = 1
-    saved: float = 0.0
+    units: Sequence[Unit] = ()
     wanted: list[dict[CallKey, bool]] = field(default_factory=list)
 
-    def compile(
-        self, work: Sequence[tuple[int, UnitChoice]], done: Done = lambda _number, _made: None
-    ) -> list[Compiled | Error]:
+    def compile(self, work: Sequence[tuple[int, UnitChoice]]) -> list[Compiled | Error]:
         """See `Engine`."""
         made: list[Compiled | Error] = []
         for _, choice in work:
             self.wanted.append(dict(choice.inline))
             asked = {call: Asked(inlined, default=False) for call, inlined in choice.inline.items()}
             made.append(Compiled(b"", asked, choice, 0))
-        for index, each in enumerate(made):
-            done(index, each)
         return made
 
 
 class Known3(Search):
     """A search of one unit that has begun: three calls, none inlined; every function has 100 bytes."""
 
-    def begin(self, totals: Mapping[frozenset[CallKey], tuple[float, dict[str, float]]]) -> Known3:
+    def begun(self, totals: Mapping[frozenset[CallKey], tuple[float, dict[str, float]]]) -> Known3:
         """Have the sizes of the program by the calls that it inlines."""
-        self._began, self._spent, self._visible = 0.0, 0, [unit.visible for unit in self.units]
         self.totals = totals
         asked = {call: Asked(inlined=False, default=False) for call in (A, B, C)}
         first = Compiled(b"", asked, LLVMS_OWN, 0)
-        self._best = Outcome([first], self.sizes([first]))
+        self.best = Outcome([first], self.sizes([first]))
         return self
 
     def sizes(self, made: Sequence[Compiled]) -> Sizes:
@@ -70,7 +63,7 @@ def search(totals: Mapping[frozenset[CallKey], tuple[float, dict[str, float]]]) 
     engine = Deciding()
     made = Known3([Unit(Module(CODE.encode()), "default<Oz>")], engine, lambda _: Sizes(0, {}, {}, []))
     made.measure = lambda compiled: made.sizes(compiled)
-    return made.begin(totals), engine
+    return made.begun(totals), engine
 
 
 def kept(*calls: CallKey) -> dict[tuple[int, CallKey], frozenset[str]]:
@@ -82,18 +75,20 @@ def inlined(wanted: Mapping[CallKey, bool]) -> set[CallKey]:
 
 
 def test_flips_that_share_a_function_are_not_tried_together() -> None:
-    made, _ = search({})
-    first, again = (0, CallKey("a", "x", 1)), (0, CallKey("a", "y", 1))
-    callee, other, far = (0, CallKey("x", "z", 1)), (0, CallKey("b", "w", 1)), (0, CallKey("c", "v", 1))
-    assert made._disjoint(Influence([]), [first, again, callee, other]) == ([first, other], [again, callee])
-    assert made._disjoint(Influence([Edge("b", "c")]), [far, other]) == ([far], [other]), "c is in b"
-    assert made._disjoint(Influence([]), []) == ([], [])
+    again, callee, other = Edge("a", "y"), Edge("x", "z"), Edge("b", "w")
+
+    def chosen(influence: Influence, *calls: Edge) -> list[bool]:
+        return disjoint(map(influence.of, calls))
+
+    assert chosen(Influence([]), Edge("a", "x"), again, callee, other) == [True, False, False, True]
+    assert chosen(Influence([Edge("b", "c")]), Edge("c", "v"), other) == [True, False], "c is in b"
+    assert chosen(Influence([])) == []
 
 
 def test_flips_that_shrink_the_whole_stay_together() -> None:
     made, engine = search({frozenset({A, B}): (390, {})})
     made._measure(kept(A, B))
-    assert (made._best.total, [inlined(each) for each in engine.wanted]) == (390, [{A, B}])
+    assert (made.best.total, [inlined(each) for each in engine.wanted]) == (390, [{A, B}])
 
 
 def test_flips_that_failed_are_dropped() -> None:
@@ -102,7 +97,7 @@ def test_flips_that_failed_are_dropped() -> None:
     })  # fmt: skip
     made._measure(kept(A, B, C))
     assert [inlined(each) for each in engine.wanted] == [{A, B, C}, {B}], "no gain is a failure"
-    assert made._best.total == 380
+    assert made.best.total == 380
 
 
 def test_of_flips_that_seem_good_the_better_half_is_left() -> None:
@@ -111,19 +106,19 @@ def test_of_flips_that_seem_good_the_better_half_is_left() -> None:
     })  # fmt: skip
     made._measure(kept(A, B, C))
     assert [inlined(each) for each in engine.wanted] == [{A, B, C}, {B}], "then none is left"
-    assert made._best.total == 400
+    assert made.best.total == 400
 
 
 def test_of_two_flips_that_seem_good_the_better_one_is_left() -> None:
     made, engine = search({frozenset({A, B}): (400, {"a": 99, "b": 90}), frozenset({B}): (390, {})})
     made._measure(kept(A, B))
     assert [inlined(each) for each in engine.wanted] == [{A, B}, {B}]
-    assert made._best.total == 390
+    assert made.best.total == 390
 
 
 def test_only_the_first_measurement_goes_beyond_the_budget() -> None:
     made, engine = search({frozenset({A, B}): (400, {"a": 90})})
-    made.compiles = 0
+    made.budget.compiles = 0
     made._measure(kept(A, B))
     assert [inlined(each) for each in engine.wanted] == [{A, B}]
 
@@ -136,7 +131,7 @@ def test_flips_that_do_not_link_are_dropped() -> None:
 
     made.measure = fails
     made._measure(kept(A))
-    assert (len(engine.wanted), made._best.total) == (1, 400)
+    assert (len(engine.wanted), made.best.total) == (1, 400)
 
 
 def test_calls_that_are_gone_are_not_flipped() -> None:
@@ -145,7 +140,7 @@ def test_calls_that_are_gone_are_not_flipped() -> None:
     assert [inlined(each) for each in engine.wanted] == [{A}]
 
 
-class Unmixed:
+class Unmixed(Random):
     """No randomness."""
 
     def random(self) -> float:
@@ -155,10 +150,10 @@ class Unmixed:
 def worthwhile(asked: Mapping[CallKey, Asked], owners: Mapping[str, int], *known: Known | None) -> list[str]:
     """The callers of the calls to try, in order."""
     made, _ = search({})
-    made._random, made.known = Unmixed(), known  # type: ignore[assignment]
     compiled = Compiled(b"", asked, LLVMS_OWN, 0)
-    made._best = Outcome([compiled], Sizes(400, {}, owners, [400]))
-    return [call.caller for _, call in made._worthwhile()]
+    made.best = Outcome([compiled], Sizes(400, {}, owners, [400]))
+    unchanged = [each.unchanged if each else frozenset[str]() for each in known]
+    return [call.caller for _, call in made.worthwhile(Unmixed(), unchanged)]
 
 
 def test_cheap_calls_are_tried_first_and_expensive_ones_given_up_first() -> None:

@@ -1,25 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`KeepingEngine`: what is kept for what, and what is compiled again."""
+"""`Engine`: what is kept for what, and what is compiled again."""
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 import pytest
 
 from passpilot.plugin.errors import CompilationError, Error
 from passpilot.plugin.module import Module
-from passpilot.training.machines.local import ThisMachine
 from passpilot.training.tuning.decision_file import CallKey
-from passpilot.training.tuning.engine import KeepingEngine, LocalEngine, engine_on
+from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.recipes import Below
 from passpilot.training.tuning.unit import LLVMS_OWN, Asked, Compiled, Unit, UnitChoice
-
-if TYPE_CHECKING:
-    from passpilot.training.tuning.engine import Done
 
 CALL: Final = CallKey("f\udcff", "g", 2)
 ASKED: Final = {
@@ -32,16 +29,27 @@ ASKED: Final = {
 class Worker:
     """Notes what is wanted, and fails for the pipeline ``bad``."""
 
+    units: Sequence[Unit]
     jobs: int = 2
-    saved: float = 0.0
     wanted: list[tuple[int, UnitChoice]] = field(default_factory=list)
 
-    def compile(
-        self, work: Sequence[tuple[int, UnitChoice]], done: Done = lambda _number, _made: None
-    ) -> list[Compiled | Error]:
-        """See `Engine`."""
+    def share(self, value: object) -> object:
+        """See `Machines`."""
+        return value
+
+    def run(
+        self,
+        _who: str,
+        calls: Sequence[Any],
+        _deadline: float,
+        done: Callable[[int, Any], object] = lambda _number, _result: None,
+        _together: int = 1,
+    ) -> list[Any]:
+        """See `Machines`."""
         made: list[Compiled | Error] = []
-        for number, choice in work:
+        for call in calls:
+            unit, choice = call.args
+            number = next(at for at, each in enumerate(self.units) if each is unit)
             self.wanted.append((number, choice))
             settled = replace(choice, inline={**choice.inline, CALL: True}, policy=None)
             good = Compiled(f"object {number}".encode(), ASKED, settled, 3.0, {"mca": {"f": 1.5}})
@@ -56,10 +64,10 @@ def unit_of(code: str = "") -> Unit:
     return Unit(Module(f"define void @f() {{\n{code}  ret void\n}}\n".encode()), "default<Oz>")
 
 
-def engine(folder: Path, *units: Unit) -> tuple[KeepingEngine, Worker]:
+def engine(folder: Path, *units: Unit) -> tuple[Engine, Worker]:
     """An engine, and what compiles for it."""
-    worker = Worker()
-    return KeepingEngine(worker, units or [unit_of()], str(folder)), worker
+    worker = Worker(units or [unit_of()])
+    return Engine(worker.units, worker, folder=str(folder)), worker
 
 
 def test_what_is_kept_comes_back_whole(tmp_path: Path) -> None:
@@ -111,16 +119,14 @@ def test_another_unit_is_compiled_again(other: Callable[[], Unit], tmp_path: Pat
     assert [number for number, _ in worker.wanted] == [0, 1], "the same unit is the same by another number"
 
 
-def test_only_what_is_missing_is_compiled_and_told(tmp_path: Path) -> None:
+def test_only_what_is_missing_is_compiled(tmp_path: Path) -> None:
     kept, worker = engine(tmp_path, unit_of(), unit_of("  %x = alloca i8\n"))
     kept.compile([(0, LLVMS_OWN)])
-    told: list[tuple[int, object]] = []
     work = [(1, LLVMS_OWN), (0, LLVMS_OWN), (1, UnitChoice(tail="bad")), (1, UnitChoice(tail="x"))]
-    made = kept.compile(work, lambda index, each: told.append((index, each)))
+    made = kept.compile(work)
     assert [each.code if isinstance(each, Compiled) else str(each) for each in made] == [
         b"object 1", b"object 0", "bad", b"object 1"
     ]  # fmt: skip
-    assert told == [(index, made[index]) for index in (3, 2, 0)]
     assert len(worker.wanted) == 4
     kept.compile([(1, UnitChoice(tail="bad"))])
     assert len(worker.wanted) == 5, "an error is not kept"
@@ -147,9 +153,19 @@ def test_without_room_for_files_the_search_goes_on(tmp_path: Path) -> None:
     assert len(worker.wanted) == 2
 
 
-def test_the_engine_of_this_machine() -> None:
-    units = [unit_of()]
-    made = engine_on(ThisMachine(3), units, 7.0)
-    assert made == LocalEngine(units, 3, 7.0)
-    assert made.saved == 0
-    assert made.compile([]) == []
+def test_an_engine_without_a_folder_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    worker = Worker([unit_of()])
+    plain = Engine(worker.units, worker)
+    assert (plain.saved, plain.compile([])) == (0, [])
+    for _ in range(2):
+        plain.compile([(0, LLVMS_OWN)])
+    assert len(worker.wanted) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_unit_survives_its_way_to_a_worker() -> None:
+    unit = replace(unit_of(), relocation_model="static", sections=True, rewards=("instructions",))
+    copy = pickle.loads(pickle.dumps(unit))
+    assert copy.module.bitcode() == unit.module.bitcode()
+    assert replace(copy, module=unit.module) == unit

@@ -10,7 +10,7 @@ import pytest
 
 from passpilot.plugin.module import Module
 from passpilot.training.tuning.decision_file import CallKey, UnitDecisions
-from passpilot.training.tuning.engine import LocalEngine
+from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.result import (
     earlier_decisions,
     function_hash,
@@ -18,9 +18,10 @@ from passpilot.training.tuning.result import (
     unit_decisions,
 )
 from passpilot.training.tuning.reward import RewardText
-from passpilot.training.tuning.search import Found, Outcome, Search
-from passpilot.training.tuning.sizes import LinkedSizes, Sizes, object_sizes
+from passpilot.training.tuning.search import Found, Search
+from passpilot.training.tuning.sizes import LinkedSizes, Sizes, object_sizes, start_time
 from passpilot.training.tuning.speed import SpeedSearch
+from passpilot.training.tuning.study import Outcome
 from passpilot.training.tuning.unit import Asked, Compiled, Unit, UnitChoice
 
 CODE: Final = """\
@@ -113,9 +114,7 @@ def outcome(made: Compiled, functions: Mapping[str, float], total: float | None 
 
 def search_of(unit: Unit) -> Search:
     """A search of one unit."""
-    search = Search([unit], LocalEngine([unit]), object_sizes)
-    search._visible = [unit.visible]
-    return search
+    return Search([unit], Engine([unit]), object_sizes)
 
 
 FIRST, SECOND, ALONE = CallKey("f", "g", 1), CallKey("f", "g", 2), CallKey("h", "far", 1)
@@ -155,7 +154,7 @@ def test_the_decisions_of_a_unit() -> None:
     assert (list(made.options), made.functions) == (["one"], {"f": ("optsize",)})
     assert list(made.notes) == [".text 60 -> 40 bytes, 1 of 2 calls"]
     assert made.searched == {each for name, each in hashes(CODE).items() if name != "other"}
-    speed = SpeedSearch([unit], LocalEngine([unit]), LinkedSizes([], ""), [])
+    speed = SpeedSearch([unit], Engine([unit]), start_time, linker=LinkedSizes([], ""), runs=[])
     (timed,) = unit_decisions(speed, found, RewardText.parse("run"))
     assert list(timed.notes) == ["1 of 2 calls"]
     assert timed.gains == {}
@@ -186,7 +185,7 @@ def test_the_table_of_a_search() -> None:
             }
         ],
     }
-    speed = SpeedSearch([unit], LocalEngine([unit]), LinkedSizes([], ""), [])
+    speed = SpeedSearch([unit], Engine([unit]), start_time, linker=LinkedSizes([], ""), runs=[])
     speed.confirmed = {"ratio": 0.5, "low": 0.4, "high": 0.6, "seconds": 1.0, "pairs": 9}
     timeless = Found(outcome(compiled({}), {}), outcome(compiled({}), {}), 1, 1, [], interrupted=False)
     table = result_table(speed, timeless, RewardText.parse("run"))

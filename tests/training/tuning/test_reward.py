@@ -10,10 +10,12 @@ import pytest
 
 import passpilot
 from passpilot.plugin.errors import Error, UsageError
-from passpilot.training.tuning.engine import LocalEngine
+from passpilot.training.machines.local import ThisMachine
+from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.reward import NAMES, Limited, RewardText, WeightedSum
 from passpilot.training.tuning.search import Search
 from passpilot.training.tuning.sizes import SizeMeasure, Sizes, estimated_sizes, object_sizes
+from passpilot.training.tuning.study import Budget
 from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, Unit, UnitChoice
 from tests.command import passpilot as command
 from tests.training.tuning.units import modules, units
@@ -23,7 +25,7 @@ TWICE = "_ZNK3BoxILi5EE5twiceEv"
 
 def compiled(whole: list[Unit], choice: UnitChoice = LLVMS_OWN) -> list[Compiled]:
     """All units with one choice."""
-    made = LocalEngine(whole, 2).compile([(0, choice), (1, choice)])
+    made = Engine(whole, ThisMachine(2)).compile([(0, choice), (1, choice)])
     good = [each for each in made if not isinstance(each, Error)]
     assert len(good) == 2
     return good
@@ -73,7 +75,7 @@ def test_what_passes_a_limit_is_never_taken(tmp_path: Path) -> None:
         measure = reward.measure(whole, object_sizes)
         start = compiled(whole)
         assert math.isfinite(measure(start).total) == (not limits)
-        found = Search(whole, LocalEngine(whole, 2), measure, compiles=12).run()
+        found = Search(whole, Engine(whole, ThisMachine(2)), measure, Budget(12)).run()
         totals[len(limits)] = (found.start.total, found.best.total)
     assert totals[0][1] < totals[0][0]
     # The start itself is beyond the limit, so that any outcome within it is better.
@@ -115,7 +117,7 @@ def test_the_command_takes_rewards(tmp_path: Path) -> None:
     ],
 )
 def test_a_change_in_words(text: str, start: float, best: float, told: str) -> None:
-    assert RewardText.parse(text).told(start, best) == told
+    assert RewardText.parse(text).change(start, best) == told
 
 
 def test_terms_and_limits() -> None:

@@ -13,13 +13,15 @@ import passpilot
 from passpilot.plugin.compile import emit
 from passpilot.plugin.errors import Error
 from passpilot.plugin.module import Module
+from passpilot.training.machines.local import ThisMachine
 from passpilot.training.rewards import symbol_sizes
 from passpilot.training.tuning.decision_file import read_decisions, word_kind
-from passpilot.training.tuning.engine import LocalEngine
+from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.influence import Edge, Influence, components
 from passpilot.training.tuning.recipes import EVICTION
 from passpilot.training.tuning.search import Found, Known, Search
 from passpilot.training.tuning.sizes import LinkedSizes, Sizes, object_sizes
+from passpilot.training.tuning.study import Budget
 from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, UnitChoice
 from tests.command import passpilot as command
 from tests.command import refused
@@ -49,7 +51,7 @@ def test_a_unit_becomes_smaller_and_every_door_knows_how(unit: Path, tmp_path: P
     assert sum(decided.gains.values()) <= start - tuned
     (found,) = units([unit], sections=False)
     choice = UnitChoice(decided.inline, decided.pipeline, tuple(decided.options))
-    (again,) = LocalEngine([found]).compile([(0, choice)])  # its options must not stay in this process
+    (again,) = Engine([found]).compile([(0, choice)])  # its options must not stay in this process
     assert isinstance(again, Compiled)
     assert object_sizes([again]).total == tuned
     opted = command("opt", unit, "-Oz", "--decisions=one.decisions", "-o", "out.bc", cwd=tmp_path)
@@ -66,12 +68,12 @@ def test_levers_that_are_asked_for(lever: str, tmp_path: Path) -> None:
     folder.mkdir()
     whole = units(modules(folder))
     found = Search(
-        whole, LocalEngine(whole, 2), object_sizes, compiles=100 * len(whole), levers=[lever]
+        whole, Engine(whole, ThisMachine(2)), object_sizes, Budget(100 * len(whole)), levers=[lever]
     ).run()
     assert found.best.total <= found.start.total
     tried = len(EVICTION) if lever == "eviction" else 2
     assert len(whole) * (1 + tried) <= found.compiles <= len(whole) * (2 + tried)
-    for made in found.best.made:
+    for made in found.best.units:
         assert (made.choice.inline, made.choice.tail) == ({}, "")
         assert bool(made.choice.options) <= (lever == "eviction")
         assert {word_kind(word) for words in made.choice.functions.values() for word in words} <= {lever}
@@ -80,7 +82,7 @@ def test_levers_that_are_asked_for(lever: str, tmp_path: Path) -> None:
 def test_a_program_becomes_smaller(tmp_path: Path) -> None:
     whole = units(modules(tmp_path))
     measure = LinkedSizes(["clang++-22", 0, 1, "-Wl,--gc-sections"], str(tmp_path))
-    found = Search(whole, LocalEngine(whole, 2), measure, compiles=30).run()
+    found = Search(whole, Engine(whole, ThisMachine(2)), measure, Budget(30)).run()
     start, best = found.start.sizes, found.best.sizes
     assert best.total < start.total
     assert "_Z6unusedi" not in start.functions
@@ -90,7 +92,7 @@ def test_a_program_becomes_smaller(tmp_path: Path) -> None:
         "1:_ZL3mixii",
     }
     assert sum(start.objects) <= start.total
-    summed = object_sizes(found.start.made)
+    summed = object_sizes(found.start.units)
     assert summed.functions["_Z6unusedi"] > 0
     assert summed.total > sum(start.objects)
 
@@ -99,7 +101,7 @@ def test_the_same_compilations_give_the_same(tmp_path: Path) -> None:
     paths = modules(tmp_path)
     one, two = searched(units(paths)), searched(units(paths))
     assert one.best.total == two.best.total < one.start.total
-    assert [each.code for each in one.best.made] == [each.code for each in two.best.made]
+    assert [each.code for each in one.best.units] == [each.code for each in two.best.units]
     assert [(compiles, size) for compiles, _, size in one.curve] == [
         (compiles, size) for compiles, _, size in two.curve
     ]
@@ -114,9 +116,9 @@ def test_only_what_is_smaller_is_kept(tmp_path: Path) -> None:
         return sizes
 
     whole = units(modules(tmp_path))
-    found = Search(whole, LocalEngine(whole, 2), measure, compiles=30).run()
+    found = Search(whole, Engine(whole, ThisMachine(2)), measure, Budget(30)).run()
     assert max(totals) > found.start.total, "some trials are larger"
-    assert found.best.total == object_sizes(found.best.made).total == min(totals)
+    assert found.best.total == object_sizes(found.best.units).total == min(totals)
     curve = [size for _, _, size in found.curve]
     assert curve == sorted(set(curve), reverse=True)
 
@@ -125,8 +127,8 @@ def test_only_what_is_asked_is_searched(tmp_path: Path) -> None:
     whole = units(modules(tmp_path))
 
     def choices(*levers: str) -> list[UnitChoice]:
-        search = Search(whole, LocalEngine(whole, 2), object_sizes, compiles=24, levers=levers)
-        return [each.choice for each in search.run().best.made]
+        search = Search(whole, Engine(whole, ThisMachine(2)), object_sizes, Budget(24), levers=levers)
+        return [each.choice for each in search.run().best.units]
 
     inlined, passed = choices("inline"), choices("pipeline", "options")
     assert any(each.inline for each in inlined)
@@ -138,11 +140,11 @@ def test_only_what_is_asked_is_searched(tmp_path: Path) -> None:
 def test_functions_that_have_not_changed_are_not_searched_again(tmp_path: Path) -> None:
     whole = units(modules(tmp_path))
     first = searched(whole)
-    known = [each.choice for each in first.best.made]
+    known = [each.choice for each in first.best.units]
 
     def again(unchanged: frozenset[str]) -> Found:
         earlier = [Known(choice, unchanged) for choice in known]
-        return Search(whole, LocalEngine(whole, 2), object_sizes, compiles=20, known=earlier).run()
+        return Search(whole, Engine(whole, ThisMachine(2)), object_sizes, Budget(20), known=earlier).run()
 
     found = again(frozenset(each.name for unit in whole for each in unit.module.functions))
     assert found.best.total == first.best.total
@@ -169,7 +171,7 @@ def test_sizes_of_functions(unit: Path) -> None:
 
 def test_a_failing_choice_is_an_error_of_its_own(tmp_path: Path) -> None:
     whole = units(modules(tmp_path))
-    made = LocalEngine(whole, 2).compile([(0, UnitChoice(tail="no-such-pass")), (1, LLVMS_OWN)])
+    made = Engine(whole, ThisMachine(2)).compile([(0, UnitChoice(tail="no-such-pass")), (1, LLVMS_OWN)])
     assert isinstance(made[0], Error)
     assert not isinstance(made[1], Error)
 
@@ -177,7 +179,7 @@ def test_a_failing_choice_is_an_error_of_its_own(tmp_path: Path) -> None:
 def test_too_little_time_is_an_error(unit: Path) -> None:
     whole = units([unit])
     with pytest.raises(passpilot.errors.CompilationError, match="expected"):
-        Search(whole, LocalEngine(whole, 1, deadline=0.001), object_sizes).run()
+        Search(whole, Engine(whole, ThisMachine(1), deadline=0.001), object_sizes).run()
 
 
 def test_a_program_that_does_not_link_is_an_error(tmp_path: Path) -> None:
@@ -186,7 +188,7 @@ def test_a_program_that_does_not_link_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(
         passpilot.errors.CompilationError, match=r"expected the program to link, got: .*other"
     ):
-        Search(whole, LocalEngine(whole, 2), measure).run()
+        Search(whole, Engine(whole, ThisMachine(2)), measure).run()
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,11 @@ import pytest
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.module import Module
 from passpilot.training.corpus.layout import ProgramRun
-from passpilot.training.tuning.engine import LocalEngine
-from passpilot.training.tuning.sizes import LinkedSizes
+from passpilot.training.machines.local import ThisMachine
+from passpilot.training.tuning.engine import Engine
+from passpilot.training.tuning.sizes import LinkedSizes, start_time
 from passpilot.training.tuning.speed import SpeedSearch
+from passpilot.training.tuning.study import Budget
 from passpilot.training.tuning.unit import Unit
 from tests.command import passpilot
 
@@ -87,14 +89,15 @@ def searched(tmp_path: Path, run: ProgramRun, deadline: float = 30) -> SpeedSear
     subprocess.run([*clang, source, "-o", module], check=True)
     unit = Unit(Module.read(module), "default<O2>")
     linker = LinkedSizes(["clang-22", 0], str(tmp_path))
-    return SpeedSearch([unit], LocalEngine([unit], 2), linker, [run], compiles=12, deadline=deadline)
+    engine = Engine([unit], ThisMachine(2))
+    return SpeedSearch([unit], engine, start_time, Budget(12), linker=linker, runs=[run], deadline=deadline)
 
 
 def test_without_a_gain_the_decisions_are_llvms(tmp_path: Path) -> None:
     search = searched(tmp_path, ProgramRun())
     found = search.run()
-    assert found.best.made[0].code == found.start.made[0].code
-    assert search.told() == "no faster program found"
+    assert found.best.units[0].code == found.start.units[0].code
+    assert search.summary() == "no faster program found"
     assert found.compiles <= 12
 
 

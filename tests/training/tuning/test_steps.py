@@ -14,8 +14,9 @@ import pytest
 from passpilot.plugin.errors import CompilationError, Error
 from passpilot.plugin.module import Module
 from passpilot.training.evaluation.results import RunTime
+from passpilot.training.machines.local import ThisMachine
 from passpilot.training.tuning.decision_file import CallKey
-from passpilot.training.tuning.engine import LocalEngine
+from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.influence import Edge, Influence, components
 from passpilot.training.tuning.recipes import (
     EVICTION,
@@ -29,8 +30,9 @@ from passpilot.training.tuning.recipes import (
     Below,
 )
 from passpilot.training.tuning.search import LEVERS, MORE_LEVERS, Found, Known, Search
-from passpilot.training.tuning.sizes import LinkedSizes, Sizes
+from passpilot.training.tuning.sizes import LinkedSizes, Sizes, start_time
 from passpilot.training.tuning.speed import FLIPPED, SpeedSearch
+from passpilot.training.tuning.study import Budget, Outcome, Study, Trial
 from passpilot.training.tuning.unit import Asked, Compiled, Unit, UnitChoice
 
 CODE: Final = "define i32 @NAME(i32 %x) {\n  ret i32 %x\n}\n"
@@ -54,12 +56,13 @@ def searched(sizes: Sequence[dict[str, float]], key: str = "tail", **settings: A
         return Sizes(sum(objects), {}, {}, objects)
 
     units = two_units()[: len(sizes)]
-    return Search(units, LocalEngine(units, 2), measure, **settings).run()
+    limits = {name: settings.pop(name) for name in ("compiles", "seconds") if name in settings}
+    return Search(units, Engine(units, ThisMachine(2)), measure, Budget(**limits), **settings).run()
 
 
 def choices(found: Found, key: str = "tail") -> list[object]:
     """What the best choices have."""
-    return [getattr(each.choice, key) for each in found.best.made]
+    return [getattr(each.choice, key) for each in found.best.units]
 
 
 def test_every_unit_gets_the_pipeline_that_suits_it() -> None:
@@ -121,16 +124,16 @@ def test_without_a_budget_nothing_is_searched(budget: dict[str, Any]) -> None:
 def test_ctrl_c_keeps_the_best_so_far() -> None:
     told: list[tuple[int, float]] = []
 
-    def step(compiles: int, best: float) -> None:
-        told.append((compiles, best))
-        if compiles == 6:
+    def step(study: Study, trial: Trial) -> None:
+        told.append((trial.compiles, study.best_value))
+        if trial.compiles == 6:
             raise KeyboardInterrupt
 
     known = [Known(UnitChoice(tail=tail), frozenset()) for tail in (TAILS[0], "")]
-    found = searched([{TAILS[0]: 90}, {}], known=known, step=step)
+    found = searched([{TAILS[0]: 90}, {}], known=known, callbacks=[step])
     assert not found.interrupted
     told.clear()
-    found = searched([{TAILS[0]: 90, TAILS[1]: 50}, {}], levers=["pipeline"], step=step)
+    found = searched([{TAILS[0]: 90, TAILS[1]: 50}, {}], levers=["pipeline"], callbacks=[step])
     assert found.interrupted
     assert found.best is found.start, "the trials of a step are taken together"
     assert told == [(2, 200), (4, 200), (6, 200)]
@@ -157,9 +160,10 @@ def test_components_of_several_compilations() -> None:
 
 def speed_of(units: Sequence[Unit], **settings: Any) -> SpeedSearch:
     """A search for speed that has not begun."""
-    search = SpeedSearch(units, LocalEngine(units), LinkedSizes([], ""), [], **settings)
+    search = SpeedSearch(units, Engine(units), start_time, linker=LinkedSizes([], ""), runs=[], **settings)
     asked = {CallKey("f", "g", number): Asked(number > 2, default=False) for number in range(1, 5)}
-    search._best = [Compiled(b"", asked, UnitChoice({CallKey("a", "b", 1): True}), 0) for _ in units]
+    compiled = [Compiled(b"", asked, UnitChoice({CallKey("a", "b", 1): True}), 0) for _ in units]
+    search.best = Outcome(compiled, start_time(compiled))
     return search
 
 
@@ -170,13 +174,13 @@ def timed(low: float, ratio: float, high: float | None) -> RunTime:
 
 def test_what_a_search_for_speed_tells() -> None:
     search = speed_of([])
-    assert search.told() == "no faster program found"
+    assert search.summary() == "no faster program found"
     search.confirmed = timed(0.8, 0.9, 0.95)
-    assert search.told() == "run time 0.900 (0.800 to 0.950, 40 pairs)"
+    assert search.summary() == "run time 0.900 (0.800 to 0.950, 40 pairs)"
     search.confirmed_unseen = timed(0.7, 0.75, 1.25)
-    assert search.told().endswith("40 pairs), unseen inputs 0.750 (0.700 to 1.250, 40 pairs)")
+    assert search.summary().endswith("40 pairs), unseen inputs 0.750 (0.700 to 1.250, 40 pairs)")
     search.confirmed = timed(0.8, 0.9, 1.0)
-    assert search.told().endswith(
+    assert search.summary().endswith(
         "(0.800 to 1.000, 40 pairs): not clearly faster, so the decisions are LLVM's own"
     )
 
@@ -205,12 +209,12 @@ def test_a_search_for_speed_tries_what_its_levers_say() -> None:
 def test_flips_change_answers_and_keep_the_others() -> None:
     search = speed_of(two_units())
     search._random = random.Random(1)
-    whole = search._flipped(1, 1.0).inline
+    whole = search._some_flipped(1, 1.0).inline
     assert whole == {
         CallKey("a", "b", 1): True,
         **{CallKey("f", "g", number): number <= 2 for number in range(1, 5)},
     }
-    assert search._flipped(1, 0.0).inline == {CallKey("a", "b", 1): True}
+    assert search._some_flipped(1, 0.0).inline == {CallKey("a", "b", 1): True}
     assert all(0 < part < 1 for part in FLIPPED)
 
 
@@ -224,4 +228,4 @@ def test_policies_inline_what_is_below_their_limit() -> None:
 def test_a_search_begins_with_what_compiles() -> None:
     units = [Unit(Module(CODE.replace("NAME", "f").encode()), "no-such-pass")]
     with pytest.raises(Error, match="no-such-pass"):
-        Search(units, LocalEngine(units), lambda _: Sizes(1, {}, {}, [1])).run()
+        Search(units, Engine(units), lambda _: Sizes(1, {}, {}, [1])).run()

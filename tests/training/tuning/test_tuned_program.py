@@ -12,7 +12,7 @@ import pytest
 from passpilot.plugin.errors import InputError, UsageError
 from passpilot.training.corpus.layout import Corpus, CorpusProgram, CorpusUnit, ProgramRun
 from passpilot.training.tuning.reward import PartSums, RewardText
-from passpilot.training.tuning.sizes import LinkedSizes, object_sizes
+from passpilot.training.tuning.sizes import object_sizes, start_time
 from passpilot.training.tuning.tuned_program import (
     link_driver,
     link_words,
@@ -81,7 +81,7 @@ def test_a_pipeline_of_the_user_and_a_program_without_a_folder(tmp_path: Path) -
     assert made.linked is not None
     assert made.linked.folder == str(tmp_path)
     timed = linked_program(corpus(tmp_path, "-O1", "-O1"), program, "", RewardText.parse("run"))
-    assert isinstance(timed.measure, LinkedSizes)
+    assert timed.measure is start_time
 
 
 def test_a_program_that_cannot_be_searched(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from passpilot.plugin.module import Module
 from passpilot.training.tuning.decision_file import CallKey
-from passpilot.training.tuning.engine import LocalEngine
+from passpilot.training.tuning.engine import Engine
 from passpilot.training.tuning.recipes import Below
 from passpilot.training.tuning.unit import LLVMS_OWN, Compiled, Unit, UnitChoice
 from tests import stock
@@ -39,7 +39,7 @@ def test_an_object_is_clangs(name: str, source: str, level: str, tmp_path: Path)
 
 def made(unit: Unit, folder: Path) -> bytes:
     """The code of the unit, compiled in a process of its own."""
-    [compiled] = LocalEngine([unit]).compile([(0, LLVMS_OWN)])
+    [compiled] = Engine([unit]).compile([(0, LLVMS_OWN)])
     assert isinstance(compiled, Compiled)
     (folder / "made.o").write_bytes(compiled.code)
     return code_of(folder / "made.o")
@@ -72,7 +72,7 @@ define linkonce_odr i32 @f(i32 %x) {
 
 def asked(unit: Unit, choice: UnitChoice) -> Compiled:
     """What becomes of a unit."""
-    [compiled] = LocalEngine([unit]).compile([(0, choice)])
+    [compiled] = Engine([unit]).compile([(0, choice)])
     assert isinstance(compiled, Compiled), compiled
     return compiled
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`passpilot tune -- COMMAND`: records a build, and tells the command that builds with decisions."""
+"""Records a build for `tune`, and says how to build with decision files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tempfile
 from typing import TYPE_CHECKING, Final
 
 from passpilot.plugin.errors import InputError
-from passpilot.plugin.failures import for_terminal
+from passpilot.plugin.origin import warn_user
 from passpilot.training.corpus.builder import build_corpus
 from passpilot.training.corpus.recorded.from_recording import draft_recording
 
@@ -34,7 +34,7 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
     """
     folder = os.path.join(output, "corpus")
     if os.path.exists(folder):
-        _say(f"tuning what {folder} has; remove it to build again")
+        warn_user(f"tuning what {folder} has; remove it to build again")
         return folder
     recording = os.path.join(output, "recording")
     with tempfile.TemporaryDirectory(prefix="passpilot-compilers-") as place:
@@ -53,7 +53,7 @@ def recorded_corpus(command: Sequence[str], output: str) -> str:
         )
     built = build_corpus(folder, draft_recording(os.path.abspath(recording)))
     for problem in built.problems:
-        _say(f"warning: {problem}")
+        warn_user(problem)
     return folder
 
 
@@ -84,7 +84,3 @@ def _environment(place: str, recording: str) -> Mapping[str, str]:
             os.chmod(file.name, 0o700)
     path = os.pathsep.join([place, *os.get_exec_path()])
     return {**os.environ, "PATH": path, "CC": os.path.join(place, "cc"), "CXX": os.path.join(place, "c++")}
-
-
-def _say(text: str) -> None:
-    print(f"passpilot: {for_terminal(text)}\n", end="", file=sys.stderr)

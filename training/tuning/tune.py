@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`passpilot.tune`: searches the decisions that make modules or programs smallest."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from passpilot.plugin.errors import InputError, UsageError
+from passpilot.plugin.module import Module
+from passpilot.training.corpus.layout import Corpus, ProgramRun
+from passpilot.training.machines.local import machines
+from passpilot.training.tuning.build import recorded_corpus
+from passpilot.training.tuning.decision_file import read_decisions
+from passpilot.training.tuning.engine import Engine
+from passpilot.training.tuning.result import TuneResult, earlier_decisions
+from passpilot.training.tuning.reward import RUN, SIZE, RewardText, run_command
+from passpilot.training.tuning.search import LEVERS, MORE_LEVERS, Search
+from passpilot.training.tuning.speed import SpeedSearch
+from passpilot.training.tuning.study import Budget
+from passpilot.training.tuning.tuned_program import linked_program, single_module
+from passpilot.training.tuning.whole_program import merged_program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from passpilot.training.machines.local import Machines
+    from passpilot.training.tuning.study import TrialCallback
+    from passpilot.training.tuning.tuned_program import TunedProgram
+
+    Source = str | os.PathLike[str] | Module
+
+OZ: Final = "default<Oz>"
+SECONDS: Final = 60.0
+"""The time for each module unless a budget is given."""
+
+
+def tune(
+    modules: Source | Sequence[Source] = (),
+    *,
+    corpus: str | os.PathLike[str] = "",
+    build: Sequence[str] = (),
+    program: Sequence[str] = (),
+    passes: str = "",
+    lto: bool = False,
+    reward: str = SIZE,
+    at_most: Sequence[str] = (),
+    unseen: Sequence[str] = (),
+    search: Sequence[str] = LEVERS,
+    compiles: int | None = None,
+    seconds: float | None = None,
+    seed: int = 0,
+    update: str = "",
+    jobs: int = 0,
+    engine: str = "local",
+    address: str = "",
+    output: str = "",
+    callbacks: Sequence[TrialCallback] = (),
+    done: Callable[[TuneResult], object] = lambda _: None,
+) -> TuneResult:
+    """Search the decisions that make modules, or the programs of a corpus or a build, smallest.
+
+    The keywords are the options of `passpilot tune`. Ctrl-C ends the search of a program early with the best.
+
+    Args:
+        modules: a `Module` or a path, or several; not yet optimized. A folder is a corpus.
+        corpus: the folder of a corpus, whose programs are searched by their linked size.
+        build: the command of a build, such as ``["make", "-j2"]``, whose programs are searched.
+        program: the names of the programs to search, if not all.
+        passes: the pipeline; ``default<Oz>`` for a module, and the level of a program's units.
+        lto: search the module of a program's full link-time optimization.
+        reward: a measure, a sum such as ``0.8*text+0.2*mca``, or the time of a run, ``run: {} ARGUMENTS``.
+        at_most: other measures and how much they may grow, such as ``mca:1.01``.
+        unseen: commands as in ``run:``, which are timed at the end.
+        search: some of ``inline``, ``pipeline``, ``options``, ``size``, ``unroll`` and ``eviction``.
+        compiles: compilations for each module; the same number and seed give the same result.
+        seconds: the time for each module; 60 if there is no other budget.
+        update: a decision file to start from; only functions that have changed are searched.
+        jobs, engine, address: who compiles: ``local`` processes, or the machines of a ``ray`` cluster.
+        output: the decision file to write, or for programs a folder; a call that was killed goes on there.
+        callbacks: called with a `Study` and a `Trial` after each trial; ``study.stop()`` ends the search.
+        done: called with the result of each module or program as soon as it is there.
+
+    Raises:
+        Error: an argument is wrong, or something cannot be built, compiled or linked.
+    """
+    sources, corpus = _sources(modules, corpus, build)
+    wanted, inputs = _checked(reward, at_most, unseen, search)
+    budget = Budget(compiles or math.inf, (math.inf if compiles else SECONDS) if seconds is None else seconds)
+    task = _TuneRequest(
+        sources, corpus, build, program, passes, lto, wanted, inputs, search, budget, seed, update, output
+    )
+    with machines(engine, address, jobs) as compilers:
+        return task.run(compilers, callbacks, done)
+
+
+def _sources(
+    modules: Source | Sequence[Source], corpus: str | os.PathLike[str], build: Sequence[str]
+) -> tuple[Sequence[Source], str | os.PathLike[str]]:
+    """The modules, or the folder of a corpus; neither for a build."""
+    sources: Sequence[Source] = (
+        [modules] if isinstance(modules, (str, os.PathLike, Module)) else list(modules)
+    )
+    if not corpus and len(sources) == 1 and not isinstance(sources[0], Module) and os.path.isdir(sources[0]):
+        corpus, sources = sources[0], []
+    if bool(sources) + bool(corpus) + bool(build) != 1:
+        raise UsageError("tune: expected modules, or --corpus=DIR, or -- and the command of a build")
+    if len(set(sources)) < len(sources):
+        raise UsageError(f"tune: expected different modules, got {', '.join(map(str, sources))}")
+    return sources, corpus
+
+
+def _checked(
+    reward: str, at_most: Sequence[str], unseen: Sequence[str], search: Sequence[str]
+) -> tuple[RewardText, list[ProgramRun]]:
+    """The reward, and the runs of unseen inputs."""
+    wanted = RewardText.parse(reward, at_most)
+    inputs = [ProgramRun(run_command("--unseen", command)[1:], os.getcwd()) for command in unseen]
+    if inputs and wanted.run is None:
+        raise UsageError(f"--unseen: expected --reward={RUN} beside it, got {reward!r}")
+    known = (*LEVERS, *MORE_LEVERS)
+    if unknown := [lever for lever in search if lever not in known]:
+        raise UsageError(f"--search: expected some of {', '.join(known)}, got {unknown[0]!r}")
+    return wanted, inputs
+
+
+@dataclass(frozen=True, slots=True)
+class _TuneRequest:
+    """The arguments of `tune`; `budget` is that of a unit."""
+
+    sources: Sequence[Source]
+    corpus: str | os.PathLike[str]
+    build: Sequence[str]
+    program: Sequence[str]
+    passes: str
+    lto: bool
+    reward: RewardText
+    unseen: Sequence[ProgramRun]
+    search: Sequence[str]
+    budget: Budget
+    seed: int
+    update: str
+    output: str
+
+    def __post_init__(self) -> None:
+        if self.lto and (self.sources or self.passes):
+            got = "--passes" if self.passes else "a module"
+            raise UsageError(f"--lto: expected programs, and the pipeline of their level, got {got}")
+
+    def run(
+        self,
+        compilers: Machines,
+        callbacks: Sequence[TrialCallback],
+        done: Callable[[TuneResult], object],
+    ) -> TuneResult:
+        """Search one module or program after the other."""
+        results = []
+        for program in self.programs(compilers.jobs):
+            with self.kept(program.name) as folder:
+                study = self.study(program, Engine(program.units, compilers, folder=folder))
+                study.budget = self.budget.times(len(program.units))
+                study.callbacks, study.levers = callbacks, self.search
+                result = TuneResult.of(study, study.run(), self.reward, program.how)
+            results.append(result)
+            if self.output and not self.sources:
+                result.save(os.path.join(self.output, f"{program.name}.decisions"))
+                result.save_table(os.path.join(self.output, f"{program.name}.json"))
+            done(result)
+        whole = TuneResult.joined(results, self.reward)
+        if self.output and self.sources:
+            whole.save(self.output)
+        return whole
+
+    def programs(self, jobs: int) -> Iterator[TunedProgram]:
+        """The modules or programs, read one after the other."""
+        for source in self.sources:
+            yield single_module(source, self.passes or OZ, self.reward)
+        if self.build:
+            with tempfile.TemporaryDirectory(prefix="passpilot-tune-") as scratch:
+                yield from self.linked(recorded_corpus(self.build, self.output or scratch), jobs)
+        elif self.corpus:
+            yield from self.linked(self.corpus, jobs)
+
+    def linked(self, folder: str | os.PathLike[str], jobs: int) -> Iterator[TunedProgram]:
+        """The programs of a corpus."""
+        corpus = Corpus.read(folder)
+        known = {program.name: program for program in corpus.programs}
+        if not known:
+            raise InputError(f"tune: expected a linked program in {folder}, got none")
+        for name in self.program:
+            if name not in known:
+                raise UsageError(f"tune: expected a program of {', '.join(sorted(known))}, got {name}")
+        for name in self.program or known:
+            if self.lto:
+                yield merged_program(corpus, known[name], self.reward, jobs)
+            else:
+                yield linked_program(corpus, known[name], self.passes, self.reward)
+
+    def study(self, program: TunedProgram, engine: Engine) -> Search | SpeedSearch:
+        """The search for what the reward names."""
+        reward, units = self.reward, program.units
+        if reward.run is None or program.linked is None:
+            earlier = read_decisions(self.update) if self.update else []
+            known = [earlier_decisions(unit, earlier) for unit in units]
+            return Search(units, engine, program.measure, name=program.name, seed=self.seed, known=known)
+        runs = [ProgramRun(reward.run[1:], os.getcwd())] if reward.run else list(program.runs)
+        if not runs:
+            expected = f"tune: expected a recorded run of {program.name}, got none"
+            raise UsageError(f"{expected}; use '{RUN}: {{}} ...'")
+        return SpeedSearch(
+            units,
+            engine,
+            program.measure,
+            name=program.name,
+            seed=self.seed,
+            linker=program.linked,
+            runs=runs,
+            unseen=self.unseen,
+        )
+
+    @contextmanager
+    def kept(self, program: str) -> Iterator[str]:
+        """A folder for what is compiled, from which the same call goes on; removed after the search."""
+        if not self.output:
+            yield ""
+            return
+        folder = f"{self.output.rstrip('/')}.search"
+        if not self.sources:
+            folder = os.path.join(self.output, f"{os.path.basename(program)}.search")
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"tune: expected to write in {folder}, got: {error.strerror}") from error
+        yield folder
+        with suppress(OSError):
+            shutil.rmtree(folder)
