@@ -26,7 +26,9 @@ MADE = ("_core.pyi", "_pb2.py", "_pb2.pyi")
 
 FOLDERS = (*LAYERS, "policies", "tests", "lit_tests", "bench", "examples", "tools")
 SUFFIXES = {".py", ".pyi", ".in", ".cpp", ".c", ".h", ".sh"}
-SOURCES = sorted(f for folder in ("passpilot", *FOLDERS) for f in (ROOT / folder).rglob("*") if f.suffix in SUFFIXES)
+SOURCES = sorted(
+    f for folder in ("passpilot", *FOLDERS) for f in (ROOT / folder).rglob("*") if f.suffix in SUFFIXES
+)
 
 
 def imports(file: Path) -> Iterator[str]:

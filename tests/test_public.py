@@ -177,3 +177,25 @@ def test_the_code_of_a_guide_uses_public_names(guide: Path) -> None:
 def test_a_stale_name_in_a_guide_is_seen() -> None:
     text = "```python\npasspilot.optimise(m)\npasspilot.ir.Function.name\npasspilot.ir.Block\n```\n"
     assert {names for names in used(text) if not is_public(names)} == {("optimise",), ("ir", "Block")}
+
+
+def test_a_checkout_that_is_not_built_says_what_to_do() -> None:
+    """Python without site-packages sees the checkout alone, as before `make build`."""
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", "import passpilot"],
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr.splitlines()[-1] == (
+        f"ImportError: passpilot at {ROOT / 'passpilot'}: this checkout is not built; "
+        "run `make build`, and use its .venv"
+    )
+
+
+def test_the_package_links_to_every_room() -> None:
+    """Tools that read the tree, such as type checkers, see the whole package without a build."""
+    links = {link.name: link.readlink() for link in (ROOT / "passpilot").iterdir() if link.is_symlink()}
+    rooms = ("cli", "features", "passes", "plugin", "policies", "runners", "training")
+    assert links == {room: Path("..", room) for room in rooms}
