@@ -189,8 +189,8 @@ def test_a_checkout_that_is_not_built_says_what_to_do() -> None:
         check=False,
     )
     assert done.stderr.splitlines()[-1] == (
-        f"ImportError: passpilot at {ROOT / 'passpilot'}: this checkout is not built; "
-        "run `make build`, and use its .venv"
+        f"ImportError: passpilot at {ROOT / 'passpilot'}: the checkout is not built; "
+        "run `make build` in it, and use its .venv"
     )
 
 
