@@ -71,14 +71,15 @@ corpus: setup-test ## fetch and compile the real programs that the tests use, in
 	$(PY) -m tests.corpus.build
 
 bench: setup-test ## side-by-side measurements
-	@set -e; for f in bench/bench_*.py bench/runners.py; do echo "== $$f"; $(PY) $$f; done
+	$(PY) -m bench.measure
+	@set -e; for module in allocator_targets csmith differential mlgo_reader; do $(PY) -m bench.sweeps.$$module; done
 
 bench-check: setup-test corpus ## the measurements that have bars, in half an hour; fails beyond a bar
-	@$(PY) bench/check.py; status=$$?; $(PY) bench/performance.py; exit $$status
+	@$(PY) -m bench.check; status=$$?; $(PY) -m bench.pages.performance; exit $$status
 
 soak: setup-test ## sweeps over many programs for BUDGET (90m); the next call goes on
 	$(PY) -m tests.corpus.build --more
-	$(PY) bench/soak.py sweeps --budget=$(BUDGET) --jobs=$(JOBS); status=$$?; $(PY) bench/reliability.py; exit $$status
+	$(PY) -m bench.sweeps.programs sweeps --budget=$(BUDGET) --jobs=$(JOBS); status=$$?; $(PY) -m bench.pages.reliability; exit $$status
 
 soak-tests: setup-test corpus ## the tests that take long
 	$(PY) -m pytest -q -n $(JOBS) -m soak

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the measurements with their bars, one after the other, and prints one table; `make bench-check`.
 
-usage: bench/check.py [SCRIPT...]      (all; `compile` is bench/bench_compile.py)
+usage: python -m bench.check [NAME...]      (all; `inline.compile` is bench.measure.inline.compile)
 
-The arguments in CHECKS make every script short enough that all take less than half an hour on two cores that
-do nothing else. Scripts that take hours are not run: their bars are those of their last whole run, from
-bench/results/bars, with its date. A script with a figure beyond its bar runs again, twice at most: a machine
-that others share slows one of two compared commands down now and then, and a real miss is there in all runs.
-Exits 1 if a script fails, or has a figure beyond its bar in every run.
+The arguments in CHECKS make every measurement short enough that all take less than half an hour on two cores
+that do nothing else. Those that take hours are not run: their bars are those of their last whole run, from
+bench/results/bars, with its date. A measurement with a figure beyond its bar runs again, twice at most: a
+machine that others share slows one of two compared commands down now and then, and a real miss is there in
+all runs. Exits 1 if a measurement fails, or has a figure beyond its bar in every run.
 """
 
 from __future__ import annotations
@@ -16,21 +16,18 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
-from rich.console import Console
-from rich.table import Table
-
-ROOT: Final = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-from bench.bars import CHECK, RESULTS, Record, read_record  # noqa: E402
-from tests.command import started  # noqa: E402
+from bench.lib.arguments import CHECK
+from bench.lib.bars import FOLDER, MEASURES, Record, read_record
+from bench.lib.records import RESULTS, ROOT
+from bench.lib.tables import show_rows
+from tests.command import started
 
 
 @dataclass(frozen=True)
 class Check:
-    """A script, and the arguments of a short run."""
+    """A measurement, and the arguments of a short run."""
 
     script: str
     arguments: tuple[str, ...] = ()
@@ -42,36 +39,34 @@ class Check:
 
 RUNS: Final = 3
 CHECKS: Final = (
-    Check("decision"),
-    Check("features", ("box2d", "Oz", "1")),
-    Check("compile", ("cmark-gfm", "Oz", "1")),
-    Check("stock"),
-    Check("pipe"),
-    Check("grpc"),
-    Check("attach", ("lua", "Oz", "3")),
-    Check("c_api"),
-    Check("aot"),
-    Check("cc"),
-    Check("points"),
-    Check("passes"),
-    Check("ir"),
-    Check("graph"),
-    Check("allocation", ("lua", "4")),
-    Check("allocator_questions", ("lz4", "3")),
-    Check("mlir_inline"),
-    Check("mlir_plugin"),
-    Check("episodes"),
-    Check("best_of", hours=True),
-    Check("workers", hours=True),
+    Check("runners.decision"),
+    Check("inline.features", ("box2d", "Oz", "1")),
+    Check("inline.compile", ("cmark-gfm", "Oz", "1")),
+    Check("inline.stock"),
+    Check("runners.pipe"),
+    Check("runners.grpc"),
+    Check("runners.attach", ("lua", "Oz", "3")),
+    Check("runners.c_api"),
+    Check("runners.aot"),
+    Check("inline.cc"),
+    Check("passes.points"),
+    Check("passes.function_pass"),
+    Check("passes.ir"),
+    Check("allocation.graph"),
+    Check("allocation.llc", ("lua", "4")),
+    Check("allocation.questions", ("lz4", "3")),
+    Check("mlir.inline"),
+    Check("mlir.plugin"),
+    Check("training.episodes"),
+    Check("policies.best_of", hours=True),
+    Check("training.workers", hours=True),
 )
 
 
 def run(check: Check) -> str:
-    """Run a script; what is wrong, or nothing. Its own output is shown if it fails; nothing of it stays."""
-    script = Path(__file__).with_name(f"bench_{check.script}.py")
-    (RESULTS / f"{check.script}.json").unlink(missing_ok=True)
-    command = [sys.executable, str(script), *check.arguments, CHECK]
-    with started(*command, cwd=ROOT) as child:
+    """Run a measurement; returns what is wrong, or nothing. Nothing that it started stays."""
+    (RESULTS / FOLDER / f"{check.script}.json").unlink(missing_ok=True)
+    with started(sys.executable, "-m", MEASURES + check.script, *check.arguments, CHECK, cwd=ROOT) as child:
         try:
             out, err = child.communicate(timeout=check.deadline)
         except subprocess.TimeoutExpired:
@@ -82,11 +77,11 @@ def run(check: Check) -> str:
     return ""
 
 
-def settled(check: Check) -> str:
-    """The same, until all figures keep their bars, or three times."""
+def run_until_passed(check: Check) -> str:
+    """Run a measurement until all figures keep their bars, three times at most."""
     for number in range(RUNS):
         again = f", again ({number + 1} of {RUNS})" if number else ""
-        print(f"bench_{check.script}.py {' '.join(check.arguments)}{again}", flush=True)
+        print(f"{check.script} {' '.join(check.arguments)}{again}", flush=True)
         began = time.monotonic()
         problem = run(check)
         print(f"  {time.monotonic() - began:.0f} s", flush=True)
@@ -96,34 +91,27 @@ def settled(check: Check) -> str:
     return ""
 
 
-def table(records: list[Record]) -> Table:
-    """All bars: the script, the figure, the bar, the peer and the verdict."""
-    made = Table(title="bars")
-    for column in ("script", "figure", "value", "bar", "peer", "verdict"):
-        made.add_column(column, justify="right" if column in ("value", "bar") else "left")
-    for record in records:
-        for bar in record.bars:
-            verdict = "[green]ok" if bar.passed else "[red]beyond"
-            made.add_row(record.script, bar.name, f"{bar.value:.4g}", bar.limit_text, bar.peer, verdict)
-    return made
-
-
 def main(names: list[str]) -> int:
-    """Run the chosen scripts and print the table; the exit code."""
+    """Run the chosen measurements and print a table of the bars; returns the exit code."""
     checks = [check for check in CHECKS if not names or check.script in names]
-    problems = [
-        f"no check is called {name}" for name in names if name not in {each.script for each in CHECKS}
-    ]
-    began, records = time.monotonic(), []
+    known = {check.script for check in CHECKS}
+    problems = [f"no check is called {name}" for name in names if name not in known]
+    began = time.monotonic()
+    records: list[Record] = []
     for check in checks:
-        if not check.hours and (problem := settled(check)):
+        if not check.hours and (problem := run_until_passed(check)):
             problems.append(problem)
         record = read_record(check.script)
         if record is not None:
             records.append(record)
         elif check.hours:
-            problems.append(f"{check.script}: no results of a whole run in {RESULTS}")
-    Console(width=140).print(table(records))
+            problems.append(f"{check.script}: no results of a whole run in {RESULTS / FOLDER}")
+    rows = [
+        (record.script, bar.name, bar.value, bar.limit_text, bar.peer, "ok" if bar.passed else "beyond")
+        for record in records
+        for bar in record.bars
+    ]
+    show_rows("bars", ("measurement", "figure", "value", "bar", "peer", "verdict"), rows)
     print(f"{time.monotonic() - began:.0f} s", *problems, sep="\n")
     return int(bool(problems) or not all(record.passed for record in records))
 

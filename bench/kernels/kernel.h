@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The parts of a kernel for bench/bench_vectorize.py: setup() fills its data,
+// The parts of a kernel for python -m bench.measure.passes.vectorize: setup() fills its data,
 // kernel() works on them, check() adds up the results, and repeat() runs the
 // kernel often enough to be measured. The data are no static variables, so that
 // the compiler cannot know what repeat() does with them.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LOG, POLICY = (next(row.variable for row in TABLE if row.name == name) for name in ("log", "policy"))
 
 VARIANTS: Final = ("", "@oz?recipe=2", "@oz?recipe=3", "@oz")
-"""The policies of --best-of=N, the most useful first; bench/bench_best_of.py measures them.
+"""The policies of --best-of=N, the most useful first; bench/measure/policies/best_of.py measures them.
 
 The empty one stands for the user's own command.
 """

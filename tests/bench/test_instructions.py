@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bench import instructions as counting
-from bench.instructions import instructions
-from bench.turns import QUIET, STARTS, slowness
+from bench.lib import instructions as counting
+from bench.lib.instructions import instructions
+from bench.lib.turns import QUIET, STARTS, slowness
 
 
 def test_more_work_has_more_instructions(tmp_path: Path) -> None:

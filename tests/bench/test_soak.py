@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.ledger import numbers, ranges
-from bench.parts import part
+from bench.sweeps.ledger import numbers, ranges
+from bench.sweeps.parts import part
 from tests.corpus.programs import all_programs
 
 ROOT = Path(__file__).parents[2]
@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[2]
 
 def soak(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     files = (f"--file={folder / 'cases.jsonl'}", f"--results={folder / 'counts.json'}")
-    command = [sys.executable, str(ROOT / "bench" / "soak.py"), *arguments, *files, "--jobs=2"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    command = [sys.executable, "-m", "bench.sweeps.programs", *arguments, *files, "--jobs=2"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, cwd=ROOT)
 
 
 def test_units_are_compared_with_stock_opt(corpus: Callable[[str, str], Path], tmp_path: Path) -> None:

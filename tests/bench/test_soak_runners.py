@@ -14,8 +14,8 @@ KINDS = ("native", "random", "aot", "pipe", "grpc, unary", "attach")
 
 def soak(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     files = (f"--file={folder / 'cases.jsonl'}", f"--results={folder / 'cases.json'}")
-    command = [sys.executable, str(ROOT / "bench" / "soak_runners.py"), *arguments, *files]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    command = [sys.executable, "-m", "bench.sweeps.runners", *arguments, *files]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, cwd=ROOT)
 
 
 def test_runners_of_every_transport(tmp_path: Path) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from bench.turns import QUIET, STARTS, slowness, time_starts
+from bench.lib.turns import QUIET, STARTS, in_turns, slowness, starts
 
 
 def test_a_round_times_every_start() -> None:
-    times: dict[str, list[float]] = {}
-    time_starts(times)
-    time_starts(times)
+    times = in_turns(starts(), 2)
     assert times.keys() == STARTS.keys()
     assert all(len(seconds) == 2 and min(seconds) > 0 for seconds in times.values())
 

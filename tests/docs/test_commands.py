@@ -24,7 +24,12 @@ from passpilot.plugin.errors import InputError, UsageError
 from tests.test_house import LAYERS, SOURCES
 
 ROOT: Final = Path(__file__).parents[2]
-PAGES: Final = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
+PAGES: Final = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted(ROOT.glob("docs/*.md")),
+    *sorted(ROOT.glob("policies/*/card.md")),
+]
 SHELLS: Final = ("", "sh", "console")
 FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INDENTED: Final = re.compile(r"(?:^    .*\n?)+", re.MULTILINE)
@@ -35,6 +40,7 @@ STOCK: Final = re.compile(r"--?passpilot-([a-z-]+)")
 STOCK_OPTIONS: Final = {row.name for door in ("plugin", "mlir-plugin") for row in options_of(door)}
 MAKE: Final = re.compile(r"(?:^    |`)make ([a-z]+)(?=$|`|  )", re.MULTILINE)
 TARGETS: Final = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+MODULE: Final = re.compile(r"python -m ((?:bench|tools|tests)(?:\.\w+)*)")
 VARIABLE: Final = re.compile(r"\bPASSPILOT_[A-Z0-9_]+\b")
 VARIABLES: Final = {row.variable for row in options_of("cc")}.union(
     *(VARIABLE.findall(file.read_text()) for file in SOURCES if file.parts[len(ROOT.parts)] in LAYERS)
@@ -137,7 +143,14 @@ def stale(page: str) -> Iterator[str]:
                 yield f"{span}: no option {word}"
     yield from (f"-passpilot-{name}" for name in STOCK.findall(page) if name not in STOCK_OPTIONS)
     yield from (f"make {name}" for name in MAKE.findall(page) if name not in TARGETS)
+    yield from (f"python -m {name}" for name in MODULE.findall(page) if not runs(name))
     yield from (name for name in VARIABLE.findall(page) if name not in VARIABLES)
+
+
+def runs(module: str) -> bool:
+    """Whether a module of the checkout, or a package by its `__main__`, is there to be run."""
+    path = ROOT / module.replace(".", "/")
+    return path.with_suffix(".py").is_file() or (path / "__main__.py").is_file()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -157,6 +170,7 @@ def test_the_commands_of_a_page_are_parsed(page: Path) -> None:
         ("    clang-22 -mllvm -passpilot-inlining=default\n", "inlining"),
         ("Set `PASSPILOT_INLINER`.\n", "PASSPILOT_INLINER"),
         ("    make documents  # all\n", "make documents"),
+        ("`python -m bench.measure.runners.pip 3` measures it.\n", "bench.measure.runners.pip"),
     ],
 )
 def test_a_stale_command_is_found(text: str, said: str) -> None:

@@ -12,13 +12,14 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("script", ["oz_results.py", "tune_results.py", "reliability.py"])
-def test_the_pages_have_the_recorded_figures(script: str) -> None:
+@pytest.mark.parametrize("page", ["oz", "tuning", "performance", "reliability"])
+def test_the_pages_have_the_recorded_figures(page: str) -> None:
     done = subprocess.run(
-        [sys.executable, ROOT / "bench" / script, "--check"],
+        [sys.executable, "-m", f"bench.pages.{page}", "--check"],
         capture_output=True,
         text=True,
         timeout=60,
+        cwd=ROOT,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

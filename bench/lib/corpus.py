@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The programs of the tests' corpus, for measurements."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+from statistics import geometric_mean
+from typing import TYPE_CHECKING, TypeVar
+
+from tests.corpus.build import build
+from tests.corpus.programs import HERE, all_programs
+from tests.passes.allocation.allocated import driver_output
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tests.corpus.programs import Program
+
+T = TypeVar("T")
+
+
+def built(names: Iterable[str]) -> list[Program]:
+    """Programs of the corpus, which are fetched and compiled if need be; the process ends if that fails."""
+    wanted = list(names)
+    if problems := build(wanted):
+        sys.exit("\n".join(problems))
+    return [all_programs()[name] for name in wanted]
+
+
+def part(*names: str) -> tuple[str, ...]:
+    """The programs of parts of the corpus: `train`, `validation`, `test`."""
+    parts = tomllib.loads((HERE / "split.toml").read_text())["parts"]
+    return tuple(program for name in names for program in parts[name])
+
+
+def check_output(program: Program, code: bytes, how: str) -> None:
+    """Link an object file of a program and run it; the process ends if it prints something else."""
+    with tempfile.TemporaryDirectory() as folder:
+        if (digest := driver_output(program, code, Path(folder))) != program.driver.stdout_sha256:
+            sys.exit(f"{program.name}: {how}: expected the output of the corpus, got {digest}")
+
+
+def best_elsewhere(costs: Mapping[str, Mapping[str, float]], program: str, policies: Iterable[str]) -> str:
+    """The policy with the least geometric mean of the costs of all programs but this one.
+
+    What it costs this program is what a fixed policy gains on programs that it was not selected on.
+    """
+    others = [row for name, row in costs.items() if name != program]
+    return min(policies, key=lambda policy: geometric_mean(row[policy] for row in others))
+
+
+def checked(results: Iterable[T | Exception]) -> list[T]:
+    """The results of compilations; raises the first exception among them."""
+    values = []
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
+        values.append(result)
+    return values

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Makes docs/oz-results.md and its plot of a recorded evaluation of `@oz`.
+
+usage: python -m bench.pages.oz [--check] [--record=RESULT.json]
+
+It reads bench/results/oz.jsonl and bench/results/tune.json, what searches of the same programs have found.
+--record writes oz.jsonl, of a result of `passpilot eval`. With --check it writes no page, and fails if a file
+is not what it would write.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from bench.lib.arguments import arguments
+from bench.lib.records import RESULTS, read
+from bench.pages.dots import dots
+from bench.pages.markdown import table, write_or_check
+from passpilot.training.evaluation.markdown import HEADS, mean_text, mean_texts
+from passpilot.training.evaluation.results import EvaluationResult, ratio_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from passpilot.training.evaluation.results import ProgramResult
+
+RESULT: Final = "oz.jsonl"
+SEARCHED: Final = "tune.json"
+TUNED: Final = "`passpilot tune`"
+PAGE: Final = "docs/oz-results.md"
+PLOT: Final = "docs/images/oz-results.svg"
+LEVEL: Final = "-Oz"
+OUTLINED: Final = "-Oz+outline"
+RECORDED: Final = ("linked", "objects", "compile_seconds", "run", "output")
+"""What is recorded of a program and a competitor."""
+NAMES: Final[Mapping[str, str]] = {
+    OUTLINED: "`-Oz` with the machine outliner",
+    "-Oz @oz": "`@oz`",
+    "-Oz @oz?recipe=2": "`@oz?recipe=2`",
+    "-Oz @oz?tries=4": "`@oz?tries=4`",
+    "best-of:4": "`--best-of=4`",
+}
+
+
+def named(name: str) -> str:
+    return NAMES.get(name, f"`{name}`")
+
+
+def searched(result: EvaluationResult) -> dict[str, float]:
+    """The linked code of the programs after a search of their own, relative to -Oz."""
+    rows = read(SEARCHED)
+    found = {}
+    for program in result.programs:
+        row, size = rows[program["name"]], program["results"][LEVEL]["linked"]
+        assert row["oz"] == size, f"{program['name']}: expected {size} bytes in {SEARCHED}, got {row['oz']}"
+        found[program["name"]] = row["tuned"] / row["oz"]
+    return found
+
+
+def means(result: EvaluationResult) -> str:
+    """All contenders against -Oz."""
+    summary = result.summary(LEVEL)
+    rows = [[named(name), *mean_texts(summary, name)] for name in result.names if name != LEVEL]
+    return table(["against `-Oz`", *HEADS.values()], rows)
+
+
+def against_outliner(result: EvaluationResult) -> str:
+    summary = result.summary(OUTLINED).get("linked", {})
+    policies = [row["name"] for row in result.contenders if row["kind"] == "policy"]
+    return table(
+        ["against `-Oz` with the machine outliner", "linked"],
+        [[named(name), mean_text(summary.get(name))] for name in policies],
+    )
+
+
+def by_program(
+    result: EvaluationResult, metric: str, more: Mapping[str, Mapping[str, float]] | None = None
+) -> str:
+    """The ratios of one metric, by program, with columns of other origin; with the bytes at -Oz for sizes."""
+    others = [name for name in result.names if name != LEVEL]
+    columns = more or {}
+    sized = metric == "linked"
+    rows = []
+    for program in sorted(result.programs, key=lambda program: program["name"]):
+        ratios = [ratio_of(program, metric, name, LEVEL) for name in others]
+        ratios += [column[program["name"]] for column in columns.values()]
+        size = [f"{program['results'][LEVEL]['linked']:,}"] * sized
+        rows.append([program["name"], *size, *("-" if ratio is None else f"{ratio:.3f}" for ratio in ratios)])
+    return table(["program", *["bytes at `-Oz`"] * sized, *map(named, others), *columns], rows)
+
+
+def plot(result: EvaluationResult) -> str:
+    """The linked code of all programs, as SVG."""
+    names = [name for name in result.names if name not in (LEVEL, "-Os")]
+    tuned = searched(result)
+    ratios = {}
+    for program in sorted(result.programs, key=lambda program: program["name"]):
+        found = {named(name): ratio_of(program, "linked", name, LEVEL) for name in names}
+        found[TUNED] = tuned[program["name"]]
+        ratios[program["name"]] = {
+            name.replace("`", ""): value for name, value in found.items() if value is not None
+        }
+    heads = [*map(named, names), TUNED]
+    return dots("Linked machine code relative to -Oz", [head.replace("`", "") for head in heads], ratios)
+
+
+def weakest(result: EvaluationResult) -> str:
+    """A sentence about the programs with which `@oz` is worst."""
+    chosen = next(row["name"] for row in result.contenders if row["kind"] == "policy")
+
+    def worst(metric: str) -> tuple[ProgramResult, float]:
+        pairs = [(program, ratio_of(program, metric, chosen, LEVEL) or 0) for program in result.programs]
+        return max(pairs, key=lambda pair: pair[1])
+
+    (small, size), (slow, time) = worst("linked"), worst("run")
+    least = f"It saves least on {small['name']} ({size:.3f} of `-Oz`)"
+    return f"{least} and costs most run time on {slow['name']} ({time:.3f})."
+
+
+def unsteady(result: EvaluationResult) -> str:
+    """The rest of the sentence about what the programs print."""
+    wrong = [program["name"] for program in result.programs if program["results"][LEVEL]["output"] != "right"]
+    for program in result.programs:
+        kinds = {row["output"] for row in program["results"].values()}
+        assert len(kinds) == 1, f"{program['name']}: expected the same output of all, got {kinds}"
+    if not wrong:
+        return ", and printed what it should"
+    named = ", ".join(wrong)
+    return f", and printed what it should, except {named}, which prints something else at `-Oz`, too"
+
+
+def page(result: EvaluationResult) -> str:
+    """The page of the docs."""
+    facts, tuned = result.facts, searched(result)
+    mean = statistics.geometric_mean(tuned.values())
+    count, rounds = len(result.programs), facts["rounds"]
+    return f"""\
+# What @oz is worth
+
+These are {count} test programs of the corpus; [the policy `@oz`](policies.md) was made on training programs
+and chosen on validation programs, which are others. This is the third evaluation; the policy's card tells of
+the earlier ones, of which the second was the reason to choose a part of the policy again.
+They were compiled by {facts["compiler"]} on {facts["machine"]}.
+Linked is the machine code of the program, linked by lld with `--gc-sections`; objects is that of its object
+files together. Means are geometric, with 95 % intervals by bootstrap over the programs; smaller is better.
+Every program ran {rounds} times{unsteady(result)}.
+
+{means(result)}
+{against_outliner(result)}
+## Linked code
+
+![The linked code of every program](images/oz-results.svg)
+
+{by_program(result, "linked", {TUNED: tuned})}
+The last column is what a search of each program itself has found, {mean:.3f} in the mean
+([what tune finds](tuning-results.md)); a policy has never seen these programs.
+
+## Run time
+
+{by_program(result, "run")}
+## What it is bad at
+
+{weakest(result)} The outliner takes code
+only from blocks that LLVM's static estimate says run rarely. Where the estimate is wrong, as for functions
+that another unit calls in a loop, the program becomes slower. `@oz` has no model for inlining, where
+searches find most.
+
+`python -m bench.pages.oz` made this page of `bench/results/oz.jsonl`, which
+has what it reads of a result of [`passpilot eval`](evaluation.md).
+"""
+
+
+def recorded() -> EvaluationResult:
+    """The record: its first line has the facts, the others a program each."""
+    facts, *programs = map(json.loads, (RESULTS / RESULT).read_text().splitlines())
+    return EvaluationResult(facts, facts.pop("contenders"), facts.pop("baselines"), programs)
+
+
+def record(path: str) -> None:
+    """Record what the page shows of a result of `passpilot eval`."""
+    raw = json.loads(Path(path).read_text())
+    lines = [{key: value for key, value in raw.items() if key not in ("programs", "summary")}]
+    for program in raw["programs"]:
+        results = {name: {key: row[key] for key in RECORDED} for name, row in program["results"].items()}
+        lines.append({**{key: program[key] for key in ("name", "language", "units")}, "results": results})
+    (RESULTS / RESULT).write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+if __name__ == "__main__":
+    options = arguments(__doc__, {"--record": ""})
+    if options.record:
+        record(options.record)
+    result = recorded()
+    write_or_check({PAGE: page(result), PLOT: plot(result)}, check=options.check)

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Makes docs/reliability.md of what the sweeps have counted.
+
+usage: python -m bench.pages.reliability [--check]
+
+It reads what bench.sweeps and tests.outside have written into bench/results.
+With --check it writes nothing, and fails if the page is not what it would write.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from bench.lib.arguments import arguments
+from bench.lib.records import read
+from bench.pages.markdown import table, write_or_check
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PAGE: Final = "docs/reliability.md"
+KINDS: Final = {
+    "units": "units, default advice",
+    "csmith": "csmith, random",
+    "corpus": "corpus, random",
+    "llvm-stress": "llvm-stress, both",
+    "sequences": "random pipelines",
+}
+"""What the programs of a trial of bench.sweeps.programs are."""
+
+Rows = dict[str, dict[str, Any]]
+
+
+def soak(rows: Rows) -> str:
+    """The counts of bench.sweeps.programs."""
+    lines = []
+    for kind, text in KINDS.items():
+        for name, row in rows.items():
+            trial, _, programs = name.partition(", ")
+            if programs == kind:
+                counts = (row["cases"], row["decisions"], row["left out"], len(row["wrong"]))
+                figures = (f"{count:,}" for count in counts)
+                lines.append([text, f"`{trial}`", *figures, " ".join(row["trees"]), row["date"]])
+    heads = ["programs", "trial", "cases", "decisions", "left out", "wrong", "commits", "last"]
+    return table(heads, lines)
+
+
+def runners(cases: Sequence[dict[str, Any]]) -> str:
+    """The decisions and the growth of bench.sweeps.runners, by runner."""
+    points = ("inline", "evict", "priority")
+    found = {(case["kind"], case["point"]): case for case in cases}
+    lines = []
+    for kind in dict.fromkeys(case["kind"] for case in cases):
+        row = [f"`{kind}`"]
+        for point in points:
+            case = found.get((kind, point))
+            grown = max(case["grown"], case["grown_there"], 0) if case else 0
+            row += [f"{case['decisions']:,}", f"{grown:,}"] if case else ["", ""]
+        lines.append(row)
+    heads = [head for point in points for head in (f"`{point}`", "kB")]
+    wrong = sum(bool(case["wrong"]) for case in cases)
+    return f"{table(['runner', *heads], lines)}\n{len(cases)} cases, {wrong} of them wrong.\n"
+
+
+def outside(rows: Rows) -> str:
+    """The projects of others."""
+    lines = []
+    for name, row in sorted(rows.items()):
+        stock, *ours = (row["builds"][each] for each in ("clang-22", "random", "@oz"))
+        ends = {(build["exit"], build["counts"]) for build in (stock, *ours)}
+        kind = ", ".join(filter(None, (row["language"], row["known"])))
+        code = [f"{build['code'] / stock['code']:.2f}" for build in ours]
+        same = "yes" if len(ends) == 1 else "no"
+        lines.append([name, row["version"], kind, stock["counts"] or "pass", same, *code])
+    heads = ["project", "version", "", "tests with clang-22", "the same with ours", "code, random", "`@oz`"]
+    return table(heads, lines)
+
+
+def differential(rows: Rows) -> str:
+    """The comparison with LLVM's own runner, in a sentence."""
+    questions = sum(row["questions"] for row in rows.values())
+    same = all(row["answers"] == row["bitcode"] == "same" for row in rows.values())
+    equal = sum(not row["features"] for row in rows.values())
+    return (
+        f"{len(rows)} whole programs, {questions:,} questions. The decisions and the bitcode\n"
+        f"are {'those' if same else 'not always those'} of stock opt's interactive mode, and all 37 features "
+        f"in {equal} programs; [the others](interop.md#mlgo)\ndiffer in two counts."
+    )
+
+
+def mlgo_reader(result: dict[str, Any]) -> str:
+    """The logs that MLGO's reader has read, in a sentence."""
+    rows: Rows = result["points"]
+    counts = ", ".join(f"{row['decisions']:,} at `{point}`" for point, row in rows.items())
+    values, different = (sum(row[key] for row in rows.values()) for key in ("values", "different"))
+    return (
+        f"MLGO's own reader, of {result['reader']}, reads\n"
+        f"passpilot's logs of {result['program']}: {counts},\n"
+        f"{values:,} values in all, {different or 'none'} of them different from what passpilot reads."
+    )
+
+
+def page() -> str:
+    """The page."""
+    return f"""# What has been tried
+
+`python -m bench.pages.reliability` makes this page of what the sweeps have counted. They take hours, go on
+where they were ended, and run now and then; `make test` has a small part of them.
+
+## Many programs
+
+`python -m bench.sweeps.programs identity`, `llc`, `csmith`, `corpus`, `stress` and `sequences`.
+
+- With default advice, every unit has stock opt's bitcode at five levels (advice about inlining), and stock
+  llc's code at three levels for five targets (evictions and priorities): for a half of the units by a
+  policy that reads nothing, for the others with a log, for which all features are computed.
+- With random answers at the named point, programs print what they print without. `allocator` is the four
+  points of the advised allocator; `all` adds vectorization, distribution and outlining; `every` adds
+  inlining, sizes, unrolling and the pipeline, and asks the advised allocator in every second case, greedy's
+  evictions and priorities in the others. Programs of csmith that run for more than five seconds are left
+  out. `part` is `every` in one part of a program of the corpus (40 kB of bitcode, 80 for the first
+  seeds, by llvm-split), a different one for every seed, linked with stock's code of the other parts; parts
+  that take more than two processor minutes to compile are left out.
+- `stress` makes code of llvm-stress's functions: stock llc's with default advice, and code that LLVM's
+  machine verifier takes with random advice.
+- `sequences` runs programs after random pipelines of `advised-pipeline`'s tables; its decisions are
+  pipelines.
+
+The cases ran on these commits; `+` is a tree with changed files.
+
+{soak(read("soak.json")["rows"])}
+## Runners that answer for long
+
+`python -m bench.sweeps.runners`. One process compiles one program again and again, until a runner has made so
+many decisions. Every compilation must give the same bytes, and all runners with the same policy the same
+ones. Memory may grow by less than 1 MB from decision 100,000 to the end, here and in the runner's peer. kB is
+the growth of the process that grew more.
+
+{runners(read("soak-runners.json"))}
+## Projects of others
+
+`python -m tests.outside` builds projects with `passpilot cc`, with random advice about inlining, evictions
+and priorities, and with the policy `@oz`, and runs their own tests. As many tests must pass and fail as with
+clang-22. Code is the bytes of machine code relative to clang-22.
+
+{outside(read("outside.json"))}
+## LLVM's own runner
+
+`python -m bench.sweeps.differential`: {differential(read("differential.json"))}
+
+`python -m bench.sweeps.mlgo_reader`: {mlgo_reader(read("mlgo-reader.json"))}
+"""
+
+
+if __name__ == "__main__":
+    write_or_check({PAGE: page()}, check=arguments(__doc__, {}).check)

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiles whole programs with the advised allocator, for two targets: what it leaves to LLVM's greedy one.
+
+Stock llc with the plugin generates code for x86-64 and AArch64 and verifies the machine code. For each
+program and target, bench/results/allocator_targets.json gets the number of functions that greedy took; what
+is there is not compiled again. Fails if llc does.
+
+usage: sweeps.allocator_targets [PROGRAM ...]      (all of the corpus that are built, small ones first)
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Final
+
+from bench.lib.records import ROOT
+from bench.sweeps.programs import sizes
+from passpilot.plugin.toolchain import llvm_plugin
+from tests.corpus.programs import all_programs
+from tests.passes.allocation.allocated import TRIPLES, optimized, retargeted
+
+RESULTS: Final = ROOT / "bench/results" / "allocator_targets.json"
+TARGETS: Final = ("x86-64", "aarch64")
+
+
+def generated(name: str, target: str, allocator: str) -> subprocess.CompletedProcess[str]:
+    """What stock llc says of a program."""
+    source = retargeted(optimized(name), target)
+    flags = ["-O2", f"-regalloc={allocator}", "-relocation-model=pic", "-filetype=null"]
+    target_flags = ["-verify-machineinstrs", f"-mtriple={TRIPLES[target]}"]
+    command = ["llc-22", f"-load={llvm_plugin()}", *flags, *target_flags, str(source)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def left(name: str, target: str) -> int | None:
+    """The number of functions that greedy takes; None if llc cannot compile the program with greedy alone."""
+    done = generated(name, target, "advised")
+    if not done.returncode:
+        return done.stderr.count("greedy allocator takes the function")
+    if generated(name, target, "greedy").returncode:
+        return None  # inline assembly of x86
+    sys.exit(f"{name}, {target}: llc ended with {done.returncode}: {done.stderr[-400:]}")
+
+
+def main() -> None:
+    """Compile what has not been compiled yet."""
+    found = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    for name in sizes(sys.argv[1:] or all_programs()):
+        for target in TARGETS:
+            if target in found.setdefault(name, {}):
+                continue
+            found[name][target] = left(name, target)
+            print(f"{name}, {target}: {found[name][target]} functions left to greedy", flush=True)
+            RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
