@@ -24,12 +24,12 @@ def progress(what: str | Callable[[], str], total: int | None = None) -> Iterato
     The block calls what it gets after each of `total` steps, which a bar shows; without a total there is a
     spinner.
     """
-    steps = StepCounter()
+    steps = StepCounter(total)
     if not sys.stderr.isatty():
         yield steps
         return
     done = threading.Event()
-    thread = threading.Thread(target=_show, args=(what, total, steps, done), daemon=True)
+    thread = threading.Thread(target=_show, args=(what, steps, done), daemon=True)
     thread.start()
     try:
         yield steps
@@ -39,15 +39,15 @@ def progress(what: str | Callable[[], str], total: int | None = None) -> Iterato
 
 
 @contextmanager
-def described_progress(first: str, total: int) -> Iterator[Callable[[int, str], None]]:
-    """Show `first`, then what the block says: it calls what it gets with the steps so far and a new text."""
+def described_progress(first: str) -> Iterator[Callable[[int, int, str], None]]:
+    """Show `first`, then the text that the block gives with the steps so far and the total."""
     text = first
-    with progress(lambda: text, total) as steps:
+    with progress(lambda: text, 0) as steps:
 
-        def step(count: int, line: str) -> None:
+        def step(count: int, total: int, line: str = "") -> None:
             nonlocal text
-            text = line
-            steps.reach(count)
+            text = line or text
+            steps.count, steps.total = count, total
 
         yield step
 
@@ -55,20 +55,14 @@ def described_progress(first: str, total: int) -> Iterator[Callable[[int, str], 
 class StepCounter:
     """Counts its calls."""
 
-    def __init__(self) -> None:
-        self.count = 0
+    def __init__(self, total: int | None) -> None:
+        self.count, self.total = 0, total
 
     def __call__(self) -> None:
         self.count += 1
 
-    def reach(self, count: int) -> None:
-        """Set the number of steps so far."""
-        self.count = count
 
-
-def _show(
-    what: str | Callable[[], str], total: int | None, steps: StepCounter, done: threading.Event
-) -> None:
+def _show(what: str | Callable[[], str], steps: StepCounter, done: threading.Event) -> None:
     if done.wait(DELAY):
         return
     from rich.console import Console
@@ -81,10 +75,10 @@ def _show(
         TimeElapsedColumn,
     )
 
-    bars = () if total is None else (BarColumn(), MofNCompleteColumn())
+    bars = () if steps.total is None else (BarColumn(), MofNCompleteColumn())
     columns = (SpinnerColumn(), TextColumn("{task.description}"), *bars, TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=total)
+        task = bar.add_task("", total=steps.total)
         while not done.wait(REFRESH):
             text = what if isinstance(what, str) else what()
-            bar.update(task, completed=steps.count, description=text)
+            bar.update(task, completed=steps.count, total=steps.total, description=text)

@@ -204,6 +204,18 @@ def write_files(contents: Mapping[str, bytes]) -> None:
             file.write(data)
 
 
+def make_folder(path: str) -> None:
+    """Make a folder, unless it is there.
+
+    Raises:
+        InputError: it cannot be made.
+    """
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: expected a folder, got: {error.strerror}") from error
+
+
 def check_output(path: str) -> None:
     """Check the links of a path at which LLVM itself will write.
 

@@ -45,6 +45,8 @@ def test_from_decisions_to_a_policy(program: Path, tmp_path: Path) -> None:
     assert columns_of(onnx.load(tmp_path / "model" / "model.onnx")) == {
         "features": names[:38]
     }  # without LLVM's own decision
+    run(tmp_path, ["python patient.py"])
+    assert (tmp_path / "patient" / "model.onnx").exists()
     assert columns_of(onnx.load(tmp_path / "own.onnx")) == {"X": names}
     rows = csv.DictReader((tmp_path / "test.csv").read_text().splitlines())
     llvm, by_onnx, by_aot = list(rows)[:3]

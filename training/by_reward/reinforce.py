@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`Reinforcement`: learns by PPO with masks, or by DQN, of stable-baselines3.
 
-The policy is taken out of PyTorch into a `NetworkPolicy`, so that its export, its check and its file are
-those of the other trainers. The output folder gets what `EvolutionRun` writes; the checkpoint is `agent.zip`.
+The network is taken out of PyTorch, so that its export, its check and its file are those of the other
+trainers. The checkpoint has one more file, `agent.zip`.
 """
 
 from __future__ import annotations
 
 import os
-import time
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -19,24 +17,13 @@ from passpilot.features.domain import Choice, Flag, Number
 from passpilot.passes.points import search_point
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.extras import needs
-from passpilot.plugin.files import write_file
-from passpilot.training.by_reward.evolve import DATA, MODEL, modules_of, watched_reward
-from passpilot.training.by_reward.trials import Trials
-from passpilot.training.data.collection import collect, loose_modules
-from passpilot.training.data.gather import Teaching
-from passpilot.training.data.matrix import Arrangement, Examples
+from passpilot.training.by_reward.training import RewardTraining
 from passpilot.training.data.normalization import FeatureStatistics
-from passpilot.training.data.shards import DecisionShards
 from passpilot.training.environments.compiler_env import CompilerEnv
 from passpilot.training.environments.vector import VectorDecisions
-from passpilot.training.learning.checkpoint import Checkpoint
-from passpilot.training.learning.curves import Curve
-from passpilot.training.learning.graph import policy_model
+from passpilot.training.learning.decision_network import DecisionNetwork
 from passpilot.training.learning.learner import Scaling
 from passpilot.training.learning.network import Network
-from passpilot.training.learning.policy import WEIGHTS, NetworkPolicy, policy_text, read_policy
-from passpilot.training.learning.policy_check import check_export
-from passpilot.training.learning.toml_settings import toml_text
 from passpilot.training.machines.local import ThisMachine
 
 with needs("rl", "reinforcement learning"):
@@ -48,101 +35,63 @@ with needs("rl", "reinforcement learning"):
     from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from passpilot.training.by_reward.reinforce_settings import ReinforceSettings
-    from passpilot.training.learning.policy_check import ExportCheck
+    from passpilot.training.by_reward.settings import ReinforceSettings
+    from passpilot.training.data.matrix import Arrangement
+    from passpilot.training.learning.training import TrainedModel
 
 AGENT: Final = "agent.zip"
-STATE: Final = "checkpoint.npz"
-_CHARTS: Final = (("reward", "least reward", "greatest reward"), ("train reward", "validation reward"))
 
 
-@dataclass(frozen=True, slots=True)
-class Reinforced:
-    """What came of a training.
-
-    Attributes:
-        description: the policy in words.
-        rewards: its mean gain over the compiler's own decisions, by part.
-        random: that of decisions at random, on the modules for training.
-        steps: after how many decisions it was taken.
-        check: how the exported model compares with it.
-        seconds: the time of all runs.
-    """
-
-    description: str
-    rewards: Mapping[str, float]
-    random: float
-    steps: int
-    check: ExportCheck
-    seconds: float
-
-
-@dataclass(slots=True)
-class _AgentState:
-    """How far a training is."""
-
-    rows: list[dict[str, float]] = field(default_factory=list)
-    rewards: dict[str, float] = field(default_factory=dict)
-    steps: int = 0
-    kept: int = 0
-    seconds: float = 0.0
-    weights: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
-
-    NAMES = ("rows", "rewards", "steps", "kept", "seconds")
-
-
-class Reinforcement:
-    """A training; `run` does it.
-
-    Args:
-        method: ``ppo`` or ``dqn``.
-        settings: paths in them are relative to `base`.
-        base: a folder.
-        folder: where the files come.
-        resume: whether to go on from the folder's checkpoint, if there is one.
+class Reinforcement(RewardTraining):
+    """A training by ``ppo`` or ``dqn``; see `RewardTraining`.
 
     Raises:
         InputError: the modules cannot be read, nothing is decided in them, or numbers are.
     """
 
-    def __init__(
-        self, method: str, settings: ReinforceSettings, base: str, folder: str, *, resume: bool = False
-    ) -> None:
-        self._method, self._settings, self._folder, self._resume = method, settings, folder, resume
-        self._point = search_point(settings.point)
-        if isinstance(self._point.domain, Number):
-            raise InputError(f"train {method}: expected a point of flags or choices, got {settings.point}")
-        self._parts = {"train": modules_of(settings.modules, base, settings.pipeline)}
-        if settings.validation:
-            self._parts["validation"] = modules_of(settings.validation, base, settings.pipeline)
-        self._trials = Trials(
-            settings.point, settings.reward, {}, settings.deadline, ThisMachine(settings.environments)
-        )
-        arrangement = Arrangement.of(self._point, settings.features, whole=True)
-        self._examples = self._gathered(arrangement)
-        statistics = FeatureStatistics.of(arrangement.names, [self._examples.flat])
-        outputs = arrangement.columns
-        widths = (len(arrangement.names), *settings.hidden, outputs)
-        network = Network.random(widths, np.random.default_rng(settings.seed))
-        self._policy = NetworkPolicy(arrangement, statistics, network, Scaling())
-        if settings.start:
-            self._policy = read_policy(os.path.join(base, settings.start), arrangement)
+    charts: ClassVar = (("reward", "least reward", "greatest reward"), ("train reward", "validation reward"))
 
-    def _gathered(self, arrangement: Arrangement) -> Examples:
-        """The compiler's own decisions in the modules for training."""
-        folder = os.path.join(self._folder, DATA)
-        shards = os.path.join(folder, "train")
-        if not os.path.isdir(shards):
-            modules = loose_modules([each.name for each in self._parts["train"]], self._settings.pipeline)
-            teaching = Teaching(self._settings.point, deadline=self._settings.deadline)
-            collect(modules, teaching, folder, None, "train")
-        return Examples.load(DecisionShards(shards), arrangement, self._point.default.name)
+    def __init__(
+        self,
+        method: str,
+        settings: ReinforceSettings,
+        base: str,
+        folder: str,
+        *,
+        callbacks: Sequence[Callable[..., object]] = (),
+        resume: bool = False,
+        command: str = "",
+    ) -> None:
+        if isinstance(search_point(settings.point).domain, Number):
+            raise InputError(f"train {method}: expected a point of flags or choices, got {settings.point}")
+        self._agents = settings
+        super().__init__(
+            method,
+            settings,
+            settings.steps,
+            base,
+            folder,
+            machines=ThisMachine(settings.environments),
+            whole=True,
+            callbacks=callbacks,
+            resume=resume,
+            command=command,
+        )
+
+    def _first(self, arrangement: Arrangement) -> DecisionNetwork:
+        """A network for its features and their scale alone; the weights come from the agent."""
+        statistics = FeatureStatistics.of(arrangement.names, [self._examples.flat])
+        network = self._shaped(len(arrangement.names), arrangement.columns)
+        return DecisionNetwork(arrangement, statistics, network, Scaling())
+
+    def _shaped(self, inputs: int, outputs: int) -> Network:
+        return Network.random((inputs, *self._agents.hidden, outputs), np.random.default_rng(0))
 
     def _environments(self) -> DummyVecEnv | SubprocVecEnv:
-        settings, policy = self._settings, self._policy
-        modules = [each.code for each in self._parts["train"]]
+        settings, network = self._agents, self._network
+        modules = [module.code for module in self._parts["train"]]
 
         def make(_number: int) -> Monitor[Any, Any]:
             env = CompilerEnv(
@@ -150,21 +99,21 @@ class Reinforcement:
                 modules,
                 pipeline=settings.pipeline,
                 reward=settings.reward,
-                features=policy.features,
+                features=network.features,
                 timeout=settings.deadline,
                 failure_reward=-1.0,
                 partial=settings.partial,
             )
-            return Monitor(VectorDecisions(env, policy.arrangement, policy.statistics))
+            return Monitor(VectorDecisions(env, network.arrangement, network.statistics))
 
         makers = [partial(make, number) for number in range(settings.environments)]
-        made = DummyVecEnv(makers) if len(makers) == 1 else SubprocVecEnv(makers, start_method="fork")
-        made.seed(settings.seed)
-        return made
+        environments = DummyVecEnv(makers) if len(makers) == 1 else SubprocVecEnv(makers, start_method="fork")
+        environments.seed(settings.seed)
+        return environments
 
     def _agent(self, environments: DummyVecEnv | SubprocVecEnv) -> MaskablePPO | DQN:
-        settings = self._settings
-        path = os.path.join(self._folder, AGENT)
+        settings = self._agents
+        path = os.path.join(self.folder, AGENT)
         kind = MaskablePPO if self._method == "ppo" else DQN
         if self._resume and os.path.exists(path):
             return kind.load(path, environments, device="cpu")
@@ -204,157 +153,101 @@ class Reinforcement:
         return agent
 
     def _load(self, agent: MaskablePPO) -> None:
-        """Let a new agent begin with the policy of the settings."""
-        network, layers = self._policy.network, _layers(agent)
-        assert isinstance(network, Network)  # read_policy takes no other one for an agent
-        weights, biases = [each.copy() for each in network.weights], [each.copy() for each in network.biases]
+        """Let a new agent begin with the network of the settings."""
+        network, layers = self._network.network, _layers(agent)
+        assert isinstance(network, Network), "agents see a decision as one row, so that no other one is read"
+        weights, biases = list(network.weights), list(network.biases)
         if isinstance(self._point.domain, Flag) and weights[-1].shape[1] == 1:  # one score: that of yes
             weights[-1] = np.concatenate([np.zeros_like(weights[-1]), weights[-1]], axis=1)
             biases[-1] = np.concatenate([np.zeros_like(biases[-1]), biases[-1]])
-        if [layer.weight.shape[::-1] for layer in layers] != [each.shape for each in weights]:
-            got = "-".join(str(each.shape[0]) for each in weights)
+        if [layer.weight.shape[::-1] for layer in layers] != [weight.shape for weight in weights]:
+            got = "-".join(str(weight.shape[0]) for weight in weights)
             raise InputError(f"start: expected a network with the widths of hidden, got one of {got}")
         with torch.no_grad():
             for layer, weight, bias in zip(layers, weights, biases, strict=True):
                 layer.weight.copy_(torch.from_numpy(weight.T.copy()))
-                layer.bias.copy_(torch.from_numpy(bias))
+                layer.bias.copy_(torch.from_numpy(bias.copy()))
 
-    def _taken(self, agent: MaskablePPO | DQN) -> NetworkPolicy:
-        """The agent's policy, which decides what it finds best."""
+    def _taken(self, agent: MaskablePPO | DQN) -> DecisionNetwork:
+        """The agent's network, which decides what it finds best."""
         layers = _layers(agent)
         weights = [layer.weight.detach().numpy().T.copy() for layer in layers]
         biases = [layer.bias.detach().numpy().copy() for layer in layers]
         if not isinstance(self._point.domain, Choice):
             weights[-1] = weights[-1][:, 1:] - weights[-1][:, :1]
             biases[-1] = biases[-1][1:] - biases[-1][:1]
-        old = self._policy
-        return NetworkPolicy(old.arrangement, old.statistics, Network(weights, biases), old.scaling)
+        return self._with(Network(weights, biases))
 
-    def run(self, step: Callable[[int, str], object] = lambda _steps, _text: None) -> Reinforced:
-        """Train, and write the policy; `step` is called with the steps so far and a line of text.
-
-        Raises:
-            InputError: a file cannot be written.
-            ModelError: the exported model does not decide as the policy.
-        """
-        state = self._begun()
-        curve = Curve(self._folder, state.rows)
+    def _train(self) -> None:
         environments = self._environments()
         try:
             agent = self._agent(environments)
-            began = time.monotonic() - state.seconds
 
-            def rolled(row: dict[str, float]) -> None:
-                state.steps = int(agent.num_timesteps)
-                row = {"steps": float(state.steps), **row}
-                if not len(curve.rows) % self._settings.checkpoint or state.steps >= self._settings.steps:
-                    row |= self._look(agent, state)
-                curve.add(row)
-                state.rows, state.seconds = curve.rows, time.monotonic() - began
-                self._save(agent, state)
-                step(state.steps, f"reward {row.get('reward', 0):.2%}, best {_best(state):.2%}")
+            def rolled(row: Mapping[str, float]) -> bool:
+                """Add a row; whether to go on."""
+                self.done = int(agent.num_timesteps)
+                row = {"steps": float(self.done), **row}
+                if not len(self.rows) % self._agents.checkpoint or self.done >= self.total:
+                    row |= self._look(self._taken(agent))
+                path = os.path.join(self.folder, AGENT)
+                agent.save(f"{path}.new.zip")
+                os.replace(f"{path}.new.zip", path)
+                self._add(row)
+                return not self._stopped
 
-            if (left := self._settings.steps - state.steps) > 0:
-                watch = _RolloutWatch(self._settings.rollout * self._settings.environments, rolled)
-                agent.learn(left, watch, reset_num_timesteps=not state.steps, log_interval=None)
+            if (left := self.total - self.done) > 0:
+                watch = _RolloutWatch(self._agents.rollout * self._agents.environments, rolled)
+                agent.learn(left, watch, reset_num_timesteps=not self.done, log_interval=None)
                 watch.last()
         finally:
             environments.close()
-        curve.close(f"{self._method.upper()} at {self._point.name}: gain over LLVM", _CHARTS)
-        return self._finished(state)
 
-    def _look(self, agent: MaskablePPO | DQN, state: _AgentState) -> dict[str, float]:
-        policy = self._taken(agent)
-        rewards = {part: self._trials.rewards([policy], modules)[0] for part, modules in self._parts.items()}
-        if not state.rewards or watched_reward(rewards) > watched_reward(state.rewards):
-            state.rewards, state.weights, state.kept = rewards, policy.network.vector(), state.steps
-        return {f"{part} reward": value for part, value in rewards.items()}
+    def _title(self) -> str:
+        return f"{self._method.upper()} at {self._point.name}: gain over LLVM"
 
-    def _begun(self) -> _AgentState:
-        path = os.path.join(self._folder, STATE)
-        state = _AgentState()
-        if self._resume and os.path.exists(path):
-            found = Checkpoint.read(path, self._key)
-            state.weights = np.asarray(found.arrays["weights"], np.float32)
-            for name in state.NAMES:
-                setattr(state, name, found.facts[name])
-        return state
-
-    def _save(self, agent: MaskablePPO | DQN, state: _AgentState) -> None:
-        path = os.path.join(self._folder, AGENT)
-        agent.save(f"{path}.new.zip")
-        os.replace(f"{path}.new.zip", path)
-        facts = {name: getattr(state, name) for name in state.NAMES}
-        checkpoint = Checkpoint(self._key, facts, {"weights": state.weights})
-        checkpoint.write(os.path.join(self._folder, STATE))
-
-    @property
-    def _key(self) -> str:
-        return f"{self._method} {toml_text(self._settings)}"
-
-    def _finished(self, state: _AgentState) -> Reinforced:
-        settings, old = self._settings, self._policy
-        outputs = 1 if isinstance(self._point.domain, Flag) else old.arrangement.columns
-        widths = (len(old.arrangement.names), *settings.hidden, outputs)
-        network = Network.random(widths, np.random.default_rng(0))
-        network.assign(state.weights)
-        policy = NetworkPolicy(old.arrangement, old.statistics, network, old.scaling)
-        facts = {
-            "passpilot/point": self._point.name,
-            "passpilot/trained": f"{self._method}, {policy.describe()}, seed {settings.seed}",
-        }
-        model = policy_model(policy, policy.arrangement, policy.scaling, facts).SerializeToString()
-        check = check_export(model, policy, policy.scaling, [self._examples], settings.seed)
-        write_file(os.path.join(self._folder, MODEL), model)
-        write_file(os.path.join(self._folder, WEIGHTS), policy_text(policy).encode())
-        write_file(os.path.join(self._folder, "settings.toml"), toml_text(settings).encode())
-        random = self._trials.rewards([f"random:{settings.seed}"], self._parts["train"])[0]
-        return Reinforced(policy.describe(), state.rewards, random, state.kept, check, state.seconds)
+    def _finished(self) -> TrainedModel:
+        arrangement = self._network.arrangement
+        outputs = 1 if isinstance(self._point.domain, Flag) else arrangement.columns
+        network = self._with(self._shaped(len(arrangement.names), outputs))
+        random = self._trials.rewards([f"random:{self._agents.seed}"], self._parts["train"])[0]
+        return self._written(self._method, network, {"decisions at random": {"train": random}})
 
 
 class _RolloutWatch(BaseCallback):
-    """Collects the rewards of episodes, and tells them every `every` steps to `rolled`."""
+    """Collects the rewards of episodes, and gives them to `rolled` every `every` steps."""
 
-    def __init__(self, every: int, rolled: Callable[[dict[str, float]], None]) -> None:
+    def __init__(self, every: int, rolled: Callable[[Mapping[str, float]], bool]) -> None:
         super().__init__()
         self._every, self._rolled = every, rolled
         self._rewards: list[float] = []
-        self._told = 0
+        self._reported = 0
 
     def _on_training_start(self) -> None:
-        self._told = self.num_timesteps
+        self._reported = self.num_timesteps
 
     def _on_step(self) -> bool:
         infos = self.locals.get("infos", ())
         self._rewards += [float(info["episode"]["r"]) for info in infos if "episode" in info]
-        if self.num_timesteps - self._told >= self._every:
-            self._tell()
-        return True
+        return self.num_timesteps - self._reported < self._every or self._report()
 
     def last(self) -> None:
-        """Tell what was not told yet, with the policy as it is in the end."""
-        if self.num_timesteps > self._told:
-            self._tell()
+        """Report what is left, with the network as it is in the end."""
+        if self.num_timesteps > self._reported:
+            self._report()
 
-    def _tell(self) -> None:
-        self._told = self.num_timesteps
+    def _report(self) -> bool:
+        self._reported = self.num_timesteps
         rewards, self._rewards = self._rewards, []
         if not rewards:
-            self._rolled({})
-            return
-        mean = sum(rewards) / len(rewards)
-        row = {"episodes": float(len(rewards)), "reward": mean}
-        self._rolled({**row, "least reward": min(rewards), "greatest reward": max(rewards)})
+            return self._rolled({})
+        row = {"episodes": float(len(rewards)), "reward": sum(rewards) / len(rewards)}
+        return self._rolled({**row, "least reward": min(rewards), "greatest reward": max(rewards)})
 
 
 def _layers(agent: MaskablePPO | DQN) -> list[torch.nn.Linear]:
-    """The layers of an agent's policy."""
+    """The layers of an agent's network."""
     if isinstance(agent, DQN):
         modules = list(agent.q_net.q_net)
     else:
         modules = [*agent.policy.mlp_extractor.policy_net, agent.policy.action_net]
-    return [each for each in modules if isinstance(each, torch.nn.Linear)]
-
-
-def _best(state: _AgentState) -> float:
-    return watched_reward(state.rewards) if state.rewards else 0.0
+    return [module for module in modules if isinstance(module, torch.nn.Linear)]

@@ -69,6 +69,10 @@ class SplitFile:
             raise InputError(f"{path}: parts: expected every program once, got {twice[0]!r} again")
         return cls(_table(path, value, "families"), parts)
 
+    def by_program(self) -> dict[str, str]:
+        """The parts of the programs that the file fixes."""
+        return {name: part for part, names in self.parts.items() for name in names}
+
 
 def _table(path: str, value: Mapping[str, object], name: str) -> dict[str, tuple[str, ...]]:
     table = value.get(name, {})
@@ -101,7 +105,7 @@ def partition(
     programs = programs_of(corpus)
     file = file or SplitFile({}, {})
     groups = _groups(programs, file.families.values())
-    fixed = {name: part for part, names in file.parts.items() for name in names}
+    fixed = file.by_program()
     chosen: dict[str, list[str]] = {part: [] for part in PARTS}
     free: list[list[str]] = []
     for group in groups:

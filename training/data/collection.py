@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`collect`: gathers the decisions of modules or logs into a folder of shards, by parts and programs.
+"""`gather_decisions`: gathers the decisions of modules or logs in shards, by parts and programs.
 
 FOLDER/train/lua.parquet  FOLDER/validation/expat.parquet  FOLDER/data.json
 """
@@ -9,25 +9,26 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections import Counter
 from dataclasses import asdict, dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from passpilot.plugin.errors import Error, InputError
-from passpilot.plugin.files import write_file
+from passpilot.passes.points import search_point
+from passpilot.plugin.errors import Error, InputError, UsageError
+from passpilot.plugin.files import make_folder, write_file
+from passpilot.plugin.load import load_file
+from passpilot.training.corpus.layout import Corpus
 from passpilot.training.corpus.partition import PARTS, SplitFile, programs_of
-from passpilot.training.data.flips import gather_flips
-from passpilot.training.data.gather import TaughtModule, gather, logged_decisions
+from passpilot.training.data.flips import FlipSettings, gather_flips
+from passpilot.training.data.gather import Taught, TaughtModule, Teaching, gather, logged_decisions
 from passpilot.training.data.shards import SUFFIX, ShardWriter
+from passpilot.training.machines.local import machines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from passpilot.training.corpus.layout import Corpus
-    from passpilot.training.data.flips import FlipSettings
-    from passpilot.training.data.gather import Taught, Teaching
     from passpilot.training.data.shards import DecisionRows
 
 DESCRIPTION: Final = "data.json"
@@ -47,24 +48,171 @@ class CollectedProgram:
     teachers: dict[str, int] = field(default_factory=dict)
     """How many modules a teacher has made smallest."""
 
+    def add(self, rows: DecisionRows, teacher: str) -> None:
+        """Count the decisions of a module."""
+        self.modules += 1
+        self.decisions += len(rows)
+        default = search_point(rows.schema.point).default.name
+        if default in {spec.name for spec in rows.schema.features}:
+            own, advice = rows.tensors[default], rows.tensors[rows.schema.advice.name]
+            self.changed += int(np.sum(own.reshape(-1) != advice.reshape(-1)))
+        if teacher:
+            self.teachers[teacher] = self.teachers.get(teacher, 0) + 1
 
-@dataclass(slots=True)
+
+@dataclass(slots=True, repr=False)
 class Collected:
-    """What came of it all."""
+    """What was collected; as text, the sums of the parts."""
 
     programs: dict[str, CollectedProgram] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     """Why modules are left out."""
 
     def sums(self) -> dict[str, CollectedProgram]:
-        """The sums of the parts, with the number of programs as `teachers`."""
+        """The sums of the parts."""
         sums: dict[str, CollectedProgram] = {}
-        for each in self.programs.values():
-            total = sums.setdefault(each.part, CollectedProgram(each.part))
-            total.modules += each.modules
-            total.decisions += each.decisions
-            total.changed += each.changed
+        for program in self.programs.values():
+            total = sums.setdefault(program.part, CollectedProgram(program.part))
+            total.modules += program.modules
+            total.decisions += program.decisions
+            total.changed += program.changed
         return sums
+
+    def __repr__(self) -> str:
+        decisions = sum(program.decisions for program in self.programs.values())
+        return f"Collected({len(self.programs)} programs, {decisions:,} decisions)"
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{part:10} {sum(program.part == part for program in self.programs.values())} programs, "
+            f"{total.modules} modules, {total.decisions:,} decisions, "
+            f"{total.changed:,} not the compiler's own"
+            for part, total in self.sums().items()
+        )
+
+
+def gather_decisions(
+    inputs: Sequence[str] = (),
+    output: str = "data",
+    *,
+    corpus: str = "",
+    program: Sequence[str] = (),
+    split: str = "",
+    part: str = "train",
+    point: str = "inline",
+    teacher: Sequence[str] = (),
+    flips: int = 0,
+    seconds: float = 1e6,
+    reward: str = "native-size",
+    passes: str = "",
+    at: Mapping[str, str] | None = None,
+    load: Sequence[str] = (),
+    deadline: float = 600.0,
+    engine: str = "local",
+    address: str = "",
+    jobs: int = 0,
+    callbacks: Sequence[Callable[[int, int], object]] = (),
+    command: str = "",
+) -> Collected:
+    """Compile modules with teachers and keep all decisions in shards, as `passpilot train data` does.
+
+    The arguments are the options of the command. `inputs` are modules, or logs; `output` is a new folder;
+    `at` has pipelines by extension points.
+
+    Args:
+        callbacks: functions that are called with how many modules or programs are done, and of how many.
+        command: what the description says was called.
+
+    Raises:
+        UsageError: the arguments do not go together.
+        Error: a file cannot be read or written, or nothing is decided.
+    """
+    for file in load:
+        load_file(file)
+    teachers, step = tuple(teacher) or ("default",), Steps(callbacks)
+    logs = _logs(inputs, output, corpus, program, part, teachers, flips)
+    parts, rest = (SplitFile.read(split), "") if split else (None, part)
+    if logs:
+        collected = collect_logs(logs, point, output, part)
+    elif flips:
+        source = Corpus.read(corpus)
+        step.total = len(program or programs_of(source))
+        with machines(engine, address, jobs, load) as where:
+            settings = FlipSettings(flips, seconds, teacher=teachers[0], deadline=deadline, machines=where)
+            collected = collect_flips(source, program, settings, output, parts, rest, step)
+    else:
+        modules = chosen_modules(inputs, corpus, program, passes)
+        step.total = len(modules)
+        with machines(engine, address, jobs, load) as where:
+            teaching = Teaching(point, teachers, at or {}, reward, deadline=deadline, machines=where)
+            collected = collect(modules, teaching, output, parts, rest, step)
+    write_description(output, collected, command, () if logs else teachers)
+    return collected
+
+
+def _logs(
+    inputs: Sequence[str],
+    output: str,
+    corpus: str,
+    program: Sequence[str],
+    part: str,
+    teachers: Sequence[str],
+    flips: int,
+) -> list[str]:
+    """Check arguments of `gather_decisions`; the inputs that are logs."""
+    logs = [path for path in inputs if path.endswith(".log")]
+    who = "train data"
+    if part not in PARTS:
+        raise InputError(f"part: expected one of {', '.join(PARTS)}, got {part!r}")
+    if bool(inputs) == bool(corpus):
+        raise UsageError(f"{who}: give modules, logs or --corpus=DIR, one of them")
+    if logs and len(logs) < len(inputs):
+        raise UsageError(f"{who}: give logs or modules, not both")
+    if os.path.exists(output) and os.listdir(output):
+        raise InputError(f"{output}: expected a new folder, got one with files")
+    if flips and (len(teachers) > 1 or not corpus):
+        raise UsageError(f"{who}: --flips works with --corpus and at most one --teacher")
+    if program and not corpus:
+        raise UsageError(f"{who}: --program works only with --corpus")
+    return logs
+
+
+class Steps:
+    """Counts its calls, and calls functions with the number so far and the total."""
+
+    def __init__(self, callbacks: Sequence[Callable[[int, int], object]]) -> None:
+        self._callbacks = callbacks
+        self.done = self.total = 0
+
+    def __call__(self) -> None:
+        self.done += 1
+        for callback in self._callbacks:
+            callback(self.done, self.total)
+
+
+def wanted_programs(corpus: Corpus, programs: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The named programs of a corpus, all if none is named, with their modules.
+
+    Raises:
+        InputError: the corpus lacks a program.
+    """
+    known = programs_of(corpus)
+    if unknown := [name for name in programs if name not in known]:
+        raise InputError(f"{corpus.folder}: expected a program among {', '.join(known)}, got {unknown[0]}")
+    return {name: known[name] for name in programs or known}
+
+
+def chosen_modules(
+    inputs: Sequence[str], corpus: str, program: Sequence[str], passes: str
+) -> list[TaughtModule]:
+    """The modules that a command names: in files, or in the folder of a corpus.
+
+    Raises:
+        InputError: the folder is no corpus, or the corpus lacks a program.
+    """
+    if corpus:
+        return corpus_modules(Corpus.read(corpus), program, passes)
+    return loose_modules(inputs, passes)
 
 
 def corpus_modules(corpus: Corpus, programs: Sequence[str], pipeline: str) -> list[TaughtModule]:
@@ -73,23 +221,19 @@ def corpus_modules(corpus: Corpus, programs: Sequence[str], pipeline: str) -> li
     Raises:
         InputError: the corpus lacks a program.
     """
-    known = programs_of(corpus)
-    if unknown := [name for name in programs if name not in known]:
-        raise InputError(f"{corpus.folder}: expected a program among {', '.join(known)}, got {unknown[0]}")
-    made: dict[str, TaughtModule] = {}
-    for program in programs or known:
-        for name in known[program]:
+    modules: dict[str, TaughtModule] = {}
+    for program, names in wanted_programs(corpus, programs).items():
+        for name in names:
             unit = corpus.units[name]
-            level = unit.level if unit.arguments else "Oz"
-            passes = pipeline or f"default<{level}>"
-            made.setdefault(name, TaughtModule(program, name, str(unit.bitcode), passes))
-    return list(made.values())
+            passes = pipeline or f"default<{unit.level if unit.arguments else 'Oz'}>"
+            modules.setdefault(name, TaughtModule(program, name, str(unit.bitcode), passes))
+    return list(modules.values())
 
 
 def loose_modules(paths: Sequence[str], pipeline: str) -> list[TaughtModule]:
     """Modules in files; the program of a module is the folder of its file."""
-    made = [TaughtModule(program_of(path), path, path, pipeline or "default<Oz>") for path in paths]
-    return sorted(made, key=lambda each: each.program)
+    modules = [TaughtModule(program_of(path), path, path, pipeline or "default<Oz>") for path in paths]
+    return sorted(modules, key=lambda module: module.program)
 
 
 def program_of(path: str) -> str:
@@ -118,9 +262,9 @@ def collect(
     Raises:
         InputError: a shard cannot be written, or no module gives a decision.
     """
-    parts = {name: each for each, names in (split.parts if split else {}).items() for name in names}
-    wanted = [each for each in modules if parts.get(each.program, part)]
-    return _written(gather(wanted, teaching, step), folder, parts, part)
+    parts = split.by_program() if split else {}
+    wanted = [module for module in modules if parts.get(module.program, part)]
+    return _some(_written(gather(wanted, teaching, step), folder, parts, part), folder)
 
 
 def collect_flips(
@@ -137,28 +281,9 @@ def collect_flips(
     Raises:
         InputError: a program is unknown, a shard cannot be written, or nothing could be flipped.
     """
-    known = programs_of(corpus)
-    if unknown := [name for name in programs if name not in known]:
-        raise InputError(f"{corpus.folder}: expected a program among {', '.join(known)}, got {unknown[0]}")
-    parts = {name: each for each, names in (split.parts if split else {}).items() for name in names}
-    wanted = [name for name in programs or known if parts.get(name, part)]
-    return _written(gather_flips(corpus, wanted, flips, step), folder, parts, part)
-
-
-def _written(made: Iterable[Taught | Error], folder: str, parts: Mapping[str, str], part: str) -> Collected:
-    """Write what modules teach into shards."""
-    collected = Collected()
-    writing = _ProgramShards(folder, collected, parts, part)
-    for each in made:
-        if isinstance(each, Error):
-            collected.problems.append(str(each))
-        else:
-            writing.add(each)
-    writing.close()
-    if not any(each.decisions for each in collected.programs.values()):
-        why = collected.problems[0] if collected.problems else "the modules ask nothing"
-        raise InputError(f"{folder}: expected decisions of modules, got none: {why}")
-    return collected
+    parts = split.by_program() if split else {}
+    wanted = [name for name in wanted_programs(corpus, programs) if parts.get(name, part)]
+    return _some(_written(gather_flips(corpus, wanted, flips, step), folder, parts, part), folder)
 
 
 def collect_logs(paths: Sequence[str], point: str, folder: str, part: str) -> Collected:
@@ -167,11 +292,46 @@ def collect_logs(paths: Sequence[str], point: str, folder: str, part: str) -> Co
     Raises:
         Error: a log cannot be read, or a shard not be written.
     """
+    logged = (
+        Taught(TaughtModule(program_of(path), path, path, ""), rows, "", {})
+        for path in sorted(paths, key=program_of)
+        for rows in (logged_decisions(path, point, program_of(path), path),)
+    )
+    return _written(logged, folder, {}, part)
+
+
+def _written(taught: Iterable[Taught | Error], folder: str, parts: Mapping[str, str], part: str) -> Collected:
+    """Write what modules teach into shards, one program after the other."""
     collected = Collected()
-    writing = _ProgramShards(folder, collected, {}, part)
-    for path in sorted(paths, key=program_of):
-        writing.add_rows(program_of(path), logged_decisions(path, point, program_of(path), path), "")
-    writing.close()
+
+    def good() -> Iterator[Taught]:
+        for module in taught:
+            if isinstance(module, Error):
+                collected.problems.append(str(module))
+            else:
+                yield module
+
+    for program, modules in groupby(good(), key=lambda module: module.module.program):
+        counts = collected.programs.setdefault(program, CollectedProgram(parts.get(program, part)))
+        place = os.path.join(folder, counts.part)
+        make_folder(place)
+        writer: ShardWriter | None = None
+        for module in modules:
+            if writer is None:
+                path = os.path.join(place, f"{_ODD.sub('_', program)}{SUFFIX}")
+                writer = ShardWriter(path, module.rows.schema)
+            writer.add(module.rows)
+            counts.add(module.rows, module.teacher)
+        if writer is not None and writer.decisions:
+            writer.close()
+    return collected
+
+
+def _some(collected: Collected, folder: str) -> Collected:
+    """What was collected, unless that is nothing."""
+    if not any(program.decisions for program in collected.programs.values()):
+        why = collected.problems[0] if collected.problems else "the modules ask nothing"
+        raise InputError(f"{folder}: expected decisions of modules, got none: {why}")
     return collected
 
 
@@ -185,74 +345,7 @@ def write_description(folder: str, collected: Collected, command: str, teachers:
         "format": FORMAT,
         "command": command,
         "teachers": list(teachers),
-        "programs": {name: asdict(each) for name, each in collected.programs.items()},
+        "programs": {name: asdict(program) for name, program in collected.programs.items()},
         "left_out": collected.problems,
     }
     write_file(os.path.join(folder, DESCRIPTION), (json.dumps(value, indent=1) + "\n").encode())
-
-
-class _ProgramShards:
-    """Writes the shard of one program after the other."""
-
-    def __init__(self, folder: str, collected: Collected, parts: Mapping[str, str], part: str) -> None:
-        self._folder, self._collected, self._parts, self._part = folder, collected, parts, part
-        self._writer: ShardWriter | None = None
-        self._program = ""
-
-    def add(self, made: Taught) -> None:
-        """Add a module's decisions."""
-        self.add_rows(made.module.program, made.rows, made.teacher)
-
-    def add_rows(self, program: str, rows: DecisionRows, teacher: str) -> None:
-        """Add decisions of a program, whose modules come together."""
-        if program != self._program:
-            self.close()
-        part = self._parts.get(program, self._part)
-        counts = self._collected.programs.setdefault(program, CollectedProgram(part))
-        if self._writer is None:
-            self._program = program
-            path = os.path.join(self._folder, part, f"{_ODD.sub('_', program)}{SUFFIX}")
-            try:
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-            except OSError as error:
-                raise InputError(f"{path}: expected to write it, got: {error.strerror}") from error
-            self._writer = ShardWriter(path, rows.schema)
-        self._writer.add(rows)
-        counts.modules += 1
-        counts.decisions += len(rows)
-        counts.changed += _changed(rows)
-        if teacher:
-            counts.teachers = dict(Counter(counts.teachers) + Counter({teacher: 1}))
-
-    def close(self) -> None:
-        """Write the present shard."""
-        writer, self._writer = self._writer, None
-        if writer is not None and writer.decisions:
-            writer.close()
-
-
-def _changed(rows: DecisionRows) -> int:
-    """How many decisions are not the compiler's own, whose tensor is the last of the features."""
-    names = {spec.name for spec in rows.schema.features}
-    default = next((name for name in _defaults(rows) if name in names), "")
-    if not default:
-        return 0
-    first, second = rows.tensors[default], rows.tensors[rows.schema.advice.name]
-    return int(np.sum(first.reshape(-1) != second.reshape(-1)))
-
-
-def _defaults(rows: DecisionRows) -> Iterator[str]:
-    from passpilot.passes.points import search_point
-
-    yield search_point(rows.schema.point).default.name
-
-
-def part_named(name: str) -> str:
-    """The name of a part, checked.
-
-    Raises:
-        InputError: there is no such part.
-    """
-    if name not in PARTS:
-        raise InputError(f"part: expected one of {', '.join(PARTS)}, got {name!r}")
-    return name

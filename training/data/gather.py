@@ -12,7 +12,8 @@ import tempfile
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from passpilot.training.task import Task
 from passpilot.training.tuning.decision_file import CallKey, read_decisions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from passpilot.training.machines.local import Machines
 
@@ -93,7 +94,7 @@ class Taught:
 
 
 def gather(
-    modules: Sequence[TaughtModule], teaching: Teaching, step: object = None
+    modules: Sequence[TaughtModule], teaching: Teaching, step: Callable[[], object] = lambda: None
 ) -> Iterator[Taught | Error]:
     """Compile modules; yields what each teaches, or why it teaches nothing, in the modules' order.
 
@@ -102,22 +103,14 @@ def gather(
     search_point(teaching.point)
     check_reward(teaching.reward, [teaching.point])
     sent = replace(teaching, machines=ThisMachine())
-    first = 0
-    while first < len(modules):
-        last = first
-        while last < len(modules) and modules[last].program == modules[first].program:
-            last += 1
-        together = modules[first:last]
+    for _, program in groupby(modules, key=lambda module: module.program):
+        together = list(program)
         runs = [partial(_taught, module, sent) for module in together]
-
-        def done(_number: int, _made: object) -> None:
-            if callable(step):
-                step()
-
-        made = teaching.machines.run("train data", runs, teaching.deadline, done)
-        for module, each in zip(together, made, strict=True):
-            yield restated(each, f"{module.name}: {each}") if isinstance(each, Error) else each
-        first = last
+        results = teaching.machines.run(
+            "train data", runs, teaching.deadline, lambda _number, _result: step()
+        )
+        for module, result in zip(together, results, strict=True):
+            yield restated(result, f"{module.name}: {result}") if isinstance(result, Error) else result
 
 
 def _taught(module: TaughtModule, teaching: Teaching) -> Taught:
@@ -160,23 +153,18 @@ def logged_decisions(path: str, point: str, program: str, module: str) -> Decisi
         got = log.features[-1].name
         raise InputError(f"log {path}: expected one of {point}, which ends with {advice.name}, got {got}")
     schema = DecisionSchema(point, log.features[:-1], log.features[-1])
-    names = [spec.name for spec in schema.tensors]
-    parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
-    texts: dict[str, list[str]] = {name: [] for name in _LOGGED}
-    rows = 0
-    for batch in log.batches([*names, *_LOGGED]):
-        for name in names:
-            parts[name].append(batch[name])
-        for name in _LOGGED:
-            texts[name] += batch[name].tolist()
-        rows += len(batch[_LOGGED[0]])
+    parts: dict[str, list[Any]] = {name: [] for name in (*(spec.name for spec in schema.tensors), *_LOGGED)}
+    for batch in log.batches(parts):
+        for name, values in batch.items():
+            parts[name] += values.tolist() if name in _LOGGED else [values]
     tensors = {
         spec.name: np.concatenate([np.zeros((0, *spec.shape), spec.numpy_dtype), *parts[spec.name]])
         for spec in schema.tensors
     }
-    columns = {name: TextColumn.of(each) for name, each in texts.items()}
-    columns |= {"program": TextColumn.same(program, rows), "module": TextColumn.same(module, rows)}
-    return DecisionRows(schema, tensors, {name: columns[name] for name in TEXTS}, np.zeros(rows, np.float32))
+    rows = len(parts["context"])
+    texts = {name: TextColumn.of(parts[name]) for name in _LOGGED}
+    texts |= {"program": TextColumn.same(program, rows), "module": TextColumn.same(module, rows)}
+    return DecisionRows(schema, tensors, {name: texts[name] for name in TEXTS}, np.zeros(rows, np.float32))
 
 
 def _gains(teacher: str, code: bytes, rows: DecisionRows) -> np.ndarray:

@@ -8,7 +8,7 @@ The compiler's own decision, if a model sees it, is there whether a column is th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -148,10 +148,6 @@ class Arrangement:
         """The rows of decisions: [N, numbers], or [N, columns, numbers]."""
         return self.extended(flat)[:, self.places()] if self.by_column else flat
 
-    def label_rows(self, scores: Floats) -> Floats:
-        """The scores of decisions, [N, columns], from a model's outputs for their rows."""
-        return scores.reshape(-1, self.columns)
-
 
 @cache
 def _places(arrangement: Arrangement) -> NDArray[np.int64]:
@@ -244,43 +240,47 @@ class Examples:
             raise InputError(f"label worth: expected a point of yes or no, got {arrangement.point}")
         settings = weights or ExampleWeights()
         mask = domain.mask if isinstance(domain, Choice) else ""
-        wanted = dict.fromkeys([spec.name for spec in arrangement.features])
-        wanted |= dict.fromkeys([default, advice, "program", GAIN, *([mask] if mask else [])])
-        have = {spec.name for spec in shards.schema.tensors}
-        masked = mask in have
-        names = [name for name in wanted if name != mask or masked]
-        flat, labels, defaults, masks, gains = [], [], [], [], []
-        numbers: dict[str, int] = {}
-        programs: list[NDArray[np.int32]] = []
+        masked = mask in {spec.name for spec in shards.schema.tensors}
+        names = [spec.name for spec in arrangement.features]
+        names += [default, advice, "program", GAIN, *([mask] if masked else [])]
+        answers = (default if label == "default" else advice, default, GAIN)
+        parts, numbers = [], dict[str, int]()
         for batch in shards.batches(names):
-            flat.append(arrangement.flat(batch))
-            labels.append(_plain(batch[default if label == "default" else advice]))
-            defaults.append(_plain(batch[default]))
-            gains.append(batch[GAIN].astype(np.float64))
-            programs.append(_numbered(batch["program"], numbers))
-            if masked:
-                masks.append(batch[mask].reshape(len(batch[mask]), -1) != 0)
-        if not flat:
+            plain = (batch[name].reshape(-1).astype(np.float64) for name in answers)
+            legal = batch[mask].reshape(len(batch[mask]), -1) != 0 if masked else np.zeros(0, bool)
+            parts.append((arrangement.flat(batch), *plain, _numbered(batch["program"], numbers), legal))
+        if not parts:
             raise InputError(f"{shards.files[0]}: expected decisions, got none")
-        found = np.concatenate(programs)
-        known = np.concatenate(labels), np.concatenate(defaults)
-        worth = np.concatenate(gains)
-        targets = np.clip(worth, 0, settings.most) * np.where(known[0] > 0, 1, -1)
-        targets += settings.margin * np.where(known[1] > 0, 1, -1)
+        flat, labels, defaults, gains, programs, legal = map(np.concatenate, zip(*parts, strict=True))
+        targets = np.clip(gains, 0, settings.most) * np.where(labels > 0, 1, -1)
+        targets += settings.margin * np.where(defaults > 0, 1, -1)
         return cls(
             arrangement,
-            np.concatenate(flat),
-            *known,
-            np.concatenate(masks) if masked else None,
-            _weighed(settings, known[0] != known[1], worth, found),
-            found,
+            flat,
+            labels,
+            defaults,
+            legal if masked else None,
+            _weighed(settings, labels != defaults, gains, programs),
+            programs,
             list(numbers),
-            worth,
+            gains,
             targets if label == "worth" else None,
         )
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def take(self, chosen: NDArray[np.int64]) -> Examples:
+        """Some of the decisions, by their numbers."""
+        columns = ("flat", "labels", "default", "mask", "weights", "programs", "gains", "targets")
+        values = {name: getattr(self, name) for name in columns}
+        return replace(self, **{name: value[chosen] for name, value in values.items() if value is not None})
+
+    def sample(self, most: int, seed: int) -> Examples:
+        """Up to `most` of the decisions, always the same ones, in their order."""
+        if len(self) <= most:
+            return self
+        return self.take(np.sort(np.random.default_rng(seed).permutation(len(self))[:most]))
 
     @property
     def rows(self) -> Floats:
@@ -308,17 +308,13 @@ class Examples:
 
 
 def decide(domain: Domain, scores: Floats, mask: NDArray[np.bool_] | None) -> NDArray[np.float64]:
-    """The decisions that scores [N, columns] make: yes from 0 on, the first best legal column, the number."""
+    """The decisions of scores [N, columns]: flag: score ≥ 0; choice: best legal column; number: the score."""
     if isinstance(domain, Flag):
         return np.asarray(scores[:, 0] >= 0, np.float64)
     if isinstance(domain, Choice):
         legal = scores if mask is None else np.where(mask, scores, -np.inf)
         return np.asarray(legal.argmax(axis=1), np.float64)
     return np.clip(scores[:, 0].astype(np.float64), domain.low, domain.high)
-
-
-def _plain(values: NDArray[np.generic]) -> NDArray[np.float64]:
-    return values.reshape(-1).astype(np.float64)
 
 
 def _numbered(texts: NDArray[np.generic], numbers: dict[str, int]) -> NDArray[np.int32]:

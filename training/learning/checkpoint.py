@@ -7,7 +7,7 @@ import io
 import json
 import zipfile
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FACTS: Final = "facts"
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Checkpoint:
     """
 
     key: str
-    facts: Mapping[str, object]
+    facts: Mapping[str, Any]
     arrays: Mapping[str, NDArray[np.generic]]
 
     def write(self, path: str) -> None:

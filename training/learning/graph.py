@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`GraphBuilder`: writes a policy as an ONNX graph; `policy_model` makes the whole model.
+"""`GraphBuilder`: writes a model as an ONNX graph; `onnx_model` makes the whole file.
 
 The model has one input, ``features`` of float32[N, elements], whose columns are named in the metadata, so
 that ``onnx:model.onnx`` binds it without ``map=``. What it answers fits the domain: a probability for
@@ -40,6 +40,12 @@ IR_VERSION: Final = 8
 INPUT: Final = "features"
 NAME: Final = "passpilot policy"
 
+_NODES: Final = (
+    *(f"nodes_{name}" for name in ("treeids", "nodeids", "featureids", "modes", "values")),
+    *("nodes_truenodeids", "nodes_falsenodeids", "nodes_hitrates", "nodes_missing_value_tracks_true"),
+)
+_LEAVES: Final = ("target_treeids", "target_nodeids", "target_ids", "target_weights")
+
 
 class GraphBuilder:
     """The nodes and constants of a graph; methods return the name of what they add."""
@@ -59,6 +65,24 @@ class GraphBuilder:
         output = output or f"{operator.lower()}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, list(inputs), [output], **attributes))
         return output
+
+    def model(
+        self, name: str, rows: str, width: int, output: str, kind: int, columns: int
+    ) -> onnx.ModelProto:
+        """The graph as a model of one input, float32[N, width], and one output, `kind`[N, columns]."""
+        graph = helper.make_graph(
+            self.nodes,
+            name,
+            [helper.make_tensor_value_info(rows, TensorProto.FLOAT, ["N", width])],
+            [helper.make_tensor_value_info(output, kind, ["N", columns])],
+            self.constants,
+        )
+        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
+        model = helper.make_model(
+            graph, opset_imports=opsets, producer_name="passpilot", ir_version=IR_VERSION
+        )
+        onnx.checker.check_model(model)
+        return model
 
     def normalized(self, rows: str, statistics: FeatureStatistics) -> str:
         """`FeatureStatistics.normalize`."""
@@ -86,10 +110,10 @@ class GraphBuilder:
         return self.add("Clip", known, self.constant(-largest, "low"), self.constant(largest, "high"))
 
 
-def policy_model(
+def onnx_model(
     learner: RatingModel, arrangement: Arrangement, scaling: Scaling, facts: Mapping[str, str]
 ) -> onnx.ModelProto:
-    """The policy as a model; `facts` come into its metadata."""
+    """What decides in a compiler; `facts` come into its metadata."""
     graph = GraphBuilder()
     rows = graph.finite(INPUT) if arrangement.has_floats else INPUT
     if arrangement.by_column:
@@ -98,21 +122,10 @@ def policy_model(
         shape = graph.constant(np.array([-1, len(arrangement.names)], np.int64), "shape")
         rows = graph.add("Reshape", graph.add("Gather", rows, places, axis=1), shape)
     scores = learner.build(graph, rows)
-    name, kind, columns = _answer(graph, scores, arrangement, scaling)
-    elements: list[int | str | None] = ["N", arrangement.elements]
-    made = helper.make_graph(
-        graph.nodes,
-        NAME,
-        [helper.make_tensor_value_info(INPUT, TensorProto.FLOAT, elements)],
-        [helper.make_tensor_value_info(name, kind, ["N", columns])],
-        graph.constants,
-    )
-    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
-    model = helper.make_model(made, opset_imports=opsets, producer_name="passpilot", ir_version=IR_VERSION)
+    model = graph.model(NAME, INPUT, arrangement.elements, *_answer(graph, scores, arrangement, scaling))
     for key, value in facts.items():
         model.metadata_props.add(key=key, value=value)
     name_columns(model, [spec.name for spec in arrangement.features])
-    onnx.checker.check_model(model)
     return model
 
 
@@ -147,67 +160,29 @@ def _float_limits(domain: Number) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def tree_attributes(trees: Sequence[Mapping[str, object]], targets: Sequence[int]) -> dict[str, Any]:
+def tree_attributes(trees: Sequence[Mapping[str, Any]], targets: Sequence[int]) -> dict[str, Any]:
     """The attributes of a TreeEnsembleRegressor for trees of LightGBM, each with its target."""
-    nodes = _TreeNodes()
-    for number, (tree, target) in enumerate(zip(trees, targets, strict=True)):
-        nodes.add_tree(number, target, tree)
-    return nodes.attributes()
+    nodes, leaves = [], []
+    for tree, (root, target) in enumerate(zip(trees, targets, strict=True)):
+        for number, (feature, limit, children, weight) in enumerate(_tree_rows(root)):
+            true, false = (number + child for child in children) if children else (0, 0)
+            mode = "BRANCH_LEQ" if children else "LEAF"
+            nodes.append((tree, number, feature, mode, limit, true, false, 1.0, 0))
+            if not children:
+                leaves.append((tree, number, target, weight))
+    return {
+        **dict(zip(_NODES, zip(*nodes, strict=True), strict=True)),
+        **dict(zip(_LEAVES, zip(*leaves, strict=True), strict=True)),
+    }
 
 
-class _TreeNodes:
-    """Collects the nodes of trees."""
-
-    def __init__(self) -> None:
-        self._nodes: list[tuple[int, int, int, str, float, int, int]] = []
-        self._leaves: list[tuple[int, int, int, float]] = []
-        self._next = 0
-
-    def add_tree(self, tree: int, target: int, root: Mapping[str, object]) -> None:
-        """Add a tree in the order of depth."""
-        self._next = 0
-        self._add(tree, target, root)
-
-    def _add(self, tree: int, target: int, node: Mapping[str, object]) -> int:
-        number, self._next = self._next, self._next + 1
-        place = len(self._nodes)
-        self._nodes.append((tree, number, 0, "LEAF", 0.0, 0, 0))
-        if "split_feature" not in node:
-            self._leaves.append((tree, number, target, _number(node["leaf_value"])))
-            return number
-        left, right = node["left_child"], node["right_child"]
-        assert isinstance(left, dict), "LightGBM's own"
-        assert isinstance(right, dict), "LightGBM's own"
-        true = self._add(tree, target, left)
-        false = self._add(tree, target, right)
-        feature, limit = int(_number(node["split_feature"])), _below(_number(node["threshold"]))
-        self._nodes[place] = tree, number, feature, "BRANCH_LEQ", limit, true, false
-        return number
-
-    def attributes(self) -> dict[str, object]:
-        """As ONNX has them."""
-        tree, number, feature, mode, value, true, false = zip(*self._nodes, strict=True)
-        leaf_tree, leaf_number, target, weight = zip(*self._leaves, strict=True)
-        return {
-            "nodes_treeids": tree,
-            "nodes_nodeids": number,
-            "nodes_featureids": feature,
-            "nodes_modes": mode,
-            "nodes_values": value,
-            "nodes_truenodeids": true,
-            "nodes_falsenodeids": false,
-            "nodes_hitrates": [1.0] * len(self._nodes),
-            "nodes_missing_value_tracks_true": [0] * len(self._nodes),
-            "target_treeids": leaf_tree,
-            "target_nodeids": leaf_number,
-            "target_ids": target,
-            "target_weights": weight,
-        }
-
-
-def _number(value: object) -> float:
-    assert isinstance(value, (int, float)), "LightGBM's own"
-    return float(value)
+def _tree_rows(node: Mapping[str, Any]) -> list[tuple[int, float, tuple[int, ...], float]]:
+    """The nodes of a tree from the root on: feature, limit, how far behind it its children are, value."""
+    if "split_feature" not in node:
+        return [(0, 0.0, (), float(node["leaf_value"]))]
+    left, right = _tree_rows(node["left_child"]), _tree_rows(node["right_child"])
+    limit = _below(float(node["threshold"]))
+    return [(int(node["split_feature"]), limit, (1, 1 + len(left)), 0.0), *left, *right]
 
 
 def _below(value: float) -> float:

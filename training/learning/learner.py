@@ -6,16 +6,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from passpilot.features.domain import Choice, Flag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from passpilot.features.domain import Domain
-    from passpilot.training.data.matrix import Floats
+    from passpilot.training.data.matrix import Examples, Floats
     from passpilot.training.learning.graph import GraphBuilder
 
     State = dict[str, NDArray[np.generic]]
@@ -23,10 +24,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Numbers are learned on a scale of their own: advice = score * factor + offset."""
+    """Numbers are learned on their own scale, advice = score * factor + offset; others are not scaled."""
 
     offset: float = 0.0
     factor: float = 1.0
+
+    @classmethod
+    def of(cls, examples: Examples) -> Scaling:
+        """The scale of the labels at a point of numbers."""
+        if isinstance(examples.arrangement.domain, (Flag, Choice)):
+            return cls()
+        return cls(float(examples.labels.mean()), float(examples.labels.std()) or 1.0)
+
+    def advice(self, scores: Floats) -> Floats:
+        """Scores on the scale of the advice."""
+        return scores * np.float32(self.factor) + np.float32(self.offset)
+
+    def scores(self, labels: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Labels on the scale of scores."""
+        return (labels - self.offset) / self.factor
 
 
 class RatingModel(Protocol):

@@ -15,19 +15,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from passpilot.plugin.errors import InputError
-from passpilot.training.learning.network import Network, assign, joined
+from passpilot.training.learning.network import Network, RatingNetwork
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from passpilot.training.data.matrix import Arrangement, Floats
     from passpilot.training.learning.graph import GraphBuilder
 
 
 @dataclass(slots=True)
-class SetNetwork:
+class SetNetwork(RatingNetwork):
     """The two networks, for decisions of `columns` columns; the encoder's outputs go through a ReLU, too."""
 
     columns: int
@@ -48,27 +46,6 @@ class SetNetwork:
         """All arrays: those of the encoder, then those of the rater."""
         return self.encoder.parameters + self.rater.parameters
 
-    @property
-    def size(self) -> int:
-        """The number of weights and biases."""
-        return self.encoder.size + self.rater.size
-
-    def copy(self) -> SetNetwork:
-        """The same network in arrays of its own."""
-        return SetNetwork(self.columns, self.encoder.copy(), self.rater.copy())
-
-    def vector(self) -> Floats:
-        """All weights and biases in one array."""
-        return joined(self.parameters)
-
-    def assign(self, vector: NDArray[np.floating]) -> None:
-        """Take all weights and biases from one array."""
-        assign(self.parameters, vector)
-
-    def scores(self, rows: Floats) -> Floats:
-        """The scores [N * columns, 1] of normalized rows [N * columns, inputs]."""
-        return self.layers(rows)[-1]
-
     def layers(self, rows: Floats) -> list[Floats]:
         """The values of all layers of the encoder, then of the rater, whose last are the scores."""
         encoded = self.encoder.layers(rows)
@@ -78,7 +55,7 @@ class SetNetwork:
         return encoded + self.rater.layers(seen)
 
     def gradients(self, values: Sequence[Floats], slope: Floats) -> list[Floats]:
-        """The slopes of the loss by `parameters`, from that by the scores; `values` is from `layers`."""
+        """See `RatingNetwork`."""
         place = len(self.encoder.weights) + 1
         rated, seen_slope = self.rater.slopes(values[place:], slope)
         width = seen_slope.shape[1] // 2
@@ -90,7 +67,7 @@ class SetNetwork:
         return encoded + rated
 
     def build(self, graph: GraphBuilder, rows: str) -> str:
-        """Add the network to an ONNX graph; `rows` names the normalized rows."""
+        """See `RatingNetwork`."""
         vectors = graph.add("Relu", self.encoder.build(graph, rows))
         first, bias = self.rater.weights[0], self.rater.biases[0]
         width, out = first.shape[0] // 2, first.shape[1]
@@ -111,14 +88,12 @@ class SetNetwork:
         return rest.build(graph, graph.add("Relu", graph.add("Reshape", both, flat)))
 
     def describe(self) -> str:
-        """The model in words."""
+        """See `RatingNetwork`."""
         encoder, rater = ("-".join(map(str, each.widths)) for each in (self.encoder, self.rater))
         return f"set network, {encoder} for columns, {rater} for scores, {self.size} weights"
 
 
-def fresh_network(
-    policy: str, arrangement: Arrangement, hidden: Sequence[int], seed: int
-) -> Network | SetNetwork:
+def fresh_network(policy: str, arrangement: Arrangement, hidden: Sequence[int], seed: int) -> RatingNetwork:
     """A network of random weights for a kind of policy: ``network``, ``linear`` or ``set``.
 
     Raises:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import Final
 
 from passpilot.training.data.matrix import ALL, ExampleWeights
 
-POLICIES: Final = ("trees", "network", "linear", "set")
+KINDS: Final = ("trees", "network", "linear", "set")
 """Kinds of models: boosted trees, a multilayer perceptron, a linear model, a network of whole sets."""
 
 
@@ -22,6 +23,14 @@ class DataSettings:
     """Shards of other programs, on which the best round is chosen."""
     test: tuple[str, ...] = ()
     """Shards that are measured once, at the end."""
+
+    def within(self, folder: str) -> DataSettings:
+        """The same, with relative paths taken from `folder`."""
+        moved = {
+            part: tuple(os.path.join(folder, path) for path in getattr(self, part))
+            for part in ("train", "validation", "test")
+        }
+        return DataSettings(**moved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +76,7 @@ class ImitateSettings:
     """The whole file."""
 
     data: DataSettings
-    policy: str = field(default="trees", metadata={"choices": POLICIES})
+    policy: str = field(default="trees", metadata={"choices": KINDS})
     """The kind of the model."""
     features: tuple[str, ...] = (ALL,)
     """What the model sees; ``*`` stands for the point's own features."""

@@ -9,20 +9,30 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import tomllib
-from typing import TYPE_CHECKING, TypeVar, cast, get_type_hints
+from collections.abc import Mapping
+from typing import TypeVar, cast, get_type_hints
 
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.failures import did_you_mean
 from passpilot.plugin.files import read_regular
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 Settings = TypeVar("Settings")
 
 _KINDS = {str: "a string", bool: "true or false", int: "an integer", float: "a number"}
 _ITEMS = {tuple[str, ...]: str, tuple[int, ...]: int}
+
+
+def settings_from(source: str | Mapping[str, object], kind: type[Settings]) -> tuple[Settings, str]:
+    """The settings in a TOML file, or in a mapping of the same keys, and the folder of their relative paths.
+
+    Raises:
+        InputError: the file cannot be read, or there is an unknown key or a wrong value.
+    """
+    if isinstance(source, Mapping):
+        return settings_of(source, kind, "settings"), ""
+    return read_settings(source, kind), os.path.dirname(os.path.abspath(source))
 
 
 def read_settings(path: str, kind: type[Settings]) -> Settings:
@@ -63,15 +73,15 @@ def settings_of(value: Mapping[str, object], kind: type[Settings], where: str) -
 
 def _checked(value: object, kind: object, limits: Mapping[str, object], where: str) -> object:
     if dataclasses.is_dataclass(kind):
-        if not isinstance(value, dict):
+        if not isinstance(value, Mapping):
             raise InputError(f"{where}: expected a table, got {value!r}")
         return settings_of(value, cast("type[object]", kind), where)
     item = _ITEMS.get(kind)  # type: ignore[call-overload]
     if item is None:
         return _single(value, cast("type[object]", kind), limits, where)
-    if not isinstance(value, list):
+    if not isinstance(value, (list, tuple)):
         raise InputError(f"{where}: expected an array, got {value!r}")
-    return tuple(_single(each, item, limits, where) for each in value)
+    return tuple(_single(element, item, limits, where) for element in value)
 
 
 def _single(value: object, kind: type[object], limits: Mapping[str, object], where: str) -> object:

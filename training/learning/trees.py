@@ -197,15 +197,10 @@ def _table(examples: Examples, scaling: Scaling) -> tuple[Floats, Doubles, Doubl
     labels, weights = examples.numbers, examples.weights
     arrangement = examples.arrangement
     if not arrangement.by_column:
-        if not examples.by_class:
-            labels = (labels - scaling.offset) / scaling.factor
-        return examples.flat, labels, weights
+        return examples.flat, labels if examples.by_class else scaling.scores(labels), weights
     legal = np.ones((len(examples), arrangement.columns), bool) if examples.mask is None else examples.mask
     decision, column = np.nonzero(legal)
-    places, flat = arrangement.places(), arrangement.extended(examples.flat)
-    rows = np.empty((len(decision), places.shape[1]), np.float32)
-    for number in range(places.shape[1]):
-        rows[:, number] = flat[decision, places[column, number]]
+    rows = arrangement.extended(examples.flat)[decision[:, None], arrangement.places()[column]]
     return rows, (labels[decision] == column).astype(np.float64), weights[decision]
 
 

@@ -20,7 +20,7 @@ from passpilot.plugin import _core
 from passpilot.plugin.errors import InputError
 from passpilot.plugin.extras import needs
 from passpilot.plugin.files import write_file
-from passpilot.training.learning.graph import IR_VERSION, ML_OPSET, OPSET, GraphBuilder, tree_attributes
+from passpilot.training.learning.graph import GraphBuilder, tree_attributes
 from passpilot.training.native_size.functions import SHAPE
 from passpilot.training.native_size.model import HEAD, VOCABULARY
 
@@ -28,9 +28,10 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # on a busy machine, thread
 with needs("train", "train native-size"):
     import lightgbm
     import onnx
-    from onnx import TensorProto, helper
+    from onnx import TensorProto
     from sklearn.cross_decomposition import PLSRegression
     from sklearn.linear_model import Ridge
+    from sklearn.metrics import r2_score
 
 if TYPE_CHECKING:
     from passpilot.training.native_size.functions import Doubles, FunctionRows
@@ -86,16 +87,11 @@ class Accuracy:
     @classmethod
     def of(cls, made: Doubles, sizes: Doubles) -> Accuracy:
         """Compare estimates with sizes."""
-
-        def explained(found: Doubles, wanted: Doubles) -> float:
-            return 1 - float(((found - wanted) ** 2).sum() / ((wanted - wanted.mean()) ** 2).sum())
-
         error = np.abs(made - sizes) / np.maximum(sizes, 1)
-        logs = np.log(made + NEAR), np.log(sizes + NEAR)
         return cls(
             len(sizes),
-            explained(made, sizes),
-            explained(*logs),
+            float(r2_score(sizes, made)),
+            float(r2_score(np.log(sizes + NEAR), np.log(made + NEAR))),
             float(np.median(error)),
             float(made.sum() / sizes.sum()),
         )
@@ -177,24 +173,12 @@ class FittedSize:
         density = graph.add("Div", base, instructions)
         inputs = graph.add("Concat", "functions", means, density, axis=1)
         dumped: dict[str, Any] = self._trees.booster_.dump_model()
-        trees = [each["tree_structure"] for each in dumped["tree_info"]]
+        trees = [tree["tree_structure"] for tree in dumped["tree_info"]]
         attributes = tree_attributes(trees, [0] * len(trees))
         logs = graph.add("TreeEnsembleRegressor", inputs, domain="ai.onnx.ml", n_targets=1, **attributes)
         near = graph.add("Mul", graph.add("Add", base, number(NEAR)), graph.add("Exp", logs))
         graph.add("Max", graph.add("Sub", near, number(NEAR)), number(0), output="bytes")
-        made = helper.make_graph(
-            graph.nodes,
-            "native size",
-            [helper.make_tensor_value_info("functions", TensorProto.FLOAT, ["N", columns])],
-            [helper.make_tensor_value_info("bytes", TensorProto.FLOAT, ["N", 1])],
-            graph.constants,
-        )
-        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
-        model = helper.make_model(
-            made, opset_imports=opsets, producer_name="passpilot", ir_version=IR_VERSION
-        )
-        onnx.checker.check_model(model)
-        return model
+        return graph.model("native size", "functions", columns, "bytes", TensorProto.FLOAT, 1)
 
     def _inputs(self, rows: FunctionRows) -> Doubles:
         """What the head sees, as float32 has it."""

@@ -44,10 +44,10 @@ from passpilot.plugin.errors import Error
 from passpilot.training.by_reward.trials import TrialModule, Trials, measured
 from passpilot.training.data.matrix import Arrangement
 from passpilot.training.data.normalization import FeatureStatistics
-from passpilot.training.learning.graph import policy_model
+from passpilot.training.learning.decision_network import DecisionNetwork
+from passpilot.training.learning.graph import onnx_model
 from passpilot.training.learning.learner import Scaling
 from passpilot.training.learning.network import Network
-from passpilot.training.learning.policy import NetworkPolicy
 from passpilot.training.machines.local import ThisMachine
 from passpilot.training.rewards import code_bytes, find_measure
 from passpilot.training.task import Task
@@ -108,10 +108,10 @@ def network() -> bytes:
     statistics_ = FeatureStatistics.of(
         arrangement.names, [np.arange(4 * width, dtype=np.float32).reshape(4, -1)]
     )
-    policy = NetworkPolicy(
+    policy = DecisionNetwork(
         arrangement, statistics_, Network.random((width, 32, 1), np.random.default_rng(0)), Scaling()
     )
-    return bytes(policy_model(policy, arrangement, Scaling(), {}).SerializeToString())
+    return bytes(onnx_model(policy, arrangement, Scaling(), {}).SerializeToString())
 
 
 def ways_of(paths: list[Path], runner: str, folder: Path) -> dict[str, Callable[[], list[float]]]:

@@ -13,7 +13,9 @@ import pytest
 
 from passpilot.plugin.errors import Error, InputError
 from passpilot.training.by_reward.evolution import Antithetic, Covariance, centred_ranks
-from passpilot.training.by_reward.evolve import EvolutionRun, EvolveSettings, modules_of, watched_reward
+from passpilot.training.by_reward.evolve import EvolutionRun
+from passpilot.training.by_reward.settings import EvolveSettings
+from passpilot.training.by_reward.training import modules_of, watched_reward
 from passpilot.training.by_reward.trials import FAILED, TrialModule, Trials
 from passpilot.training.data.shards import DecisionShards
 from passpilot.training.machines.local import ThisMachine
@@ -187,14 +189,19 @@ def test_an_evolution_says_what_came_of_it(modules: list[TrialModule], tmp_path:
         ("a.ll",), ("b.ll",), iterations=3, population=4, sigma=2.0, checkpoint=2, seed=1
     )
     steps = list[int]()
-    run = EvolutionRun(settings, str(tmp_path), str(tmp_path / "o"), machines=ThisMachine(1))
-    made = run.run(lambda iterations, _text: steps.append(iterations))
+    made = EvolutionRun(
+        settings,
+        str(tmp_path),
+        str(tmp_path / "o"),
+        machines=ThisMachine(1),
+        callbacks=[lambda run, _row: steps.append(run.done)],
+    ).run()
     assert steps == [1, 2, 3]
     rows = list(csv.DictReader((tmp_path / "o" / "curve.csv").read_text().splitlines()))
     assert [bool(row["validation reward"]) for row in rows] == [False, True, True]
-    best = [made.start["validation"], *(float(row["validation reward"]) for row in rows[1:])]
+    best = [made.others["at the start"]["validation"], *(float(row["validation reward"]) for row in rows[1:])]
     assert made.rewards["validation"] == pytest.approx(max(best))
-    assert made.iteration == (0, 2, 3)[best.index(max(best))]
+    assert made.rounds == (0, 2, 3)[best.index(max(best))]
     for row in rows:
         assert float(row["reward"]) <= float(row["best candidate"])
     # The defaults of both, the start on both, candidates on one, and two looks at both.

@@ -19,8 +19,8 @@ from passpilot.training.data.collection import (
     collect_flips,
     collect_logs,
     corpus_modules,
+    gather_decisions,
     loose_modules,
-    part_named,
     program_of,
     write_description,
 )
@@ -180,7 +180,7 @@ def test_logs_of_one_folder_are_one_program(modules: list[TaughtModule], tmp_pat
 
 def test_a_folder_in_the_way_is_named(modules: list[TaughtModule], tmp_path: Path) -> None:
     (tmp_path / "data").write_text("")
-    with pytest.raises(InputError, match=r"data/train/a.parquet: expected to write it, got: "):
+    with pytest.raises(InputError, match=r"data/train: expected a folder, got: "):
         collect(modules[:1], Teaching(), str(tmp_path / "data"), None, "train")
 
 
@@ -206,11 +206,23 @@ def test_of_equal_teachers_the_first_one_is_taken(
     assert (alone.teacher, alone.sizes) == (teachers[1], {})
 
 
-@pytest.mark.parametrize("name", ["train", "validation", "test"])
-def test_parts_have_names(name: str) -> None:
-    assert part_named(name) == name
+def test_parts_have_names(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="part: expected one of train, validation, test, got 'all'"):
-        part_named("all")
+        gather_decisions(["a.bc"], str(tmp_path / "data"), part="all")
+
+
+def test_the_function_gathers_and_says_how_far_it_is(modules: list[TaughtModule], tmp_path: Path) -> None:
+    steps = list[tuple[int, int]]()
+    found = gather_decisions(
+        [each.path for each in modules[:3]],
+        str(tmp_path / "data"),
+        teacher=["const:0"],
+        callbacks=[lambda done, total: steps.append((done, total))],
+    )
+    assert steps == [(1, 3), (2, 3), (3, 3)]
+    assert repr(found) == "Collected(1 programs, 6 decisions)"
+    assert str(found).startswith("train      1 programs, 3 modules, 6 decisions, ")
+    assert json.loads((tmp_path / "data" / "data.json").read_text())["teachers"] == ["const:0"]
 
 
 def test_statistics_are_on_the_logarithmic_scale() -> None:

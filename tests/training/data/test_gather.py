@@ -81,13 +81,13 @@ def test_the_command_gathers_logs(program: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ((), "got none of them, or two"),
+        ((), "give modules, logs or --corpus=DIR, one of them"),
         (("in.bc", "--at=x"), "--at: expected PLACE=PIPELINE"),
         (("in.bc", "--part=all"), "expected one of train"),
         (("in.bc", "--point=x"), "expected one of inline"),
         (("in.bc", "--split=none.toml"), "none.toml: expected a TOML file"),
-        (("in.bc", "a.log"), "expected logs or modules, got both"),
-        (("in.bc", "--program=a"), "expected --program with --corpus"),
+        (("in.bc", "a.log"), "give logs or modules, not both"),
+        (("in.bc", "--program=a"), "--program works only with --corpus"),
     ],
 )
 def test_wrong_command_lines_are_refused(arguments: tuple[str, ...], error: str, tmp_path: Path) -> None:

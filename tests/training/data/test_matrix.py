@@ -49,7 +49,6 @@ def test_a_choice_is_a_row_per_column() -> None:
         [[1, 0, 0, 10], [2, 0, float(np.float32(LARGEST)), 10], [3, 1, -float(np.float32(LARGEST)), 10]],
         [[4, 1, 7, 11], [5, 0, 8, 11], [6, 0, 9, 11]],
     ]
-    assert CHOICE.label_rows(np.arange(6, dtype=np.float32)).tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_a_decision_may_be_one_row_in_any_case() -> None:

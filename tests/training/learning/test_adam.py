@@ -12,7 +12,8 @@ from passpilot.features.domain import Choice, Flag, Number
 from passpilot.features.spec import TensorSpec
 from passpilot.training.data.matrix import Examples
 from passpilot.training.learning.learner import Scaling
-from passpilot.training.learning.network import Network, NetworkLearner, sigmoid, softmax
+from passpilot.training.learning.network import Network
+from passpilot.training.learning.network_learner import NetworkLearner, sigmoid, softmax
 from passpilot.training.learning.settings import NetworkSettings
 from tests.training.learning.examples import arranged, decided
 

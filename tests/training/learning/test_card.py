@@ -7,25 +7,20 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Final, cast
+from typing import Any, Final
 
 import pytest
 
-from passpilot.training.by_reward.evolve import Evolved, EvolveSettings
-from passpilot.training.by_reward.reinforce_settings import ReinforceSettings
-from passpilot.training.learning.card import HEAD, RULE, card, evolved_card, reinforced_card
-from passpilot.training.learning.imitate import Imitated
+from passpilot.training.by_reward.settings import EvolveSettings, ReinforceSettings
+from passpilot.training.learning.card import imitation_card, reward_card
+from passpilot.training.learning.export_check import ExportCheck
 from passpilot.training.learning.metrics import Agreement
-from passpilot.training.learning.policy_check import ExportCheck
 from passpilot.training.learning.settings import DataSettings, ImitateSettings
 from passpilot.training.learning.toml_settings import toml_text
-
-if TYPE_CHECKING:
-    from passpilot.training.by_reward.reinforce import Reinforced
+from passpilot.training.learning.training import TrainedModel
 
 CHECK: Final = ExportCheck(12345, 6, 0.000789)
-MADE: Final = Imitated(
+MADE: Final = TrainedModel(
     folder="made",
     point="inline",
     description="a small tree",
@@ -43,12 +38,12 @@ SETTINGS: Final = ImitateSettings(DataSettings(("none/train",)), seed=7)
 
 
 def test_the_figures_of_a_card() -> None:
-    lines = card(MADE, SETTINGS, "passpilot train imitate a.toml").splitlines()
+    lines = imitation_card(MADE, SETTINGS, "passpilot train imitate a.toml").splitlines()
     assert lines[0] == "# A policy for the decision point `inline`"
     assert lines[2] == "The model: a small tree. It was trained to take the decisions of its teachers."
-    at = lines.index(HEAD)
+    at = lines.index("| part | programs | decisions | agreement | as LLVM | changed | found | right |")
     assert lines[at + 1 : at + 4] == [
-        RULE,
+        "|---|---|---|---|---|---|---|---|",
         "| train | 2 | 9,876 | 91.23% | 85.68% | 1,234 | 43.2% | 67.9% |",
         "| test | 1 | 10 | 100.00% | 100.00% | 0 |  |  |",
     ]
@@ -63,14 +58,14 @@ def test_the_figures_of_a_card() -> None:
 
 
 def test_a_card_tells_the_twelve_features_that_matter_most() -> None:
-    rows = [line for line in card(MADE, SETTINGS, "").splitlines() if line.startswith("| feature_")]
+    rows = [line for line in imitation_card(MADE, SETTINGS, "").splitlines() if line.startswith("| feature_")]
     assert rows[0] == "| feature_0 | 20.00% |"
     assert len(rows) == 12
     assert rows[-1] == "| feature_11 | 9.00% |"
 
 
 def test_a_clone_says_whose_decisions_it_takes() -> None:
-    text = card(MADE, replace(SETTINGS, label="default"), "")
+    text = imitation_card(MADE, replace(SETTINGS, label="default"), "")
     assert "It was trained to take the decisions of LLVM itself." in text
 
 
@@ -78,7 +73,7 @@ def test_a_clone_says_whose_decisions_it_takes() -> None:
     ("point", "flag"), [("evict", "--evict="), ("advised-size", "--advise advised-size=")]
 )
 def test_a_card_says_how_the_policy_is_used(point: str, flag: str) -> None:
-    lines = card(replace(MADE, point=point), SETTINGS, "").splitlines()
+    lines = imitation_card(replace(MADE, point=point), SETTINGS, "").splitlines()
     at = lines.index("## Use")
     assert lines[at + 2 : at + 5] == [
         f"    {flag}onnx:model.onnx",
@@ -102,41 +97,59 @@ def test_a_card_describes_every_folder_of_data_once(tmp_path: Path) -> None:
         (str(tmp_path / "c/validation"), os.path.relpath(tmp_path / "d/validation")),
         (str(tmp_path / "b/test"),),
     )
-    lines = card(MADE, replace(SETTINGS, data=data), "").splitlines()
+    lines = imitation_card(MADE, replace(SETTINGS, data=data), "").splitlines()
     assert [line for line in lines if "teachers: " in line] == [
         "`passpilot train data a`; teachers: random:1, const:0",
         "`passpilot train data b`; teachers: default",
     ]
 
 
+def rewarded(**values: Any) -> TrainedModel:
+    """A model that has learned from a reward."""
+    return TrainedModel(folder="m", description="net", check=CHECK, **values)
+
+
 def test_the_card_of_an_evolved_policy() -> None:
     settings = EvolveSettings(("in.bc",), method="cma", reward="text", iterations=9)
-    made = Evolved(
-        "net", {"train": 0.0, "test": -0.01}, {"train": 0.0123456, "test": 0.002}, 4, CHECK, 99, 7.7
+    made = rewarded(
+        point="inline",
+        rounds=4,
+        seconds=7.7,
+        measure="text",
+        rewards={"train": 0.0123456, "test": 0.002},
+        others={"at the start": {"train": 0.0, "test": -0.01}},
     )
-    text = evolved_card(made, settings, "passpilot train evolve e.toml")
+    text = reward_card(made, "cma", settings, "passpilot train evolve e.toml")
     assert "The model: net. It was evolved by cma on the reward text." in text
     assert "| part | at the start | policy |\n|---|---|---|\n| train | +0.000% | +1.235% |" in text
     assert "| test | -1.000% | +0.200% |\n" in text
-    assert "It is from iteration 4 of 9." in text
-    assert "12,345 observations: 6 decisions differ, and\nscores by 7.9e-04" in text
+    assert "The policy was taken after 4 iterations." in text
+    assert "12,345 observations:\n6 decisions differ, and scores by 7.9e-04" in text
     assert "    passpilot train evolve e.toml\n\n8 s; the curve" in text
     assert f"```toml\n{toml_text(settings)}```" in text
     assert "## Limits" in text
+    assert str(made).splitlines()[1:] == [
+        "train      text +1.235% against LLVM, +0.000% at the start",
+        "test       text +0.200% against LLVM, -1.000% at the start",
+    ]
 
 
 def test_the_card_of_an_agents_policy() -> None:
     settings = ReinforceSettings(("in.bc",), point="evict")
-    rewards = {"train": 0.01, "validation": -0.002}
-    values = SimpleNamespace(  # the class needs PyTorch
-        description="net", rewards=rewards, random=-0.05, steps=12000, check=CHECK, seconds=3.2
+    made = rewarded(
+        point="evict",
+        rounds=12000,
+        seconds=3.2,
+        measure=settings.reward,
+        rewards={"train": 0.01, "validation": -0.002},
+        others={"decisions at random": {"train": -0.05}},
     )
-    made = cast("Reinforced", values)
-    text = reinforced_card(made, "ppo", settings, "passpilot train ppo a.toml")
+    text = reward_card(made, "ppo", settings, "passpilot train ppo a.toml")
     assert f"The model: net. It was learned by PPO on the reward {settings.reward}." in text
-    assert "| part | policy |\n|---|---|\n| train | +1.000% |\n| validation | -0.200% |\n" in text
-    assert "| train, decisions at random | -5.000% |\n" in text
-    assert "It was taken after 12,000 decisions." in text
-    assert "12,345 observations: 6 decisions differ, and scores by\n7.9e-04" in text
+    assert "| part | decisions at random | policy |\n|---|---|---|\n| train | -5.000% | +1.000% |\n" in text
+    assert "| validation |  | -0.200% |\n" in text
+    assert "The policy was taken after 12,000 decisions." in text
+    assert "12,345 observations:\n6 decisions differ, and scores by 7.9e-04" in text
     assert "--evict=onnx:model.onnx" in text
     assert "3 s; the curve" in text
+    assert repr(made) == "TrainedModel('m/model.onnx': net)"

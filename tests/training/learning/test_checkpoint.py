@@ -28,7 +28,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 
 def test_another_format_is_another_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = str(tmp_path / "c.npz")
-    monkeypatch.setattr(checkpoint, "FORMAT", 2)
+    monkeypatch.setattr(checkpoint, "FORMAT", 3)
     Checkpoint("key", {}, {}).write(path)
     monkeypatch.undo()
     with pytest.raises(InputError, match="got another one; train without --resume, or into another folder"):

@@ -14,7 +14,8 @@ from passpilot import Module, optimize
 from passpilot.plugin.errors import CompilationError, Error, InputError
 from passpilot.runners.spec import RunnerLike
 from passpilot.training.by_reward.evolution import Antithetic, Covariance, Strategy, centred_ranks
-from passpilot.training.by_reward.evolve import EvolutionRun, EvolveSettings
+from passpilot.training.by_reward.evolve import EvolutionRun
+from passpilot.training.by_reward.settings import EvolveSettings
 from passpilot.training.by_reward.trials import TrialModule, Trials
 from passpilot.training.learning.imitate import Imitation
 from passpilot.training.learning.settings import DataSettings, ImitateSettings, NetworkSettings
@@ -63,14 +64,14 @@ def test_evolution_gains_and_goes_on_exactly(program: Path, tmp_path: Path) -> N
         (str(program),), iterations=3, population=6, sigma=1.0, learning_rate=0.5, checkpoint=3
     )
     made = EvolutionRun(settings, "", str(tmp_path / "whole"), machines=ThisMachine(2)).run()
-    assert made.rewards["train"] > made.start["train"]
+    assert made.rewards["train"] > made.others["at the start"]["train"]
 
-    def stop(iterations: int, _line: str) -> None:
-        if iterations == 2:
+    def stop(run: EvolutionRun, _row: object) -> None:
+        if run.done == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        EvolutionRun(settings, "", str(tmp_path / "parts"), machines=ThisMachine(2)).run(stop)
+        EvolutionRun(settings, "", str(tmp_path / "parts"), machines=ThisMachine(2), callbacks=[stop]).run()
     again = EvolutionRun(settings, "", str(tmp_path / "parts"), machines=ThisMachine(2), resume=True).run()
     assert again.rewards == made.rewards
     for name in ("model.onnx", "curve.csv", "network.json"):

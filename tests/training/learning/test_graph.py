@@ -16,9 +16,9 @@ from passpilot.features.domain import Choice, Flag, Number
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import ModelError
 from passpilot.training.data.matrix import LARGEST, Arrangement, Examples
-from passpilot.training.learning.graph import GraphBuilder, _below, _float_limits, policy_model
+from passpilot.training.learning.export_check import OBSERVATIONS, ExportCheck, check_export
+from passpilot.training.learning.graph import GraphBuilder, _below, _float_limits, onnx_model
 from passpilot.training.learning.learner import Scaling
-from passpilot.training.learning.policy_check import OBSERVATIONS, ExportCheck, check_export
 from tests.training.learning.examples import arranged, decided
 
 
@@ -51,7 +51,7 @@ class Sums:
 
 def exported(arrangement: Arrangement, scaling: Scaling | None = None, off: float = 0) -> onnx.ModelProto:
     """The model of sums."""
-    return policy_model(Sums(arrangement, off), arrangement, scaling or Scaling(), {"a": "1", "b": "2"})
+    return onnx_model(Sums(arrangement, off), arrangement, scaling or Scaling(), {"a": "1", "b": "2"})
 
 
 def answered(model: onnx.ModelProto, rows: list[list[float]]) -> Any:

@@ -20,9 +20,9 @@ from passpilot.features.point import find_point
 from passpilot.plugin.errors import InputError, ModelError, PasspilotWarning
 from passpilot.training.data.matrix import Arrangement, Examples, ExampleWeights
 from passpilot.training.data.shards import DecisionShards
-from passpilot.training.learning.imitate import Imitated, Imitation
-from passpilot.training.learning.policy import read_policy
-from passpilot.training.learning.policy_check import check_export
+from passpilot.training.learning.decision_network import DecisionNetwork
+from passpilot.training.learning.export_check import check_export
+from passpilot.training.learning.imitate import Imitation
 from passpilot.training.learning.settings import (
     DataSettings,
     ImitateSettings,
@@ -83,8 +83,7 @@ def test_a_teacher_is_imitated_on_an_unseen_program(
 
 
 def test_the_exported_policy_decides_in_a_compiler(taught: Path, program: Path, tmp_path: Path) -> None:
-    trained = Imitation(settings_of(taught), str(tmp_path)).run()
-    assert isinstance(trained, Imitated)
+    Imitation(settings_of(taught), str(tmp_path)).run()
     assert passpilot("aot", "model.onnx", "-o", "model.so", cwd=tmp_path).code == 0
     runners = {
         "onnx": "onnx:model.onnx",
@@ -116,12 +115,12 @@ def test_training_goes_on_exactly(policy: str, taught: Path, tmp_path: Path) -> 
     settings = replace(settings, trees=TreeSettings(rounds=20, sample=0.7, columns=0.5))
     Imitation(settings, str(tmp_path / "whole")).run()
 
-    def stop(rounds: int, _line: str) -> None:
-        if rounds >= 10:
+    def stop(training: Imitation, _row: object) -> None:
+        if training.done >= 10:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Imitation(settings, str(tmp_path / "parts")).run(stop)
+        Imitation(settings, str(tmp_path / "parts"), callbacks=[stop]).run()
     Imitation(settings, str(tmp_path / "parts"), resume=True).run()
     for name in ("model.onnx", "curve.csv"):
         assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
@@ -187,7 +186,7 @@ def test_evictions_are_learned_from_the_set_of_columns(pressed: Path, tmp_path: 
         objects.append((tmp_path / "a.o").read_bytes())
     assert objects[0] == objects[1]
     arrangement = Arrangement.of(find_point("evict"), settings.features)
-    again = read_policy(str(tmp_path / "set"), arrangement)
+    again = DecisionNetwork.read(str(tmp_path / "set"), arrangement)
     flat = np.random.default_rng(0).integers(0, 9, (3, arrangement.elements)).astype(np.float32)
     other = again.network.copy()
     other.assign(again.network.vector())

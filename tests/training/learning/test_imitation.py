@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,15 +19,8 @@ from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import InputError, PasspilotWarning
 from passpilot.training.data.matrix import Arrangement
 from passpilot.training.data.shards import DecisionShards
-from passpilot.training.learning.imitate import (
-    Imitation,
-    _check_fit,
-    _check_parts,
-    _sampled,
-    _scaling,
-    point_of,
-    rebased,
-)
+from passpilot.training.learning.imitate import Imitation, _check_fit, _check_parts, imitate
+from passpilot.training.learning.learner import Scaling
 from passpilot.training.learning.settings import DataSettings, ImitateSettings, TreeSettings
 from passpilot.training.learning.toml_settings import read_settings
 from tests.shared import made_once
@@ -59,9 +53,13 @@ def test_the_best_round_or_the_last_is_kept(
     settings = replace(settings_of(shards), keep=keep)
     settings = replace(settings, data=replace(settings.data, validation=(str(other),)))
     told: list[tuple[int, str]] = []
-    training = Imitation(settings, str(tmp_path / "made"))
-    assert training.rounds == 12
-    made = training.run(lambda count, text: told.append((count, text)))
+    training = Imitation(
+        settings,
+        str(tmp_path / "made"),
+        callbacks=[lambda run, _row: told.append((run.done, run.line))],
+    )
+    assert training.total == 12
+    made = training.run()
     rows = list(csv.DictReader((tmp_path / "made" / "curve.csv").read_text().splitlines()))
     losses = [float(row["validation loss"]) for row in rows]
     assert losses == sorted(losses), "the first is the best"
@@ -128,7 +126,7 @@ def test_the_scale_of_numbers() -> None:
     numbers = decided(arranged(Number(0, 99)), [[1], [2]], [10, 30])
     same = decided(arranged(Number(0, 99)), [[1], [2]], [10, 10])
     choices = decided(arranged(Choice(99)), [[1], [2]], [10, 30])
-    made = [(each.offset, each.factor) for each in map(_scaling, (numbers, same, choices))]
+    made = [(each.offset, each.factor) for each in map(Scaling.of, (numbers, same, choices))]
     assert made == [(20, 10), (10, 1), (0, 1)]
 
 
@@ -140,8 +138,8 @@ def test_a_sample_keeps_decisions_whole() -> None:
         mask=[[at % 2, at % 3 == 0] for at in range(count)], weights=values, gains=values,
     )  # fmt: skip
     whole = replace(whole, programs=np.arange(count, dtype=np.int32), targets=np.array(values))
-    assert _sampled(whole, 1, count) is whole
-    part = _sampled(whole, 1, 10)
+    assert whole.sample(count, 1) is whole
+    part = whole.sample(10, 1)
     labels = part.labels.tolist()
     assert (len(labels), labels) == (10, sorted(set(labels)))
     for each in (part.flat[:, 0], part.default, part.weights, part.programs, part.gains, part.targets):
@@ -149,13 +147,26 @@ def test_a_sample_keeps_decisions_whole() -> None:
         assert each.tolist() == labels
     assert part.mask is not None
     assert part.mask.tolist() == [[at % 2 == 1, at % 3 == 0] for at in labels]
-    assert _sampled(whole, 1, 10).labels.tolist() == labels
-    assert _sampled(whole, 2, 10).labels.tolist() != labels
+    assert whole.sample(10, 1).labels.tolist() == labels
+    assert whole.sample(10, 2).labels.tolist() != labels
 
 
-def test_paths_are_those_from_a_folder(shards: Path) -> None:
-    settings = ImitateSettings(DataSettings(("a", "/b"), ("c",), ("d/e",)), seed=3)
-    moved = rebased(settings, "x")
-    assert (moved.data.train, moved.data.validation, moved.data.test) == (("x/a", "/b"), ("x/c",), ("x/d/e",))
-    assert moved.seed == 3
-    assert point_of(settings_of(shards)).name == "inline"
+def test_paths_are_those_from_a_folder() -> None:
+    moved = DataSettings(("a", "/b"), ("c",), ("d/e",)).within("x")
+    assert moved == DataSettings(("x/a", "/b"), ("x/c",), ("x/d/e",))
+
+
+def test_the_function_takes_settings_as_a_mapping_and_can_be_stopped(shards: Path, tmp_path: Path) -> None:
+    rounds = list[int]()
+
+    def callback(training: Imitation, row: Mapping[str, float]) -> None:
+        rounds.append(int(row["round"]))
+        training.stop()
+
+    settings = {"data": {"train": (str(shards),)}, "policy": "linear", "checkpoint": 4}
+    made = imitate(settings, str(tmp_path), jobs=1, callbacks=[callback])
+    assert (rounds, made.rounds) == ([4], 4)
+    assert str(made) == f"{tmp_path}/model.onnx: {made.description}\ntrain      {made.parts['train'].text()}"
+    assert (tmp_path / "card.md").read_text().startswith("# A policy for the decision point `inline`")
+    with pytest.raises(InputError, match=r"settings: trees: expected keys among rounds.*got 'leafs'"):
+        imitate({**settings, "trees": {"leafs": 3}}, str(tmp_path))

@@ -12,7 +12,8 @@ from passpilot.training.data.matrix import Arrangement, Examples
 from passpilot.training.data.normalization import LIMIT, FeatureStatistics
 from passpilot.training.learning.learner import Scaling
 from passpilot.training.learning.metrics import loss
-from passpilot.training.learning.network import Network, NetworkLearner, loss_slope
+from passpilot.training.learning.network import Network
+from passpilot.training.learning.network_learner import NetworkLearner, loss_slope
 from passpilot.training.learning.set_network import fresh_network
 from passpilot.training.learning.settings import NetworkSettings
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from passpilot.plugin.errors import CompilationError, InputError
-from passpilot.training.by_reward.evolve import EvolutionRun, EvolveSettings
+from passpilot.training.by_reward.evolve import EvolutionRun
+from passpilot.training.by_reward.settings import EvolveSettings
 from passpilot.training.corpus.layout import Corpus
 from passpilot.training.data.flips import FlipSettings, gather_flips
 from passpilot.training.data.gather import Taught
@@ -109,7 +110,7 @@ def test_a_cluster_is_opened_only_for_work(tmp_path: Path) -> None:
     nowhere = ("--engine=ray", "--address=127.0.0.1:1", "-o", "made")
     done = passpilot("train", "native-size", *nowhere, cwd=tmp_path)
     assert done.code == 2
-    assert "expected modules or --corpus=DIR" in done.err
+    assert "give modules or --corpus=DIR" in done.err
     done = passpilot("train", "data", "in.bc", "--part=all", *nowhere, cwd=tmp_path)
     assert "expected one of train" in done.err
 

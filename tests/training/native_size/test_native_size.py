@@ -135,7 +135,7 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     assert "expected at least 320 functions to learn 32 dimensions, got 1" in told
     assert not (tmp_path / "model").exists()
     told = refused("train", "native-size", "-o", "model", cwd=tmp_path, code=2)
-    assert "expected modules or --corpus=DIR" in told
+    assert "give modules or --corpus=DIR, one of them" in told
     with pytest.raises(InputError, match="expected a JSON file, got: No such file"):
         NativeSize.read(tmp_path)
     (tmp_path / VOCABULARY).write_text(

@@ -13,20 +13,20 @@ from passpilot.features.domain import Choice, Domain, Flag, Number
 from passpilot.features.spec import TensorSpec
 from passpilot.plugin.errors import InputError
 from passpilot.training.data.normalization import FeatureStatistics
+from passpilot.training.learning.decision_network import DecisionNetwork
 from passpilot.training.learning.learner import Scaling
 from passpilot.training.learning.network import Network
-from passpilot.training.learning.policy import NetworkPolicy, policy_text, read_policy
 from passpilot.training.learning.set_network import SetNetwork, fresh_network
 from tests.training.learning.examples import arranged
 
 FEW = TensorSpec("few", "int64", (2,))
 
 
-def policy(domain: Domain, weights: list[list[float]], *, scaling: Scaling | None = None) -> NetworkPolicy:
+def policy(domain: Domain, weights: list[list[float]], *, scaling: Scaling | None = None) -> DecisionNetwork:
     """A linear policy of two features that are not scaled; a row of weights for each output."""
     network = Network([np.array(weights, np.float32).T], [np.zeros(len(weights), np.float32)])
     statistics = FeatureStatistics(("few[0]", "few[1]"), np.zeros(2, np.float32), np.ones(2, np.float32))
-    return NetworkPolicy(arranged(domain, FEW), statistics, network, scaling or Scaling())
+    return DecisionNetwork(arranged(domain, FEW), statistics, network, scaling or Scaling())
 
 
 def observed(*values: int, **more: list[int]) -> dict[str, np.ndarray]:
@@ -52,7 +52,7 @@ def test_the_best_legal_choice_is_taken() -> None:
 
 def test_a_mask_that_is_a_feature_is_read_once() -> None:
     arrangement = arranged(Choice(2, mask="few"), FEW)
-    assert NetworkPolicy(
+    assert DecisionNetwork(
         arrangement, FeatureStatistics((), *np.zeros((2, 0), np.float32)), Network([], []), Scaling()
     ).features == ("few",)
 
@@ -66,9 +66,9 @@ def test_numbers_are_scaled_and_within_their_limits() -> None:
     assert made.decide(observed(-(10**6), 0)) == -10
 
 
-def written(folder: Path, made: NetworkPolicy, **changes: object) -> str:
+def written(folder: Path, made: DecisionNetwork, **changes: object) -> str:
     """A folder with the weights."""
-    value = {**json.loads(policy_text(made)), **changes}
+    value = {**json.loads(made.to_json()), **changes}
     (folder / "network.json").write_text(json.dumps(value))
     return str(folder)
 
@@ -80,8 +80,8 @@ def test_weights_are_read_as_they_were_written(kind: str, tmp_path: Path) -> Non
         ("few[0]", "few[1]"), np.array([1, 2], np.float32), np.array([3, 4], np.float32)
     )
     network = fresh_network(kind, arrangement, (5, 3), 1)
-    again = read_policy(
-        written(tmp_path, NetworkPolicy(arrangement, statistics, network, Scaling(5, 6))), arrangement
+    again = DecisionNetwork.read(
+        written(tmp_path, DecisionNetwork(arrangement, statistics, network, Scaling(5, 6))), arrangement
     )
     assert (again.network.vector() == network.vector()).all()
     assert again.describe() == network.describe()
@@ -92,18 +92,18 @@ def test_weights_are_read_as_they_were_written(kind: str, tmp_path: Path) -> Non
 def test_wrong_weights_are_refused(tmp_path: Path) -> None:
     made = policy(Flag(), [[1, -1]])
     with pytest.raises(InputError, match=r"network\.json: expected a network, got: No such file.*; give the"):
-        read_policy(str(tmp_path), made.arrangement)
+        DecisionNetwork.read(str(tmp_path), made.arrangement)
     folder = written(tmp_path, made, names=["few[1]", "few[0]"])
     told = r"expected a network of the features few\[0\], few\[1\], got one of few\[1\], few\[0\]"
     with pytest.raises(InputError, match=told):
-        read_policy(folder, made.arrangement)
+        DecisionNetwork.read(folder, made.arrangement)
     changes: list[dict[str, object]] = [{"layers": 3}, {"scaling": [1]}, {"mean": ["x"]}, {"layers": [{}]}]
     for wrong in changes:
         with pytest.raises(InputError, match="expected a network, got another file"):
-            read_policy(written(tmp_path, made, **wrong), made.arrangement)
+            DecisionNetwork.read(written(tmp_path, made, **wrong), made.arrangement)
     (tmp_path / "network.json").write_text("{")
     with pytest.raises(InputError, match="expected a network, got another file"):
-        read_policy(str(tmp_path), made.arrangement)
+        DecisionNetwork.read(str(tmp_path), made.arrangement)
 
 
 def test_kinds_of_networks() -> None:

@@ -64,7 +64,7 @@ def check_export(
     elif isinstance(domain, Choice):
         differing, near, distance = _compared_choices(given, scores, domain, mask)
     else:
-        wanted = decide(domain, scores * np.float32(scaling.factor) + np.float32(scaling.offset), None)
+        wanted = decide(domain, scaling.advice(scores), None)
         distance = float(np.abs(given[:, 0] - wanted).max() / (np.abs(wanted).max() or 1.0))
         differing = near = np.zeros(len(flat), bool)
     if (differing & ~near).any() or not distance < NEAR:

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`RewardTraining`: what the trainers share that try networks in compilations and learn from the reward."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import numpy as np
+
+from passpilot.passes.points import search_point
+from passpilot.plugin.errors import InputError
+from passpilot.training.by_reward.trials import TrialModule, Trials
+from passpilot.training.data.collection import collect, loose_modules
+from passpilot.training.data.gather import Teaching
+from passpilot.training.data.matrix import Arrangement, Examples
+from passpilot.training.data.shards import DecisionShards
+from passpilot.training.learning.card import reward_card
+from passpilot.training.learning.decision_network import DecisionNetwork
+from passpilot.training.learning.toml_settings import toml_text
+from passpilot.training.learning.training import TrainedModel, Training
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from passpilot.training.by_reward.settings import RewardSettings
+    from passpilot.training.learning.network import RatingNetwork
+    from passpilot.training.learning.training import Arrays
+    from passpilot.training.machines.local import Machines
+
+DATA: Final = "start"
+"""The folder in the output with the compiler's own decisions, from which the scale of the features comes."""
+
+
+class RewardTraining(Training):
+    """Learns from the rewards of compilations; see `Training`.
+
+    Args:
+        method: its name, for the card.
+        settings: paths in them are relative to `base`.
+        total: the iterations or decisions that the settings want.
+        base: a folder; empty for the current one.
+        folder: where the files come.
+        machines: what compiles.
+        whole: whether a decision is one row in any case.
+        callbacks: functions that are called with the training and every new row of the curve.
+        resume: whether to go on from the folder's checkpoint, if there is one.
+        command: what the card says was called.
+
+    Raises:
+        InputError: the modules cannot be read, or nothing is decided in them.
+    """
+
+    facts: ClassVar[Sequence[str]] = ("done", "best", "kept")
+
+    def __init__(
+        self,
+        method: str,
+        settings: RewardSettings,
+        total: int,
+        base: str,
+        folder: str,
+        *,
+        machines: Machines,
+        whole: bool = False,
+        callbacks: Sequence[Callable[..., object]] = (),
+        resume: bool = False,
+        command: str = "",
+    ) -> None:
+        point = search_point(settings.point)
+        super().__init__(point, settings, folder, total, callbacks=callbacks, resume=resume, command=command)
+        self._method, self._reward_settings = method, settings
+        self._parts = {"train": modules_of(settings.modules, base, settings.pipeline)}
+        if settings.validation:
+            self._parts["validation"] = modules_of(settings.validation, base, settings.pipeline)
+        self._trials = Trials(settings.point, settings.reward, {}, settings.deadline, machines)
+        arrangement = Arrangement.of(point, settings.features, whole=whole)
+        self._examples = self._gathered(arrangement, machines)
+        start = os.path.join(base, settings.start)
+        self._network = (
+            DecisionNetwork.read(start, arrangement) if settings.start else self._first(arrangement)
+        )
+        self.best: dict[str, float] = {}
+        """The rewards of the best network so far, by part."""
+        self.kept = 0
+        """After how many iterations or decisions it was found."""
+        self._weights: NDArray[np.floating] = np.zeros(0)
+
+    def _gathered(self, arrangement: Arrangement, machines: Machines) -> Examples:
+        """The compiler's own decisions in the modules for training."""
+        settings, folder = self._reward_settings, os.path.join(self.folder, DATA)
+        shards = os.path.join(folder, "train")
+        if not self._resume or not os.path.isdir(shards):
+            modules = loose_modules([module.name for module in self._parts["train"]], settings.pipeline)
+            teaching = Teaching(settings.point, deadline=settings.deadline, machines=machines)
+            collect(modules, teaching, folder, None, "train")
+        return Examples.load(DecisionShards(shards), arrangement, self._point.default.name)
+
+    def _first(self, arrangement: Arrangement) -> DecisionNetwork:
+        """The network to begin with where the settings name none."""
+        raise NotImplementedError
+
+    def _with(self, network: RatingNetwork) -> DecisionNetwork:
+        """Another network for the same decisions."""
+        first = self._network
+        return DecisionNetwork(first.arrangement, first.statistics, network, first.scaling)
+
+    def _rewards(self, network: DecisionNetwork) -> dict[str, float]:
+        """What a network gains, by part."""
+        return {part: self._trials.rewards([network], modules)[0] for part, modules in self._parts.items()}
+
+    def _look(self, network: DecisionNetwork) -> dict[str, float]:
+        """Try a network on all modules, and keep it if it is the best so far; the columns of the curve."""
+        rewards = self._rewards(network)
+        if not self.best or watched_reward(rewards) > watched_reward(self.best):
+            self.best, self._weights, self.kept = rewards, network.network.vector(), self.done
+        return {f"{part} reward": value for part, value in rewards.items()}
+
+    @property
+    def line(self) -> str:
+        """See `Training`."""
+        best = watched_reward(self.best) if self.best else 0
+        return f"reward {self.rows[-1].get('reward', 0):.2%}, best {best:.2%}"
+
+    def _key(self) -> str:
+        """A hash of the method, the settings and the modules."""
+        digest = hashlib.sha256(f"{self._method}\n{toml_text(self._settings)}".encode())
+        for modules in self._parts.values():
+            for module in modules:
+                digest.update(hashlib.sha256(module.code).digest())
+        return digest.hexdigest()
+
+    def _restore(self, arrays: Mapping[str, NDArray[np.generic]]) -> None:
+        self._weights = np.asarray(arrays["weights"], np.float64)
+
+    def _arrays(self) -> Arrays:
+        return {"weights": self._weights}
+
+    def _written(
+        self, how: str, network: DecisionNetwork, others: Mapping[str, Mapping[str, float]]
+    ) -> TrainedModel:
+        """Export the best network, whose weights are in the checkpoint."""
+        network.network.assign(self._weights)
+        return TrainedModel(
+            folder=self.folder,
+            point=self._point.name,
+            description=network.describe(),
+            rounds=self.kept,
+            check=self._exported(how, network, network.scaling, [self._examples]),
+            seconds=self._seconds,
+            measure=self._reward_settings.reward,
+            rewards=self.best,
+            others=others,
+            compilations=self._trials.compilations,
+        )
+
+    def _card(self, trained: TrainedModel, command: str) -> str:
+        return reward_card(trained, self._method, self._reward_settings, command)
+
+
+def watched_reward(rewards: Mapping[str, float]) -> float:
+    """The reward by which the best network is chosen."""
+    return rewards.get("validation", rewards["train"])
+
+
+def modules_of(patterns: Sequence[str], base: str, pipeline: str) -> list[TrialModule]:
+    """The modules in files that fit patterns, which are relative to `base`.
+
+    Raises:
+        InputError: no file fits a pattern, or one cannot be read.
+    """
+    modules: dict[str, TrialModule] = {}
+    for pattern in patterns:
+        found = sorted(glob.glob(os.path.join(base, pattern), recursive=True))
+        if not found:
+            raise InputError(f"modules: expected files, got none that fit {pattern}")
+        for path in found:
+            modules.setdefault(path, TrialModule.read(path, pipeline))
+    return list(modules.values())

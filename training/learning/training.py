@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`Training`: what all trainers of models share, and `TrainedModel`, what comes of them.
+
+The output folder gets `model.onnx`, `card.md`, `settings.toml` (all settings), `curve.csv`, `curve.svg`,
+`tensorboard/`, `checkpoint.npz`, from which `resume` goes on, and of a network `network.json`, its weights.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+
+from passpilot.plugin.files import make_folder, write_file
+from passpilot.training.learning.card import CARD
+from passpilot.training.learning.checkpoint import Checkpoint
+from passpilot.training.learning.curves import Curve
+from passpilot.training.learning.decision_network import WEIGHTS, DecisionNetwork
+from passpilot.training.learning.export_check import check_export
+from passpilot.training.learning.graph import onnx_model
+from passpilot.training.learning.toml_settings import toml_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from passpilot.features.point import Point
+    from passpilot.training.data.matrix import Examples
+    from passpilot.training.learning.export_check import ExportCheck
+    from passpilot.training.learning.learner import RatingModel, Scaling
+    from passpilot.training.learning.metrics import Agreement
+
+    Arrays: TypeAlias = dict[str, NDArray[np.generic]]
+
+MODEL: Final = "model.onnx"
+SETTINGS: Final = "settings.toml"
+CHECKPOINT: Final = "checkpoint.npz"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainedModel:
+    """What came of a training; as text, the figures that the command prints."""
+
+    folder: str
+    """The folder with all files."""
+    point: str
+    """The decision point."""
+    description: str
+    """The model in words."""
+    rounds: int
+    """After how many rounds, iterations or decisions it was taken."""
+    check: ExportCheck
+    """How the exported model compares with the trained one."""
+    seconds: float
+    """The time of all training, earlier runs included."""
+    parts: Mapping[str, Agreement] = field(default_factory=dict)
+    """Of imitation: how it decides in the data, by part."""
+    programs: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The programs of the parts."""
+    importance: Sequence[tuple[str, float]] = ()
+    """How much agreement is lost without a feature, the greatest first."""
+    measure: str = ""
+    """The name of the reward."""
+    rewards: Mapping[str, float] = field(default_factory=dict)
+    """The mean gain over the compiler's own decisions, by part."""
+    others: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """The gain of what the model is compared with, by name and part."""
+    compilations: int = 0
+    """How many compilations this run has made."""
+
+    @property
+    def path(self) -> str:
+        """The ONNX file."""
+        return f"{self.folder}/{MODEL}"
+
+    def __repr__(self) -> str:
+        return f"TrainedModel({self.path!r}: {self.description})"
+
+    def __str__(self) -> str:
+        lines = [f"{self.path}: {self.description}"]
+        lines += [f"{part:10} {agreement.text()}" for part, agreement in self.parts.items()]
+        for part, reward in self.rewards.items():
+            start = self.others.get("at the start", {})
+            more = f", {start[part]:+.3%} at the start" if part in start else ""
+            lines.append(f"{part:10} {self.measure} {reward:+.3%} against LLVM{more}")
+        return "\n".join(lines)
+
+
+class Training(ABC):
+    """A training; `run` does it.
+
+    Args:
+        point: the decision point.
+        settings: a dataclass; the checkpoint can be used with the same ones alone.
+        folder: where the files come.
+        total: the rounds, iterations or decisions that the settings want.
+        callbacks: functions that are called with the training and every new row of the curve.
+        resume: whether to go on from the folder's checkpoint, if there is one.
+        command: what the card says was called.
+    """
+
+    charts: ClassVar[Sequence[Sequence[str]]]
+    """What the plot of the curve shows."""
+
+    facts: ClassVar[Sequence[str]]
+    """The attributes that a checkpoint has, beside the rows and the seconds; JSON can hold them."""
+
+    def __init__(
+        self,
+        point: Point,
+        settings: object,
+        folder: str,
+        total: int,
+        *,
+        callbacks: Sequence[Callable[..., object]],
+        resume: bool,
+        command: str,
+    ) -> None:
+        self._point, self._settings, self._resume = point, settings, resume
+        self._callbacks, self._command = callbacks, command
+        self.folder = folder
+        """Where the files come."""
+        self.total = total
+        """The rounds, iterations or decisions that the settings want."""
+        self.done = 0
+        """Those so far."""
+        self.rows: list[dict[str, float]] = []
+        """The curve so far."""
+        self._seconds, self._stopped = 0.0, False
+
+    def stop(self) -> None:
+        """End the training after the present row; the best model so far is written."""
+        self._stopped = True
+
+    def run(self) -> TrainedModel:
+        """Train, and write the model.
+
+        Raises:
+            InputError: a file cannot be written, or the checkpoint is of another training.
+            ModelError: the exported model does not decide as the trained one.
+        """
+        make_folder(self.folder)
+        path = os.path.join(self.folder, CHECKPOINT)
+        if self._resume and os.path.exists(path):
+            found = Checkpoint.read(path, self._key())
+            for name in self.facts:
+                setattr(self, name, found.facts[name])
+            self.rows, self._seconds = found.facts["rows"], found.facts["seconds"]
+            self._restore(found.arrays)
+        self._curve = Curve(self.folder, self.rows)
+        self._began = time.monotonic() - self._seconds
+        self._train()
+        self._curve.close(self._title(), self.charts)
+        trained = self._finished()
+        write_file(os.path.join(self.folder, SETTINGS), toml_text(self._settings).encode())
+        write_file(os.path.join(self.folder, CARD), self._card(trained, self._command).encode())
+        return trained
+
+    def _add(self, row: Mapping[str, float]) -> None:
+        """Add a row to the curve, write a checkpoint, and call the callbacks."""
+        self._curve.add(row)
+        self.rows, self._seconds = self._curve.rows, time.monotonic() - self._began
+        facts = {name: getattr(self, name) for name in self.facts}
+        facts |= {"rows": self.rows, "seconds": self._seconds}
+        Checkpoint(self._key(), facts, self._arrays()).write(os.path.join(self.folder, CHECKPOINT))
+        for callback in self._callbacks:
+            callback(self, row)
+
+    def _exported(
+        self, how: str, model: RatingModel, scaling: Scaling, parts: Sequence[Examples]
+    ) -> ExportCheck:
+        """Write the model, and compare it with the trained one."""
+        seed = self._settings.seed  # type: ignore[attr-defined]
+        facts = {
+            "passpilot/point": self._point.name,
+            "passpilot/trained": f"{how}, {model.describe()}, seed {seed}",
+        }
+        data = onnx_model(model, parts[0].arrangement, scaling, facts).SerializeToString()
+        check = check_export(data, model, scaling, parts, seed)
+        write_file(os.path.join(self.folder, MODEL), data)
+        if isinstance(model, DecisionNetwork):
+            write_file(os.path.join(self.folder, WEIGHTS), model.to_json().encode())
+        return check
+
+    @property
+    @abstractmethod
+    def line(self) -> str:
+        """How good the model is so far, in a few words."""
+
+    @abstractmethod
+    def _key(self) -> str:
+        """What the training depends on."""
+
+    @abstractmethod
+    def _restore(self, arrays: Mapping[str, NDArray[np.generic]]) -> None:
+        """Go on from the arrays of a checkpoint; the facts are there already."""
+
+    @abstractmethod
+    def _arrays(self) -> Arrays:
+        """The arrays of a checkpoint."""
+
+    @abstractmethod
+    def _train(self) -> None:
+        """Train to the end, or until `stop`; adds rows."""
+
+    @abstractmethod
+    def _title(self) -> str:
+        """The title of the plot."""
+
+    @abstractmethod
+    def _finished(self) -> TrainedModel:
+        """Export the model."""
+
+    @abstractmethod
+    def _card(self, trained: TrainedModel, command: str) -> str:
+        """The model card."""
