@@ -75,12 +75,10 @@ def load_model(path: str, *, external: bool = True) -> tuple[bytes, onnx.ModelPr
         data = read_regular(path)
         return data, onnx.load(path, load_external_data=external)
     except OSError as error:
-        msg = f"model {path}: expected an ONNX file, got: {error.strerror or error}"
-        raise ModelError(msg) from error
+        raise ModelError(f"model {path}: expected an ONNX file, got: {error.strerror or error}") from error
     except Exception as error:  # protobuf's errors have no common class
         told = str(error).strip().splitlines() or [type(error).__name__]
-        msg = f"model {path}: expected an ONNX file, got: {told[0]}"
-        raise ModelError(msg) from error
+        raise ModelError(f"model {path}: expected an ONNX file, got: {told[0]}") from error
 
 
 def _name(model: onnx.ModelProto, names: Iterable[str], input_name: str, who: str) -> None:
@@ -100,16 +98,13 @@ def _name(model: onnx.ModelProto, names: Iterable[str], input_name: str, who: st
 def _checked(names: Iterable[object], who: str) -> Sequence[str]:
     told: list[object] = [names] if isinstance(names, str) else list(names)
     if isinstance(names, str) or not told:
-        msg = f"{who}: expected a list of the features' names, got {names!r}"
-        raise ModelError(msg)
+        raise ModelError(f"{who}: expected a list of the features' names, got {names!r}")
     checked: list[str] = []
     for name in told:
         if not isinstance(name, str) or not name or "," in name:
-            msg = f"{who}: expected the names of features without commas, got {name!r}"
-            raise ModelError(msg)
+            raise ModelError(f"{who}: expected the names of features without commas, got {name!r}")
         if name in checked:
-            msg = f"{who}: expected each feature once, got {name!r} {told.count(name)} times"
-            raise ModelError(msg)
+            raise ModelError(f"{who}: expected each feature once, got {name!r} {told.count(name)} times")
         checked.append(name)
     return checked
 
@@ -129,8 +124,7 @@ def _input(graph: onnx.GraphProto, name: str, who: str) -> onnx.ValueInfoProto:
     if len(found) != 1:
         known = ", ".join(value.name for value in floats) or "none"
         expected = f"an input {name!r} of floats" if name else "one input of floats, or input_name="
-        msg = f"{who}: expected {expected}, got {known}"
-        raise ModelError(msg)
+        raise ModelError(f"{who}: expected {expected}, got {known}")
     return found[0]
 
 

@@ -146,8 +146,7 @@ def _register(function: Callable[..., object], text: str, point: str, name: str 
     try:
         spec = TensorSpec.parse(text, name)
     except FeatureError as error:
-        msg = f"feature at {origin}: {error}"
-        raise FeatureError(msg) from error
+        raise FeatureError(f"feature at {origin}: {error}") from error
     doc = (inspect.getdoc(function) or "").partition("\n")[0]
     _features(point).add(name, CustomFeature(spec, function, doc, origin))
 
@@ -155,16 +154,14 @@ def _register(function: Callable[..., object], text: str, point: str, name: str 
 def _check_text(spec: object) -> None:
     """Refuses ``@feature`` without parentheses, which would register nothing."""
     if not isinstance(spec, str):
-        msg = f'feature: expected a spec text, got {spec!r}; write @feature("int64[1]")'
-        raise FeatureError(msg)
+        raise FeatureError(f'feature: expected a spec text, got {spec!r}; write @feature("int64[1]")')
 
 
 def _check_callable(function: object, name: str, origin: str) -> None:
     who = f"feature {name!r} at {origin}: expected a plain function of one positional argument, the view"
     deferred = inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function)
     if deferred or not callable(function):
-        msg = f"{who}, got {function!r}"
-        raise FeatureError(msg)
+        raise FeatureError(f"{who}, got {function!r}")
     try:
         signature = inspect.signature(function)
     except ValueError:  # some built-in functions have no signature
@@ -172,8 +169,7 @@ def _check_callable(function: object, name: str, origin: str) -> None:
     try:
         signature.bind(None)
     except TypeError as error:
-        msg = f"{who}, got {name}{signature}"
-        raise FeatureError(msg) from error
+        raise FeatureError(f"{who}, got {name}{signature}") from error
 
 
 def is_constant(value: object) -> bool:

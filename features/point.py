@@ -102,11 +102,10 @@ class Point:
         wanted = tuple(names)
         unknown = [name for name in wanted if self.find(name) is None]
         if unknown:
-            msg = (
+            raise SpecMismatchError(
                 f"decision point {self.name}: expected features among those it offers, "
                 f"got {', '.join(unknown)}; `passpilot features` lists them"
             )
-            raise SpecMismatchError(msg)
         return tuple(spec for name in wanted if (spec := self.find(name)) is not None)
 
     def column(self) -> Point:

@@ -79,8 +79,7 @@ class GrpcRunner(RemoteRunner):
         try:
             self.inputs = point.select(greeting.inputs)
         except SpecMismatchError as error:
-            msg = f"{self._who}: {error}"
-            raise SpecMismatchError(msg) from None
+            raise SpecMismatchError(f"{self._who}: {error}") from None
         self.output = point.advice
         self._code = grpc_messages.AdviceCode(point.advice)
         self._writer = FrameWriter(memoryview(bytes(wire.frame_size(self.inputs))))
@@ -164,16 +163,14 @@ class GrpcRunner(RemoteRunner):
         if answer.WhichOneof("kind") == "failure":
             self._writer.forget()
             text = for_terminal(answer.failure.error[: wire.MAX_TEXT])
-            msg = f"{self._who} ({self.server}): {text}"
-            raise ModelError(msg)
+            raise ModelError(f"{self._who} ({self.server}): {text}")
         return answer
 
     def _parsed(self, data: bytes) -> Answer:
         try:
             return Answer.FromString(data)
         except DecodeError as error:
-            msg = f"{self._who}: expected an Answer of advisor.proto, got {data[:80]!r}"
-            raise PeerError(msg) from error
+            raise PeerError(f"{self._who}: expected an Answer of advisor.proto, got {data[:80]!r}") from error
 
     def release(self) -> None:
         self._watch.stop()

@@ -132,15 +132,13 @@ def _constant(target: str, point: Point) -> int | float:
             return point.domain.accept(float(target) if isinstance(point.domain, Number) else int(target))
     flag = isinstance(point.domain, Flag)
     expected = "const:0 or const:1" if flag else f"const:N with {point.domain.expected}"
-    msg = f"runner const:{target}: expected {expected}, got {target!r}"
-    raise RunnerSpecError(msg)
+    raise RunnerSpecError(f"runner const:{target}: expected {expected}, got {target!r}")
 
 
 def default_runner(target: str, options: dict[str, str], point: Point, timeout: float) -> NativeRunner:
     """`default`: answers the compiler's own decision."""
     if target:
-        msg = f"runner default:{target}: expected default alone, got a target"
-        raise RunnerSpecError(msg)
+        raise RunnerSpecError(f"runner default:{target}: expected default alone, got a target")
     (default,) = point.select([point.default.name])
     return NativeRunner(_core.NativeRunner.default(core_spec(point.advice), core_spec(default)))
 
@@ -153,8 +151,7 @@ def decisions_runner(target: str, options: dict[str, str], point: Point, timeout
         InputError: the file cannot be read, or is no decision file.
     """
     if point.name != "inline":
-        msg = f"runner decisions:{target}: expected the point inline, got {point.name}"
-        raise RunnerSpecError(msg)
+        raise RunnerSpecError(f"runner decisions:{target}: expected the point inline, got {point.name}")
     (default,) = point.select([point.default.name])
     return NativeRunner(_core.NativeRunner.decisions(target, core_spec(point.advice), core_spec(default)))
 
@@ -166,8 +163,7 @@ def random_runner(target: str, options: dict[str, str], point: Point, timeout: f
     """
     if not (target.isascii() and target.isdigit() and int(target) < 1 << 64):
         expected = "random:SEED with a 64-bit unsigned seed, such as random:7"
-        msg = f"runner random:{target}: expected {expected}, got {target!r}"
-        raise RunnerSpecError(msg)
+        raise RunnerSpecError(f"runner random:{target}: expected {expected}, got {target!r}")
     if isinstance(point.domain, Number) and not math.isfinite(point.domain.high - point.domain.low):
         msg = f"runner random:{target}: expected a point with a range of numbers, got any for {point.name}"
         raise RunnerSpecError(f"{msg}; declare it with domain=Number(low, high)")
@@ -230,8 +226,7 @@ def _read(path: str) -> bytes:
     try:
         return read_regular(path)
     except OSError as error:
-        msg = f"model {path}: expected an ONNX file, got: {error.strerror}"
-        raise ModelError(msg) from error
+        raise ModelError(f"model {path}: expected an ONNX file, got: {error.strerror}") from error
 
 
 def _meaning(runner: str, options: dict[str, str], point: Point) -> str:
@@ -252,8 +247,7 @@ def _threshold(runner: str, options: dict[str, str]) -> float | None:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        msg = f"runner {runner}: expected a number as threshold, got {text!r}"
-        raise RunnerSpecError(msg)
+        raise RunnerSpecError(f"runner {runner}: expected a number as threshold, got {text!r}")
     return value
 
 
@@ -264,8 +258,7 @@ def _map(runner: str, options: dict[str, str], point: Point) -> list[tuple[str, 
         name, colon, features = part.partition(":")
         names = [feature.strip() for feature in features.split(",")]
         if not colon or not name or not all(names):
-            msg = f"runner {runner}: expected map=INPUT:feature,feature, got {part!r}"
-            raise RunnerSpecError(msg)
+            raise RunnerSpecError(f"runner {runner}: expected map=INPUT:feature,feature, got {part!r}")
         if every := names == ["*"]:
             names = [spec.name for spec in own_features(point)]
         maps.append((name, names, every))
@@ -285,5 +278,4 @@ def onnx_library() -> str:
         found = sorted(Path(folder, "capi").glob("libonnxruntime.so*"))
         if found:
             return str(found[-1])
-    msg = "runner onnx: expected the package onnxruntime, got none; run: pip install onnxruntime"
-    raise ModelError(msg)
+    raise ModelError("runner onnx: expected the package onnxruntime, got none; run: pip install onnxruntime")

@@ -83,8 +83,7 @@ class _Client(PeerRunner):
         try:
             return point.select(greeting.inputs)
         except SpecMismatchError as error:
-            msg = f"{self._who}: {error}"
-            raise SpecMismatchError(msg) from None
+            raise SpecMismatchError(f"{self._who}: {error}") from None
 
     def switch_context(self, name: str) -> None:
         """Send the context to the server; raises what `evaluate` raises."""
@@ -111,8 +110,7 @@ class _Client(PeerRunner):
             self._refuse(f"an answer of {wire.ANSWER_SIZE} bytes", data)
         if status:
             text = self._channel.read(status, deadline, "the text of an error", rest)
-            msg = f"{self._who} ({self.server}): {for_terminal(text.decode('utf-8', 'replace'))}"
-            raise ModelError(msg)
+            raise ModelError(f"{self._who} ({self.server}): {for_terminal(text.decode('utf-8', 'replace'))}")
         return word, rest
 
     def part(self) -> None:

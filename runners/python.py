@@ -85,11 +85,10 @@ class Observation(dict[str, "Tensor"]):
             PolicyError: the policy is not in the compiler's process.
         """
         if self._host is None:
-            msg = (
+            raise PolicyError(
                 "obs.site: expected a policy inside the compiler, got one in another process, where there "
                 "is no IR; declare custom features, or use python: instead of pipe: or grpc:"
             )
-            raise PolicyError(msg)
         return self._host.site
 
     def default(self) -> bool | int | float:
@@ -104,11 +103,10 @@ class Observation(dict[str, "Tensor"]):
         if name in self:
             value: int | float = self[name].item()
             return bool(value) if isinstance(self._point.domain, Flag) else value
-        msg = (
+        raise PolicyError(
             f"obs.default(): expected the tensor {name!r} from the compiler, which is another process, "
             f"got none; declare it: decide.features = (..., {name!r})"
         )
-        raise PolicyError(msg)
 
     def __contains__(self, name: object) -> bool:
         """Whether `obs[name]` has a value; also true for offered tensors that are computed on access."""
@@ -130,11 +128,10 @@ class Observation(dict[str, "Tensor"]):
     def __missing__(self, name: str) -> Tensor:
         if self._host is not None:
             return self._host.feature(name)
-        msg = (
+        raise PolicyError(
             f"obs[{name!r}]: expected one of the tensors that were declared ({', '.join(self)}), "
             f"got another; declare it: decide.features = (..., {name!r})"
         )
-        raise PolicyError(msg)
 
 
 def policy_factory(function: AnyFunction) -> AnyFunction:
@@ -213,10 +210,9 @@ def python_runner(target: str, options: dict[str, str], point: Point, timeout: f
     module = _load(place)
     if not hasattr(module, name):
         names = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
-        msg = (
+        raise RunnerSpecError(
             f"runner python:{target}: expected a name that {place} defines ({', '.join(names)}), got {name!r}"
         )
-        raise RunnerSpecError(msg)
     features = split_names(options["features"]) if "features" in options else None
     return PythonRunner(getattr(module, name), point, features=features, name=f"python:{target}")
 
@@ -265,8 +261,7 @@ def _decide_of(policy: object, name: str) -> Policy:
         msg = f"policy {name}: expected a function of one observation, or decide(obs), got {policy!r}"
         raise RunnerSpecError(msg)
     if inspect.iscoroutinefunction(decide) or inspect.isgeneratorfunction(decide):
-        msg = f"policy {name}: expected a plain function, got a coroutine or a generator"
-        raise RunnerSpecError(msg)
+        raise RunnerSpecError(f"policy {name}: expected a plain function, got a coroutine or a generator")
     try:
         inspect.signature(decide).bind(None)
     except ValueError:  # some built-in callables have no signature

@@ -47,8 +47,7 @@ class ReplayRunner(Runner):
         if str(advice) != str(point.advice):
             wanted = f"the advice {point.advice.name} as {point.advice}"
             got = f"it as {advice}" if advice else "none of this name"
-            msg = f"replay {path}: expected a log with {wanted}, got {got}"
-            raise LogError(msg)
+            raise LogError(f"replay {path}: expected a log with {wanted}, got {got}")
         offered = {spec.name for spec in point.features}
         self.inputs = tuple(spec for spec in log.features if spec.name in offered)
         self.output = point.advice
@@ -72,11 +71,10 @@ class ReplayRunner(Runner):
         unfinished, self._unfinished = self._unfinished, False
         logged = next(self._decisions, None)
         if logged is None:
-            msg = (
+            raise AdviceError(
                 f"replay {self.path}: expected at most {self._asked} decisions, as logged, got one more; "
                 f"{_COMPARE}"
             )
-            raise AdviceError(msg)
         self._asked += 1
         tensors = logged.tensors
         for name, live in self._live:

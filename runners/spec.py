@@ -224,8 +224,7 @@ def _check_fit(runner: Runner, text: str, point: Point) -> None:
     try:
         point.check(runner.inputs)
     except SpecMismatchError as error:
-        msg = f"runner {shown(text)} at {error}"
-        raise SpecMismatchError(msg) from None
+        raise SpecMismatchError(f"runner {shown(text)} at {error}") from None
     if str(runner.output) != str(point.advice):
         who = f"runner {shown(text)} at decision point {point.name}"
         advice = f"{point.advice.name} as {point.advice}"
@@ -263,8 +262,7 @@ def _check_registration(name: str, factory: RunnerFactory, origin: str) -> None:
 
     who = f"runner scheme {name!r} at {origin}"
     if not _NAME.fullmatch(name):
-        msg = f"{who}: expected a name of a-z, 0-9, '+', '-' and '_', got {name!r}"
-        raise RunnerSpecError(msg)
+        raise RunnerSpecError(f"{who}: expected a name of a-z, 0-9, '+', '-' and '_', got {name!r}")
     try:
         inspect.signature(factory).bind("", {}, None, 0.0)
     except TypeError as error:

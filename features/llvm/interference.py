@@ -71,11 +71,10 @@ def interference_graph(function: object) -> Graph:
         StaleViewError: the decision is over.
     """
     if not isinstance(function, _core.MachineFunction):
-        msg = (
+        raise UsageError(
             "interference_graph: expected obs.site.function of an evict or priority decision, "
             f"got {type(function).__name__}; the graph exists during register allocation only"
         )
-        raise UsageError(msg)
     kept = cast("_Kept", function.kept(lambda: _Kept(function)))
     kept.update(function)
     return kept.graph

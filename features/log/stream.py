@@ -131,8 +131,7 @@ def _opened(path: Path) -> BinaryIO:
         got = "something else"
     except OSError as error:
         got = error.strerror or str(error)
-    msg = f"log {path}: expected a regular file that can be read, got: {got}"
-    raise LogError(msg)
+    raise LogError(f"log {path}: expected a regular file that can be read, got: {got}")
 
 
 def read_header(stream: LogStream) -> tuple[tuple[TensorSpec, ...], TensorSpec | None]:

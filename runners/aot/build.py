@@ -116,10 +116,9 @@ def link(code: bytes) -> bytes:
     """
     linker = next(filter(None, map(shutil.which, LINKERS)), None)
     if linker is None:
-        msg = (
+        raise InputError(
             f"aot: expected a linker, one of {', '.join(LINKERS)}, got none; install lld, or use -o policy.o"
         )
-        raise InputError(msg)
     with tempfile.TemporaryDirectory(prefix="passpilot-") as folder:
         source, target = Path(folder, "policy.o"), Path(folder, "policy.so")
         command = [linker, "-shared", "-nostdlib", "-o", str(target), str(source)]
@@ -189,7 +188,7 @@ class _Builder:
     def _results(self, builder: ir.IRBuilder, block: ir.Value) -> dict[str, Buffer]:
         return {
             tensor.name: Buffer(
-                builder.gep(block, [ir.Constant(I64, offset)], source_etype=I8), tensor.dtype, tensor.shape
+                builder.gep(block, [I64(offset)], source_etype=I8), tensor.dtype, tensor.shape
             )
             for tensor, offset in zip(self.graph.outputs, self._offsets(), strict=False)
         }
@@ -212,9 +211,9 @@ class _Builder:
         create, builder = self._function(POINTER, 0, "create")
         if arena:
             allocate = ir.Function(self.module, ir.FunctionType(POINTER, [I64, I64]), "aligned_alloc")
-            builder.ret(builder.call(allocate, [ir.Constant(I64, 64), ir.Constant(I64, arena)]))
+            builder.ret(builder.call(allocate, [I64(64), I64(arena)]))
         else:
-            builder.ret(self._global("no_context", ir.Constant(I64, 0)))
+            builder.ret(self._global("no_context", I64(0)))
         return create
 
     def _destroy(self, arena: int) -> ir.Function:
@@ -235,7 +234,7 @@ class _Builder:
         evaluate, builder = self._function(I32, 3, "evaluate")
         context, inputs, output = evaluate.args
         places = [
-            builder.load(builder.gep(inputs, [ir.Constant(I64, at)], source_etype=POINTER), typ=POINTER)
+            builder.load(builder.gep(inputs, [I64(at)], source_etype=POINTER), typ=POINTER)
             for at in range(len(self.graph.inputs))
         ]
         builder.ret(builder.call(run, [context, output, *places]))
@@ -257,7 +256,7 @@ class _Builder:
 
     def _tensor(self, tensor: Tensor, offset: int) -> ir.Constant:
         rank = len(tensor.shape)
-        shape = ir.Constant(ir.ArrayType(I64, rank), [ir.Constant(I64, each) for each in tensor.shape])
+        shape = ir.Constant(ir.ArrayType(I64, rank), [I64(each) for each in tensor.shape])
         kind = helper.np_dtype_to_tensor_dtype(tensor.dtype)
         name, columns = self._text(tensor.name), self._text(",".join(tensor.columns))
         return ir.Constant(_TENSOR, [name, self._global("shape", shape), rank, int(kind), offset, columns])
@@ -265,7 +264,7 @@ class _Builder:
     def _describe(self, *functions: ir.Function) -> None:
         """The public constant."""
         graph, processor, offsets = self.graph, self.processor, self._offsets()
-        head = [ir.Constant(I32, each) for each in (ABI, len(graph.inputs), len(graph.outputs), 0)]
+        head = [I32(each) for each in (ABI, len(graph.inputs), len(graph.outputs), 0)]
         nowhere = [0] * len(graph.inputs)
         tensors = [self._tensors(graph.inputs, nowhere), self._tensors(graph.outputs, offsets)]
         texts = (graph.digest, processor.triple, processor.name, ",".join(processor.features))

@@ -3,21 +3,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from llvmlite import ir
 
-from passpilot.runners.aot.elementwise import compare, convert, elementwise
-from passpilot.runners.aot.emitter import I64, Buffer, operator, refused
-from passpilot.runners.aot.mathematics import Real
-from passpilot.runners.aot.matrix import constant_matrix, product
-from passpilot.runners.aot.reduce import row_norms, softmax_rows
+from passpilot.runners.aot.elementwise import convert, elementwise
+from passpilot.runners.aot.emitter import operator, refused
+from passpilot.runners.aot.mathematics import Mathematics
+from passpilot.runners.aot.matrix import product
+from passpilot.runners.aot.reduce import Reduction, row_norms, softmax_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from passpilot.runners.aot.emitter import Emitter, Node
+    from llvmlite import ir
+
+    from passpilot.runners.aot.emitter import Buffer, Emitter, Node
 
 FLOAT: Final = np.dtype("float32")
 
@@ -26,28 +28,17 @@ FLOAT: Final = np.dtype("float32")
 def scaler(node: Node, emit: Emitter) -> None:
     """(x - offset) * scale, per column."""
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
-    real = Real(emit.builder, FLOAT)
+    math = Mathematics(emit.builder, FLOAT)
     offset, scale = (
-        constant_matrix(np.array(node.numbers(name) or [default], np.float32), emit)
+        emit.constant(np.array(node.numbers(name) or [default], np.float32))
         for name, default in (("offset", 0.0), ("scale", 1.0))
     )
 
     def compute(values: list[ir.Value]) -> ir.Value:
         x = convert(emit, values[0], source.dtype, FLOAT)
-        return real.mul(real.sub(x, values[1]), values[2])
+        return math.mul(math.sub(x, values[1]), values[2])
 
     elementwise(emit, [source, offset, scale], output, compute)
-
-
-@operator("Binarizer")
-def binarizer(node: Node, emit: Emitter) -> None:
-    """One where x is above the threshold, else zero."""
-    source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
-    if source.dtype != output.dtype or source.dtype.kind != "f":
-        raise refused(node, "floats", str(source.dtype))
-    real = Real(emit.builder, source.dtype)
-    limit = real.of(node.number("threshold", 0))
-    elementwise(emit, [source], output, lambda v: real.pick(real.below(limit, v[0]), real.of(1), real.of(0)))
 
 
 @operator("Normalizer")
@@ -57,13 +48,11 @@ def normalizer(node: Node, emit: Emitter) -> None:
     if source.dtype.kind != "f":
         raise refused(node, "floats", str(source.dtype))
     norms = row_norms(emit, source, node.text("norm", "MAX"))
-    real = Real(emit.builder, output.dtype)
+    math = Mathematics(emit.builder, output.dtype)
 
     def compute(values: list[ir.Value]) -> ir.Value:
-        x = convert(emit, values[0], source.dtype, output.dtype)
-        norm = convert(emit, values[1], source.dtype, output.dtype)
-        zero = emit.builder.fcmp_ordered("==", norm, real.of(0))
-        return real.pick(zero, x, real.div(x, norm))
+        x, norm = (convert(emit, value, source.dtype, output.dtype) for value in values)
+        return math.pick(math.compare("==", norm, 0), x, math.div(x, norm))
 
     elementwise(emit, [source, norms], output, compute)
 
@@ -82,23 +71,21 @@ def _linear(node: Node, emit: Emitter, count: int, output: Buffer) -> None:
     weights = np.array(node.numbers("coefficients"), np.float32).reshape(count, -1)
     if weights.shape[1] != source.shape[1]:
         raise refused(node, f"{weights.shape[1]} columns", str(source.shape[1]))
-    product(emit, source, constant_matrix(np.ascontiguousarray(weights.T), emit), output)
+    product(emit, source, emit.constant(weights.T), output)
     if len(intercepts := node.numbers("intercepts")) == count:  # another number of them is ignored
-        real = Real(emit.builder, FLOAT)
-        bias = constant_matrix(np.array(intercepts, np.float32), emit)
-        elementwise(emit, [output, bias], output, lambda v: real.add(v[0], v[1]))
+        math, bias = Mathematics(emit.builder, FLOAT), emit.constant(np.array(intercepts, np.float32))
+        elementwise(emit, [output, bias], output, lambda values: math.add(*values))
 
 
 def _float_rows(emit: Emitter, name: str) -> Buffer:
     """A tensor as rows of float32."""
     source = emit.value(name)
-    shape = source.shape if len(source.shape) == 2 else (1, source.size)
-    flat = Buffer(source.pointer, source.dtype, shape)
+    rows = replace(source, shape=source.shape if len(source.shape) == 2 else (1, source.size))
     if source.dtype == FLOAT:
-        return flat
-    made = emit.scratch(FLOAT, shape)
-    elementwise(emit, [flat], made, lambda v: convert(emit, v[0], source.dtype, FLOAT))
-    return made
+        return rows
+    floats = emit.scratch(FLOAT, rows.shape)
+    elementwise(emit, [rows], floats, lambda values: convert(emit, values[0], source.dtype, FLOAT))
+    return floats
 
 
 @operator("LinearClassifier")
@@ -109,41 +96,26 @@ def linear_classifier(node: Node, emit: Emitter) -> None:
         raise refused(node, "classes that are integers", "classes that are strings")
     scores = emit.output(node.outputs[1])
     count = len(node.numbers("intercepts")) or len(labels)
-    transform = node.text("post_transform", "NONE")
     raw = emit.scratch(FLOAT, (scores.shape[0], count))
     _linear(node, emit, count, raw)
     if count == 1 and len(labels) == 2:
         raise refused(node, "coefficients for each class", "one row of them for two classes")
     if node.outputs[0]:
-        label_rows(emit, raw, emit.output(node.outputs[0]), labels)
-    _transform(node, emit, transform, raw, scores)
+        output, table = emit.output(node.outputs[0]), emit.constant(np.array(labels, np.int64))
+        tensor = Reduction(emit, raw, [1])
+        with tensor.rows() as (start, row):
+            emit.store(output, row, emit.load(table, tensor.place_of_best(start, ">")))
+    _transform(node, emit, raw, scores)
 
 
-def label_rows(emit: Emitter, scores: Buffer, output: Buffer, labels: Sequence[int]) -> None:
-    """The label of the largest score in every row, the first of equal ones."""
-    table = constant_matrix(np.array(labels, np.int64), emit)
-    build, kind = emit.builder, scores.element
-    rows, columns = scores.shape
-    with emit.loop(rows) as row:
-        start = build.mul(row, emit.int64(columns))
-        best, where = emit.cell(kind, emit.load(scores, start)), emit.cell(I64, emit.int64(0))
-        with emit.loop(columns) as column:
-            value = emit.load(scores, build.add(start, column))
-            better = build.fcmp_ordered(">", value, emit.get(best, kind))
-            build.store(build.select(better, value, emit.get(best, kind)), best)
-            build.store(build.select(better, column, emit.get(where, I64)), where)
-        emit.store(output, row, emit.load(table, emit.get(where, I64)))
-
-
-def _transform(node: Node, emit: Emitter, name: str, raw: Buffer, scores: Buffer) -> None:
+def _transform(node: Node, emit: Emitter, raw: Buffer, scores: Buffer) -> None:
+    name, math = node.text("post_transform", "NONE"), Mathematics(emit.builder, FLOAT)
     if name == "SOFTMAX":
-        softmax_rows(emit, raw, scores)
-        return
-    real = Real(emit.builder, FLOAT)
-    functions: dict[str, Callable[[ir.Value], ir.Value]] = {"NONE": lambda x: x, "LOGISTIC": real.sigmoid}
-    if name not in functions:
+        softmax_rows(emit, raw, scores, [1])
+    elif name in ("NONE", "LOGISTIC"):
+        elementwise(emit, [raw], scores, lambda v: math.sigmoid(v[0]) if name == "LOGISTIC" else v[0])
+    else:
         raise refused(node, "post_transform NONE, LOGISTIC or SOFTMAX", name)
-    elementwise(emit, [raw], scores, lambda v: functions[name](v[0]))
 
 
 _KEYS: Final = ("keys_int64s", "keys_floats", "keys_tensor")
@@ -155,18 +127,15 @@ def label_encoder(node: Node, emit: Emitter) -> None:
     """Replaces keys by the values of a table, and other elements by a default."""
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
     keys, values = _table(node, _KEYS, source.dtype), _table(node, _VALUES, output.dtype)
-    default = emit.literal(_default(node, output.dtype), output.dtype)
-    build = emit.builder
+    math, results = Mathematics(emit.builder, source.dtype), Mathematics(emit.builder, output.dtype)
+    default = results.of(_default(node, output.dtype))
 
-    def compute(found: list[ir.Value]) -> ir.Value:
-        chosen: ir.Value = default
-        for key, value in zip(keys[::-1], values[::-1], strict=True):
-            if source.dtype.kind == "f" and np.isnan(key):
-                equal = build.fcmp_unordered("uno", found[0], found[0])
-            else:
-                equal = compare(build, "==", source.dtype, found[0], emit.literal(key.item(), source.dtype))
-            chosen = build.select(equal, emit.literal(value.item(), output.dtype), chosen)
-        return chosen
+    def compute(elements: list[ir.Value]) -> ir.Value:
+        value, (x,) = default, elements
+        for key, result in zip(keys[::-1].tolist(), values[::-1].tolist(), strict=True):
+            equal = math.compare("==", x, key) if key == key else math.is_nan(x)
+            value = results.pick(equal, result, value)
+        return value
 
     elementwise(emit, [source], output, compute)
 

@@ -1,26 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Elementwise operators, whose inputs are broadcast like numpy's."""
+"""Elementwise operators, whose inputs are broadcast like numpy's: a table of functions of single elements."""
 
 from __future__ import annotations
 
 import contextlib
 from functools import reduce
+from math import pi, sqrt
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from llvmlite import ir
 
-from passpilot.runners.aot.emitter import FLAGS, I1, OPERATORS, operator, refused, register_type
-from passpilot.runners.aot.mathematics import Real
+from passpilot.runners.aot.emitter import I64, operator, refused, register_type
+from passpilot.runners.aot.mathematics import Mathematics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from passpilot.runners.aot.emitter import Buffer, Emitter, Node
+    from passpilot.runners.aot.mathematics import Operand
 
     DType = np.dtype[np.generic]
     Compute = Callable[[list[ir.Value]], ir.Value]
-    Binary = Callable[[ir.IRBuilder, ir.Value, ir.Value], ir.Value]
+    Function = Callable[..., ir.Value]
 
 
 @contextlib.contextmanager
@@ -29,12 +31,12 @@ def walk(emit: Emitter, shape: Sequence[int], strides: Sequence[Sequence[int]]) 
     sizes, rows = _collapsed(shape, strides)
     build = emit.builder
     with contextlib.ExitStack() as stack:
-        offsets: list[ir.Value] = [emit.int64(0)] * len(rows)
+        offsets: list[ir.Value] = [I64(0)] * len(rows)
         for axis, size in enumerate(sizes):
             index = stack.enter_context(emit.loop(size))
             for at, row in enumerate(rows):
                 if row[axis]:
-                    step = build.mul(index, emit.int64(row[axis]), flags=("nsw",))
+                    step = build.mul(index, I64(row[axis]), flags=("nsw",))
                     offsets[at] = build.add(offsets[at], step, flags=("nsw",))
         yield offsets
 
@@ -81,171 +83,182 @@ def elementwise(emit: Emitter, inputs: Sequence[Buffer], output: Buffer, compute
         emit.store(output, offsets[-1], compute(values))
 
 
-def _inputs(node: Node, emit: Emitter) -> list[Buffer]:
-    return [emit.value(name) for name in node.inputs]
+def _leaky(math: Mathematics, x: ir.Value, slope: Operand) -> ir.Value:
+    return math.pick(math.below(x, 0), math.mul(x, slope), x)
 
 
-def _binary(name: str, real: Binary, signed: Binary | None, unsigned: Binary | None = None) -> None:
-    """Register an operator on two or more inputs of one type, with an output of that type."""
-
-    def lower(node: Node, emit: Emitter) -> None:
-        inputs, output = _inputs(node, emit), emit.output(node.outputs[0])
-        kind = output.dtype.kind
-        function = {"f": real, "i": signed, "u": unsigned or signed}.get(kind)
-        if function is None:
-            raise refused(node, "tensors of numbers", str(output.dtype))
-        elementwise(
-            emit, inputs, output, lambda values: reduce(lambda a, b: function(emit.builder, a, b), values)
-        )
-
-    OPERATORS[name] = lower
+def _exponential(math: Mathematics, x: ir.Value, alpha: float, exponent: ir.Value) -> ir.Value:
+    """alpha (e**exponent - 1) for negative x, else x."""
+    return math.pick(math.below(x, 0), math.mul(alpha, math.sub(math.exp(exponent), 1)), x)
 
 
-def _larger(build: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
-    """The maximum; NaN if either is NaN."""
-    first = build.or_(build.fcmp_ordered(">", a, b), build.fcmp_unordered("uno", a, a))
-    return build.select(first, a, b)
+def _selu(math: Mathematics, node: Node, x: ir.Value) -> ir.Value:
+    value = _exponential(math, x, node.number("alpha", 1.6732632423543772), x)
+    return math.mul(value, node.number("gamma", 1.0507009873554805))
 
 
-def _smaller(build: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
-    first = build.or_(build.fcmp_ordered("<", a, b), build.fcmp_unordered("uno", a, a))
-    return build.select(first, a, b)
+def _celu(math: Mathematics, node: Node, x: ir.Value) -> ir.Value:
+    alpha = node.number("alpha", 1)
+    return _exponential(math, x, alpha, math.div(x, alpha))
 
 
-def _quotient(signed: bool) -> Binary:
-    """Integer division that never traps: x / 0 is zero, and the smallest integer / -1 is itself."""
-
-    def divide(build: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
-        zero, one = ir.Constant(b.type, 0), ir.Constant(b.type, 1)
-        by_zero = build.icmp_unsigned("==", b, zero)
-        if not signed:
-            return build.select(by_zero, zero, build.udiv(a, build.select(by_zero, one, b)))
-        by_minus = build.icmp_unsigned("==", b, ir.Constant(b.type, -1))
-        found = build.sdiv(a, build.select(build.or_(by_zero, by_minus), one, b))
-        return build.select(by_zero, zero, build.select(by_minus, build.neg(a), found))
-
-    return divide
+def _hard_sigmoid(math: Mathematics, x: ir.Value, alpha: float, beta: float) -> ir.Value:
+    value = math.add(math.mul(alpha, x), beta)
+    value = math.pick(math.below(value, 0), 0, value)
+    return math.pick(math.below(1, value), 1, value)
 
 
-def _modulo(signed: bool) -> Binary:
-    divide = _quotient(signed)
-
-    def remainder(build: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
-        """The remainder, with the divisor's sign as in Python."""
-        rest = build.sub(a, build.mul(divide(build, a, b), b))
-        if not signed:
-            return rest
-        zero = ir.Constant(b.type, 0)
-        apart = build.icmp_signed("<", build.xor(rest, b), zero)
-        return build.select(build.and_(apart, build.icmp_signed("!=", rest, zero)), build.add(rest, b), rest)
-
-    return remainder
+def _gelu(math: Mathematics, node: Node, x: ir.Value) -> ir.Value:
+    """x times the normal distribution function of x, or its approximation by tanh."""
+    if node.text("approximate", "none") == "none":
+        share = math.erf(math.mul(x, sqrt(0.5)))
+    else:
+        cube = math.mul(math.mul(x, x), x)
+        share = math.tanh(math.mul(sqrt(2 / pi), math.add(x, math.mul(0.044715, cube))))
+    return math.mul(math.mul(0.5, x), math.add(1, share))
 
 
-_binary("Add", lambda b, x, y: b.fadd(x, y, flags=FLAGS), lambda b, x, y: b.add(x, y))
-_binary("Sub", lambda b, x, y: b.fsub(x, y, flags=FLAGS), lambda b, x, y: b.sub(x, y))
-_binary("Mul", lambda b, x, y: b.fmul(x, y, flags=FLAGS), lambda b, x, y: b.mul(x, y))
-_binary("Div", lambda b, x, y: b.fdiv(x, y, flags=FLAGS), _quotient(True), _quotient(False))
-_binary("Sum", lambda b, x, y: b.fadd(x, y, flags=FLAGS), None)
-_binary(
-    "Max",
-    _larger,
-    lambda b, x, y: b.select(b.icmp_signed(">", x, y), x, y),
-    lambda b, x, y: b.select(b.icmp_unsigned(">", x, y), x, y),
-)
-_binary(
-    "Min",
-    _smaller,
-    lambda b, x, y: b.select(b.icmp_signed("<", x, y), x, y),
-    lambda b, x, y: b.select(b.icmp_unsigned("<", x, y), x, y),
-)
+def _sign(math: Mathematics, _: Node, x: ir.Value) -> ir.Value:
+    """1, -1, 0 or NaN; the sum makes 0 of -0."""
+    return math.pick(math.below(x, 0), -1, math.pick(math.below(0, x), 1, math.add(x, 0)))
+
+
+_FUNCTIONS: Final[dict[str, dict[str, Function]]] = {
+    "floats": {
+        "Binarizer": lambda m, node, x: m.pick(m.below(node.number("threshold", 0), x), 1, 0),
+        "Ceil": lambda m, _, x: m.neg(m.floor(m.neg(x))),
+        "Celu": _celu,
+        "Elu": lambda m, node, x: _exponential(m, x, node.number("alpha", 1), x),
+        "Erf": lambda m, _, x: m.erf(x),
+        "Exp": lambda m, _, x: m.exp(x),
+        "Floor": lambda m, _, x: m.floor(x),
+        "Gelu": _gelu,
+        "HardSigmoid": lambda m, node, x: _hard_sigmoid(
+            m, x, node.number("alpha", 0.2), node.number("beta", 0.5)
+        ),
+        "HardSwish": lambda m, _, x: m.mul(x, _hard_sigmoid(m, x, 1 / 6, 0.5)),
+        "IsNaN": lambda m, _, x: m.is_nan(x),
+        "LeakyRelu": lambda m, node, x: _leaky(m, x, node.number("alpha", 0.01)),
+        "Log": lambda m, _, x: m.log(x),
+        "Mean": lambda m, _, *values: m.mul(reduce(m.add, values), 1 / len(values)),
+        "PRelu": lambda m, _, x, slope: _leaky(m, x, slope),
+        "Reciprocal": lambda m, _, x: m.div(1, x),
+        "Round": lambda m, _, x: m.nearest(x),
+        "Selu": _selu,
+        "Sigmoid": lambda m, _, x: m.sigmoid(x),
+        "Softplus": lambda m, _, x: m.log1p_exp(x),
+        "Softsign": lambda m, _, x: m.div(x, m.add(1, m.abs(x))),
+        "Sqrt": lambda m, _, x: m.sqrt(x),
+        "Tanh": lambda m, _, x: m.tanh(x),
+        "ThresholdedRelu": lambda m, node, x: m.pick(m.below(node.number("alpha", 1), x), x, 0),
+    },
+    "floats or signed integers": {
+        "Abs": lambda m, _, x: m.abs(x),
+        "Neg": lambda m, _, x: m.neg(x),
+        "Relu": lambda m, _, x: m.pick(m.below(x, 0), 0, x),
+        "Sign": _sign,
+    },
+    "numbers": {
+        "Add": lambda m, _, a, b: m.add(a, b),
+        "Div": lambda m, _, a, b: m.div(a, b),
+        "Max": lambda m, _, *values: reduce(lambda a, b: m.extreme(">", a, b), values),
+        "Min": lambda m, _, *values: reduce(lambda a, b: m.extreme("<", a, b), values),
+        "Mul": lambda m, _, a, b: m.mul(a, b),
+        "Sub": lambda m, _, a, b: m.sub(a, b),
+        "Sum": lambda m, _, *values: reduce(m.add, values),
+    },
+    "integers": {"Mod": lambda m, _, a, b: m.remainder(a, b)},
+    "numbers or booleans": {
+        "Equal": lambda m, _, a, b: m.compare("==", a, b),
+        "Greater": lambda m, _, a, b: m.compare(">", a, b),
+        "GreaterOrEqual": lambda m, _, a, b: m.compare(">=", a, b),
+        "Less": lambda m, _, a, b: m.compare("<", a, b),
+        "LessOrEqual": lambda m, _, a, b: m.compare("<=", a, b),
+    },
+    "booleans": {
+        "And": lambda m, _, a, b: m.build.and_(a, b),
+        "Not": lambda m, _, a: m.build.not_(a),
+        "Or": lambda m, _, a, b: m.build.or_(a, b),
+        "Where": lambda m, _, condition, a, b: m.build.select(condition, a, b),
+        "Xor": lambda m, _, a, b: m.build.xor(a, b),
+    },
+}
+"""The operators by the type of their first input, each as a function of (mathematics, node, elements...)."""
+
+_KINDS: Final = {
+    "floats": "f",
+    "floats or signed integers": "fi",
+    "numbers": "fiu",
+    "integers": "iu",
+    "numbers or booleans": "fiub",
+    "booleans": "b",
+}
+"""The kinds of numpy's dtypes."""
+
+
+@operator(*(name for functions in _FUNCTIONS.values() for name in functions))
+def pointwise(node: Node, emit: Emitter) -> None:
+    """Applies a function of `_FUNCTIONS` to the elements of all inputs."""
+    inputs = [emit.value(name) for name in node.inputs]
+    dtype = inputs[0].dtype
+    expected, functions = next(row for row in _FUNCTIONS.items() if node.op_type in row[1])
+    if dtype.kind not in _KINDS[expected]:
+        raise refused(node, expected, str(dtype))
+    math, function = Mathematics(emit.builder, dtype), functions[node.op_type]
+    elementwise(emit, inputs, emit.output(node.outputs[0]), lambda values: function(math, node, *values))
 
 
 @operator("Mod")
 def mod(node: Node, emit: Emitter) -> None:
     """The remainder of integers, with the divisor's sign."""
+    dtype, fmod = emit.value(node.inputs[0]).dtype, node.integer("fmod", 0)
+    if dtype.kind not in "iu" or fmod:
+        raise refused(node, "integers and fmod=0", f"{dtype} and fmod={fmod}")
+    pointwise(node, emit)
+
+
+@operator("Pow")
+def power(node: Node, emit: Emitter) -> None:
+    """Powers; constant exponents 2, 3 and 0.5 become products and roots."""
+    base, exponent = emit.value(node.inputs[0]), emit.value(node.inputs[1])
     output = emit.output(node.outputs[0])
-    if output.dtype.kind not in "iu" or node.integer("fmod", 0):
-        raise refused(node, "integers and fmod=0", f"{output.dtype} and fmod={node.integer('fmod', 0)}")
-    function = _modulo(output.dtype.kind == "i")
-    elementwise(emit, _inputs(node, emit), output, lambda v: function(emit.builder, *v))
+    if output.dtype.kind != "f":
+        raise refused(node, "a base of floats", str(output.dtype))
+    math, known = Mathematics(emit.builder, output.dtype), emit.static(node.inputs[1])
+    fixed = float(known.item()) if known is not None and known.size == 1 else None
 
+    def compute(values: list[ir.Value]) -> ir.Value:
+        x = values[0]
+        if fixed in (2, 3):
+            square = math.mul(x, x)
+            return square if fixed == 2 else math.mul(square, x)
+        if fixed == 0.5:
+            return math.sqrt(x)
+        return math.power(x, convert(emit, values[1], exponent.dtype, output.dtype))
 
-@operator("Mean")
-def mean(node: Node, emit: Emitter) -> None:
-    """The mean of the inputs."""
-    inputs, output = _inputs(node, emit), emit.output(node.outputs[0])
-    real = Real(emit.builder, output.dtype)
-    elementwise(emit, inputs, output, lambda v: real.mul(reduce(real.add, v), real.of(1 / len(inputs))))
-
-
-_ORDER: Final = {"Less": "<", "LessOrEqual": "<=", "Greater": ">", "GreaterOrEqual": ">=", "Equal": "=="}
-
-
-def compare(build: ir.IRBuilder, sign: str, dtype: DType, a: ir.Value, b: ir.Value) -> ir.Value:
-    """Compare two registers; an `i1`, false for NaN."""
-    if dtype.kind == "f":
-        return build.fcmp_ordered(sign, a, b)
-    return (build.icmp_signed if dtype.kind == "i" else build.icmp_unsigned)(sign, a, b)
-
-
-@operator(*_ORDER)
-def comparison(node: Node, emit: Emitter) -> None:
-    """Compares; false for NaN."""
-    inputs = _inputs(node, emit)
-    sign, dtype = _ORDER[node.op_type], inputs[0].dtype
-    elementwise(
-        emit, inputs, emit.output(node.outputs[0]), lambda v: compare(emit.builder, sign, dtype, v[0], v[1])
-    )
-
-
-@operator("And", "Or", "Xor", "Not")
-def logic(node: Node, emit: Emitter) -> None:
-    """Boolean algebra."""
-    build = emit.builder
-    function: Callable[..., ir.Value] = {
-        "And": build.and_,
-        "Or": build.or_,
-        "Xor": build.xor,
-        "Not": lambda x: build.xor(x, ir.Constant(I1, 1)),
-    }[node.op_type]
-    elementwise(emit, _inputs(node, emit), emit.output(node.outputs[0]), lambda v: function(*v))
-
-
-@operator("Where")
-def where(node: Node, emit: Emitter) -> None:
-    """Selects between two tensors by a condition."""
-    elementwise(
-        emit,
-        _inputs(node, emit),
-        emit.output(node.outputs[0]),
-        lambda v: emit.builder.select(v[0], v[1], v[2]),
-    )
+    elementwise(emit, [base, exponent], output, compute)
 
 
 @operator("Clip")
 def clip(node: Node, emit: Emitter) -> None:
     """Clips to limits (attributes before opset 11); the default limits are the type's own."""
     output = emit.output(node.outputs[0])
-    dtype = output.dtype
-    limits = np.finfo(dtype.name) if dtype.kind == "f" else np.iinfo(dtype.name)
-    inputs, steps = [emit.value(node.inputs[0])], []
-    for place, name, sign in ((1, "min", "<"), (2, "max", ">")):
-        bound = node.number(name, 0) if name in node.attributes else getattr(limits, name)
-        literal = emit.literal(bound, dtype)
-        steps.append((sign, len(inputs) if node.input(place) else None, literal))
-        if node.input(place):
-            inputs.append(emit.value(node.inputs[place]))
+    math = Mathematics(emit.builder, output.dtype)
+    types = np.finfo(output.dtype.name) if math.is_real else np.iinfo(output.dtype.name)
+    limits = [
+        math.of(node.number(n, 0) if n in node.attributes else getattr(types, n)) for n in ("min", "max")
+    ]
+    places = [place for place in range(3) if node.input(place)]
 
     def compute(values: list[ir.Value]) -> ir.Value:
+        given = dict(zip(places, values, strict=True))
         value = values[0]
-        for sign, place, literal in steps:
-            limit = literal if place is None else values[place]
-            outside = compare(emit.builder, sign, dtype, value, limit)
-            value = emit.builder.select(outside, limit, value)
+        for place, sign in ((1, "<"), (2, ">")):
+            limit = given.get(place, limits[place - 1])
+            value = math.pick(math.compare(sign, value, limit), limit, value)
         return value
 
-    elementwise(emit, inputs, output, compute)
+    elementwise(emit, [emit.value(node.inputs[place]) for place in places], output, compute)
 
 
 @operator("Cast", "CastLike")
@@ -266,10 +279,9 @@ def convert(emit: Emitter, value: ir.Value, source: DType, target: DType) -> ir.
     if source.kind == "f":
         if target.kind == "f":
             return (build.fpext if target.itemsize > source.itemsize else build.fptrunc)(value, kind)
-        sign = "s" if target.kind == "i" else "u"
-        name = f"llvm.fpto{sign}i.sat"
-        made = build.module.declare_intrinsic(name, [kind, value.type], ir.FunctionType(kind, [value.type]))
-        return build.call(made, [value])
+        name = f"llvm.fpto{'s' if target.kind == 'i' else 'u'}i.sat"
+        function = ir.FunctionType(kind, [value.type])
+        return build.call(build.module.declare_intrinsic(name, [kind, value.type], function), [value])
     if target.kind == "f":
         return build.sitofp(value, kind) if source.kind == "i" else build.uitofp(value, kind)
     if source.kind != "b" and target.itemsize <= source.itemsize:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 from llvmlite import ir
@@ -25,12 +25,12 @@ from passpilot.plugin.errors import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import TypeAlias
 
     from numpy.typing import DTypeLike, NDArray
 
     Array: TypeAlias = NDArray[np.generic]
     Attribute: TypeAlias = "int | float | str | list[int] | list[float] | list[str] | Array"
+    Lowering: TypeAlias = "Callable[[Node, Emitter], None]"
 
 I1: Final = ir.IntType(1)
 I8: Final = ir.IntType(8)
@@ -118,28 +118,20 @@ class Buffer:
         return memory_type(self.dtype)
 
 
-class Lowering(Protocol):
-    """Writes the IR of one node."""
-
-    def __call__(self, node: Node, emit: Emitter, /) -> None: ...
-
-
 OPERATORS: Final[dict[str, Lowering]] = {}
-"""The function that lowers an op type."""
+"""The function that writes the IR of a node, by op type."""
 
 CONSTANT: Final[dict[str, tuple[int, ...]]] = {}
 """The indices of inputs that must be constant, by op type."""
 
-AnyLowering = TypeVar("AnyLowering", bound=Lowering)
 
-
-def operator(*names: str, constant: tuple[int, ...] = ()) -> Callable[[AnyLowering], AnyLowering]:
+def operator(*names: str, constant: tuple[int, ...] = ()) -> Callable[[Lowering], Lowering]:
     """Register the decorated function for these op types.
 
     The inputs with the indices `constant` must be constant, as shapes depend on them.
     """
 
-    def register(lower: AnyLowering) -> AnyLowering:
+    def register(lower: Lowering) -> Lowering:
         OPERATORS.update(dict.fromkeys(names, lower))
         CONSTANT.update(dict.fromkeys(names, constant))
         return lower
@@ -214,7 +206,7 @@ class Emitter:
         """A tensor to read."""
         if name not in self._buffers:
             array = self._known[name]
-            self._buffers[name] = Buffer(self.constant(array), array.dtype, array.shape)
+            self._buffers[name] = self.constant(array)
         return self._buffers[name]
 
     def output(self, name: str) -> Buffer:
@@ -234,9 +226,10 @@ class Emitter:
     def finish(self) -> None:
         """Copy those outputs to the results that are aliases, inputs or constants."""
         for name, result in self._results.items():
-            found = self.value(name)
-            if found.pointer is not result.pointer:
-                self.copy(found, result)
+            source = self.value(name)
+            if source.pointer is not result.pointer:
+                with self.loop(result.size) as index:
+                    self.store(result, index, self.load(source, index))
 
     def scratch(self, dtype: DTypeLike, shape: Sequence[int]) -> Buffer:
         """Uninitialised memory for the rest of the run."""
@@ -244,54 +237,42 @@ class Emitter:
         size = prod(shape) * kind.itemsize
         if size <= _STACK_EACH and self._stack + size <= _STACK_TOTAL:
             self._stack += size
-            pointer = self._alloca(memory_type(kind), prod(shape))
+            with self.builder.goto_entry_block():
+                pointer = self.builder.alloca(ir.ArrayType(memory_type(kind), max(prod(shape), 1)))
+            pointer.align, pointer.type = 64, POINTER
         else:
-            pointer = self.builder.gep(self._arena, [self.int64(self.arena_size)], source_etype=I8)
+            pointer = self.builder.gep(self._arena, [I64(self.arena_size)], source_etype=I8)
             self.arena_size += -(-size // 64) * 64
         return Buffer(pointer, kind, tuple(shape))
 
-    def _alloca(self, element: ir.Type, count: int) -> ir.Value:
-        with self.builder.goto_entry_block():
-            pointer = self.builder.alloca(ir.ArrayType(element, max(count, 1)))
-        pointer.align, pointer.type = 64, POINTER
-        return pointer
-
-    def constant(self, array: Array) -> ir.Value:
-        """Add constant data to the module; its address."""
+    def constant(self, array: Array) -> Buffer:
+        """Add a constant tensor to the module."""
         data = np.ascontiguousarray(array).tobytes()
         kind = ir.ArrayType(I8, len(data))
         name = self.module.get_unique_name(f"{INTERNAL}constant")
         held = ir.GlobalVariable(self.module, kind, name)
         held.global_constant, held.linkage, held.align, held.type = True, "internal", 64, POINTER
         held.initializer = ir.FormattedConstant(kind, 'c"\\' + data.hex("\\") + '"' if data else 'c""')
-        return held
-
-    def int64(self, value: int) -> ir.Constant:
-        """An index."""
-        return ir.Constant(I64, value)
-
-    def literal(self, value: float | bool, dtype: np.dtype[np.generic]) -> ir.Constant:
-        """A constant in a register of the dtype."""
-        return ir.Constant(register_type(dtype), _literal(dtype.type(value), dtype))
+        return Buffer(held, array.dtype, array.shape)
 
     @contextlib.contextmanager
     def loop(self, count: int, step: int = 1, start: int = 0) -> Iterator[ir.Value]:
         """Loop over ``range(start, count, step)``; yield the index, int64."""
         trips = len(range(start, count, step))
         if trips == 1:
-            yield self.int64(start)
+            yield I64(start)
             return
         build = self.builder
         before = build.block
         body, after = build.append_basic_block("body"), build.append_basic_block("after")
-        build.cbranch(ir.Constant(I1, int(trips > 0)), body, after)
+        build.cbranch(I1(trips > 0), body, after)
         build.position_at_end(body)
         index = build.phi(I64)
-        index.add_incoming(self.int64(start), before)
+        index.add_incoming(I64(start), before)
         yield index
-        following = build.add(index, self.int64(step), flags=("nuw", "nsw"))
+        following = build.add(index, I64(step), flags=("nuw", "nsw"))
         index.add_incoming(following, build.block)
-        last = self.int64(start + (trips - 1) * step)
+        last = I64(start + (trips - 1) * step)
         build.cbranch(build.icmp_unsigned("!=", index, last), body, after)
         build.position_at_end(after)
 
@@ -311,14 +292,13 @@ class Emitter:
         if self._status is None:
             with self.builder.goto_entry_block():
                 self._status = self.builder.alloca(I32)
-                self.builder.store(ir.Constant(I32, 0), self._status)
+                self.builder.store(I32(0), self._status)
         bad = self.builder.zext(self.builder.not_(good), I32)
-        before = self.builder.load(self._status, typ=I32)
-        self.builder.store(self.builder.or_(before, bad), self._status)
+        self.builder.store(self.builder.or_(self.get(self._status, I32), bad), self._status)
 
     def status(self) -> ir.Value:
         """The status that the run returns."""
-        return ir.Constant(I32, 0) if self._status is None else self.builder.load(self._status, typ=I32)
+        return I32(0) if self._status is None else self.get(self._status, I32)
 
     def address(self, buffer: Buffer, index: ir.Value) -> ir.Value:
         """The address of an element by its flat index."""
@@ -329,7 +309,7 @@ class Emitter:
         value = self.builder.load(self.address(buffer, index), typ=buffer.element)
         value.align = buffer.dtype.itemsize
         if buffer.dtype.kind == "b":
-            return self.builder.icmp_unsigned("!=", value, ir.Constant(I8, 0))
+            return self.builder.icmp_unsigned("!=", value, I8(0))
         return value
 
     def store(self, buffer: Buffer, index: ir.Value, value: ir.Value) -> None:
@@ -337,12 +317,3 @@ class Emitter:
         if buffer.dtype.kind == "b":
             value = self.builder.zext(value, I8)
         self.builder.store(value, self.address(buffer, index), align=buffer.dtype.itemsize)
-
-    def copy(self, source: Buffer, target: Buffer) -> None:
-        """Copy all elements."""
-        with self.loop(target.size) as index:
-            self.store(target, index, self.load(source, index))
-
-
-def _literal(value: np.generic, dtype: np.dtype[np.generic]) -> int | float:
-    return float(value) if dtype.kind == "f" else int(value)

@@ -49,8 +49,7 @@ class Ensemble:
         try:
             return lay_out(self.trees, self.weights, (self.count, nothing), features)
         except ValueError as error:
-            msg = f"{self.node}: expected {error}"
-            raise ModelError(msg) from error
+            raise ModelError(f"{self.node}: expected {error}") from error
 
     def flag_scored(self) -> list[int | bool]:
         """Tell scores of zero from scores without a weight.

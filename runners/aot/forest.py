@@ -162,11 +162,9 @@ class _Branches:
         branch = trees.modes != LEAF
         outside = (trees.features[branch] < 0) | (trees.features[branch] >= features)
         if outside.any():
-            msg = f"features of 0 to {features - 1}, got {trees.features[branch][outside][0]}"
-            raise ValueError(msg)
+            raise ValueError(f"features of 0 to {features - 1}, got {trees.features[branch][outside][0]}")
         if np.isnan(self.thresholds[self.is_branch]).any():
-            msg = "thresholds that are numbers, of < and >= above -inf, got another"
-            raise ValueError(msg)
+            raise ValueError("thresholds that are numbers, of < and >= above -inf, got another")
 
     def ordered(self, roots: Integers) -> tuple[Integers, Integers]:
         """The branches that the roots reach, tree by tree from the top, and every node's height."""
@@ -176,8 +174,7 @@ class _Branches:
         found, steps = np.unique(roots), 0
         while found.size:
             if steps > count:
-                msg = "trees, got a node that is below itself"
-                raise ValueError(msg)
+                raise ValueError("trees, got a node that is below itself")
             level[found] = steps
             inner = found[self.is_branch[found]]
             tree[self.low[inner]] = tree[self.high[inner]] = tree[inner]

@@ -23,7 +23,6 @@ from passpilot.plugin.errors import ModelError, RunnerSpecError
 from passpilot.runners.aot import (  # noqa: F401  (importing them registers operators)
     classic,
     elementwise,
-    functions,
     matrix,
     reduce,
     shape,
@@ -125,8 +124,7 @@ def _read(path: str) -> tuple[bytes, onnx.ModelProto]:
     data, model = load_model(path)
     _check_texts(model, path)
     if not model.graph.output:
-        msg = f"model {path}: expected an ONNX graph with outputs, got none"
-        raise ModelError(msg)
+        raise ModelError(f"model {path}: expected an ONNX graph with outputs, got none")
     return data, onnx.inliner.inline_local_functions(model) if model.functions else model
 
 
@@ -227,8 +225,7 @@ def _node(node: onnx.NodeProto, versions: Mapping[str, int]) -> Node:
     if node.domain not in _DOMAINS or node.op_type not in OPERATORS:
         full = node.op_type if node.domain in _DOMAINS else f"{node.domain}.{node.op_type}"
         hint = "take its input by --output" if node.op_type == "ZipMap" else "docs/aot.md has the table"
-        msg = f"{made}: expected an operator that can be compiled, got {full}; {hint}"
-        raise ModelError(msg)
+        raise ModelError(f"{made}: expected an operator that can be compiled, got {full}; {hint}")
     attributes = {
         attribute.name: _attribute(attribute, f"{made}: {attribute.name}") for attribute in node.attribute
     }
@@ -241,16 +238,14 @@ def _check_constant(nodes: Sequence[Node], declared: Iterable[onnx.ValueInfoProt
         for place in CONSTANT.get(node.op_type, ()):
             if node.input(place) in varying - {""}:
                 what = "constant, as shapes depend on it, got one that is computed"
-                msg = (
+                raise ModelError(
                     f"{node}: expected the input {node.inputs[place]!r} to be {what} from the model's inputs"
                 )
-                raise ModelError(msg)
 
 
 def _attribute(attribute: onnx.AttributeProto, who: str) -> Attribute:
     if attribute.type not in _ATTRIBUTES:
-        msg = f"{who}: expected an attribute of numbers, texts or a tensor, got another type"
-        raise ModelError(msg)
+        raise ModelError(f"{who}: expected an attribute of numbers, texts or a tensor, got another type")
     value: object = helper.get_attribute_value(attribute)
     if isinstance(value, onnx.TensorProto):
         return _array(value, who)
@@ -278,25 +273,21 @@ def _input(value: onnx.ValueInfoProto, columns: tuple[str, ...], choices: Choice
     who = f"model {path}: input {value.name!r}"
     numbers = {*helper.get_all_tensor_dtypes()} - {onnx.TensorProto.STRING}
     if not value.type.HasField("tensor_type") or kind.elem_type not in numbers:
-        msg = f"{who}: expected a tensor of numbers, got another type"
-        raise ModelError(msg)
+        raise ModelError(f"{who}: expected a tensor of numbers, got another type")
     sizes = [dim.dim_value if dim.HasField("dim_value") else -1 for dim in kind.shape.dim]
     dims = [None if size < 0 else size for size in sizes]
     known = kind.HasField("shape")
     fixed = choices.shapes.get(value.name) or (_closed(value.name, dims, choices.point) if known else None)
     if fixed is None or (known and len(fixed) != len(dims)):
         text = ",".join("?" if size is None else str(size) for size in dims) if known else "..."
-        msg = (
+        raise ModelError(
             f"{who}: expected no open dimension but the first, got [{text}]; "
             f"give them by --shape {value.name}:1,..."
         )
-        raise ModelError(msg)
     if prod(fixed) > _LARGEST:
-        msg = f"{who}: expected at most {_LARGEST} elements, got shape {list(fixed)}"
-        raise ModelError(msg)
+        raise ModelError(f"{who}: expected at most {_LARGEST} elements, got shape {list(fixed)}")
     if len(columns) > prod(fixed):
-        msg = f"{who}: expected at most {prod(fixed)} columns, got the names of {len(columns)}"
-        raise ModelError(msg)
+        raise ModelError(f"{who}: expected at most {prod(fixed)} columns, got the names of {len(columns)}")
     if choices.point is not None:
         choices.point.select(columns)
     tensor = Tensor(value.name, np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type)), fixed, columns)
@@ -339,10 +330,9 @@ def _check_types(nodes: Sequence[Node], specs: Mapping[str, tuple[np.dtype[np.ge
     for node in nodes:
         for name in (*node.inputs, *node.outputs):
             if name and not is_supported(specs[name][0]):
-                msg = (
+                raise ModelError(
                     f"{node}: expected tensors of numbers of up to 64 bits, got {name!r} of {specs[name][0]}"
                 )
-                raise ModelError(msg)
 
 
 def _probe(
@@ -379,8 +369,7 @@ def _probe(
         )
         found = session.run(made, feeds)
     except Exception as error:  # onnxruntime's errors have no common class
-        msg = f"model {path}: expected a graph that runs, got: {_line(error)}"
-        raise ModelError(msg) from error
+        raise ModelError(f"model {path}: expected a graph that runs, got: {_line(error)}") from error
     values.update(zip(made, map(_as_array, found), strict=True))
     return values
 

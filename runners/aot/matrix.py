@@ -7,19 +7,20 @@ time, and every sum follows the order of the inner dimension. Narrow results use
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from llvmlite import ir
 
 from passpilot.runners.aot.elementwise import broadcast_strides, dense_strides, elementwise, walk
-from passpilot.runners.aot.emitter import FLAGS, I32, Buffer, memory_type, operator, refused
-from passpilot.runners.aot.mathematics import Real
+from passpilot.runners.aot.emitter import I32, I64, Buffer, operator, refused
+from passpilot.runners.aot.mathematics import Mathematics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from passpilot.runners.aot.emitter import Array, Emitter, Node
+    from passpilot.runners.aot.emitter import Emitter, Node
 
 _CHAINS: Final = 8
 
@@ -27,26 +28,32 @@ _CHAINS: Final = 8
 @operator("Gemm")
 def gemm(node: Node, emit: Emitter) -> None:
     """alpha A B + beta C; A and B may be transposed."""
-    left, right, output = emit.value(node.inputs[0]), node.inputs[1], emit.output(node.outputs[0])
+    left, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
+    known, turned = emit.static(node.inputs[1]), node.integer("transB", 0)
     if output.dtype.kind != "f":
         raise refused(node, "floats", str(output.dtype))
     if node.integer("transA", 0):
         left = _transposed(left, emit)
-    weights = _weights(right, emit, bool(node.integer("transB", 0)))
-    product(emit, left, weights, output)
+    if turned and known is not None:
+        right = emit.constant(known.T)
+    else:
+        right = emit.value(node.inputs[1])
+        right = _transposed(right, emit) if turned else right
+    product(emit, left, right, output)
     alpha, beta = node.number("alpha", 1), node.number("beta", 1)
-    bias = emit.value(node.inputs[2]) if node.input(2) and beta else None
-    if alpha == 1 and bias is None:
+    bias = [emit.value(node.inputs[2])] if node.input(2) and beta else []
+    if alpha == 1 and not bias:
         return
-    real = Real(emit.builder, output.dtype)
+    math = Mathematics(emit.builder, output.dtype)
 
     def finish(values: list[ir.Value]) -> ir.Value:
-        total = values[0] if alpha == 1 else real.mul(values[0], real.of(alpha))
-        if bias is None:
-            return total
-        return real.add(total, values[1] if beta == 1 else real.mul(values[1], real.of(beta)))
+        total, *rest = (
+            value if factor == 1 else math.mul(value, factor)
+            for value, factor in zip(values, (alpha, beta), strict=False)
+        )
+        return math.add(total, *rest) if rest else total
 
-    elementwise(emit, [output] if bias is None else [output, bias], output, finish)
+    elementwise(emit, [output, *bias], output, finish)
 
 
 @operator("MatMul")
@@ -56,42 +63,23 @@ def matmul(node: Node, emit: Emitter) -> None:
     rows = left.shape if len(left.shape) > 1 else (1, *left.shape)
     columns = right.shape if len(right.shape) > 1 else (*right.shape, 1)
     batch = np.broadcast_shapes(rows[:-2], columns[:-2])
-    (m, k), n = rows[-2:], columns[-1]
-    scales = (m * k, k * n, m * n)
-    counts = (rows[:-2], columns[:-2], batch)
+    matrices = (rows[-2:], columns[-2:], (rows[-2], columns[-1]))
     strides = [
-        [step * scale for step in broadcast_strides(shape, batch)]
-        for shape, scale in zip(counts, scales, strict=True)
+        [step * prod(matrix) for step in broadcast_strides(shape, batch)]
+        for shape, matrix in zip((rows[:-2], columns[:-2], batch), matrices, strict=True)
     ]
     with walk(emit, batch, strides) as offsets:
-        parts = [
-            Buffer(emit.address(whole, offset), whole.dtype, shape)
-            for whole, offset, shape in zip(
-                (left, right, output), offsets, ((m, k), (k, n), (m, n)), strict=True
-            )
-        ]
-        product(emit, parts[0], parts[1], parts[2])
+        tensors = zip((left, right, output), offsets, matrices, strict=True)
+        parts = (Buffer(emit.address(tensor, at), tensor.dtype, shape) for tensor, at, shape in tensors)
+        product(emit, *parts)
 
 
 def _transposed(buffer: Buffer, emit: Emitter) -> Buffer:
     rows, columns = buffer.shape
-    made = emit.scratch(buffer.dtype, (columns, rows))
-    with walk(emit, made.shape, [dense_strides(made.shape), [1, columns]]) as (to, at):
-        emit.store(made, to, emit.load(buffer, at))
-    return made
-
-
-def _weights(name: str, emit: Emitter, transposed: bool) -> Buffer:
-    """A matrix as [inner, columns]; a constant one is transposed at compile time."""
-    known = emit.static(name)
-    if not transposed:
-        return emit.value(name)
-    return _transposed(emit.value(name), emit) if known is None else constant_matrix(known.T, emit)
-
-
-def constant_matrix(array: Array, emit: Emitter) -> Buffer:
-    """Add a constant tensor to the model."""
-    return Buffer(emit.constant(array), array.dtype, array.shape)
+    transposed = emit.scratch(buffer.dtype, (columns, rows))
+    with walk(emit, transposed.shape, [dense_strides(transposed.shape), [1, columns]]) as (to, at):
+        emit.store(transposed, to, emit.load(buffer, at))
+    return transposed
 
 
 def product(emit: Emitter, left: Buffer, right: Buffer, output: Buffer) -> None:
@@ -100,12 +88,13 @@ def product(emit: Emitter, left: Buffer, right: Buffer, output: Buffer) -> None:
     columns = right.shape[1]
     build = emit.builder
     with emit.loop(rows) as row:
-        left_row = build.mul(row, emit.int64(inner), flags=("nsw",))
-        output_row = build.mul(row, emit.int64(columns), flags=("nsw",))
+        left_row = build.mul(row, I64(inner), flags=("nsw",))
+        output_row = build.mul(row, I64(columns), flags=("nsw",))
         for first, count, width in _runs(columns, emit.wide * 4 // output.dtype.itemsize):
             with emit.loop(first + count * width, width, first) as column:
                 total = _Sum(emit, left, right, width).over(left_row, column)
-                emit_store(emit, output, build.add(output_row, column, flags=("nsw",)), total)
+                place = emit.address(output, build.add(output_row, column, flags=("nsw",)))
+                build.store(total, place, align=output.dtype.itemsize)
 
 
 def _runs(columns: int, widest: int) -> Iterator[tuple[int, int, int]]:
@@ -119,11 +108,6 @@ def _runs(columns: int, widest: int) -> Iterator[tuple[int, int, int]]:
         width //= 2
 
 
-def emit_store(emit: Emitter, output: Buffer, index: ir.Value, value: ir.Value) -> None:
-    """Set neighbouring elements."""
-    emit.builder.store(value, emit.address(output, index), align=output.dtype.itemsize)
-
-
 class _Sum:
     """Multiplies one row of `left` with `width` neighbouring columns of `right`."""
 
@@ -133,25 +117,25 @@ class _Sum:
         self.right = right
         self.width = width
         self.inner, self.columns = right.shape
-        self.element = memory_type(left.dtype)
-        self.vector = ir.VectorType(self.element, width)
+        self.math = Mathematics(emit.builder, left.dtype)
+        self.vector = ir.VectorType(left.element, width)
         widest = emit.wide * 4 // left.dtype.itemsize
         self.chains = max(1, min(_CHAINS, widest // width, self.inner))
 
     def over(self, row: ir.Value, column: ir.Value) -> ir.Value:
-        emit, zero = self.emit, ir.Constant(self.vector, [_zero(self.element)] * self.width)
+        emit, add = self.emit, self.math.add
+        zero = ir.Constant(self.vector, [self.math.of(0)] * self.width)
         sums = [emit.cell(self.vector, zero) for _ in range(self.chains)]
         whole = self.inner // self.chains * self.chains
         with emit.loop(whole, self.chains) as at:
             for offset, total in enumerate(sums):
-                self._step(total, row, column, emit.builder.add(at, emit.int64(offset), flags=("nsw",)))
+                self._step(total, row, column, emit.builder.add(at, I64(offset), flags=("nsw",)))
         for at in range(whole, self.inner):
-            self._step(sums[at - whole], row, column, emit.int64(at))
+            self._step(sums[at - whole], row, column, I64(at))
         values = [emit.get(total, self.vector) for total in sums]
         while len(values) > 1:
-            values = [self._add(a, b) for a, b in zip(values[::2], values[1::2], strict=False)] + (
-                values[-1:] if len(values) % 2 else []
-            )
+            odd = values[len(values) // 2 * 2 :]
+            values = [add(a, b) for a, b in zip(values[::2], values[1::2], strict=False)] + odd
         return values[0]
 
     def _step(self, total: ir.Value, row: ir.Value, column: ir.Value, at: ir.Value) -> None:
@@ -160,19 +144,7 @@ class _Sum:
         undefined = ir.Constant(self.vector, ir.Undefined)
         lanes = ir.Constant(ir.VectorType(I32, self.width), [0] * self.width)
         many = build.shuffle_vector(build.insert_element(undefined, value, I32(0)), undefined, lanes)
-        place = build.add(build.mul(at, emit.int64(self.columns), flags=("nsw",)), column, flags=("nsw",))
+        place = build.add(build.mul(at, I64(self.columns), flags=("nsw",)), column, flags=("nsw",))
         weights = build.load(emit.address(self.right, place), typ=self.vector)
         weights.align = self.right.dtype.itemsize
-        times = build.fmul(many, weights, flags=FLAGS) if self._real else build.mul(many, weights)
-        build.store(self._add(emit.get(total, self.vector), times), total)
-
-    @property
-    def _real(self) -> bool:
-        return self.left.dtype.kind == "f"
-
-    def _add(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        return self.emit.builder.fadd(a, b, flags=FLAGS) if self._real else self.emit.builder.add(a, b)
-
-
-def _zero(kind: ir.Type) -> ir.Constant:
-    return ir.Constant(kind, 0 if isinstance(kind, ir.IntType) else 0.0)
+        build.store(self.math.add(emit.get(total, self.vector), self.math.mul(many, weights)), total)

@@ -7,39 +7,41 @@ Sums of floats may be reordered, so that LLVM vectorizes them.
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-from llvmlite import ir
-
-from passpilot.runners.aot.elementwise import compare, dense_strides, elementwise, walk
-from passpilot.runners.aot.emitter import I64, Buffer, memory_type, operator, refused
-from passpilot.runners.aot.mathematics import Real
+from passpilot.runners.aot.elementwise import dense_strides, elementwise, walk
+from passpilot.runners.aot.emitter import I1, I64, Buffer, operator, refused
+from passpilot.runners.aot.mathematics import Mathematics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from llvmlite import ir
+
     from passpilot.runners.aot.emitter import Emitter, Node
+    from passpilot.runners.aot.mathematics import Operand
 
     Step = Callable[[ir.Value, ir.Value], ir.Value]
     Map = Callable[[ir.Value], ir.Value]
 
-_ANY_ORDER: Final = ("contract", "reassoc")
 
-
-class _Reduction:
-    """Walks a tensor by kept and reduced axes."""
+class Reduction:
+    """Walks a tensor by kept and reduced axes; `math` is for single values, `sums` may reorder floats."""
 
     def __init__(self, emit: Emitter, source: Buffer, axes: Sequence[int]) -> None:
         self.emit = emit
         self.source = source
+        self.math = Mathematics(emit.builder, source.dtype)
+        self.sums = Mathematics(emit.builder, source.dtype, ("contract", "reassoc"))
         strides = dense_strides(source.shape)
         kept = [axis for axis in range(len(source.shape)) if axis not in axes]
         self.kept = [source.shape[axis] for axis in kept]
         self.reduced = [source.shape[axis] for axis in axes]
         self._kept_strides = [strides[axis] for axis in kept]
         self._strides = [strides[axis] for axis in axes]
-        self.count = int(np.prod(self.reduced, dtype=np.int64))
+        self.count = prod(self.reduced)
 
     @contextlib.contextmanager
     def rows(self) -> Iterator[tuple[ir.Value, ir.Value]]:
@@ -53,14 +55,34 @@ class _Reduction:
         with walk(self.emit, self.reduced, [self._strides, dense_strides(self.reduced)]) as (offset, number):
             yield self.emit.builder.add(start, offset, flags=("nsw",)), number
 
-    def fold(self, start: ir.Value, initial: ir.Value, step: Step, change: Map | None = None) -> ir.Value:
+    def fold(self, start: ir.Value, initial: Operand, step: Step, change: Map | None = None) -> ir.Value:
         """Fold one row to a value; `change` is applied to every element first."""
-        cell = self.emit.cell(initial.type, initial)
+        kind, cell = self.math.type, self.emit.cell(self.math.type, self.math.of(initial))
         with self.elements(start) as (place, _):
             value = self.emit.load(self.source, place)
             value = change(value) if change else value
-            self.emit.builder.store(step(self.emit.get(cell, initial.type), value), cell)
-        return self.emit.get(cell, initial.type)
+            self.emit.builder.store(step(self.emit.get(cell, kind), value), cell)
+        return self.emit.get(cell, kind)
+
+    def sum(self, start: ir.Value, change: Map | None = None) -> ir.Value:
+        """The sum of one row."""
+        return self.fold(start, 0, self.sums.add, change)
+
+    def extreme(self, start: ir.Value, sign: str) -> ir.Value:
+        """The largest or smallest element of one row; NaN if there is one."""
+        worst = self.math.worst(sign)
+        return self.fold(start, worst, lambda best, value: self.math.extreme(sign, value, best))
+
+    def place_of_best(self, start: ir.Value, sign: str) -> ir.Value:
+        """The place of the extreme in one row: of equals the first, or the last if `sign` has ``=``."""
+        emit, build, kind = self.emit, self.emit.builder, self.math.type
+        best, where = emit.cell(kind, emit.load(self.source, start)), emit.cell(I64, I64(0))
+        with self.elements(start) as (at, number):
+            value = emit.load(self.source, at)
+            better = self.math.compare(sign, value, emit.get(best, kind))
+            build.store(build.select(better, value, emit.get(best, kind)), best)
+            build.store(build.select(better, number, emit.get(where, I64)), where)
+        return emit.get(where, I64)
 
 
 def _axes(node: Node, emit: Emitter, rank: int) -> list[int]:
@@ -69,49 +91,6 @@ def _axes(node: Node, emit: Emitter, rank: int) -> list[int]:
     if not listed:
         return [] if node.integer("noop_with_empty_axes", 0) else list(range(rank))
     return sorted({axis % rank for axis in listed})
-
-
-class _Arithmetic:
-    """Arithmetic on registers of integers or floats."""
-
-    def __init__(self, emit: Emitter, dtype: np.dtype[np.generic]) -> None:
-        self.build = emit.builder
-        self.real = dtype.kind == "f"
-        self.dtype = dtype
-        self.type = memory_type(dtype)
-
-    def of(self, value: float) -> ir.Constant:
-        return ir.Constant(self.type, float(value) if self.real else int(value))
-
-    def add(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        return self.build.fadd(a, b, flags=_ANY_ORDER) if self.real else self.build.add(a, b)
-
-    def mul(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        return self.build.fmul(a, b, flags=_ANY_ORDER) if self.real else self.build.mul(a, b)
-
-    def size(self, x: ir.Value) -> ir.Value:
-        zero = self.of(0)
-        if self.real:
-            return Real(self.build, self.dtype).call("fabs", x)
-        return self.build.select(self.build.icmp_signed("<", x, zero), self.build.neg(x), x)
-
-    def extreme(self, sign: str) -> Step:
-        """The larger or smaller of two; NaN if either is NaN."""
-
-        def pick(a: ir.Value, b: ir.Value) -> ir.Value:
-            better = compare(self.build, sign, self.dtype, b, a)
-            if self.real:
-                better = self.build.or_(better, self.build.fcmp_unordered("uno", b, b))
-            return self.build.select(better, b, a)
-
-        return pick
-
-    def least(self, sign: str) -> ir.Constant:
-        """The initial value of a search for an extreme."""
-        if self.real:
-            return ir.Constant(self.type, float("-inf") if sign == ">" else float("inf"))
-        limits = np.iinfo(self.dtype.name)
-        return ir.Constant(self.type, int(limits.min if sign == ">" else limits.max))
 
 
 _REDUCTIONS: Final = ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")
@@ -126,40 +105,29 @@ def reduction(node: Node, emit: Emitter) -> None:
         raise refused(node, "tensors of numbers", str(source.dtype))
     if 0 in source.shape:
         raise refused(node, "a tensor with elements", f"one of shape {list(source.shape)}")
-    found = _Reduction(emit, source, _axes(node, emit, len(source.shape)))
-    with found.rows() as (start, place):
-        emit.store(output, place, _reduced(found, what, start))
+    tensor = Reduction(emit, source, _axes(node, emit, len(source.shape)))
+    with tensor.rows() as (start, place):
+        emit.store(output, place, _reduced(tensor, what, start))
 
 
-def _reduced(found: _Reduction, what: str, start: ir.Value) -> ir.Value:
-    emit, dtype = found.emit, found.source.dtype
-    number = _Arithmetic(emit, dtype)
+def _reduced(tensor: Reduction, what: str, start: ir.Value) -> ir.Value:
+    math, sums = tensor.math, tensor.sums
     if what in ("Max", "Min"):
-        sign = ">" if what == "Max" else "<"
-        return found.fold(start, number.least(sign), number.extreme(sign))
+        return tensor.extreme(start, ">" if what == "Max" else "<")
     if what == "Prod":
-        return found.fold(start, number.of(1), number.mul)
+        return tensor.fold(start, 1, sums.mul)
     if what == "LogSumExp":
-        real = Real(emit.builder, dtype)
-        top = found.fold(start, number.least(">"), number.extreme(">"))
-        total = found.fold(start, number.of(0), number.add, lambda x: real.exp(real.sub(x, top)))
-        return real.add(top, real.log(total))
-    change: Map | None = {"L1": number.size}.get(what)
-    if what in ("L2", "SumSquare"):
-        change = lambda x: number.mul(x, x)  # noqa: E731  (a local of two uses)
-    total = found.fold(start, number.of(0), number.add, change)
-    return _finished(emit, number, what, total, found.count)
-
-
-def _finished(emit: Emitter, number: _Arithmetic, what: str, total: ir.Value, count: int) -> ir.Value:
-    if what == "Mean" and not number.real:
-        divide = emit.builder.sdiv if number.dtype.kind == "i" else emit.builder.udiv
-        return divide(total, number.of(count))
-    if what == "Mean":
-        return Real(emit.builder, number.dtype).div(total, number.of(count))
-    if what == "L2":
-        return Real(emit.builder, number.dtype).call("sqrt", total)
-    return Real(emit.builder, number.dtype).log(total) if what == "LogSum" else total
+        top = tensor.extreme(start, ">")
+        return math.add(top, math.log(tensor.sum(start, lambda x: math.exp(math.sub(x, top)))))
+    square: Map = lambda x: sums.mul(x, x)  # noqa: E731  (a local of two uses)
+    change: dict[str, Map] = {"L1": math.abs, "L2": square, "SumSquare": square}
+    finish: dict[str, Map] = {
+        "L2": math.sqrt,
+        "LogSum": math.log,
+        "Mean": lambda total: math.div(total, tensor.count),
+    }
+    total = tensor.sum(start, change.get(what))
+    return finish[what](total) if what in finish else total
 
 
 @operator("ArgMax", "ArgMin")
@@ -168,19 +136,10 @@ def arg_extreme(node: Node, emit: Emitter) -> None:
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
     if source.dtype.kind == "b" or 0 in source.shape:
         raise refused(node, "numbers, at least one", f"{source.dtype} of shape {list(source.shape)}")
-    sign = ">" if node.op_type == "ArgMax" else "<"
-    sign += "=" * node.integer("select_last_index", 0)
-    found = _Reduction(emit, source, [node.integer("axis", 0) % len(source.shape)])
-    kind, build = memory_type(source.dtype), emit.builder
-    with found.rows() as (start, place):
-        best = emit.cell(kind, emit.load(source, start))
-        where = emit.cell(I64, emit.int64(0))
-        with found.elements(start) as (at, number):
-            value = emit.load(source, at)
-            better = compare(build, sign, source.dtype, value, emit.get(best, kind))
-            build.store(build.select(better, value, emit.get(best, kind)), best)
-            build.store(build.select(better, number, emit.get(where, I64)), where)
-        emit.store(output, place, emit.get(where, I64))
+    sign = (">" if node.op_type == "ArgMax" else "<") + "=" * node.integer("select_last_index", 0)
+    tensor = Reduction(emit, source, [node.integer("axis", 0) % len(source.shape)])
+    with tensor.rows() as (start, place):
+        emit.store(output, place, tensor.place_of_best(start, sign))
 
 
 @operator("Softmax", "LogSoftmax", "Hardmax")
@@ -189,50 +148,43 @@ def softmax(node: Node, emit: Emitter) -> None:
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
     rank = len(source.shape)
     axis = node.integer("axis", 1 if node.opset < 13 else -1) % rank
-    found = _Reduction(emit, source, list(range(axis, rank)) if node.opset < 13 else [axis])
-    with found.rows() as (start, _):
-        softmax_row(found, start, output, node.op_type)
+    softmax_rows(emit, source, output, range(axis, rank) if node.opset < 13 else [axis], node.op_type)
 
 
-def softmax_row(found: _Reduction, start: ir.Value, output: Buffer, what: str) -> None:
-    """One row of a softmax; the output has the source's layout."""
-    emit = found.emit
-    real, number = Real(emit.builder, output.dtype), _Arithmetic(emit, output.dtype)
-    top = found.fold(start, number.least(">"), number.extreme(">"))
-    if what == "Hardmax":
-        _mark_first(found, start, output, top)
-        return
-    total = emit.cell(real.type, real.of(0))
-    with found.elements(start) as (place, _):
-        rest = real.sub(emit.load(found.source, place), top)
-        power = real.exp(rest)
+def softmax_rows(
+    emit: Emitter, source: Buffer, output: Buffer, axes: Sequence[int], what: str = "Softmax"
+) -> None:
+    """Softmax over axes; the output has the source's layout."""
+    tensor = Reduction(emit, source, axes)
+    with tensor.rows() as (start, _):
+        top = tensor.extreme(start, ">")
+        (_hardmax if what == "Hardmax" else _softmax)(tensor, start, output, top, what)
+
+
+def _softmax(tensor: Reduction, start: ir.Value, output: Buffer, top: ir.Value, what: str) -> None:
+    emit, math = tensor.emit, tensor.math
+    sum_of_powers = emit.cell(math.type, math.of(0))
+    with tensor.elements(start) as (place, _):
+        rest = math.sub(emit.load(tensor.source, place), top)
+        power = math.exp(rest)
         emit.store(output, place, power if what == "Softmax" else rest)
-        emit.builder.store(number.add(emit.get(total, real.type), power), total)
-    whole = emit.get(total, real.type)
-    last = whole if what == "Softmax" else real.log(whole)
-    with found.elements(start) as (place, _):
+        emit.builder.store(tensor.sums.add(emit.get(sum_of_powers, math.type), power), sum_of_powers)
+    total = emit.get(sum_of_powers, math.type)
+    last = total if what == "Softmax" else math.log(total)
+    with tensor.elements(start) as (place, _):
         value = emit.load(output, place)
-        emit.store(output, place, real.div(value, last) if what == "Softmax" else real.sub(value, last))
+        emit.store(output, place, math.div(value, last) if what == "Softmax" else math.sub(value, last))
 
 
-def _mark_first(found: _Reduction, start: ir.Value, output: Buffer, top: ir.Value) -> None:
+def _hardmax(tensor: Reduction, start: ir.Value, output: Buffer, top: ir.Value, _: str) -> None:
     """Store one at the first element that equals `top`, zero elsewhere."""
-    emit, real = found.emit, Real(found.emit.builder, output.dtype)
-    build = emit.builder
-    done = emit.cell(ir.IntType(1), ir.Constant(ir.IntType(1), 0))
-    with found.elements(start) as (place, _):
-        equal = build.fcmp_ordered("==", emit.load(found.source, place), top)
-        before = emit.get(done, ir.IntType(1))
-        first = build.and_(equal, build.not_(before))
-        emit.store(output, place, build.select(first, real.of(1), real.of(0)))
-        build.store(build.or_(before, equal), done)
-
-
-def softmax_rows(emit: Emitter, source: Buffer, output: Buffer) -> None:
-    """Softmax over the last axis."""
-    found = _Reduction(emit, source, [len(source.shape) - 1])
-    with found.rows() as (start, _):
-        softmax_row(found, start, output, "Softmax")
+    emit, math = tensor.emit, tensor.math
+    done = emit.cell(I1, I1(0))
+    with tensor.elements(start) as (place, _number):
+        equal, before = math.compare("==", emit.load(tensor.source, place), top), emit.get(done, I1)
+        first = emit.builder.and_(equal, emit.builder.not_(before))
+        emit.store(output, place, math.pick(first, 1, 0))
+        emit.builder.store(emit.builder.or_(before, equal), done)
 
 
 @operator("BatchNormalization")
@@ -241,25 +193,17 @@ def batch_normalization(node: Node, emit: Emitter) -> None:
     if node.integer("training_mode", 0) or len([name for name in node.outputs if name]) > 1:
         raise refused(node, "inference", "training", "export the model in evaluation mode")
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
-    real = Real(emit.builder, output.dtype)
-    epsilon = real.of(node.number("epsilon", 1e-5))
-    shape = (-1, *[1] * (len(source.shape) - 2))
+    math, epsilon = Mathematics(emit.builder, output.dtype), node.number("epsilon", 1e-5)
+    ones = [1] * (len(source.shape) - 2)
     channels = [emit.value(name) for name in node.inputs[1:5]]
-    wide = [
-        Buffer(
-            channel.pointer,
-            channel.dtype,
-            (channel.size, *shape[1:]) if len(source.shape) > 1 else (channel.size,),
-        )
-        for channel in channels
-    ]
 
     def compute(values: list[ir.Value]) -> ir.Value:
         x, scale, bias, mean, variance = values
-        root = real.call("sqrt", real.add(variance, epsilon))
-        return real.add(real.div(real.mul(real.sub(x, mean), scale), root), bias)
+        root = math.sqrt(math.add(variance, epsilon))
+        return math.add(math.div(math.mul(math.sub(x, mean), scale), root), bias)
 
-    elementwise(emit, [source, *wide], output, compute)
+    statistics = [replace(channel, shape=(channel.size, *ones)) for channel in channels]
+    elementwise(emit, [source, *statistics], output, compute)
 
 
 @operator("LayerNormalization")
@@ -268,45 +212,34 @@ def layer_normalization(node: Node, emit: Emitter) -> None:
     source, output = emit.value(node.inputs[0]), emit.output(node.outputs[0])
     rank = len(source.shape)
     axis = node.integer("axis", -1) % rank
-    found = _Reduction(emit, source, range(axis, rank))
-    real, number = Real(emit.builder, source.dtype), _Arithmetic(emit, source.dtype)
-    epsilon, count = real.of(node.number("epsilon", 1e-5)), real.of(found.count)
+    tensor = Reduction(emit, source, range(axis, rank))
+    math, count, epsilon = tensor.math, tensor.count, node.number("epsilon", 1e-5)
     scale, bias = (emit.value(name) if name else None for name in (node.inputs[1], node.input(2)))
-    for tensor in filter(None, (scale, bias)):
-        if tensor.shape != source.shape[axis:]:
-            raise refused(
-                node, f"scale and bias of shape {list(source.shape[axis:])}", str(list(tensor.shape))
-            )
-    with found.rows() as (start, place):
-        mean = real.div(found.fold(start, real.of(0), number.add), count)
+    for factor in filter(None, (scale, bias)):
+        if factor.shape != source.shape[axis:]:
+            expected = f"scale and bias of shape {list(source.shape[axis:])}"
+            raise refused(node, expected, str(list(factor.shape)))
+    with tensor.rows() as (start, place):
+        mean = math.div(tensor.sum(start), count)
 
-        def square(x: ir.Value, mean: ir.Value = mean) -> ir.Value:
-            return real.mul(real.sub(x, mean), real.sub(x, mean))
+        def rest(x: ir.Value, mean: ir.Value = mean) -> ir.Value:
+            return math.sub(x, mean)
 
-        variance = real.div(found.fold(start, real.of(0), number.add, square), count)
-        inverse = real.div(real.of(1), real.call("sqrt", real.add(variance, epsilon)))
-        _store_statistics(node, emit, place, mean, inverse)
-        with found.elements(start) as (at, number_in):
-            value = real.mul(real.sub(emit.load(source, at), mean), inverse)
-            value = real.mul(value, emit.load(scale, number_in)) if scale else value
-            emit.store(output, at, real.add(value, emit.load(bias, number_in)) if bias else value)
-
-
-def _store_statistics(node: Node, emit: Emitter, place: ir.Value, mean: ir.Value, inverse: ir.Value) -> None:
-    for name, value in zip(node.outputs[1:], (mean, inverse), strict=False):
-        if name:
-            emit.store(emit.output(name), place, value)
+        variance = math.div(tensor.sum(start, lambda x: math.mul(rest(x), rest(x))), count)
+        inverse = math.div(1, math.sqrt(math.add(variance, epsilon)))
+        for name, value in zip(node.outputs[1:], (mean, inverse), strict=False):
+            if name:
+                emit.store(emit.output(name), place, value)
+        with tensor.elements(start) as (at, number):
+            value = math.mul(rest(emit.load(source, at)), inverse)
+            value = math.mul(value, emit.load(scale, number)) if scale else value
+            emit.store(output, at, math.add(value, emit.load(bias, number)) if bias else value)
 
 
 def row_norms(emit: Emitter, source: Buffer, norm: str) -> Buffer:
     """The norm MAX, L1 or L2 of every row, as a column."""
-    number, rank = _Arithmetic(emit, source.dtype), len(source.shape)
-    found = _Reduction(emit, source, [rank - 1])
+    tensor = Reduction(emit, source, [len(source.shape) - 1])
     norms = emit.scratch(source.dtype, (*source.shape[:-1], 1))
-    with found.rows() as (start, place):
-        if norm == "MAX":
-            value = found.fold(start, number.least(">"), number.extreme(">"))
-        else:
-            value = _reduced(found, norm, start)
-        emit.store(norms, place, value)
+    with tensor.rows() as (start, place):
+        emit.store(norms, place, _reduced(tensor, "Max" if norm == "MAX" else norm, start))
     return norms

@@ -45,7 +45,7 @@ def transpose(node: Node, emit: Emitter) -> None:
 def copy_from(emit: Emitter, output: Buffer, source: Buffer, base: int, strides: Sequence[int]) -> None:
     """Fill `output` from elements of `source`: the first at `base`, the others by `strides`."""
     with walk(emit, output.shape, [dense_strides(output.shape), strides]) as (to, at):
-        at = emit.builder.add(at, emit.int64(base), flags=("nsw",))
+        at = emit.builder.add(at, I64(base), flags=("nsw",))
         emit.store(output, to, emit.load(source, at))
 
 
@@ -91,7 +91,7 @@ def concat(node: Node, emit: Emitter) -> None:
     for name in node.inputs:
         source = emit.value(name)
         with walk(emit, source.shape, [dense_strides(source.shape), strides]) as (at, to):
-            to = emit.builder.add(to, emit.int64(base), flags=("nsw",))
+            to = emit.builder.add(to, I64(base), flags=("nsw",))
             emit.store(output, to, emit.load(source, at))
         base += source.shape[axis] * strides[axis]
 
@@ -113,11 +113,11 @@ def _checked(emit: Emitter, indices: Buffer, at: ir.Value, size: int) -> ir.Valu
     build = emit.builder
     index = emit.load(indices, at)
     index = build.sext(index, I64) if indices.dtype.itemsize < 8 else index
-    negative = build.icmp_signed("<", index, emit.int64(0))
-    index = build.select(negative, build.add(index, emit.int64(size)), index)
-    good = build.icmp_unsigned("<", index, emit.int64(size))
+    negative = build.icmp_signed("<", index, I64(0))
+    index = build.select(negative, build.add(index, I64(size)), index)
+    good = build.icmp_unsigned("<", index, I64(size))
     emit.check(good)
-    return build.select(good, index, emit.int64(0))
+    return build.select(good, index, I64(0))
 
 
 @operator("Gather", "ArrayFeatureExtractor")
@@ -132,7 +132,7 @@ def gather(node: Node, emit: Emitter) -> None:
     rows = [[0, 1, 0], dense_strides(shape), [size * after, 0, 1]]
     with walk(emit, shape, rows) as (at, to, base):
         index = _checked(emit, indices, at, size)
-        place = emit.builder.add(base, emit.builder.mul(index, emit.int64(after)))
+        place = emit.builder.add(base, emit.builder.mul(index, I64(after)))
         emit.store(output, to, emit.load(source, place))
 
 
@@ -146,5 +146,5 @@ def gather_elements(node: Node, emit: Emitter) -> None:
     others = [0 if at == axis else step for at, step in enumerate(strides)]
     with walk(emit, output.shape, [dense_strides(output.shape), others]) as (to, base):
         index = _checked(emit, indices, to, size)
-        place = emit.builder.add(base, emit.builder.mul(index, emit.int64(strides[axis])))
+        place = emit.builder.add(base, emit.builder.mul(index, I64(strides[axis])))
         emit.store(output, to, emit.load(source, place))

@@ -26,7 +26,7 @@ from passpilot.runners.aot.emitter import (
 )
 from passpilot.runners.aot.ensemble import Ensemble, numbers
 from passpilot.runners.aot.forest import LANES
-from passpilot.runners.aot.mathematics import Real
+from passpilot.runners.aot.mathematics import Mathematics
 from passpilot.runners.aot.scores import TRANSFORMS, Binary, Multiclass, transform
 
 if TYPE_CHECKING:
@@ -49,17 +49,17 @@ def regressor(node: Node, emit: Emitter) -> None:
     ensemble = Ensemble(node, "target", count, rows.dtype)
     scored = ensemble.flag_scored()
     base = numbers(node, "base_values", rows.dtype).tolist()
-    real, out = rows.real, emit.output(node.outputs[0])
+    math, out = rows.math, emit.output(node.outputs[0])
     for row, sums in rows.scores(ensemble, aggregate):
         scores = sums[:count]
         if aggregate == "AVERAGE":
-            trees = real.of(len(ensemble.trees.roots))
+            trees = math.of(len(ensemble.trees.roots))
             scores = [emit.builder.fdiv(score, trees) for score in scores]
         if len(base) == count:
             pairs = zip(scores, base, strict=True)
-            scores = [emit.builder.fadd(score, real.of(value)) for score, value in pairs]
-        met = [_is_met(real, flag, sums) for flag in scored]
-        _write(emit, out, row, transform(real, name if count > 1 else "NONE", scores, met))
+            scores = [emit.builder.fadd(score, math.of(value)) for score, value in pairs]
+        met = [_is_met(math, flag, sums) for flag in scored]
+        _write(emit, out, row, transform(math, name if count > 1 else "NONE", scores, met))
 
 
 @operator("TreeEnsembleClassifier")
@@ -81,8 +81,8 @@ def classifier(node: Node, emit: Emitter) -> None:
     scored = ensemble.flag_scored()
     outs = [emit.output(name) if name else None for name in (*node.outputs, "")[:2]]
     for row, sums in rows.scores(ensemble, "SUM"):
-        met = [_is_met(rows.real, flag, sums) for flag in scored]
-        label, values = finish.outputs(rows.real, sums[: len(labels)], met)
+        met = [_is_met(rows.math, flag, sums) for flag in scored]
+        label, values = finish.outputs(rows.math, sums[: len(labels)], met)
         if outs[0]:
             emit.store(outs[0], row, label)
         if outs[1]:
@@ -96,18 +96,18 @@ def _choice(node: Node, name: str, default: str, known: Sequence[str]) -> str:
     return value
 
 
-def _is_met(real: Real, flag: int | bool, sums: Sequence[ir.Value]) -> ir.Value:
+def _is_met(math: Mathematics, flag: int | bool, sums: Sequence[ir.Value]) -> ir.Value:
     if isinstance(flag, bool):
         return I1(flag)
-    return real.build.and_(real.below(real.of(0), sums[flag]), real.below(sums[flag], real.of(np.inf)))
+    return math.build.and_(math.below(0, sums[flag]), math.below(sums[flag], np.inf))
 
 
 def _write(emit: Emitter, out: Buffer, row: ir.Value, values: Sequence[ir.Value]) -> None:
     build = emit.builder
-    start = build.mul(row, emit.int64(len(values)))
+    start = build.mul(row, I64(len(values)))
     for place, value in enumerate(values):
         stored = value if value.type == out.element else build.fptrunc(value, out.element)
-        emit.store(out, build.add(start, emit.int64(place)), stored)
+        emit.store(out, build.add(start, I64(place)), stored)
 
 
 class _Rows:
@@ -122,7 +122,7 @@ class _Rows:
             raise refused(node, "an input of one or two dimensions", str(len(self.input.shape)))
         double = self.input.dtype.name == "float64"
         self.dtype: np.dtype[np.floating] = np.dtype(np.float64) if double else np.dtype(np.float32)
-        self.real = Real(emit.builder, self.dtype)
+        self.math = Mathematics(emit.builder, self.dtype)
         self.features = self.input.shape[-1]
 
     def scores(self, ensemble: Ensemble, aggregate: str) -> Iterator[tuple[ir.Value, list[ir.Value]]]:
@@ -133,14 +133,14 @@ class _Rows:
         if forest.copied or self.input.dtype != self.dtype:
             copy = emit.scratch(self.dtype, (self.features * (2 if forest.copied else 1),))
         sums = emit.scratch(self.dtype, (count,))
-        descent = _Descent(emit, forest, self.real.type)
+        descent = _Descent(emit, forest, self.math.type)
         with emit.loop(self.input.size // max(self.features, 1)) as row:
-            start = emit.builder.mul(row, emit.int64(self.features))
+            start = emit.builder.mul(row, I64(self.features))
             features = self._copied(start, copy) if copy else emit.address(self.input, start)
             for score in range(count):
-                emit.store(sums, emit.int64(score), self.real.of(NOTHING[aggregate]))
+                emit.store(sums, I64(score), self.math.of(NOTHING[aggregate]))
             descent.run(features, sums, aggregate)
-            yield row, [emit.load(sums, emit.int64(score)) for score in range(count)]
+            yield row, [emit.load(sums, I64(score)) for score in range(count)]
 
     def _copied(self, start: ir.Value, copy: Buffer) -> ir.Value:
         """Copy the row's features as floats; if `copy` has room, a second time with -inf for NaN."""
@@ -148,12 +148,11 @@ class _Rows:
         with emit.loop(self.features) as index:
             value = emit.load(self.input, build.add(start, index))
             if self.input.dtype.kind == "i":
-                value = build.sitofp(value, self.real.type)
+                value = build.sitofp(value, self.math.type)
             emit.store(copy, index, value)
             if copy.size > self.features:
-                number = build.fcmp_ordered("==", value, value)
-                known = build.select(number, value, self.real.of(-np.inf))
-                emit.store(copy, build.add(index, emit.int64(self.features)), known)
+                known = self.math.pick(self.math.is_nan(value), -np.inf, value)
+                emit.store(copy, build.add(index, I64(self.features)), known)
         return copy.pointer
 
 
@@ -164,11 +163,9 @@ class _Descent:
         self.emit, self.forest, self.real = emit, forest, real
         kinds = [real, memory_type(forest.records.dtype["value"]), I32, I32]
         self._record = ir.LiteralStructType(kinds)
-        self._records = emit.constant(forest.records.view(np.uint8))
-        self._depths = Buffer(emit.constant(forest.depths), np.dtype(np.int32), forest.depths.shape)
-        self._rows: Buffer | None = None
-        if forest.rows is not None:
-            self._rows = Buffer(emit.constant(forest.rows), forest.rows.dtype, forest.rows.shape)
+        self._records = emit.constant(forest.records.view(np.uint8)).pointer
+        self._depths = emit.constant(forest.depths)
+        self._rows = None if forest.rows is None else emit.constant(forest.rows)
         self._leaves = emit.scratch(np.int32, (len(forest.depths) * LANES,))
         self._function = self._descend()
 
@@ -194,10 +191,10 @@ class _Descent:
         features, pointer = function.args
         leaves = Buffer(pointer, self._leaves.dtype, self._leaves.shape)
         with emit.loop(len(self.forest.depths)) as group:
-            first = emit.builder.mul(group, emit.int64(LANES))
+            first = emit.builder.mul(group, I64(LANES))
             places = self._lanes(features, emit.builder.trunc(first, I32), emit.load(self._depths, group))
             for lane, place in enumerate(places):
-                emit.store(leaves, emit.builder.add(first, emit.int64(lane)), place)
+                emit.store(leaves, emit.builder.add(first, I64(lane)), place)
         emit.builder.ret_void()
         emit.builder = caller
         return function
@@ -237,11 +234,11 @@ class _Descent:
         emit, build = self.emit, self.emit.builder
         value = self._field(leaf, 1)
         if self._rows is None:
-            self._aggregate(sums, emit.int64(0), value, aggregate)
+            self._aggregate(sums, I64(0), value, aggregate)
             return
         if value.type != I64:
             value = build.zext(value, I64)
-        start = build.mul(value, emit.int64(sums.size))
+        start = build.mul(value, I64(sums.size))
         with emit.loop(sums.size) as score:
             weight = emit.load(self._rows, build.add(start, score))
             self._aggregate(sums, score, weight, aggregate)

@@ -91,11 +91,10 @@ class Answers:
         silent = " and ".join(
             name for name, row in HOOKED.items() if row.interactive and not row.interactive.default
         )
-        msg = (
+        raise SpecMismatchError(
             f"--{point.name}={self._spec}: {error}; LLVM's interactive protocol has no custom features and "
             f"no default of {silent}: use `passpilot {HOOKED[point.name].command}`"
-        )
-        raise SpecMismatchError(msg) from error
+        ) from error
 
     @property
     def wants_default(self) -> bool:

@@ -225,8 +225,7 @@ class InteractiveChannel:
         if self._header is None:
             self._pieces = [*self._answers.bind(header), memoryview(bytearray(1))]
         elif header != self._header:
-            msg = f"{self._who}: expected the header of the sessions before, got another one"
-            raise PeerError(msg)
+            raise PeerError(f"{self._who}: expected the header of the sessions before, got another one")
         elif _opened_elsewhere(self._out) > 1:
             raise self._two_sessions("a second header before the end of the first session")
         self._header = header

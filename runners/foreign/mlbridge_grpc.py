@@ -222,8 +222,7 @@ def _is_repeated(field: FieldDescriptorProto) -> bool:
 def _is_single(field: FieldDescriptorProto | None, spec: TensorSpec, who: str) -> bool:
     if field is None or (spec.size != 1 and not _is_repeated(field)):
         got = "none" if field is None else "a single one"
-        msg = f"{who}: expected a field for {spec.name} ({spec}) in the request, got {got}"
-        raise SpecMismatchError(msg)
+        raise SpecMismatchError(f"{who}: expected a field for {spec.name} ({spec}) in the request, got {got}")
     return not _is_repeated(field)
 
 

@@ -100,8 +100,7 @@ def read_hello(line: bytes) -> Point:
     row = _object(line, "the compiler's handshake")
     if row.get("passpilot") != VERSION:
         got = row.get("passpilot")
-        msg = f"handshake: expected protocol {VERSION}, got {got!r}; use one version at both ends"
-        raise PeerError(msg)
+        raise PeerError(f"handshake: expected protocol {VERSION}, got {got!r}; use one version at both ends")
     name, offered = row.get("point"), row.get("offered")
     if not isinstance(name, str) or not isinstance(offered, list):
         msg = f"handshake: expected a decision point among {', '.join(point_names())} and its tensors, "
@@ -111,8 +110,7 @@ def read_hello(line: bytes) -> Point:
         specs = parse_table(offered)
         advice = TensorSpec.from_json(row.get("advice"))
     except Error as error:
-        msg = f"handshake: {error}"
-        raise PeerError(msg) from error
+        raise PeerError(f"handshake: {error}") from error
     if advice != known.advice:
         wanted = f"{known.advice.name} as {known.advice}"
         msg = f"handshake: expected the advice {wanted}, got {advice.name} as {advice}; "
@@ -176,8 +174,7 @@ def _object(line: bytes, who: str) -> dict[str, object]:
 
 
 def _refuse(who: str, line: bytes) -> NoReturn:
-    msg = f"{who}: expected one line of JSON as passpilot writes it, got {line[:80]!r}"
-    raise PeerError(msg)
+    raise PeerError(f"{who}: expected one line of JSON as passpilot writes it, got {line[:80]!r}")
 
 
 def text_message(text: str) -> bytes:

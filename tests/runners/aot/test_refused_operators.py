@@ -25,7 +25,7 @@ def floats(*shape: int) -> Input:
 
 
 CASES = [
-    (Case("Abs", [Input(U8, (3,))], [U8]), "floats, got uint8"),
+    (Case("Abs", [Input(U8, (3,))], [U8]), "floats or signed integers, got uint8"),
     (Case("Pow", [Input(I64, (3,)), constant(2)], [I64]), "a base of floats, got int64"),
     (Case("Mod", [floats(3), floats(3)], [F32], {"fmod": 1}), "integers and fmod=0, got float32 and fmod=1"),
     (
