@@ -10,40 +10,38 @@ from __future__ import annotations
 TYPE_CHECKING = False  # type checkers treat this name as true
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Final, Literal, NoReturn
+    from typing import Final, Literal, NoReturn, dataclass_transform
 
     Function = Literal["optimize", "emit"]
     Site = Literal["call", "register"]
+else:
+
+    def dataclass_transform(**_):
+        return lambda kind: kind
 
 
+@dataclass_transform(frozen_default=True, eq_default=False)
 class _Row:
-    """Base of the catalogue's immutable rows."""
+    """Base of the catalogue's immutable rows, whose annotations are their fields: a light dataclass."""
 
-    __slots__ = ()
+    def __init__(self, *values: object, **fields: object) -> None:
+        self.__dict__.update(zip(self.__annotations__, values, strict=False), **fields)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"catalogue: {type(self).__name__}.{name}: expected to be read, got a change")
-
-    def _fill(self, **fields: object) -> None:
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
 
 
 class Limit(_Row):
     """The option that limits what a runner may do at a point."""
 
-    __slots__ = ("default", "help", "option", "value", "whole")
     option: str
     """The name on the command line, without dashes; `keyword` is the name in Python."""
     value: str
     """The name of its value in help texts, such as ``FACTOR``."""
     help: str
     default: float
-    whole: bool
+    whole: bool = False
     """Whether the value must be an integer."""
-
-    def __init__(self, option: str, value: str, help_: str, default: float, *, whole: bool = False) -> None:
-        self._fill(option=option, value=value, help=help_, default=default, whole=whole)
 
     @property
     def keyword(self) -> str:
@@ -54,81 +52,50 @@ class Limit(_Row):
 class LogStyle(_Row):
     """How `passpilot log` shows the decisions of a point."""
 
-    __slots__ = ("done", "idle", "width", "words")
-    words: Mapping[int, str]
+    words: Mapping[int, str] = {}
     """Words shown in place of some advice values."""
-    idle: str
+    idle: str = ""
     """The word of the advice that does nothing."""
-    done: str
+    done: str = ""
     """The word of the summary for all other decisions; if empty, the summary does not count them."""
-    width: int
+    width: int = 8
     """The width of the advice column in characters."""
-
-    def __init__(
-        self, words: Mapping[int, str] | None = None, *, idle: str = "", done: str = "", width: int = 8
-    ) -> None:
-        self._fill(words=words or {}, idle=idle, done=done, width=width)
 
 
 class Interactive(_Row):
     """The flags that make an unmodified compiler ask over LLVM's interactive channel."""
 
-    __slots__ = ("default", "flags", "lifted")
     flags: tuple[str, ...]
     """They switch asking on; ``{}`` stands for the base path of the FIFOs."""
-    default: str
+    default: str = ""
     """The flag that makes LLVM send its own decision, too; empty if LLVM has none."""
-    lifted: str
+    lifted: str = ""
     """The flag that lifts a limit of LLVM's own; added unless the user sets it."""
-
-    def __init__(self, *flags: str, default: str = "", lifted: str = "") -> None:
-        self._fill(flags=flags, default=default, lifted=lifted)
 
 
 class HookedPoint(_Row):
-    """A decision inside LLVM, where a hook in C++ asks.
+    """A decision inside LLVM, where a hook in C++ asks."""
 
-    The name gives the files unless `place` does: features/llvm/NAME.py has the table, passes/NAME.py the
-    advisor.
-    """
-
-    __slots__ = ("advisor", "function", "interactive", "limit", "log", "name", "place", "question", "site")
     name: str
     question: str
     """What the runner is asked, as help texts say it."""
-    function: Function
-    """The function of passpilot that reaches the point."""
     advisor: str
     """The name of the advisor class."""
-    site: Site
-    """The kind of object that a decision is about."""
-    interactive: Interactive | None
-    """None if an unmodified compiler does not have the point."""
-    log: LogStyle
-    limit: Limit | None
     place: str
-    """FILE:TABLE, if several points share their files."""
-
-    def __init__(
-        self,
-        name: str,
-        question: str,
-        *,
-        function: Function,
-        advisor: str,
-        site: Site,
-        interactive: Interactive | None = None,
-        log: LogStyle,
-        limit: Limit | None = None,
-        place: str = "",
-    ) -> None:
-        self._fill(name=name, question=question, function=function, advisor=advisor)
-        self._fill(site=site, interactive=interactive, log=log, limit=limit, place=place)
+    """FILE:TABLE in the folder `llvm`; the advisor is in passes/FILE.py."""
+    function: Function = "emit"
+    """The function of passpilot that reaches the point."""
+    site: Site = "register"
+    """The kind of object that a decision is about."""
+    interactive: Interactive | None = None
+    """None if an unmodified compiler does not have the point."""
+    log: LogStyle = LogStyle()
+    limit: Limit | None = None
 
     @property
     def file(self) -> str:
         """The stem of its two files."""
-        return self.place.partition(":")[0] or self.name.replace("-", "_")
+        return self.place.partition(":")[0]
 
     @property
     def command(self) -> str:
@@ -161,12 +128,12 @@ HOOKED: Final[Mapping[str, HookedPoint]] = {
         HookedPoint(
             "inline",
             "about each call site",
+            "InlineAdvisor",
+            "inline:TABLE",
             function="optimize",
-            advisor="InlineAdvisor",
             site="call",
             interactive=Interactive(
-                "-enable-ml-inliner=release",
-                "-inliner-interactive-channel-base={}",
+                ("-enable-ml-inliner=release", "-inliner-interactive-channel-base={}"),
                 default="-inliner-interactive-include-default",
                 lifted="-ml-advisor-size-increase-threshold=1e9",
             ),
@@ -178,11 +145,10 @@ HOOKED: Final[Mapping[str, HookedPoint]] = {
         HookedPoint(
             "evict",
             "which live range to evict when registers run out",
-            function="emit",
-            advisor="EvictAdvisor",
-            site="register",
+            "EvictAdvisor",
+            "evict:TABLE",
             interactive=Interactive(
-                "-regalloc-enable-advisor=release", "-regalloc-evict-interactive-channel-base={}"
+                ("-regalloc-enable-advisor=release", "-regalloc-evict-interactive-channel-base={}")
             ),
             log=LogStyle({32: "keep"}, idle="keep", done="evicted"),
             limit=Limit("eviction-limit", "COUNT", "how often a live range may be evicted", 100, whole=True),
@@ -190,50 +156,37 @@ HOOKED: Final[Mapping[str, HookedPoint]] = {
         HookedPoint(
             "priority",
             "how early to allocate each live range",
-            function="emit",
-            advisor="PriorityAdvisor",
-            site="register",
+            "PriorityAdvisor",
+            "priority:TABLE",
             interactive=Interactive(
-                "-regalloc-enable-priority-advisor=release",
-                "-regalloc-priority-interactive-channel-base={}",
+                (
+                    "-regalloc-enable-priority-advisor=release",
+                    "-regalloc-priority-interactive-channel-base={}",
+                )
             ),
             log=LogStyle(width=10),
         ),
         HookedPoint(
             "ra-order",
             "which live range the advised allocator allocates next",
-            function="emit",
-            advisor="OrderAdvisor",
-            site="register",
-            log=LogStyle(),
-            place="allocator:ORDER",
+            "OrderAdvisor",
+            "allocator:ORDER",
         ),
         HookedPoint(
             "ra-action",
             "whether the advised allocator assigns, evicts, splits, spills or waits",
-            function="emit",
-            advisor="ActionAdvisor",
-            site="register",
-            log=LogStyle(),
-            place="allocator:ACTION",
+            "ActionAdvisor",
+            "allocator:ACTION",
         ),
         HookedPoint(
-            "ra-colour",
-            "which register the advised allocator takes",
-            function="emit",
-            advisor="ColourAdvisor",
-            site="register",
-            log=LogStyle(),
-            place="allocator:COLOUR",
+            "ra-colour", "which register the advised allocator takes", "ColourAdvisor", "allocator:COLOUR"
         ),
         HookedPoint(
             "ra-split",
             "where the advised allocator splits a live range",
-            function="emit",
-            advisor="SplitAdvisor",
-            site="register",
+            "SplitAdvisor",
+            "allocator:SPLIT",
             log=LogStyle(width=12),
-            place="allocator:SPLIT",
         ),
     )
 }

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`Point`: what a decision point offers to a runner; `find_point` finds one by name.
 
-Each of LLVM's decision points has a module in `passpilot.features.llvm` with the functions `table()`, its
-rows, and `point()`, the `Point`. The point of a pass is an object with the same two methods: a `PointTable`
-that the catalogue names, or a `DecisionPoint` that a user declares.
+A point's definition is a `PointTable` that the catalogue names, or a `DecisionPoint` that a user declares.
 """
 
 from __future__ import annotations
@@ -141,7 +139,7 @@ class Point:
 
 
 class Definition(Protocol):
-    """The interface of a point's definition: a module, a `PointTable`, or a user's `DecisionPoint`."""
+    """The interface of a point's definition: a `PointTable`, or a user's `DecisionPoint`."""
 
     def table(self) -> tuple[Feature, ...]:
         """All offered features: the rows, the default decision, then the custom features."""
@@ -161,7 +159,7 @@ class Declared(Definition, Protocol):
 POINTS: Final = Registry[Declared](
     "decision point",
     own={
-        **{name: f"passpilot.features.llvm.{row.place or row.file}" for name, row in HOOKED.items()},
+        **{name: f"passpilot.features.llvm.{row.place}" for name, row in HOOKED.items()},
         **{name: f"passpilot.features.{place}" for name, place in PASS_POINTS.items()},
     },
 )

@@ -14,10 +14,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.domain import Choice
 from passpilot.features.point import row
-from passpilot.features.spec import TensorSpec
-from passpilot.features.table import PointTable
+from passpilot.features.table import choice_table
 
 if TYPE_CHECKING:
     from passpilot.features.point import Feature
@@ -45,13 +43,10 @@ def _column(name: str, doc: str, dtype: str = "int64") -> Feature:
     return row(name, doc, dtype, (1, COLUMNS))
 
 
-def _table(name: str, advice: str, rows: tuple[Feature, ...], count: int = COLUMNS) -> PointTable:
-    return PointTable(name, rows, TensorSpec(advice, "int64", (1,)), Choice(count, "mask"))
-
-
-ORDER: Final = _table(
+ORDER: Final = choice_table(
     "ra-order",
     "range_to_allocate",
+    COLUMNS,
     (
         _column("mask", "1 for each column with a live range; the first is LLVM's own choice"),
         _column("size", "length of all its segments"),
@@ -68,9 +63,10 @@ ORDER: Final = _table(
 )
 """The answer is the column of the live range that is next. Columns are in LLVM's order."""
 
-ACTION: Final = _table(
+ACTION: Final = choice_table(
     "ra-action",
     "allocator_action",
+    len(AllocatorAction),
     (
         row("mask", "1 for each action that is possible: assign, evict, split, spill, wait", shape=(1, 5)),
         row("size", "length of all its segments"),
@@ -92,13 +88,13 @@ ACTION: Final = _table(
         row("splits", "regions at which it can be split"),
         row("split_gain", "gain of the most promising region; 0 if there is none", "float32"),
     ),
-    len(AllocatorAction),
 )
 """The answer is an `AllocatorAction`."""
 
-COLOUR: Final = _table(
+COLOUR: Final = choice_table(
     "ra-colour",
     "register_to_take",
+    COLUMNS,
     (
         _column("mask", "1 if the register may be taken: it is free, or evictable if `evicting` is 1"),
         _column("is_free", "1 if the register is free"),
@@ -118,9 +114,10 @@ COLOUR: Final = _table(
 )
 """The answer is the column of a register: hints first, then in the class's order."""
 
-SPLIT: Final = _table(
+SPLIT: Final = choice_table(
     "ra-split",
     "region_to_split",
+    COLUMNS,
     (
         _column("mask", "1 for each column with a region; the first is the most promising"),
         _column("kind", "0 loop, 1 block, 2 the blocks where a register is free, 3 a part of a block"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from passpilot.features.domain import Flag
-from passpilot.features.llvm.loop import LOOP_FEATURES, body_of, observe_loop
+from passpilot.features.llvm.loop import LOOP_FEATURES, body_of, observe_loop, same_attributes
 from passpilot.features.point import row
 from passpilot.features.spec import TensorSpec
 from passpilot.features.table import PointTable
@@ -31,13 +31,7 @@ FEATURES: Final = (
 TABLE: Final = PointTable("advised-distribute", FEATURES, TensorSpec("distribute", "int64", (1,)), Flag())
 """The answer is 1 to distribute the loop, 0 to leave it to LLVM, which does not."""
 
-_SAME: Final = ("dependences", "backward", "parts", "vectorizable", "vectorized", "before", "after")
-
 
 def observe(loop: Loop, known: Distribution) -> Mapping[str, object]:
     """The feature values of an innermost loop; `known` is its `distribution`. For function passes."""
-    return {
-        **observe_loop(loop, body_of(loop)),
-        **{name: getattr(known, name) for name in _SAME},
-        "is_checked": known.is_checked,
-    }
+    return {**observe_loop(loop, body_of(loop)), **same_attributes(FEATURES, known)}

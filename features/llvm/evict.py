@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from passpilot.features.custom import custom_rows
 from passpilot.features.domain import Choice
-from passpilot.features.point import Feature, Point, row
+from passpilot.features.point import Feature, row
 from passpilot.features.spec import TensorSpec
+from passpilot.features.table import PointTable
 
 COLUMNS: Final = 33
 """32 registers and the candidate itself."""
@@ -63,27 +63,21 @@ FEATURES: Final = (
     _scaled("use_def_density", "largest spill weight among them; NaN where it is infinite"),
     _count("max_stage", f"latest stage among them: {STAGES}"),
     _count("min_stage", f"earliest stage among them: {STAGES}"),
-    Feature(
-        TensorSpec("progress", "float32", (1,)),
+    row(
+        "progress",
         "live ranges that wait for a register, as a share of the virtual registers at the start",
+        "float32",
     ),
 )
 
 DECISION: Final = TensorSpec("index_to_evict", "int64", (1,))
 """The advice: the column whose live ranges LLVM evicts, or `DO_NOT_EVICT`."""
 
-DEFAULT: Final = TensorSpec("evict_default", "int64", (1,))
-"""The decision of LLVM's own heuristic."""
-
-DOMAIN: Final = Choice(COLUMNS, mask="mask")
-
-
-def table() -> tuple[Feature, ...]:
-    """All features of `evict`: the 21 rows, the default decision, then the custom features."""
-    doc = f"column that LLVM's own heuristic chooses, {DO_NOT_EVICT} for none; computed only if asked for"
-    return (*FEATURES, Feature(DEFAULT, doc), *custom_rows("evict"))
-
-
-def point() -> Point:
-    """The decision point `evict`."""
-    return Point("evict", tuple(row.spec for row in table()), DECISION, DEFAULT, DOMAIN)
+TABLE: Final = PointTable(
+    "evict",
+    FEATURES,
+    DECISION,
+    Choice(COLUMNS, mask="mask"),
+    f"column that LLVM's own heuristic chooses, {DO_NOT_EVICT} for none",
+    "evict_default",
+)

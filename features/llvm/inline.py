@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from passpilot.features.custom import custom_rows
 from passpilot.features.domain import Flag
-from passpilot.features.point import Feature, Point, row
+from passpilot.features.point import row
 from passpilot.features.spec import TensorSpec
+from passpilot.features.table import PointTable
 
 FEATURES: Final = (
     row("sroa_savings", "cost of the accesses to caller allocas that SROA would remove after inlining"),
@@ -63,16 +63,6 @@ FEATURES: Final = (
 DECISION: Final = TensorSpec("inlining_decision", "int64", (1,))
 """The advice: 1 to inline the call."""
 
-DEFAULT: Final = TensorSpec("inlining_default", "int64", (1,))
-"""The decision of LLVM's own heuristic."""
-
-
-def table() -> tuple[Feature, ...]:
-    """All features of `inline`: the 38 rows, the default decision, then the custom features."""
-    default = Feature(DEFAULT, "1 if LLVM's own heuristic would inline; computed only if asked for")
-    return (*FEATURES, default, *custom_rows("inline"))
-
-
-def point() -> Point:
-    """The decision point `inline`."""
-    return Point("inline", tuple(row.spec for row in table()), DECISION, DEFAULT, Flag())
+TABLE: Final = PointTable(
+    "inline", FEATURES, DECISION, Flag(), "1 if LLVM's own heuristic would inline", "inlining_default"
+)

@@ -15,6 +15,7 @@ from passpilot.features.point import row
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from passpilot.features.point import Feature
     from passpilot.plugin._core import Instruction, Loop
 
 LOOP_FEATURES: Final = (
@@ -67,6 +68,12 @@ def observe_loop(loop: Loop, body: Iterable[Instruction]) -> dict[str, object]:
         **_mix(body),
         **_place(loop),
     }
+
+
+def same_attributes(rows: Iterable[Feature], known: object) -> dict[str, object]:
+    """The values of those rows beyond `LOOP_FEATURES` that are attributes of `known` by the same name."""
+    names = {row.spec.name for row in rows} - {row.spec.name for row in LOOP_FEATURES}
+    return {name: getattr(known, name) for name in names if hasattr(known, name)}
 
 
 def _shape(loop: Loop) -> Mapping[str, object]:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from passpilot.features.domain import Choice, Flag
+from passpilot.features.domain import Flag
 from passpilot.features.point import row
 from passpilot.features.spec import TensorSpec
-from passpilot.features.table import PointTable
+from passpilot.features.table import PointTable, choice_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,12 +38,7 @@ MODULE_FEATURES: Final = (
     row("mask", "1 for each choice; all are allowed", shape=(1, len(RUNS))),
 )
 
-MODULE_TABLE: Final = PointTable(
-    "advised-outliner",
-    MODULE_FEATURES,
-    TensorSpec("outliner_choice", "int64", (1,)),
-    Choice(len(RUNS), "mask"),
-)
+MODULE_TABLE: Final = choice_table("advised-outliner", "outliner_choice", len(RUNS), MODULE_FEATURES)
 """The answer is an index into `RUNS`."""
 
 FEATURES: Final = (

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.domain import Choice
 from passpilot.features.point import Feature, row
 from passpilot.features.spec import TensorSpec
-from passpilot.features.table import PointTable
+from passpilot.features.table import PointTable, choice_table
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -101,7 +100,7 @@ def phase_table(name: str, embedding: TensorSpec, pipelines: int) -> PointTable:
         row("last", "the choice before; 0 at first"),
         row("mask", "1: may be chosen; 0: would change nothing, or take too long", shape=(1, pipelines + 1)),
     )
-    return PointTable(name, rows, TensorSpec("phase", "int64", (1,)), Choice(pipelines + 1, "mask"))
+    return choice_table(name, "phase", pipelines + 1, rows)
 
 
 MODULE_TABLE: Final = phase_table("advised-pipeline", EMBEDDING, len(MODULE_PIPELINES))

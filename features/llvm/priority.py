@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from passpilot.features.custom import custom_rows
 from passpilot.features.domain import Number
-from passpilot.features.point import Feature, Point, row
+from passpilot.features.point import row
 from passpilot.features.spec import TensorSpec
+from passpilot.features.table import PointTable
 
 FEATURES: Final = (
     row("li_size", "length of all its segments; 16 per instruction"),
@@ -30,18 +30,6 @@ FEATURES: Final = (
 DECISION: Final = TensorSpec("priority", "float64", (1,))
 """The advice: the larger it is, the earlier the live range gets a register."""
 
-DEFAULT: Final = TensorSpec("priority_default", "float64", (1,))
-"""The priority that LLVM's own heuristic gives."""
-
-DOMAIN: Final = Number(0.0, 4294967295.0)
-
-
-def table() -> tuple[Feature, ...]:
-    """All features of `priority`: the 3 rows, the default decision, then the custom features."""
-    doc = "priority that LLVM's own heuristic gives it; computed only if asked for"
-    return (*FEATURES, Feature(DEFAULT, doc), *custom_rows("priority"))
-
-
-def point() -> Point:
-    """The decision point `priority`."""
-    return Point("priority", tuple(row.spec for row in table()), DECISION, DEFAULT, DOMAIN)
+TABLE: Final = PointTable(
+    "priority", FEATURES, DECISION, Number(0.0, 4294967295.0), "priority that LLVM's own heuristic gives it"
+)

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from passpilot.features.domain import Choice
 from passpilot.features.point import row
-from passpilot.features.spec import TensorSpec
-from passpilot.features.table import PointTable
+from passpilot.features.table import choice_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -40,9 +38,7 @@ FEATURES: Final = (
     row("mask", "1 for each goal that is allowed: as it is, optsize, minsize", shape=(1, len(GOALS))),
 )
 
-TABLE: Final = PointTable(
-    "advised-size", FEATURES, TensorSpec("size_choice", "int64", (1,)), Choice(len(GOALS), "mask")
-)
+TABLE: Final = choice_table("advised-size", "size_choice", len(GOALS), FEATURES)
 """The answer is an index into `GOALS`."""
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from passpilot.features.domain import Choice
 from passpilot.features.llvm.loop import LOOP_FEATURES, body_of, observe_loop
 from passpilot.features.point import row
-from passpilot.features.spec import TensorSpec
-from passpilot.features.table import PointTable
+from passpilot.features.table import choice_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,9 +22,7 @@ LARGEST: Final = 1024
 
 FEATURES: Final = (*LOOP_FEATURES, row("mask", "1 for each factor that is allowed", shape=(1, len(FACTORS))))
 
-TABLE: Final = PointTable(
-    "advised-unroll", FEATURES, TensorSpec("unroll_choice", "int64", (1,)), Choice(len(FACTORS), "mask")
-)
+TABLE: Final = choice_table("advised-unroll", "unroll_choice", len(FACTORS), FEATURES)
 """The answer is an index into `FACTORS`."""
 
 

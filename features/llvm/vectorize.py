@@ -5,16 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from passpilot.features.domain import Choice
-from passpilot.features.llvm.loop import LOOP_FEATURES, body_of, observe_loop
+from passpilot.features.llvm.loop import LOOP_FEATURES, body_of, observe_loop, same_attributes
 from passpilot.features.point import row
-from passpilot.features.spec import TensorSpec
-from passpilot.features.table import PointTable
+from passpilot.features.table import choice_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-    from passpilot.plugin._core import Instruction, Loop, Vectorization
+    from passpilot.plugin._core import Loop, Vectorization
 
 WIDTHS: Final = (1, 2, 4, 8, 16, 32, 64)
 """The vectorization factors, as far as LLVM's metadata goes."""
@@ -56,12 +54,7 @@ FEATURES: Final = (
     row("mask", "1 for each plan that is allowed", shape=(1, len(VECTOR_PLANS))),
 )
 
-TABLE: Final = PointTable(
-    "advised-vectorize",
-    FEATURES,
-    TensorSpec("vectorize_choice", "int64", (1,)),
-    Choice(len(VECTOR_PLANS), "mask"),
-)
+TABLE: Final = choice_table("advised-vectorize", "vectorize_choice", len(VECTOR_PLANS), FEATURES)
 """The answer is an index into `VECTOR_PLANS`."""
 
 _CONVERSIONS: Final = frozenset(
@@ -77,39 +70,14 @@ def observe(loop: Loop, known: Vectorization) -> Mapping[str, object]:
     times = cast("int", values["trip_count"]) or cast("float", values["iterations"])
     return {
         **values,
-        "conversions": _conversions(body),
+        **same_attributes(FEATURES, known),
+        "conversions": sum(inst.opcode in _CONVERSIONS for inst in body),
         "safe_bits": known.safe_bits or 0,
-        **{name: getattr(known, name) for name in _SAME},
         "footprint": known.bytes * float(times),
         "llvm_width": known.width,
         "llvm_interleave": known.interleave,
         "mask": [[_is_allowed(width, count, known, size, most) for width, count in VECTOR_PLANS]],
     }
-
-
-_SAME: Final = (
-    "narrowest_bits",
-    "widest_bits",
-    "register_bits",
-    "inductions",
-    "reductions",
-    "recurrences",
-    "is_exact",
-    "consecutive",
-    "reversed",
-    "strided",
-    "invariant",
-    "irregular",
-    "bytes",
-    "pointer_checks",
-    "assumptions",
-    "masked_blocks",
-    "early_exit",
-)
-
-
-def _conversions(body: Iterable[Instruction]) -> int:
-    return sum(inst.opcode in _CONVERSIONS for inst in body)
 
 
 def _is_allowed(width: int, count: int, known: Vectorization, size: int, most: int) -> bool:

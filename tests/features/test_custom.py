@@ -60,8 +60,8 @@ def test_decorated_function_is_registered_and_unchanged(registry: Registry) -> N
 def test_point_offers_custom_features_last_in_order(registry: Registry) -> None:
     feature("int64[1]", name="second_last")(len)
     feature("int8[2]", name="last")(len)
-    assert [str(spec) for spec in inline.point().features[39:]] == ["int64[1]", "int8[2]"]
-    assert [row.spec.name for row in inline.table()[39:]] == list(registry) == ["second_last", "last"]
+    assert [str(spec) for spec in inline.TABLE.point().features[39:]] == ["int64[1]", "int8[2]"]
+    assert [row.spec.name for row in inline.TABLE.table()[39:]] == list(registry) == ["second_last", "last"]
 
 
 def test_registered_is_read_only(registry: Registry) -> None:

@@ -29,8 +29,8 @@ def test_what_is_scaled_is_a_float() -> None:
 
 
 def test_point_offers_the_table_and_then_the_default() -> None:
-    point = evict.point()
+    point = evict.TABLE.point()
     assert point.name == "evict"
-    assert point.features[:22] == (*(row.spec for row in evict.FEATURES), evict.DEFAULT)
+    assert point.features[:22] == (*(row.spec for row in evict.FEATURES), evict.TABLE.default)
     assert point.advice == TensorSpec("index_to_evict", "int64", (1,))
     assert point.domain.accept(evict.DO_NOT_EVICT) == evict.COLUMNS - 1 == 32

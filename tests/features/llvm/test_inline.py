@@ -61,15 +61,15 @@ def test_every_row_is_documented_in_words_of_its_own(analysis_headers: Path) -> 
 
 
 def test_point_offers_the_table_and_then_the_default() -> None:
-    point = inline.point()
+    point = inline.TABLE.point()
     assert point.name == "inline"
-    assert point.features[:39] == (*(row.spec for row in inline.FEATURES), inline.DEFAULT)
-    assert point.default == inline.DEFAULT
+    assert point.features[:39] == (*(row.spec for row in inline.FEATURES), inline.TABLE.default)
+    assert point.default == inline.TABLE.default
     assert point.advice == TensorSpec("inlining_decision", "int64", (1,))
 
 
 def test_table_is_that_of_the_core() -> None:
     point = _core.point("inline")
     assert [spec_of(spec) for spec in point.features] == [row.spec for row in inline.FEATURES]
-    assert spec_of(point.default) == TensorSpec(inline.DEFAULT.name, "int64", (1,))
+    assert spec_of(point.default) == TensorSpec(inline.TABLE.default.name, "int64", (1,))
     assert spec_of(point.advice) == TensorSpec(inline.DECISION.name, "int64", (1,))

@@ -19,8 +19,8 @@ def test_every_row_is_documented() -> None:
 
 
 def test_point_offers_the_table_and_then_the_default() -> None:
-    point = priority.point()
+    point = priority.TABLE.point()
     assert point.name == "priority"
-    assert point.features[:4] == (*(row.spec for row in priority.FEATURES), priority.DEFAULT)
+    assert point.features[:4] == (*(row.spec for row in priority.FEATURES), priority.TABLE.default)
     assert point.advice == TensorSpec("priority", "float64", (1,))
     assert point.domain.accept(2**32 - 1) == 2**32 - 1
