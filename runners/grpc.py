@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from google.protobuf.message import DecodeError
 
-from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError, SpecMismatchError, UsageError
+from passpilot.plugin.errors import PeerError, RunnerSpecError, UsageError
 from passpilot.plugin.failures import for_terminal
 from passpilot.runners.remote import grpc_messages, wire
 from passpilot.runners.remote.advisor_pb2 import Answer, Question
@@ -73,18 +73,13 @@ class GrpcRunner(RemoteRunner):
 
     def _begin(self, point: Point) -> None:
         self._watch.steps += 1
-        greeting = self._read_welcome(self._greet(grpc_messages.hello(point)))
+        greeting = self._read_welcome(self._reach(grpc_messages.hello(point)))
         self._watch.steps += 1
-        self.server = greeting.runner
-        try:
-            self.inputs = point.select(greeting.inputs)
-        except SpecMismatchError as error:
-            raise SpecMismatchError(f"{self._who}: {error}") from None
-        self.output = point.advice
+        self._greet(greeting, point)
         self._code = grpc_messages.AdviceCode(point.advice)
         self._writer = FrameWriter(memoryview(bytes(wire.frame_size(self.inputs))))
 
-    def _greet(self, hello: bytes) -> bytes:
+    def _reach(self, hello: bytes) -> bytes:
         """Wait until the server listens; return its answer to the handshake."""
         answer = self._stream.open_when_listening(hello, lambda: not self._watch.fired)
         if answer is None:
@@ -142,16 +137,14 @@ class GrpcRunner(RemoteRunner):
 
     def switch_context(self, name: str) -> None:
         """Send the context to the server; raises what `evaluate` raises."""
-        text = wire.text_message(name).decode()
-        try:
-            data = self._exchange(Question(context=text).SerializeToString())
+        question = Question(context=wire.text_message(name).decode()).SerializeToString()
+
+        def switch(_deadline: float) -> None:
+            data = self._exchange(question)
             if self._checked(data).WhichOneof("kind") != "done":
                 self._refuse("an answer that the context is known", data[:80])
-        except ModelError:
-            raise
-        except BaseException as error:
-            self.end(error)
-            raise
+
+        self._guarded(switch)
 
     def _checked(self, data: bytes) -> Answer:
         """Parse an answer.
@@ -162,8 +155,7 @@ class GrpcRunner(RemoteRunner):
         answer = self._parsed(data)
         if answer.WhichOneof("kind") == "failure":
             self._writer.forget()
-            text = for_terminal(answer.failure.error[: wire.MAX_TEXT])
-            raise ModelError(f"{self._who} ({self.server}): {text}")
+            raise self._failure(answer.failure.error[: wire.MAX_TEXT])
         return answer
 
     def _parsed(self, data: bytes) -> Answer:

@@ -15,9 +15,7 @@ from abc import abstractmethod
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
 
-from passpilot.features.spec import TensorSpec
-from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError, SpecMismatchError
-from passpilot.plugin.failures import for_terminal
+from passpilot.plugin.errors import ModelError, PeerError, RunnerSpecError
 from passpilot.runners.remote import wire
 from passpilot.runners.remote.fifo import connect
 from passpilot.runners.remote.peer import PeerRunner
@@ -61,10 +59,7 @@ class _Client(PeerRunner):
         super().__init__(connect(base, deadline), timeout)
         try:
             self._channel.write(wire.hello(point, serdes), deadline, "the handshake")
-            greeting = wire.read_welcome(self._channel.read_line(deadline, "a handshake"), self._who)
-            self.inputs: tuple[TensorSpec, ...] = self._wanted(greeting, point)
-            self.output = point.advice
-            self.server = greeting.runner
+            self._greet(wire.read_welcome(self._channel.read_line(deadline, "a handshake"), self._who), point)
             self._channel.widen(wire.frame_size(self.inputs))
             self._prepare(point, serdes)
         except BaseException as error:
@@ -79,23 +74,16 @@ class _Client(PeerRunner):
     def _blank(self) -> bytes | memoryview:
         """The filler for the tensors in a message that is not a question."""
 
-    def _wanted(self, greeting: wire.Greeting, point: Point) -> tuple[TensorSpec, ...]:
-        try:
-            return point.select(greeting.inputs)
-        except SpecMismatchError as error:
-            raise SpecMismatchError(f"{self._who}: {error}") from None
-
     def switch_context(self, name: str) -> None:
         """Send the context to the server; raises what `evaluate` raises."""
         text = wire.text_message(name)
-        try:
-            self._send(wire.CONTEXT + self._blank() + wire.WORD.pack(len(text)) + text)
-            self._head(b"", time.monotonic() + self._timeout)
-        except ModelError:
-            raise
-        except BaseException as error:
-            self.end(error)
-            raise
+        message = wire.CONTEXT + self._blank() + wire.WORD.pack(len(text)) + text
+
+        def switch(deadline: float) -> None:
+            self._channel.write(message, deadline, "a question")
+            self._head(b"", deadline)
+
+        self._guarded(switch)
 
     def _send(self, data: bytes | memoryview) -> None:
         self._channel.write(data, time.monotonic() + self._timeout, "a question")
@@ -110,7 +98,7 @@ class _Client(PeerRunner):
             self._refuse(f"an answer of {wire.ANSWER_SIZE} bytes", data)
         if status:
             text = self._channel.read(status, deadline, "the text of an error", rest)
-            raise ModelError(f"{self._who} ({self.server}): {for_terminal(text.decode('utf-8', 'replace'))}")
+            raise self._failure(text.decode("utf-8", "replace"))
         return word, rest
 
     def part(self) -> None:
@@ -183,12 +171,8 @@ class CodedPipeRunner(_Client):
 
     def _prepare(self, point: Point, serdes: str) -> None:
         self._unpack = wire.HEAD.unpack_from
-        self._observation = make_serdes(serdes, self.inputs, point.features)
+        self._serdes = self._observation = make_serdes(serdes, self.inputs, point.features)
         self._advice, self._value = advice_serdes(serdes, point.advice)
-
-    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
-        super().bind(tensors, frame, host)
-        self._observation.bind(tensors, frame)
 
     def _ask(self, deadline: float) -> int | float:
         message = self._observation.encode()

@@ -22,7 +22,7 @@ from passpilot.plugin.errors import Error, PolicyError, SpecMismatchError, resta
 from passpilot.plugin.failures import describe_failure
 from passpilot.plugin.version import MAJOR
 from passpilot.runners.base import own_features, tensor_views
-from passpilot.runners.counts import count_line
+from passpilot.runners.plurals import count_line
 from passpilot.runners.remote.absent import make_runner_or_absent
 
 if TYPE_CHECKING:

@@ -36,14 +36,8 @@ from passpilot.runners.serdes.bitstream import Bitstream
 from passpilot.runners.serdes.json import Json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy as np
-    from numpy.typing import NDArray
-
     from passpilot.features.point import Point
     from passpilot.features.spec import TensorSpec
-    from passpilot.runners.base import Host, Tensor
 
 FORMATS: Final = ("bitstream", "json")
 _ADVICE: Final = {
@@ -71,16 +65,12 @@ class BridgePipeRunner(PeerRunner):
         self._channel.widen(layout(inputs)[1])
         self.inputs = inputs
         self.output = point.advice
-        self._tensors = Json(inputs) if serdes == "json" else Bitstream(inputs, packed=True)
+        self._serdes = self._tensors = Json(inputs) if serdes == "json" else Bitstream(inputs, packed=True)
         self._before = self._after = b""
         if serdes == "bitstream":
             specs = [spec.to_json() for spec in inputs]
             self._before = json.dumps({"features": specs}, separators=(",", ":")).encode() + b"\n"
             self._after = b"\n"
-
-    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
-        super().bind(tensors, frame, host)
-        self._tensors.bind(tensors, frame)
 
     def _ask(self, deadline: float) -> object:
         message = b"".join((self._before, self._tensors.encode(), self._after))

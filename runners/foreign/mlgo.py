@@ -35,14 +35,8 @@ from passpilot.runners.remote.peer import PeerRunner
 from passpilot.runners.serdes.bitstream import Bitstream
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy as np
-    from numpy.typing import NDArray
-
     from passpilot.features.point import Point
     from passpilot.features.spec import TensorSpec
-    from passpilot.runners.base import Host, Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +123,11 @@ class MlgoRunner(PeerRunner):
         self._domain = point.domain
         header = header_of(point, default=default)
         self._advice = header.advice_struct
-        self._tensors = Bitstream(self.inputs, packed=True)
+        self._serdes = self._tensors = Bitstream(self.inputs, packed=True)
         self._asked: dict[str, int] = {}
         self._context = ""
         self._header = header.line
         self._switch = context_line("")
-
-    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
-        super().bind(tensors, frame, host)
-        self._tensors.bind(tensors, frame)
 
     def switch_context(self, name: str) -> None:
         self._context = name

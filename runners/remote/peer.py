@@ -5,15 +5,26 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from passpilot.plugin.errors import ModelError, PeerError, SpecMismatchError
+from passpilot.plugin.failures import for_terminal
 from passpilot.runners.base import Runner
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from typing import NoReturn
 
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from passpilot.features.point import Point
+    from passpilot.runners.base import Host, Tensor
     from passpilot.runners.remote.fifo import FifoChannel
+    from passpilot.runners.remote.wire import Greeting
+    from passpilot.runners.serdes import SerDes
+
+Result = TypeVar("Result")
 
 
 class RemoteRunner(Runner):
@@ -36,13 +47,34 @@ class RemoteRunner(Runner):
             PeerError: the peer is dead, silent or incoherent.
             SpecMismatchError: the tensors' values do not fit the peer's messages.
         """
+        return self._guarded(self._ask)
+
+    def _guarded(self, exchange: Callable[[float], Result]) -> Result:
+        """The result of `exchange`, which gets the deadline; an error of the peer ends the session."""
         try:
-            return self._ask(time.monotonic() + self._timeout)
+            return exchange(time.monotonic() + self._timeout)
         except (ModelError, SpecMismatchError):
             raise
         except BaseException as error:
             self.end(error)
             raise
+
+    def _greet(self, greeting: Greeting, point: Point) -> None:
+        """Take the server's handshake.
+
+        Raises:
+            SpecMismatchError: the server's runner wants a tensor that is not offered.
+        """
+        try:
+            self.inputs = point.select(greeting.inputs)
+        except SpecMismatchError as error:
+            raise SpecMismatchError(f"{self._who}: {error}") from None
+        self.output = point.advice
+        self.server = greeting.runner
+
+    def _failure(self, text: str) -> ModelError:
+        """The error that the server reports of its runner."""
+        return ModelError(f"{self._who} ({self.server}): {for_terminal(text)}")
 
     @abstractmethod
     def _ask(self, deadline: float) -> object:
@@ -93,11 +125,18 @@ class RemoteRunner(Runner):
 
 
 class PeerRunner(RemoteRunner):
-    """A session over `channel`."""
+    """A session over `channel`, whose questions `serdes` encodes if there is one."""
+
+    _serdes: SerDes | None = None
 
     def __init__(self, channel: FifoChannel, timeout: float) -> None:
         super().__init__(channel.who, timeout)
         self._channel = channel
+
+    def bind(self, tensors: Mapping[str, Tensor], frame: NDArray[np.uint8], host: Host | None = None) -> None:
+        super().bind(tensors, frame, host)
+        if self._serdes is not None:
+            self._serdes.bind(tensors, frame)
 
     def release(self) -> None:
         self._channel.close()

@@ -30,19 +30,16 @@ from passpilot.runners.remote.advisor_pb2 import Answer, Done, Question, Welcome
 from passpilot.runners.remote.grpc_frames import FrameReader
 from passpilot.runners.serving.grpc_turns import turns
 from passpilot.runners.serving.guard import LOOKERS, Share, TokenGuard
-from passpilot.runners.serving.pipe_session import LONGEST_NOTICE
 from passpilot.runners.serving.supply import Supply
 from passpilot.runners.serving.tally import Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from passpilot.features.point import Point
     from passpilot.runners.base import Runner
     from passpilot.runners.serving.tally import SessionCount
     from passpilot.runners.spec import RunnerLike
-
-    Notice = Callable[[str], object]
 
 MOST: Final = 1000
 """The most sessions at a time; one more is refused, not queued."""
@@ -69,8 +66,8 @@ class GrpcServer:
     """Serves the runner that `spec` names at `address`, HOST:PORT, from the `with` statement on.
 
     `timeout` in seconds bounds the wait for a handshake; between questions a compiler may be silent without
-    limit. `notice` is called with one line about every session that fails. If `token` is set, clients must
-    send it; `tls` is the certificate chain and its private key, both PEM.
+    limit. If `token` is set, clients must send it; `tls` is the certificate chain and its private key, both
+    PEM.
 
     Raises:
         Error: the runner cannot be made.
@@ -84,15 +81,13 @@ class GrpcServer:
         *,
         point: str = "inline",
         timeout: float = 10.0,
-        notice: Notice = lambda _: None,
         token: str = "",
         tls: tuple[bytes, bytes] | None = None,
         tally: Tally | None = None,
     ) -> None:
-        self._tally = tally or Tally(notice)
+        self._tally = tally or Tally()
         self._who = f"serve --grpc {address}"
         self._timeout = timeout
-        self._notice = notice
         self._share = Share(MOST_PER_ADDRESS)
         self._sessions = 0
         self._changed = threading.Condition()
@@ -158,7 +153,7 @@ class GrpcServer:
         except grpc.RpcError:
             pass  # the client is gone
         except (Exception, SystemExit) as error:  # noqa: BLE001  (it ends one session only)
-            self._notice(describe_failure(error)[:LONGEST_NOTICE])
+            self._tally.notice(describe_failure(error))
         finally:
             self._count(-1)
             if not context.add_callback(self.ended.set):  # else after the last answer is sent
@@ -176,10 +171,10 @@ class GrpcServer:
                 point = _read_hello(hello)
                 runner = stack.enter_context(self._supply.runner_for(point))
                 count = stack.enter_context(self._tally.session(f"a client at {context.peer()}"))
-                session = _GrpcSession(runner, point, self._notice, count)
+                session = _GrpcSession(runner, point, count)
             except (Exception, SystemExit) as error:  # noqa: BLE001  (it ends one session only)
                 text = describe_failure(error)
-                self._notice(f"{self._who}: refused a client at {context.peer()}: {text}"[:LONGEST_NOTICE])
+                self._tally.notice(f"{self._who}: refused a client at {context.peer()}: {text}")
                 yield grpc_messages.failure(text, type(error).__name__)
                 return
             yield session.welcome(self._supply.name)
@@ -210,14 +205,13 @@ def _read_hello(data: bytes) -> Point:
 class _GrpcSession:
     """The questions of one client after the handshake."""
 
-    def __init__(self, runner: Runner, point: Point, notice: Notice, count: SessionCount) -> None:
+    def __init__(self, runner: Runner, point: Point, count: SessionCount) -> None:
         self._runner = runner
         self._count = count
         self._domain = point.domain
         code = grpc_messages.AdviceCode(point.advice)
         self._pack = code.pack
         self._yes = code.pack(1) if isinstance(point.domain, Flag) else b""
-        self._notice: Notice | None = notice
         self._reader = FrameReader(wire.frame_size(runner.inputs))
         self._tensors = tensor_views(runner.inputs, self._reader.seen)
         runner.bind(self._tensors, self._reader.frame)
@@ -238,7 +232,8 @@ class _GrpcSession:
             self._count.decisions += 1
             return answer
         except BaseException as error:  # noqa: BLE001  (sent to the compiler)
-            return self._failure(error)
+            self._reader.forget()
+            return grpc_messages.failure(self._count.fail(error), type(error).__name__)
 
     def _other(self, request: bytes) -> bool:
         """Read a question that is no whole frame; whether it needs no advice."""
@@ -259,15 +254,6 @@ class _GrpcSession:
         got = f"one of {len(question.frame)}" if kind == "frame" else f"{request[:80]!r}"
         size = self._reader.frame.nbytes
         raise PeerError(f"question: expected a frame of {size} bytes, or a context, got {got}")
-
-    def _failure(self, error: BaseException) -> bytes:
-        self._count.errors += 1
-        self._reader.forget()
-        text = describe_failure(error)
-        if self._notice is not None:
-            self._notice(text[:LONGEST_NOTICE])
-            self._notice = None  # later errors go only to the client
-        return grpc_messages.failure(text, type(error).__name__)
 
 
 def listen(

@@ -25,6 +25,7 @@ from passpilot.runners.base import Runner
 from passpilot.runners.python import Observation
 from passpilot.runners.remote import grpc_messages, wire
 from passpilot.runners.remote.advisor_pb2 import Answer, Done, Failure, Hello, Question, Welcome
+from passpilot.runners.serving.tally import Tally
 from tests.command import CALLS, program, stock
 from tests.passes.allocation import pressure
 from tests.runners.remote.cutter import cutter
@@ -312,7 +313,7 @@ def raw(target: str) -> Iterator[Callable[[bytes], Answer]]:
 def test_clients_with_a_bad_handshake(data: bytes, complaint: str) -> None:
     notices: list[str] = []
     with server("const:1") as made:
-        made._notice = notices.append
+        made._tally = Tally(notices.append)
         with raw(target_of(made)) as ask:
             answer = ask(data)
             assert complaint in answer.failure.error
@@ -367,7 +368,7 @@ class Unfit(Runner):
 def test_session_that_cannot_begin() -> None:
     notices: list[str] = []
     with server(Unfit()) as made:
-        made._notice = notices.append
+        made._tally = Tally(notices.append)
         with pytest.raises(PeerError, match=r"^grpc:.*: MemoryError: no room"):
             client(target_of(made))
     assert ["refused a client at ipv4:127.0.0.1:" in each for each in notices] == [True]

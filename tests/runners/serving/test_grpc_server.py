@@ -26,6 +26,7 @@ from passpilot.runners.remote import grpc_messages
 from passpilot.runners.remote.advisor_pb2 import Answer
 from passpilot.runners.remote.auth import read_guard
 from passpilot.runners.serving.grpc_server import GrpcServer
+from passpilot.runners.serving.tally import Tally
 from tests.command import PASSPILOT, passpilot, program, refused
 from tests.passes.allocation import pressure
 from tests.runners.serving.grpc_serving import advise, client, served, server, target_of
@@ -157,7 +158,7 @@ def test_close_that_raises_is_noted_and_the_server_goes_on(tmp_path: Path) -> No
     )
     notices: list[str] = []
     with server(f"python:{tmp_path}/policy.py:Decide") as made:
-        made._notice = notices.append
+        made._tally = Tally(notices.append)
         for _ in range(2):
             with client(target_of(made)) as runner:
                 assert runner.evaluate() == 1

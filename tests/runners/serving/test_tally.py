@@ -11,7 +11,7 @@ from typing import cast
 import grpc
 import pytest
 
-from passpilot.runners.counts import count_line, counted
+from passpilot.runners.plurals import count_line, counted
 from passpilot.runners.serving.guard import Share
 from passpilot.runners.serving.tally import Tally
 

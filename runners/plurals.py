@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Counts as text, for ``--stats`` and servers."""
+"""Nouns in the number that fits a count, for ``--stats`` and servers."""
 
 from __future__ import annotations
 
